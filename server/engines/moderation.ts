@@ -22,4 +22,6 @@ export type ModerationEngine = {
   /** What happens to media when `sees_images` is false: `allow` skips them, `block` fails the job `moderation_unavailable`. */
   media: 'allow' | 'block'
   moderate(input: ModerationInput, signal: AbortSignal): Promise<ModerationResult>
+  /** Ends what the engine holds in this process (sockets). */
+  close?(): Promise<void>
 }

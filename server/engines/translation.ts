@@ -13,4 +13,6 @@ export type TranslationEngine = {
   /** False for `none`: Japanese prompts fail without asking. */
   available: boolean
   translate(input: TranslationInput, signal: AbortSignal): Promise<TranslationResult>
+  /** Ends what the engine holds in this process (sockets). */
+  close?(): Promise<void>
 }

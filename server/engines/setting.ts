@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import type { Static, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+
+/** One `engine` of the configuration: the name of a kind, or a kind with its options. */
+export type EngineSetting = string | { kind: string; [option: string]: unknown }
+
+/** `path` leads to the option inside the entry, its parts joined with dots; empty for the entry itself. */
+export type Mistake = { path: string; message: string }
+
+export type EngineEnv = {
+  /** Existing directory in which an engine may keep its working files. */
+  work_dir: string
+}
+
+/** One kind of engine: what its entry looks like, what else can be wrong with it, how it is built. */
+export type Kind<E> = {
+  schema: TSchema
+  mistakes(options: unknown): Mistake[]
+  build(options: unknown, env: EngineEnv): E
+}
+
+/** Ties the options of a kind to its schema, so that `build` sees them typed. `mistakes` is asked only once the shape is right. */
+export function kind<S extends TSchema, E>(
+  schema: S,
+  build: (options: Static<S>, env: EngineEnv) => E,
+  mistakes: (options: Static<S>) => Mistake[] = () => [],
+): Kind<E> {
+  return {
+    schema,
+    mistakes: (options) => mistakes(options as Static<S>),
+    build: (options, env) => build(options as Static<S>, env),
+  }
+}
+
+/** An entry with its name written out. */
+export function settingOptions(setting: EngineSetting): { kind: string; [option: string]: unknown } {
+  return typeof setting === 'string' ? { kind: setting } : setting
+}
+
+/** Mistakes of one entry, each with the path of the option inside the entry. None means that it can be built. */
+export function settingMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineSetting): Mistake[] {
+  const options = settingOptions(setting)
+  const known = kinds.get(options.kind)
+  if (known === undefined) {
+    return [
+      { path: typeof setting === 'string' ? '' : 'kind', message: `Must be one of ${[...kinds.keys()].join(', ')}.` },
+    ]
+  }
+  const found = shapeMistakes(known.schema, options)
+  return found.length > 0 ? found : known.mistakes(options)
+}
+
+/** The same for two entries of one engine, whatever the order of their options and the model they ask it for. */
+export function settingIdentity(setting: EngineSetting): string {
+  const { model: _, ...options } = settingOptions(setting)
+  return createHash('sha256').update(canonical(options)).digest('hex')
+}
+
+function shapeMistakes(schema: TSchema, options: unknown): Mistake[] {
+  const found = new Map<string, Mistake>()
+  const choices = new Map<string, unknown[]>()
+  const add = (pointer: string, message: string) => {
+    const path = pointer.slice(1).split('/').join('.')
+    if (!found.has(path)) found.set(path, { path, message })
+  }
+  for (const error of Value.Errors(schema, options)) {
+    if (error.keyword === 'required') {
+      for (const name of error.params.requiredProperties) add(`${error.instancePath}/${name}`, 'Is missing.')
+    } else if (error.keyword === 'additionalProperties') {
+      for (const name of error.params.additionalProperties)
+        add(`${error.instancePath}/${name}`, 'Is not an option of this engine.')
+    } else if (error.keyword === 'enum') {
+      add(error.instancePath, `Must be one of ${error.params.allowedValues.join(', ')}.`)
+    } else if (error.keyword === 'const') {
+      choices.set(error.instancePath, [...(choices.get(error.instancePath) ?? []), error.params.allowedValue])
+    } else if (error.keyword !== 'boolean' && error.keyword !== 'anyOf') {
+      add(error.instancePath, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`)
+    }
+  }
+  for (const [pointer, allowed] of choices) add(pointer, `Must be one of ${allowed.join(', ')}.`)
+  if (found.size === 0 && !Value.Check(schema, options)) add('', 'Is not a valid entry of this engine.')
+  return [...found.values()]
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  members.sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`
+}
