@@ -1,3 +1,6 @@
+import { Worker } from 'node:worker_threads'
+import { fileTypeFromFile } from 'file-type'
+
 /** What is known of a media file from its bytes. Filled by `probeFile`. */
 export type ProbeResult = {
   kind: 'image' | 'video' | 'audio'
@@ -8,4 +11,117 @@ export type ProbeResult = {
   duration_seconds: number | null
   video_codec: string | null
   audio_codec: string | null
+}
+
+export type MediaFamily = ProbeResult['kind']
+
+/** `family` is null for what is not an accepted medium: documents, archives, unknown bytes. */
+export type RecognisedType = { media_type: string; family: MediaFamily | null }
+
+export type ProbeFault = 'unrecognised' | 'wrong_kind' | 'unreadable' | 'too_large' | 'time_limit'
+
+/** A file that is not usable media. `fault` says why; the message names no path. */
+export class ProbeError extends Error {
+  override name = 'ProbeError'
+  readonly fault: ProbeFault
+
+  constructor(fault: ProbeFault, message: string) {
+    super(message)
+    this.fault = fault
+  }
+}
+
+/** A decoded picture may have this many pixels; the header is refused beyond it. */
+export const IMAGE_PIXELS_MAX = 50_000_000
+
+/** A probe that takes longer than this meets a hostile file, not a large one. */
+const PROBE_SECONDS = 5
+
+/** Accepted containers by the media type `file-type` gives them. Source: docs/api/files.md, media types. */
+const ACCEPTED: Record<string, RecognisedType> = {
+  'image/png': { media_type: 'image/png', family: 'image' },
+  'image/apng': { media_type: 'image/png', family: 'image' },
+  'image/jpeg': { media_type: 'image/jpeg', family: 'image' },
+  'image/webp': { media_type: 'image/webp', family: 'image' },
+  'image/gif': { media_type: 'image/gif', family: 'image' },
+  'video/mp4': { media_type: 'video/mp4', family: 'video' },
+  'video/x-m4v': { media_type: 'video/mp4', family: 'video' },
+  'video/quicktime': { media_type: 'video/quicktime', family: 'video' },
+  'video/webm': { media_type: 'video/webm', family: 'video' },
+  'audio/mpeg': { media_type: 'audio/mpeg', family: 'audio' },
+  'audio/wav': { media_type: 'audio/wav', family: 'audio' },
+  'audio/mp4': { media_type: 'audio/mp4', family: 'audio' },
+  'audio/x-m4a': { media_type: 'audio/mp4', family: 'audio' },
+  'audio/aac': { media_type: 'audio/aac', family: 'audio' },
+  'audio/flac': { media_type: 'audio/flac', family: 'audio' },
+  'audio/x-flac': { media_type: 'audio/flac', family: 'audio' },
+  'audio/ogg': { media_type: 'audio/ogg', family: 'audio' },
+  'application/ogg': { media_type: 'audio/ogg', family: 'audio' },
+}
+
+/** The media type of a file from its bytes alone, never from its name. Unknown bytes are `application/octet-stream`. */
+export async function recogniseType(path: string): Promise<RecognisedType> {
+  const found = await fileTypeFromFile(path).catch(() => undefined)
+  const media_type = found?.mime.split(';')[0] ?? 'application/octet-stream'
+  return ACCEPTED[media_type] ?? { media_type, family: null }
+}
+
+/**
+ * Reads size, duration and codecs from a file's headers, without decoding. Durations are seconds, sizes pixels after rotation.
+ * With `kind`, a file of another kind is `wrong_kind`; an audio file with a picture track counts as audio.
+ * Throws ProbeError. Runs in one worker thread, at most 5 s a file.
+ */
+export async function probeFile(path: string, kind?: MediaFamily): Promise<ProbeResult> {
+  const { family } = await recogniseType(path)
+  if (family === null) throw new ProbeError('unrecognised', 'The file is not a supported image, video or audio file.')
+  const probed = await inWorker({ path, family, kind: kind ?? null })
+  if (kind !== undefined && probed.kind !== kind) {
+    throw new ProbeError('wrong_kind', `The file is ${probed.kind}, not ${kind}.`)
+  }
+  return probed
+}
+
+export type ProbeTask = { path: string; family: MediaFamily; kind: MediaFamily | null }
+export type ProbeReply = { result: ProbeResult } | { fault: ProbeFault; message: string }
+
+let worker: Worker | null = null
+let turn: Promise<unknown> = Promise.resolve()
+
+/** One file at a time: the worker is warm (a probe costs 1 to 15 ms) and is thrown away when a file holds it too long. */
+function inWorker(task: ProbeTask): Promise<ProbeResult> {
+  const mine = turn.then(() => ask(task))
+  turn = mine.catch(() => undefined)
+  return mine
+}
+
+function ask(task: ProbeTask): Promise<ProbeResult> {
+  worker ??= new Worker(new URL('./probe-worker.ts', import.meta.url), {
+    execArgv: [],
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: 192 },
+  })
+  const current = worker
+  current.ref()
+  return new Promise((resolve, reject) => {
+    const settle = (reply: ProbeReply, usable: boolean) => {
+      clearTimeout(timer)
+      current.off('message', onMessage).off('error', onError)
+      if (usable) current.unref()
+      else {
+        worker = null
+        current.on('error', () => undefined)
+        void current.terminate()
+      }
+      if ('result' in reply) resolve(reply.result)
+      else reject(new ProbeError(reply.fault, reply.message))
+    }
+    const onMessage = (reply: ProbeReply) => settle(reply, true)
+    const onError = (error: Error) => settle({ fault: 'unreadable', message: `Probe failed: ${error.message}` }, false)
+    const timer = setTimeout(
+      () => settle({ fault: 'time_limit', message: 'The file took too long to inspect.' }, false),
+      PROBE_SECONDS * 1000,
+    )
+    current.on('message', onMessage).on('error', onError)
+    current.postMessage(task)
+  })
 }

@@ -1,0 +1,31 @@
+import { ChildError, runChild } from './child.ts'
+import type { FfmpegTask } from './ffmpeg-child.ts'
+import type { FfmpegRun } from './ffmpeg-execute.ts'
+import { chooseRunner, FfmpegError, type FfmpegRunner } from './ffmpeg-runner.ts'
+import { withScratch } from './scratch.ts'
+
+export type FfmpegOptions = {
+  signal?: AbortSignal | undefined
+  time_limit_seconds: number
+  /** 0 to 1, never falling; needs `duration_seconds` in the run. */
+  on_progress?: ((progress: number) => void) | undefined
+  /** Where temporary directories are made. Default: the system's. */
+  work_dir?: string | undefined
+  runner?: FfmpegRunner
+}
+
+/**
+ * Runs FFmpeg once in a child process and returns the names of the outputs written. Files on disk in, files on disk out.
+ * Throws FfmpegError with the end of FFmpeg's log, or the signal's reason on abort, when the child is killed.
+ */
+export async function runFfmpeg(run: FfmpegRun, options: FfmpegOptions): Promise<string[]> {
+  const runner = options.runner ?? (await chooseRunner())
+  return await withScratch(options.work_dir, async (scratch) => {
+    const task: FfmpegTask = { run, runner, scratch }
+    try {
+      return await runChild<string[]>(new URL('./ffmpeg-child.ts', import.meta.url), task, options)
+    } catch (error) {
+      throw error instanceof ChildError ? new FfmpegError(error.fault, error.message, error.log) : error
+    }
+  })
+}

@@ -1,0 +1,82 @@
+import { SHORT_EDGE, type Size, sizeOfRatio } from './aspect.ts'
+import { runFfmpeg } from './ffmpeg.ts'
+import { ProbeError, type ProbeResult, probeFile, recogniseType } from './probe.ts'
+
+export type Mended = {
+  /** The given file, or a new one beside it which the caller removes. */
+  path: string
+  probe: ProbeResult
+  changed: boolean
+}
+
+/** A clip whose ratio differs less than this from the one ordered is cropped to it; another keeps its own. */
+const RATIO_TOLERANCE = 0.05
+
+/**
+ * Makes what an engine delivered a clip as promised: MP4, H.264, short edge 768, sound. What already is one is returned untouched.
+ * Streams that are right are copied, not encoded again; missing sound becomes silence. `width` and `height` are the size ordered.
+ * Throws ProbeError when there is no usable video, FfmpegError when it cannot be decoded.
+ */
+export async function mendOutput(
+  path: string,
+  size: Size,
+  options: { signal?: AbortSignal; work_dir?: string; time_limit_seconds?: number } = {},
+): Promise<Mended> {
+  const probe = await probeFile(path, 'video')
+  const { media_type } = await recogniseType(path)
+  const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
+  const isRightVideo = probe.video_codec === 'avc' && isRightSize
+  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec !== null) return { path, probe, changed: false }
+
+  const mended = `${path}.mended.mp4`
+  await runFfmpeg(
+    {
+      inputs: { given: path },
+      args: [...mendArgs(probe, { size, isRightVideo }), '-movflags', '+faststart', 'mended.mp4'],
+      outputs: { 'mended.mp4': mended },
+    },
+    { signal: options.signal, work_dir: options.work_dir, time_limit_seconds: options.time_limit_seconds ?? 600 },
+  )
+  const after = await probeFile(mended, 'video')
+  if (after.video_codec !== 'avc' || after.audio_codec === null) {
+    throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
+  }
+  return { path: mended, probe: after, changed: true }
+}
+
+function mendArgs(probe: ProbeResult, { size, isRightVideo }: { size: Size; isRightVideo: boolean }): string[] {
+  const target = targetSize(probe, size)
+  const video = isRightVideo
+    ? ['-c:v', 'copy']
+    : ['-vf', coverFilter(target), '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt', 'yuv420p']
+  if (probe.audio_codec === null) {
+    const silence = ['-f', 'lavfi', '-i', 'anullsrc=r=48000:cl=stereo']
+    return [
+      '-i',
+      'given',
+      ...silence,
+      '-map',
+      '0:v:0',
+      '-map',
+      '1:a:0',
+      ...video,
+      '-c:a',
+      'aac',
+      '-b:a',
+      '64k',
+      '-shortest',
+    ]
+  }
+  const audio = probe.audio_codec === 'aac' ? ['-c:a', 'copy'] : ['-c:a', 'aac', '-b:a', '160k', '-ac', '2']
+  return ['-i', 'given', '-map', '0:v:0', '-map', '0:a:0', ...video, ...audio]
+}
+
+function targetSize(probe: ProbeResult, ordered: Size): Size {
+  const ratio = (probe.width ?? ordered.width) / (probe.height ?? ordered.height)
+  const isNear = Math.abs(ratio / (ordered.width / ordered.height) - 1) < RATIO_TOLERANCE
+  return isNear ? ordered : sizeOfRatio(ratio)
+}
+
+function coverFilter({ width, height }: Size): string {
+  return `scale=${width}:${height}:force_original_aspect_ratio=increase:flags=lanczos,crop=${width}:${height},setsar=1`
+}

@@ -1,0 +1,75 @@
+import { parentPort } from 'node:worker_threads'
+import {
+  ADTS,
+  FilePathSource,
+  FLAC,
+  Input,
+  type InputTrack,
+  MATROSKA,
+  MP3,
+  MP4,
+  OGG,
+  QTFF,
+  WAVE,
+  WEBM,
+} from 'mediabunny'
+import sharp from 'sharp'
+import { IMAGE_PIXELS_MAX, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
+
+/** The worker of `probeFile`: answers each task with one reply and never throws. */
+parentPort?.on('message', async (task: ProbeTask) => {
+  const reply = await probe(task).catch((error: unknown): ProbeReply => {
+    const message = error instanceof Error ? error.message : String(error)
+    if (/pixel limit/i.test(message)) return { fault: 'too_large', message: 'The image has too many pixels.' }
+    return { fault: 'unreadable', message: 'The file is damaged or incomplete.' }
+  })
+  parentPort?.postMessage(reply)
+})
+
+async function probe(task: ProbeTask): Promise<ProbeReply> {
+  return task.family === 'image' ? { result: await probeImage(task.path) } : await probeTracks(task)
+}
+
+async function probeImage(path: string): Promise<ProbeResult> {
+  const { autoOrient } = await sharp(path, { limitInputPixels: IMAGE_PIXELS_MAX }).metadata()
+  return {
+    kind: 'image',
+    width: autoOrient.width,
+    height: autoOrient.height,
+    duration_seconds: null,
+    video_codec: null,
+    audio_codec: null,
+  }
+}
+
+async function probeTracks(task: ProbeTask): Promise<ProbeReply> {
+  const formats = [MP4, QTFF, WEBM, MATROSKA, MP3, WAVE, FLAC, OGG, ADTS]
+  const input = new Input({ source: new FilePathSource(task.path), formats })
+  try {
+    const tracks = await input.getTracks()
+    const video = tracks.find((track) => track.isVideoTrack())
+    const audio = tracks.find((track) => track.isAudioTrack())
+    const shown = task.kind === 'audio' && audio !== undefined ? undefined : video
+    if (shown === undefined && audio === undefined)
+      return { fault: 'unreadable', message: 'The file has no usable track.' }
+    const duration_seconds = await longest([shown, audio])
+    if (!(duration_seconds > 0)) return { fault: 'unreadable', message: 'The file has no duration.' }
+    return {
+      result: {
+        kind: shown ? 'video' : 'audio',
+        width: shown ? await shown.getDisplayWidth() : null,
+        height: shown ? await shown.getDisplayHeight() : null,
+        duration_seconds,
+        video_codec: shown ? await shown.getCodec() : null,
+        audio_codec: audio ? await audio.getCodec() : null,
+      },
+    }
+  } finally {
+    input.dispose()
+  }
+}
+
+async function longest(tracks: ReadonlyArray<InputTrack | undefined>): Promise<number> {
+  const present = tracks.filter((track) => track !== undefined)
+  return Math.max(...(await Promise.all(present.map((track) => track.computeDuration()))))
+}

@@ -1,0 +1,96 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { runFfmpeg } from '../../server/media/ffmpeg.ts'
+
+/** A small real picture: a two-colour diagonal, so that orientation and cropping show. */
+export async function samplePicture(
+  format: 'png' | 'jpeg' | 'webp' | 'gif' = 'png',
+  { width = 320, height = 240, from = '#104080', to = '#f0a030' } = {},
+): Promise<Uint8Array> {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">
+    <defs><linearGradient id="g" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient></defs>
+    <rect width="100%" height="100%" fill="url(#g)"/><circle cx="30%" cy="35%" r="14%" fill="#ffffff"/>
+    <rect x="60%" y="55%" width="22%" height="30%" fill="#202020"/></svg>`
+  const picture = sharp(Buffer.from(svg)).removeAlpha()
+  return new Uint8Array(await picture.toFormat(format).toBuffer())
+}
+
+export type SampleKind = 'mp4' | 'mov' | 'webm' | 'silent.mp4' | 'mp3' | 'wav' | 'flac' | 'ogg' | 'm4a' | 'aac'
+
+/** Encoder options of each sample; streams 0 (picture) and 1 (tone) are the inputs. */
+const SAMPLES: Record<SampleKind, string[]> = {
+  mp4: ['-map', '0', '-map', '1', '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac'],
+  mov: ['-map', '0', '-map', '1', '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac'],
+  webm: [
+    '-map',
+    '0',
+    '-map',
+    '1',
+    '-c:v',
+    'libvpx',
+    '-deadline',
+    'realtime',
+    '-cpu-used',
+    '8',
+    '-b:v',
+    '300k',
+    '-c:a',
+    'libopus',
+  ],
+  'silent.mp4': ['-map', '0', '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'],
+  mp3: ['-map', '1', '-c:a', 'libmp3lame', '-b:a', '64k'],
+  wav: ['-map', '1', '-c:a', 'pcm_s16le'],
+  flac: ['-map', '1', '-c:a', 'flac'],
+  ogg: ['-map', '1', '-c:a', 'libvorbis'],
+  m4a: ['-map', '1', '-c:a', 'aac'],
+  aac: ['-map', '1', '-c:a', 'aac', '-f', 'adts'],
+}
+
+/** Writes small real clips and sounds of `seconds` into `dir` (one FFmpeg run) and returns their paths. The tone is 440 Hz. */
+export async function sampleMedia<K extends SampleKind>(
+  dir: string,
+  kinds: readonly K[],
+  { seconds = 3, width = 160, height = 120, name = 'sample', tone_hz = 440 } = {},
+): Promise<Record<K, string>> {
+  const paths = Object.fromEntries(kinds.map((kind) => [kind, join(dir, `${name}.${kind}`)])) as Record<K, string>
+  const picture = `testsrc=s=${width}x${height}:r=24:d=${seconds}`
+  const tone = `sine=f=${tone_hz}:r=44100:d=${seconds}`
+  await runFfmpeg(
+    {
+      inputs: {},
+      args: [
+        '-f',
+        'lavfi',
+        '-i',
+        picture,
+        '-f',
+        'lavfi',
+        '-i',
+        tone,
+        ...kinds.flatMap((kind) => [...SAMPLES[kind], `out.${kind}`]),
+      ],
+      outputs: Object.fromEntries(kinds.map((kind) => [`out.${kind}`, paths[kind]])),
+    },
+    { time_limit_seconds: 60, work_dir: dir },
+  )
+  return paths
+}
+
+/** A PNG whose header claims `width` × `height` pixels, 100 bytes long. */
+export function pngHeader(width: number, height: number): Uint8Array {
+  const bytes = Buffer.alloc(100)
+  Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').copy(bytes)
+  bytes.writeUInt32BE(width, 16)
+  bytes.writeUInt32BE(height, 20)
+  Buffer.from('0802000000', 'hex').copy(bytes, 24)
+  return new Uint8Array(bytes)
+}
+
+/** Writes the first `fraction` of a file beside it and returns the path. */
+export async function truncated(path: string, fraction: number): Promise<string> {
+  const bytes = await readFile(path)
+  const cut = `${path}.cut`
+  await writeFile(cut, bytes.subarray(0, Math.floor(bytes.length * fraction)))
+  return cut
+}
