@@ -1,0 +1,73 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { StartError } from './start-error.ts'
+
+/** The directory of one service, held by this process until `release`. Paths are absolute; every directory exists. */
+export type DataDir = {
+  path: string
+  /** Home of the embedded PostgreSQL. */
+  postgres: string
+  /** Home of stored files when storage is `disk`. */
+  blobs: string
+  /** Scratch space of renders and inspections; its content means nothing after a restart. */
+  work: string
+  release(): void
+}
+
+/**
+ * Makes the directory (mode 0700) and takes its lock before anything else is touched: one service per data directory.
+ * The lock is the kernel's, so a killed service frees it at once and no file goes stale. Local disks only, not NFS.
+ * Throws StartError when another service holds it or the directory cannot be used.
+ */
+export function openDataDir(path: string): DataDir {
+  const root = resolve(path)
+  makePrivate(root)
+  const lock = takeLock(root)
+  const dir = { path: root, postgres: join(root, 'postgres'), blobs: join(root, 'blobs'), work: join(root, 'work') }
+  for (const each of [dir.postgres, dir.blobs, dir.work]) makePrivate(each)
+  return { ...dir, release: () => lock.close() }
+}
+
+/** The embedded database's home below a data directory, for commands that visit a running service. Takes no lock. */
+export function postgresHome(path: string): string {
+  return join(resolve(path), 'postgres')
+}
+
+function makePrivate(path: string): void {
+  try {
+    if (mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(path, 0o700)
+  } catch (error) {
+    throw new StartError(`The data directory ${path} cannot be made: ${(error as Error).message}`)
+  }
+}
+
+function takeLock(root: string): DatabaseSync {
+  const holder = join(root, 'service.pid')
+  let lock: DatabaseSync | null = null
+  try {
+    lock = new DatabaseSync(join(root, 'service.lock'))
+    lock.exec('pragma journal_mode = delete; begin exclusive')
+  } catch (error) {
+    lock?.close()
+    if (!isBusy(error)) throw new StartError(`The data directory ${root} cannot be used: ${(error as Error).message}`)
+    throw new StartError(
+      `The data directory ${root} is in use by another service${pidIn(holder)}. One service per data directory.`,
+    )
+  }
+  writeFileSync(holder, `${process.pid}\n`)
+  return lock
+}
+
+/** SQLITE_BUSY, https://sqlite.org/rescode.html */
+function isBusy(error: unknown): boolean {
+  return (error as { errcode?: number }).errcode === 5
+}
+
+function pidIn(file: string): string {
+  try {
+    return ` (process ${readFileSync(file, 'utf8').trim()})`
+  } catch {
+    return ''
+  }
+}

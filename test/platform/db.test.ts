@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { isDatabaseDown, isUniqueViolation, openDb } from '../../server/platform/db.ts'
+import { testDatabase } from '../support/postgres.ts'
+
+declare module '../../server/platform/db.ts' {
+  interface Database {
+    db_test_things: { id: number; amount: bigint }
+  }
+}
+
+const { db, url, pool, truncateAll, close } = await testDatabase()
+after(close)
+await sql`create table db_test_things (id integer primary key, amount bigint not null)`.execute(db)
+
+test('int8 and whole numeric are bigint to the last digit, alone, in sums and in arrays', async () => {
+  await db
+    .insertInto('db_test_things')
+    .values([
+      { id: 1, amount: 9007199254740993n },
+      { id: 2, amount: 9223372036854775807n },
+    ])
+    .execute()
+  const rows = await db.selectFrom('db_test_things').selectAll().orderBy('id').execute()
+  assert.deepEqual(rows, [
+    { id: 1, amount: 9007199254740993n },
+    { id: 2, amount: 9223372036854775807n },
+  ])
+  const { rows: sums } =
+    await sql`select sum(amount), array_agg(amount order by id) as list, array[null::int8] as gap, '{}'::int8[] as none
+    from db_test_things`.execute(db)
+  assert.deepEqual(sums, [
+    { sum: 9232379236109516800n, list: [9007199254740993n, 9223372036854775807n], gap: [null], none: [] },
+  ])
+})
+
+test('a numeric with a fraction is refused, not rounded, and the connection goes on', async () => {
+  await assert.rejects(pool.query('select 1.5::numeric as x'), SyntaxError)
+  assert.deepEqual((await pool.query('select 2::numeric as x')).rows, [{ x: 2n }])
+})
+
+test('a unique violation is known by its constraint', async () => {
+  await truncateAll()
+  await db.insertInto('db_test_things').values({ id: 1, amount: 1n }).execute()
+  const error: unknown = await db
+    .insertInto('db_test_things')
+    .values({ id: 1, amount: 2n })
+    .execute()
+    .catch((e: unknown) => e)
+  assert.ok(isUniqueViolation(error))
+  assert.ok(isUniqueViolation(error, 'db_test_things_pkey'))
+  assert.ok(!isUniqueViolation(error, 'another'))
+  assert.ok(!isDatabaseDown(error))
+})
+
+test('a backend killed under a query is "database down"; the pool goes on with a new connection', async () => {
+  const errors: Error[] = []
+  const victim = openDb(url, { pool_max: 1, on_error: (error) => errors.push(error) })
+  const { rows } = await victim.pool.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const sleeping = victim.pool.query('select pg_sleep(60)').catch((e: unknown) => e)
+  const kill = sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where pid = ${rows[0]!.pid} and query like '%pg_sleep%'`
+  while ((await kill.execute(db)).rows.length === 0);
+  assert.ok(isDatabaseDown(await sleeping))
+  assert.equal((await victim.pool.query('select 1 as one')).rowCount, 1)
+  await victim.close()
+})
+
+test('a server that is not there is "database down"', async () => {
+  const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
+  assert.ok(isDatabaseDown(await nowhere.pool.query('select 1').catch((e: unknown) => e)))
+  const noSocket = openDb('postgres://nobody@localhost/none?host=%2Fnowhere')
+  assert.ok(isDatabaseDown(await noSocket.pool.query('select 1').catch((e: unknown) => e)))
+  await Promise.all([nowhere.close(), noSocket.close()])
+})
