@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { runFfmpeg } from '../../server/media/ffmpeg.ts'
 
@@ -77,14 +78,26 @@ export async function sampleMedia<K extends SampleKind>(
   return paths
 }
 
-/** A PNG whose header claims `width` × `height` pixels, 100 bytes long. */
+/** A well-formed PNG whose header claims `width` × `height` pixels and whose data are a few bytes. */
 export function pngHeader(width: number, height: number): Uint8Array {
-  const bytes = Buffer.alloc(100)
-  Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').copy(bytes)
-  bytes.writeUInt32BE(width, 16)
-  bytes.writeUInt32BE(height, 20)
-  Buffer.from('0802000000', 'hex').copy(bytes, 24)
-  return new Uint8Array(bytes)
+  const size = Buffer.alloc(8)
+  size.writeUInt32BE(width, 0)
+  size.writeUInt32BE(height, 4)
+  const header = Buffer.concat([size, Buffer.from([8, 2, 0, 0, 0])])
+  const signature = Buffer.from('89504e470d0a1a0a', 'hex')
+  const data = deflateSync(Buffer.alloc(64))
+  return new Uint8Array(
+    Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', Buffer.alloc(0))]),
+  )
+}
+
+function chunk(name: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(data.length)
+  const check = Buffer.alloc(4)
+  check.writeUInt32BE(crc32(body))
+  return Buffer.concat([length, body, check])
 }
 
 /** Writes the first `fraction` of a file beside it and returns the path. */
