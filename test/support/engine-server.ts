@@ -1,0 +1,145 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
+import { type Answers, answerChat, answerModerations, defaultAnswers } from './engine-server-answers.ts'
+import { type Fault, sendFault } from './engine-server-faults.ts'
+import { type Conduct, type Render, type Reply, renderStore } from './engine-server-videos.ts'
+
+export type ReceivedRequest = {
+  method: string
+  /** Path with its query. */
+  path: string
+  headers: IncomingMessage['headers']
+  body: Buffer
+  /** The parsed body when it is JSON, else undefined. */
+  json: unknown
+}
+
+/** The next `times` requests (1 when absent) whose method and path match meet with the fault. */
+export type ScriptEntry = { method?: string; path?: string | RegExp; times?: number; fault: Fault }
+
+/** Outside engines on one real socket: the `/v1/videos` dialects, `/v1/moderations` and `/v1/chat/completions`, with faults on demand. */
+export type EngineServer = {
+  url: string
+  requests: ReceivedRequest[]
+  renders: Map<string, Render>
+  /** Renders begun so far, also those forgotten since. */
+  started(): number
+  /** How the next renders go; stays until set again. */
+  conduct(conduct: Partial<Conduct>): void
+  answers: Answers
+  script(...entries: ScriptEntry[]): void
+  /** Resolves with the next request that matches, or one already received and not asked for before. */
+  received(method: string, path: string | RegExp): Promise<ReceivedRequest>
+  /** Lets every stalled request go on as if nothing had been. */
+  release(): void
+  /** Loses every render, as a restarted engine does. */
+  forget(): void
+  close(): Promise<void>
+}
+
+export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer> {
+  const videos = renderStore()
+  const answers = defaultAnswers()
+  const requests: ReceivedRequest[] = []
+  const scripted: ScriptEntry[] = []
+  const stalled: Array<() => void> = []
+  const waiting: Array<{ wants(request: ReceivedRequest): boolean; resolve(request: ReceivedRequest): void }> = []
+  const claimed = new Set<ReceivedRequest>()
+
+  const server = createServer(async (incoming, response) => {
+    const request = await readRequest(incoming)
+    requests.push(request)
+    const waiter = waiting.findIndex(({ wants }) => wants(request))
+    if (waiter >= 0) {
+      claimed.add(request)
+      waiting.splice(waiter, 1)[0]!.resolve(request)
+    }
+    const fault = takeFault(scripted, request)
+    if (fault === null) return send(response, route(request))
+    if (fault.kind === 'stall') return void stalled.push(() => send(response, route(request)))
+    sendFault(response, fault, () => route(request))
+  })
+
+  function route(request: ReceivedRequest): Reply {
+    const [path = ''] = request.path.split('?')
+    if (path.endsWith('/chat/completions')) return answerChat(answers, request.json)
+    if (path.endsWith('/moderations')) return answerModerations(answers, request.json)
+    return videos.route(request)
+  }
+
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    renders: videos.renders,
+    started: videos.started,
+    conduct: videos.conduct,
+    answers,
+    script: (...entries) => void scripted.push(...entries.map((entry) => ({ ...entry }))),
+    received(method, path) {
+      const wants = (request: ReceivedRequest) => request.method === method && matches(path, request.path)
+      const earlier = requests.find((request) => !claimed.has(request) && wants(request))
+      if (earlier === undefined) return new Promise((resolve) => waiting.push({ wants, resolve }))
+      claimed.add(earlier)
+      return Promise.resolve(earlier)
+    },
+    release: () => stalled.splice(0).forEach((proceed) => void proceed()),
+    forget: () => videos.renders.clear(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function send(response: ServerResponse, reply: Reply): void {
+  if (response.destroyed) return
+  response.writeHead(reply.status, { 'content-length': reply.body.length, ...reply.headers })
+  response.end(reply.body)
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<ReceivedRequest> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  } catch {
+    // A client that left in the middle of its body still counts as a request.
+  }
+  const body = Buffer.concat(chunks)
+  return { method: incoming.method ?? '', path: incoming.url ?? '', headers: incoming.headers, body, json: parse(body) }
+}
+
+function takeFault(scripted: ScriptEntry[], request: ReceivedRequest): Fault | null {
+  const index = scripted.findIndex(
+    ({ method, path }) =>
+      (method === undefined || method === request.method) && (path === undefined || matches(path, request.path)),
+  )
+  const entry = scripted[index]
+  if (entry === undefined) return null
+  entry.times = (entry.times ?? 1) - 1
+  if (entry.times <= 0) scripted.splice(index, 1)
+  return entry.fault
+}
+
+function matches(wanted: string | RegExp, path: string): boolean {
+  return typeof wanted === 'string' ? path.split('?')[0] === wanted : wanted.test(path)
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { port: { type: 'string', default: '0' }, polls: { type: 'string', default: '2' } },
+  })
+  const server = await startEngineServer({ port: Number(values.port) })
+  server.conduct({ polls: Number(values.polls) })
+  console.log(`engine server ready on ${server.url}`)
+}
