@@ -1,0 +1,58 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** Bytes that are written but not kept yet: `discard` them, or `publish` them once they have passed inspection. */
+export type StagedBlob = { temp: string; sha256: string; size_bytes: number }
+
+export type StoredBlob = { key: string; sha256: string; size_bytes: number }
+
+/** Bytes `start` to `end`, both included, counted from 0. */
+export type ByteRange = { start: number; end: number }
+
+/** Where files live: immutable byte strings under random keys. `sha256` is lower-case hex. */
+export type Blobs = {
+  /**
+   * Writes a stream aside. Nothing is left of it when the source fails, `signal` aborts, or it is longer than `max_bytes`.
+   * Throws BlobTooLarge, DiskFull, the abort's reason, or the source's own error.
+   */
+  stage(source: AsyncIterable<Uint8Array>, options: { max_bytes: number; signal?: AbortSignal }): Promise<StagedBlob>
+  /** Keeps it under a new key; survives a power cut once resolved. Throws DiskFull. */
+  publish(staged: StagedBlob): Promise<string>
+  /** Forgets it. Harmless after `publish` and when called twice. */
+  discard(staged: StagedBlob): Promise<void>
+  /** `stage` and `publish` in one. */
+  write(source: AsyncIterable<Uint8Array>, options: { max_bytes: number; signal?: AbortSignal }): Promise<StoredBlob>
+
+  /** Throws BlobMissing. */
+  open(key: string, range?: ByteRange): Promise<Readable>
+  /** Copies into `out` no faster than it drains and does not end it. Throws BlobMissing, or when `out` closes early. */
+  send(key: string, range: ByteRange | null, out: Writable): Promise<void>
+  /** Throws BlobMissing. */
+  size(key: string): Promise<number>
+  /** Gives `use` a local path, to read only and only until it settles: probes and renderers want files. Throws BlobMissing. */
+  withLocalFile<T>(blob: string | StagedBlob, use: (path: string) => Promise<T>): Promise<T>
+
+  /** Whether there was one. */
+  remove(key: string): Promise<boolean>
+  /** Every blob published before `older_than`: the sweep compares them with the rows. */
+  list(options: { older_than: Date }): AsyncIterable<{ key: string; size_bytes: number }>
+  /** Removes what was staged before `older_than` and never kept. Returns how many. */
+  sweepStaged(options: { older_than: Date }): Promise<number>
+}
+
+export class BlobTooLarge extends Error {
+  override name = 'BlobTooLarge'
+  readonly max_bytes: number
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes} bytes`)
+    this.max_bytes = maxBytes
+  }
+}
+
+/** No space or quota left: the service's trouble, not the client's. */
+export class DiskFull extends Error {
+  override name = 'DiskFull'
+}
+
+export class BlobMissing extends Error {
+  override name = 'BlobMissing'
+}

@@ -1,0 +1,27 @@
+type Armed = { name: string; passes_left: number; act: () => void }
+
+let armed: Armed | null = null
+armFailpoint(process.env.KINORA_FAILPOINT)
+
+/**
+ * A place where the crash suite may kill the service. `KINORA_FAILPOINT=name:n` kills this process with SIGKILL, as a
+ * power cut would, the n-th time it passes `name`. Costs one comparison otherwise.
+ */
+export function failpoint(name: string): void {
+  if (armed === null || armed.name !== name) return
+  armed.passes_left -= 1
+  if (armed.passes_left > 0) return
+  const { act } = armed
+  armed = null
+  act()
+}
+
+/** Arms one failpoint, `name:n` or `name` for its first pass, or none. Tests inside the process give their own `act`. */
+export function armFailpoint(spec: string | undefined, act: () => void = die): void {
+  const [name, passes = '1'] = (spec ?? '').split(':')
+  armed = name ? { name, passes_left: Number(passes), act } : null
+}
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL')
+}

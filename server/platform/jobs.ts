@@ -1,0 +1,158 @@
+import { sql } from 'kysely'
+import { fromKysely, PgBoss } from 'pg-boss'
+import type { Db } from './db.ts'
+import { type Claim, startWorker, type WakeHandler, type Worker } from './jobs-worker.ts'
+import { type Listening, listen } from './notify.ts'
+
+/** Wake-ups: durable notes that a row wants attention. The row is the truth; a note says only which. */
+export type Wakes = {
+  /** Leaves a wake-up for the row `id`, visible when the caller's transaction commits, due after `after_seconds`. */
+  wake(tx: Db, queue: string, id: string, options?: { after_seconds?: number }): Promise<void>
+  /** Handles a queue, up to `concurrency` wake-ups at a time, until `stop`. A handler that throws is called again later. */
+  work(queue: string, handler: WakeHandler, options: { concurrency: number }): Promise<void>
+  start(): Promise<void>
+  /** Ends the workers: short work may finish, long work is told by its signal, and what is left is handed back. */
+  stop(): Promise<void>
+}
+
+export type WakesOptions = {
+  url: string
+  db: Db
+  /** Every queue of the product. */
+  queues: readonly string[]
+  /** `send` for processes that only leave wake-ups: no workers, no maintenance. */
+  role: 'send' | 'work'
+  /** Set where the data directory's lock proves that no other worker lives: what a dead one held is freed at once. */
+  sole_worker?: boolean
+  /** The backstop behind notifications, and the precision of `after_seconds`. */
+  polling_seconds?: number
+  /** How long `stop` lets handlers finish before it aborts them. */
+  drain_seconds?: number
+  on_error?: (error: unknown, queue?: string) => void
+}
+
+/** A worker silent for this long is dead. 10 is pg-boss's least. */
+const HEARTBEAT_SECONDS = 10
+
+/** Above any handler's life, which the limits of its own step bound: heartbeats find the dead. pg-boss's most is a day. */
+const EXPIRE_SECONDS = 12 * 3600
+
+/** A wake-up that fails comes again after 1 s, then ever later, for about a day; then the sweep's turn begins. */
+const RETRY = { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 900 }
+
+/** Wake-ups left within this time are announced together, when most of their transactions have committed. */
+const HINT_MILLISECONDS = 5
+
+const CHANNEL = 'kinora_wakes'
+
+/** Opens wake-ups over pg-boss's tables. Call `start` before anything else. */
+export function openWakes(options: WakesOptions): Wakes {
+  const { url, db, queues, role, polling_seconds = 1, drain_seconds = 5 } = options
+  const onError = options.on_error ?? (() => {})
+  const boss = newBoss(url, role, onError)
+  const workers = new Map<string, Worker>()
+  const hinted = new Set<string>()
+  let listening: Listening | null = null
+
+  return {
+    async wake(tx, queue, id, { after_seconds = 0 } = {}) {
+      await boss.send(
+        queue,
+        { id },
+        { db: fromKysely(tx), ...(after_seconds > 0 ? { startAfter: after_seconds } : {}) },
+      )
+      if (after_seconds <= 0) hint(queue)
+    },
+
+    async work(queue, handler, { concurrency }) {
+      const handBack = (jobs: Claim[]) => handBackNow(db, queue, jobs)
+      const settings = { queue, concurrency, polling_seconds, handler, on_error: onError, hand_back: handBack }
+      workers.set(queue, startWorker(boss, settings))
+    },
+
+    async start() {
+      await boss.start()
+      if (role === 'send') return
+      await ensureQueues(boss, queues)
+      if (options.sole_worker) await freeAll(db, queues)
+      const nudgeAll = () => {
+        for (const worker of workers.values()) worker.nudge()
+      }
+      listening = await listen(url, CHANNEL, (queue) => workers.get(queue)?.nudge(), { onReconnect: nudgeAll })
+    },
+
+    async stop() {
+      await listening?.close()
+      await Promise.all([...workers.values()].map((worker) => worker.stop({ drain_seconds })))
+      await boss.stop({ graceful: false })
+    },
+  }
+
+  /**
+   * Outside the transaction on purpose: a NOTIFY inside holds a lock of the whole server while its commit reaches the
+   * disk, so no two would share a flush. A hint that comes before its commit is lost; polling finds the wake-up.
+   */
+  function hint(queue: string): void {
+    if (hinted.size === 0) setTimeout(sendHints, HINT_MILLISECONDS)
+    hinted.add(queue)
+  }
+
+  function sendHints(): void {
+    const names = [...hinted]
+    hinted.clear()
+    void sql`select pg_notify(${CHANNEL}, name) from unnest(${names}::text[]) as name`.execute(db).catch(() => {})
+  }
+}
+
+/** Makes pg-boss's tables and our queues: part of `kinora migrate`. */
+export async function installWakes(url: string, queues: readonly string[]): Promise<void> {
+  const boss = newBoss(url, 'install', () => {})
+  try {
+    await boss.start()
+    await ensureQueues(boss, queues)
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}
+
+function newBoss(url: string, role: 'send' | 'work' | 'install', onError: (error: unknown) => void): PgBoss {
+  const boss = new PgBoss({
+    connectionString: url,
+    application_name: 'kinora wakes',
+    max: role === 'work' ? 5 : 1,
+    supervise: role === 'work',
+    schedule: false,
+    migrate: role !== 'send',
+    superviseIntervalSeconds: 2,
+    monitorIntervalSeconds: 2,
+    maintenanceIntervalSeconds: 600,
+    flowIntervalSeconds: 3600,
+    queueCacheIntervalSeconds: 3600,
+    warningQueueSize: 1_000_000,
+  })
+  boss.on('error', onError)
+  boss.on('warning', ({ message }) => onError(new Error(`pg-boss: ${message}`)))
+  return boss
+}
+
+async function ensureQueues(boss: PgBoss, queues: readonly string[]): Promise<void> {
+  const settings = { ...RETRY, expireInSeconds: EXPIRE_SECONDS, heartbeatSeconds: HEARTBEAT_SECONDS }
+  for (const queue of queues) {
+    await boss.createQueue(queue, settings)
+    await boss.updateQueue(queue, settings)
+  }
+}
+
+/** As `restoreJobs` in pg-boss's `src/plans.ts`, which has no public method. */
+async function freeAll(db: Db, queues: readonly string[]): Promise<void> {
+  await sql`update pgboss.job set state = 'created', started_on = null, heartbeat_on = null
+    where state = 'active' and name = any(${queues}::text[])`.execute(db)
+}
+
+async function handBackNow(db: Db, queue: string, jobs: Claim[]): Promise<void> {
+  await sql`update pgboss.job set state = 'created', started_on = null, heartbeat_on = null
+    from unnest(${jobs.map((each) => each.id)}::uuid[], ${jobs.map((each) => each.retryCount)}::int[]) as held (id, retry_count)
+    where job.state = 'active' and job.name = ${queue} and job.id = held.id and job.retry_count = held.retry_count`.execute(
+    db,
+  )
+}
