@@ -1,0 +1,113 @@
+import type { Context } from '../context.ts'
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { ApiError, notFound } from '../platform/errors.ts'
+import { isId } from '../platform/ids.ts'
+import { pageOf, positionOf } from '../platform/list.ts'
+import { createFile } from './create.ts'
+import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
+import { sendFile } from './send.ts'
+import { isSignedFor } from './sign.ts'
+import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } from './store.ts'
+import { receiveUpload } from './upload.ts'
+
+const upload = endpoint({
+  method: 'POST',
+  path: '/v1/files',
+  auth: 'api_key_or_session',
+  summary: 'Upload a file',
+  accepts: ['multipart'],
+  body: CreateFile,
+  body_check: 'handler',
+  response: FileObject,
+  async handle(ctx, { principal, request }) {
+    if (!request.isMultipart())
+      throw new ApiError('unsupported_media_type', 'Unsupported Content-Type. Send multipart/form-data.')
+    return fileView(await createFile(ctx, principal, await receiveUpload(ctx.blobs, request)))
+  },
+})
+
+const list = endpoint({
+  method: 'GET',
+  path: '/v1/files',
+  auth: 'api_key_or_session',
+  summary: 'List files',
+  query: ListFiles,
+  response: FileList,
+  async handle(ctx, { principal, query }) {
+    const position = positionOf('file', query, { default: FILES_PER_PAGE })
+    const { org_id } = principal
+    const rows = await listFiles(ctx.db, { ...position, org_id, purpose: query.purpose ?? null, now: ctx.clock.now() })
+    return pageOf(rows, position.limit, fileView)
+  },
+})
+
+const read = endpoint({
+  method: 'GET',
+  path: '/v1/files/:file_id',
+  auth: 'api_key_or_session',
+  summary: 'Read a file',
+  response: FileObject,
+  async handle(ctx, { principal, params }) {
+    return fileView(await requireFile(ctx, principal.org_id, params.file_id!))
+  },
+})
+
+const readContent = endpoint({
+  method: 'GET',
+  path: '/v1/files/:file_id/content',
+  auth: 'api_key_or_session',
+  summary: 'Download the bytes of a file',
+  response_type: 'application/octet-stream',
+  async handle(ctx, { principal, params, request, reply }) {
+    const find = () => requireFile(ctx, principal.org_id, params.file_id!)
+    return sendFile(ctx.blobs, { request, reply, find, disposition: 'attachment' })
+  },
+})
+
+const remove = endpoint({
+  method: 'DELETE',
+  path: '/v1/files/:file_id',
+  auth: 'api_key_or_session',
+  summary: 'Delete a file',
+  response: DeletedFile,
+  async handle(ctx, { principal, params }) {
+    const id = params.file_id!
+    const key = isId('file', id)
+      ? await deleteFile(ctx.db, { org_id: principal.org_id, id, now: ctx.clock.now() })
+      : null
+    if (key === null) throw notFound('file')
+    await ctx.blobs.remove(key)
+    return { id, object: 'file', deleted: true }
+  },
+})
+
+/** Where engines fetch references: the signature stands in for a credential, and everything wrong looks the same. */
+const readSigned = endpoint({
+  method: 'GET',
+  path: '/v1/files/:file_id/signed',
+  auth: 'signed_url',
+  summary: 'Download the bytes of a file by a signed URL',
+  internal: true,
+  response_type: 'application/octet-stream',
+  async handle(ctx, { params, request, reply }) {
+    const find = async () => {
+      const now = ctx.clock.now()
+      const id = params.file_id!
+      const file = isId('file', id) ? await findFileForSignature(ctx.db, { id, now }) : null
+      const query = request.query as Record<string, unknown>
+      if (file && isSignedFor({ secrets: [ctx.secret], file, method: request.method, query, now })) return file
+      throw new ApiError('invalid_signature', 'This link is not valid or no longer valid.')
+    }
+    const headers = { 'referrer-policy': 'no-referrer' }
+    return sendFile(ctx.blobs, { request, reply, find, disposition: 'inline', headers })
+  },
+})
+
+export const fileRoutes: readonly Endpoint[] = [upload, list, read, readContent, remove, readSigned]
+
+/** Throws the one 404 for files that are unknown, foreign, expired or not even named like one. */
+async function requireFile(ctx: Context, org_id: string, id: string): Promise<FileRow> {
+  const file = isId('file', id) ? await findFile(ctx.db, { org_id, id, now: ctx.clock.now() }) : null
+  if (!file) throw notFound('file')
+  return file
+}

@@ -1,0 +1,108 @@
+import type { ColumnType, Insertable, JSONColumnType, Selectable } from 'kysely'
+import { sql } from 'kysely'
+import type { ProbeResult } from '../media/probe.ts'
+import type { Db } from '../platform/db.ts'
+import { comparisonOf, type Position } from '../platform/list.ts'
+import type { Purpose } from './purposes.ts'
+
+/** An upload. `expires_at` decides visibility: from that moment on the row is as good as gone, swept or not. */
+export type FilesTable = {
+  id: string
+  org_id: string
+  /** Who uploaded it. */
+  user_id: string
+  purpose: Purpose
+  filename: string
+  /** Recognised from the bytes; `application/octet-stream` when unknown. */
+  media_type: string
+  size_bytes: number
+  /** Hexadecimal. */
+  sha256: string
+  blob_key: string
+  /** Null for what is not an image: videos and sounds are probed where they are used. */
+  probe: JSONColumnType<ProbeResult | null>
+  created_at: ColumnType<Date, Date, never>
+  expires_at: ColumnType<Date, Date, never>
+}
+
+declare module '../platform/db.ts' {
+  interface Database {
+    files: FilesTable
+  }
+}
+
+export type FileRow = Selectable<FilesTable>
+
+export async function insertFile(
+  db: Db,
+  row: Omit<Insertable<FilesTable>, 'probe'> & { probe: ProbeResult | null },
+): Promise<void> {
+  const probe = row.probe === null ? null : JSON.stringify(row.probe)
+  await db
+    .insertInto('files')
+    .values({ ...row, probe: probe as never })
+    .execute()
+}
+
+/** The organization's file unless it is unknown, another organization's or expired: the three look the same. */
+export async function findFile(db: Db, file: { org_id: string; id: string; now: Date }): Promise<FileRow | null> {
+  const query = db.selectFrom('files').selectAll().where('org_id', '=', file.org_id).where('id', '=', file.id)
+  return (await query.where('expires_at', '>', file.now).executeTakeFirst()) ?? null
+}
+
+/** Those of `ids` the organization has and that have not expired, in one query. */
+export async function findFiles(
+  db: Db,
+  wanted: { org_id: string; ids: readonly string[]; now: Date },
+): Promise<Map<string, FileRow>> {
+  if (wanted.ids.length === 0) return new Map()
+  const query = db
+    .selectFrom('files')
+    .selectAll()
+    .where('org_id', '=', wanted.org_id)
+    .where('id', 'in', [...new Set(wanted.ids)])
+  const rows = await query.where('expires_at', '>', wanted.now).execute()
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** For signed URLs alone: the caller has no organization, and the signature is checked against the row's own. */
+export async function findFileForSignature(db: Db, file: { id: string; now: Date }): Promise<FileRow | null> {
+  const query = db.selectFrom('files').selectAll().where('id', '=', file.id).where('expires_at', '>', file.now)
+  return (await query.executeTakeFirst()) ?? null
+}
+
+/** One row more than the page holds, so that the caller knows whether another follows. */
+export async function listFiles(
+  db: Db,
+  list: Position & { org_id: string; purpose: Purpose | null; now: Date },
+): Promise<FileRow[]> {
+  let query = db.selectFrom('files').selectAll().where('org_id', '=', list.org_id).where('expires_at', '>', list.now)
+  if (list.purpose !== null) query = query.where('purpose', '=', list.purpose)
+  if (list.after !== null) query = query.where('id', comparisonOf(list.order), list.after)
+  return query
+    .orderBy('id', list.order)
+    .limit(list.limit + 1)
+    .execute()
+}
+
+/** Returns the key of the blob to remove; null when there was no such file. */
+export async function deleteFile(db: Db, file: { org_id: string; id: string; now: Date }): Promise<string | null> {
+  const query = db.deleteFrom('files').where('org_id', '=', file.org_id).where('id', '=', file.id)
+  const row = await query.where('expires_at', '>', file.now).returning('blob_key').executeTakeFirst()
+  return row?.blob_key ?? null
+}
+
+/** Deletes at most `limit` rows whose time is over and returns their blobs. Safe to run from several processes at once. */
+export async function deleteExpiredFiles(db: Db, options: { now: Date; limit: number }): Promise<string[]> {
+  const { rows } = await sql<{ blob_key: string }>`
+    delete from files where id in (
+      select id from files where expires_at <= ${options.now} order by expires_at limit ${options.limit} for update skip locked
+    ) returning blob_key`.execute(db)
+  return rows.map((row) => row.blob_key)
+}
+
+/** Those of `keys` that belong to a file, expired ones included. */
+export async function knownFileBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ blob_key: string }>`select blob_key from files where blob_key = any(${keys})`.execute(db)
+  return new Set(rows.map((row) => row.blob_key))
+}

@@ -1,0 +1,155 @@
+import type { MultipartFile } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs.ts'
+import { ApiError } from '../platform/errors.ts'
+import { fromText } from '../platform/query.ts'
+import { shape } from '../platform/validate.ts'
+import { UploadFields } from './schema.ts'
+
+/** Largest upload. Source: docs/api/files.md, limits. */
+export const FILE_BYTES_MAX = 100_000_000
+
+export type Upload = { staged: StagedBlob; filename: string | undefined; fields: Static<typeof UploadFields> }
+
+/**
+ * Reads the parts of an upload in whatever order they come: the file is staged before its purpose may be known. Nothing is kept
+ * when it throws: ApiError 400, 413 or, with a full disk, 503. The caller discards or publishes `staged`.
+ */
+export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
+  try {
+    refuseDeclaredSize(request)
+    return await readParts(blobs, request)
+  } catch (error) {
+    // The client reads our answer only once it has sent everything: let it, and throw the rest away.
+    request.raw.unpipe()
+    request.raw.resume()
+    throw error
+  }
+}
+
+/** One file, and room for two fields nobody knows. */
+const PARTS_MAX = 6
+const FIELD_BYTES_MAX = 1000
+/** What boundaries, headers and fields of a form may add to the file. */
+const FORM_BYTES_MAX = 64 * 1024
+
+function refuseDeclaredSize(request: FastifyRequest): void {
+  if (Number(request.headers['content-length'] ?? 0) > FILE_BYTES_MAX + FORM_BYTES_MAX) throw tooLarge()
+}
+
+async function readParts(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
+  const texts = new Map<string, string>()
+  let file: { staged: StagedBlob; filename: string | undefined } | null = null
+  try {
+    for await (const part of partsOf(request)) {
+      if (part.type === 'field') {
+        if (texts.has(part.fieldname)) throw repeated(part.fieldname)
+        texts.set(part.fieldname, textOf(part))
+        continue
+      }
+      if (part.fieldname !== 'file') throw unexpectedFile(part.fieldname)
+      if (file !== null) throw repeated('file')
+      file = { staged: await stage(blobs, part), filename: part.filename }
+    }
+    if (file === null) throw missingFile(texts)
+    if (file.staged.size_bytes === 0)
+      throw new ApiError('invalid_file', 'Invalid file: it is empty.', { param: 'file' })
+    return { ...file, fields: checkFields(texts) }
+  } catch (error) {
+    if (file) await blobs.discard(file.staged)
+    throw error
+  }
+}
+
+type Part = MultipartFile | { type: 'field'; fieldname: string; value: unknown; valueTruncated: boolean }
+
+/** The parts as they arrive. What the parser cannot read is the client's mistake, whatever the parser calls it. */
+async function* partsOf(request: FastifyRequest): AsyncGenerator<Part> {
+  const limits = { files: 1, parts: PARTS_MAX, fieldSize: FIELD_BYTES_MAX, fileSize: FILE_BYTES_MAX + 1 }
+  const parts = request.parts({ limits })
+  while (true) {
+    const next = await parts.next().catch((error: Error & { code?: string }) => {
+      throw unreadable(error)
+    })
+    if (next.done) return
+    yield next.value as Part
+  }
+}
+
+async function stage(blobs: Blobs, part: MultipartFile): Promise<StagedBlob> {
+  try {
+    return await blobs.stage(part.file, { max_bytes: FILE_BYTES_MAX })
+  } catch (error) {
+    if (error instanceof BlobTooLarge) throw tooLarge()
+    if (error instanceof DiskFull) throw diskFull(error)
+    if (part.file.errored) throw unreadable(part.file.errored)
+    throw error
+  }
+}
+
+function textOf(part: Extract<Part, { type: 'field' }>): string {
+  if (typeof part.value === 'string' && !part.valueTruncated) return part.value
+  const param = part.fieldname
+  throw new ApiError('invalid_value', `Invalid '${param}': expected a text of at most ${FIELD_BYTES_MAX} bytes.`, {
+    param,
+  })
+}
+
+const checkShape = shape(UploadFields)
+
+function checkFields(texts: ReadonlyMap<string, string>): Static<typeof UploadFields> {
+  const fields: Record<string, unknown> = {}
+  for (const [name, schema] of Object.entries(UploadFields.properties)) {
+    const text = texts.get(name)
+    if (text !== undefined) fields[name] = fromText(schema as { type?: string }, text)
+  }
+  const checked = checkShape(fields)
+  const [anchor, seconds] = ['expires_after[anchor]', 'expires_after[seconds]'] as const
+  for (const [given, wanted] of [[anchor, seconds] as const, [seconds, anchor] as const]) {
+    if (checked[given] !== undefined && checked[wanted] === undefined) throw missing(wanted)
+  }
+  return checked
+}
+
+export function diskFull(error: DiskFull): ApiError {
+  const message = 'The service has no room for uploads right now. Try again later.'
+  return new ApiError('server_is_overloaded', message, { retry_after_seconds: 30, cause: error })
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('file_too_large', `The file is larger than ${FILE_BYTES_MAX} bytes (100 MB).`, { param: 'file' })
+}
+
+function unreadable(error: Error & { code?: string }): ApiError {
+  if (error.code === 'FST_FILES_LIMIT') return repeated('file')
+  if (error.code === 'FST_PARTS_LIMIT') {
+    return new ApiError('invalid_request_error', `The form has more than ${PARTS_MAX} parts.`)
+  }
+  const message = 'The multipart body could not be read to its end. Send file and purpose as multipart/form-data.'
+  return new ApiError('invalid_request_error', message, { internal: error.message })
+}
+
+function repeated(param: string): ApiError {
+  return new ApiError('invalid_value', `Invalid '${param}': the form holds it more than once.`, { param })
+}
+
+function unexpectedFile(name: string): ApiError {
+  const param = name.slice(0, 64)
+  return new ApiError('unknown_parameter', `Unknown file part '${param}'. Send one file part named 'file'.`, { param })
+}
+
+function missing(param: string): ApiError {
+  return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
+}
+
+function missingFile(texts: ReadonlyMap<string, string>): ApiError {
+  if (!texts.has('file')) return missing('file')
+  return new ApiError(
+    'invalid_type',
+    "Invalid type for 'file': expected a file part with a filename, but got a text field.",
+    {
+      param: 'file',
+    },
+  )
+}
