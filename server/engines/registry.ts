@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import Type from 'typebox'
 import type { ModerationEngine } from './moderation.ts'
+import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation-chat-guard.ts'
+import { OpenaiModerationsOptions, openaiModerations } from './moderation-openai.ts'
 import { RulesOptions, rulesMistakes, rulesModeration } from './moderation-rules.ts'
 import {
   type EngineEnv,
@@ -13,9 +15,11 @@ import {
   settingOptions,
 } from './setting.ts'
 import type { TranslationEngine } from './translation.ts'
+import { ChatTranslationOptions, chatTranslation } from './translation-chat.ts'
 import { NoneOptions, noTranslation } from './translation-none.ts'
 import type { VideoEngine } from './video.ts'
 import { InstantOptions, instantVideo } from './video-instant.ts'
+import { VideosApiOptions, videosApi, videosApiMistakes } from './video-videos-api.ts'
 
 export type { EngineSetting } from './setting.ts'
 
@@ -76,10 +80,18 @@ const storyboard = existsSync(STORYBOARD) ? await import(STORYBOARD.href) : null
 const FAMILIES = {
   video: new Map<string, Kind<VideoEngine>>([
     ['storyboard', kind(StoryboardOptions, (_, { work_dir }): VideoEngine => storyboard.storyboardVideo({ work_dir }))],
+    ['videos-api', kind(VideosApiOptions, videosApi, videosApiMistakes)],
     ['instant', kind(InstantOptions, instantVideo)],
   ]),
-  moderation: new Map<string, Kind<ModerationEngine>>([['rules', kind(RulesOptions, rulesModeration, rulesMistakes)]]),
-  translation: new Map<string, Kind<TranslationEngine>>([['none', kind(NoneOptions, noTranslation)]]),
+  moderation: new Map<string, Kind<ModerationEngine>>([
+    ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],
+    ['openai-moderations', kind(OpenaiModerationsOptions, openaiModerations)],
+    ['chat-guard', kind(ChatGuardOptions, chatGuard, chatGuardMistakes)],
+  ]),
+  translation: new Map<string, Kind<TranslationEngine>>([
+    ['none', kind(NoneOptions, noTranslation)],
+    ['chat', kind(ChatTranslationOptions, chatTranslation)],
+  ]),
 }
 
 function build<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineSetting, env: EngineEnv): E {

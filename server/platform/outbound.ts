@@ -39,6 +39,8 @@ export type EngineClient = {
   open(target: string, limits: { max_bytes: number; timeout_ms: number }, signal: AbortSignal): Promise<OutboundReply>
   /** True when `url` is of the configured origin, so that the credential may go there. */
   owns(url: string): boolean
+  /** A reference found in a reply to `target`, as a whole URL. Throws OutboundError `unreadable`. */
+  resolve(target: string, reference: string): string
   close(): Promise<void>
 }
 
@@ -74,6 +76,11 @@ export function engineClient(options: EngineClientOptions): EngineClient {
     },
 
     owns: (url) => URL.canParse(url) && new URL(url).origin === base.origin,
+    resolve(target, reference) {
+      const from = target.startsWith('/') ? base.origin + root + target : target
+      if (!URL.canParse(reference, from)) throw new OutboundError('unreadable', 'The reply holds a broken URL.')
+      return new URL(reference, from).href
+    },
     close: () => pool.destroy(),
   }
 }

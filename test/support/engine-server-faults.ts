@@ -17,14 +17,14 @@ export type Fault =
 export function sendFault(response: ServerResponse, fault: Fault, reply: () => Reply): void {
   switch (fault.kind) {
     case 'status':
-      return sendStatus(response, fault)
+      return void sendStatus(response, fault)
     case 'reset':
       return void response.socket?.resetAndDestroy()
     case 'lost_reply':
       reply()
       return void response.socket?.resetAndDestroy()
     case 'drip':
-      return sendDrip(response, reply())
+      return void sendDrip(response, reply())
     case 'cut': {
       const { status, headers, body } = reply()
       response.writeHead(status, { ...headers, 'content-length': body.length })

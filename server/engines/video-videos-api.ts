@@ -1,0 +1,237 @@
+import Type from 'typebox'
+import { type EngineClient, type EngineReply, engineClient } from '../platform/outbound.ts'
+import { callFault, statusFault } from './faults.ts'
+import { refuseUnsupported, renderMode } from './refuse-unsupported.ts'
+import type { Mistake } from './setting.ts'
+import {
+  ASPECT_RATIOS,
+  type Capabilities,
+  EngineError,
+  type RenderMode,
+  type Ticket,
+  type VideoEngine,
+} from './video.ts'
+import { type Dialect, INPUTS, type InputName } from './videos-api/dialect.ts'
+import { openaiDialect } from './videos-api/openai.ts'
+import { openOutput } from './videos-api/output.ts'
+import { sglangDialect } from './videos-api/sglang.ts'
+import { RATIOS } from './videos-api/sizes.ts'
+import { readView, recognize, renderState } from './videos-api/view.ts'
+import { vllmOmniDialect } from './videos-api/vllm-omni.ts'
+
+const Address = Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' })
+
+/**
+ * `references_base_url`: where SGLang serves renders from references. `path_prefix` stands between the base URL and `/videos`; `/v1`
+ * when absent, nothing when the base URL itself names a version. `inputs` narrows what the dialect can carry to what the model takes.
+ * `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be fetched, without the credential.
+ */
+export const VideosApiOptions = Type.Object(
+  {
+    kind: Type.Literal('videos-api'),
+    dialect: Type.Enum(['openai', 'sglang', 'vllm-omni']),
+    base_url: Address,
+    references_base_url: Type.Optional(Address),
+    path_prefix: Type.Optional(Type.String({ pattern: '^(/[^\\s?#]+)?$' })),
+    api_key: Type.Optional(Type.String()),
+    headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    seconds: Type.Optional(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ minimum: 1 })])),
+    ratios: Type.Optional(Type.Array(Type.Enum([...ASPECT_RATIOS]), { minItems: 1 })),
+    sizes: Type.Optional(
+      Type.Partial(Type.Record(Type.Enum([...RATIOS]), Type.String({ pattern: '^[1-9][0-9]*x[1-9][0-9]*$' })), {
+        additionalProperties: false,
+      }),
+    ),
+    inputs: Type.Optional(Type.Array(Type.Enum([...INPUTS]))),
+    signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
+    output_origins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^\\s/?#@]+$' }))),
+    start_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: false },
+)
+export type VideosApiOptions = Type.Static<typeof VideosApiOptions>
+
+/**
+ * Engines that speak `/v1/videos`: SGLang, vLLM-Omni, and gateways of OpenAI's shape. They offer no idempotency, so a start whose
+ * outcome is unknown is looked for in the list. Source: docs/engines.md, the `/v1/videos` family.
+ */
+export function videosApi(options: VideosApiOptions): VideoEngine {
+  const dialect = DIALECTS[options.dialect]
+  const clients = openClients(options)
+  const capabilities = readCapabilities(dialect, options)
+  const started = new Set<string>()
+
+  return {
+    capabilities: () => capabilities,
+
+    async start(request, signal) {
+      refuseUnsupported(request, capabilities)
+      const where = dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
+      const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
+      const written = await dialect.start(request, options)
+      const reply = await ask(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
+      const { id } = readView(reply.json)
+      remember(started, id)
+      return { id, where }
+    },
+
+    async recover(request, since) {
+      const where = dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
+      const path = `/videos?limit=${LIST_LIMIT}&order=desc`
+      const reply = await ask(clients[where], { method: 'GET', path }, new AbortController().signal)
+      const list = (reply.json as { data?: unknown } | null | undefined)?.data
+      const view = recognize(Array.isArray(list) ? list : [], request, since, started)
+      if (view === null) return null
+      remember(started, view.id)
+      return { id: view.id, where }
+    },
+
+    async poll(ticket, signal) {
+      const { id, where } = readTicket(ticket)
+      const reply = await send(clients[where], { method: 'GET', path: videoPath(id) }, signal)
+      if (reply.status === 404 || reply.status === 410) return { state: 'lost' }
+      if (reply.status !== 200) throw statusFault(reply.status, reply.headers, reply.json)
+      return renderState(reply, id)
+    },
+
+    async fetch(ticket, output, signal) {
+      const { id, where } = readTicket(ticket)
+      const url = output !== null && typeof output === 'object' && !Array.isArray(output) ? output.url : undefined
+      const target = typeof url === 'string' ? url : `${videoPath(id)}/content`
+      const limits = {
+        max_bytes: OUTPUT_BYTES_MAX,
+        timeout_ms: OUTPUT_MS,
+        trusted_origins: options.output_origins ?? [],
+      }
+      return openOutput(clients[where], target, limits, signal)
+    },
+
+    async cancel(ticket) {
+      if (dialect.cancel === 'none') return false
+      const { id, where } = readTicket(ticket)
+      const reply = await send(clients[where], { method: 'DELETE', path: videoPath(id) }, new AbortController().signal)
+      return reply.status >= 200 && reply.status < 300
+    },
+
+    async close() {
+      await Promise.all([clients.base.close(), clients.references.close()])
+    },
+  }
+}
+
+/** Options that contradict each other or the dialect. */
+export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
+  const dialect = DIALECTS[options.dialect]
+  const [min, max] = options.seconds ?? [4, 15]
+  const mistakes = (options.inputs ?? []).flatMap((input, i) => {
+    if (!dialect.inputs.has(input))
+      return [{ path: `inputs.${i}`, message: `The dialect ${options.dialect} cannot carry it.` }]
+    const unserved = dialect.separate_references && isReference(input) && options.references_base_url === undefined
+    return unserved ? [{ path: `inputs.${i}`, message: 'Needs references_base_url.' }] : []
+  })
+  if (min > max) mistakes.push({ path: 'seconds', message: 'The first number must not be above the second.' })
+  if (options.references_base_url !== undefined && !dialect.separate_references)
+    mistakes.push({ path: 'references_base_url', message: `The dialect ${options.dialect} has one address.` })
+  return mistakes
+}
+
+const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
+  openai: openaiDialect,
+  sglang: sglangDialect,
+  'vllm-omni': vllmOmniDialect,
+}
+
+/** A start carries the media with it, up to some hundred megabytes. */
+const START_SECONDS = 300
+const OUTPUT_MS = 900_000
+const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
+const LIST_LIMIT = 100
+
+/** Renders this process started and has a ticket for: another job's, when a start is looked for. Bounded; older ones no longer match by time. */
+const STARTED_MAX = 10_000
+
+type Where = 'base' | 'references'
+
+function openClients(options: VideosApiOptions): Record<Where, EngineClient> {
+  const { api_key, headers, base_url, references_base_url = base_url } = options
+  const open = (address: string) =>
+    engineClient({
+      base_url:
+        address.replace(/\/+$/, '') + (options.path_prefix ?? (/\/v\d/.test(new URL(address).pathname) ? '' : '/v1')),
+      ...(api_key === undefined ? {} : { api_key }),
+      ...(headers === undefined ? {} : { headers }),
+    })
+  return { base: open(base_url), references: open(references_base_url) }
+}
+
+function readCapabilities(dialect: Dialect, options: VideosApiOptions): Capabilities {
+  const served = (input: InputName) =>
+    !dialect.separate_references || !isReference(input) || options.references_base_url !== undefined
+  const inputs = new Set(
+    [...dialect.inputs].filter((input) => served(input) && (options.inputs?.includes(input) ?? true)),
+  )
+  const { images, videos, audio, files } = dialect.references_max
+  const modes = new Set<RenderMode>(['text'])
+  if (inputs.has('first_frame')) modes.add('first_frame')
+  if (inputs.has('last_frame')) modes.add('last_frame')
+  if (inputs.has('first_frame') && inputs.has('last_frame')) modes.add('both_frames')
+  if (inputs.has('reference_images') || inputs.has('reference_videos')) modes.add('references')
+  return {
+    modes,
+    references_max: {
+      images: inputs.has('reference_images') ? images : 0,
+      videos: inputs.has('reference_videos') ? videos : 0,
+      audio: inputs.has('reference_audio') ? audio : 0,
+      files: modes.has('references') ? files : 0,
+    },
+    seconds: options.seconds ?? [4, 15],
+    aspect_ratios: new Set(options.ratios ?? ASPECT_RATIOS),
+    auto_aspect_ratio: options.ratios?.includes('Auto') ?? true,
+    media: dialect.media,
+    audio_out: true,
+    cancel: dialect.cancel,
+    idempotency: 'none',
+  }
+}
+
+function isReference(input: InputName): boolean {
+  return input.startsWith('reference_')
+}
+
+async function send(
+  client: EngineClient,
+  call: Parameters<EngineClient['call']>[0],
+  signal: AbortSignal,
+): Promise<EngineReply> {
+  try {
+    return await client.call(call, signal)
+  } catch (error) {
+    throw callFault(error)
+  }
+}
+
+async function ask(
+  client: EngineClient,
+  call: Parameters<EngineClient['call']>[0],
+  signal: AbortSignal,
+): Promise<EngineReply> {
+  const reply = await send(client, call, signal)
+  if (reply.status < 200 || reply.status > 299) throw statusFault(reply.status, reply.headers, reply.json)
+  return reply
+}
+
+function remember(started: Set<string>, id: string): void {
+  started.add(id)
+  if (started.size > STARTED_MAX) started.delete(started.values().next().value!)
+}
+
+function readTicket(ticket: Ticket): { id: string; where: Where } {
+  const { id, where } = (ticket ?? {}) as { id?: unknown; where?: unknown }
+  if (typeof id === 'string' && (where === 'base' || where === 'references')) return { id, where }
+  throw new EngineError('permanent', 'Not a ticket of this engine.')
+}
+
+function videoPath(id: string): string {
+  return `/videos/${encodeURIComponent(id)}`
+}

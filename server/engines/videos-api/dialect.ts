@@ -1,0 +1,21 @@
+import type { EngineCall } from '../../platform/outbound.ts'
+import type { Capabilities, RenderRequest } from '../video.ts'
+import type { Ratio } from './sizes.ts'
+
+export const INPUTS = ['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'] as const
+export type InputName = (typeof INPUTS)[number]
+
+/** What of the configuration shapes a request. `sizes` are the operator's own pixels per ratio, `WxH`. */
+export type DialectOptions = { sizes?: Partial<Record<Ratio, string>>; signed_url_ttl_seconds?: number }
+
+/** One way of speaking `/v1/videos`: what it takes and how a start is written. Polling, output and errors are the same for all. */
+export type Dialect = {
+  /** Every input the protocol can carry. */
+  inputs: ReadonlySet<InputName>
+  references_max: Capabilities['references_max']
+  media: Capabilities['media']
+  cancel: Capabilities['cancel']
+  /** References are served at an address of their own. */
+  separate_references: boolean
+  start(request: RenderRequest, options: DialectOptions): Promise<Pick<EngineCall, 'json' | 'body'>>
+}
