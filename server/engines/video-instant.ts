@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import Type from 'typebox'
+import { refuseUnsupported } from './refuse-unsupported.ts'
 import { type Capabilities, EngineError, type RenderState, type Ticket, type VideoEngine } from './video.ts'
 
 const FAULTS = ['rejected', 'rejected_reference', 'moderation', 'transient', 'permanent'] as const
@@ -40,6 +41,7 @@ export function instantVideo(options: InstantOptions): VideoEngine {
     capabilities: () => EVERYTHING,
 
     async start(request) {
+      refuseUnsupported(request, EVERYTHING)
       const conduct =
         options.script?.find((entry) => request.original_prompt.includes(entry.prompt_includes)) ?? options
       if (conduct.start !== undefined) throw fault(conduct.start)

@@ -1,0 +1,24 @@
+import { after } from 'node:test'
+import { instantVideo } from '../../server/engines/video-instant.ts'
+import { type VideosApiOptions, videosApi } from '../../server/engines/video-videos-api.ts'
+import { startEngineServer } from '../support/engine-server.ts'
+import { videoEngineContract } from './contract.ts'
+
+videoEngineContract('instant', async () => ({
+  engine: instantVideo({ kind: 'instant', polls: 2 }),
+  model: 'instant-1',
+  close: async () => {},
+}))
+
+const server = await startEngineServer()
+after(() => server.close())
+server.conduct({ polls: 1 })
+
+for (const dialect of ['openai', 'sglang', 'vllm-omni'] as const) {
+  videoEngineContract(`videos-api ${dialect}`, async () => {
+    const options: VideosApiOptions = { kind: 'videos-api', dialect, base_url: server.url }
+    if (dialect === 'sglang') options.references_base_url = `${server.url}/ref`
+    const engine = videosApi(options)
+    return { engine, model: 'MiniMax-H3', close: async () => engine.close?.() }
+  })
+}
