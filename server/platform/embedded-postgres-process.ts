@@ -46,7 +46,8 @@ const SETTINGS = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // Statements and rows hold prompts: errors are logged without them.
+  // Errors quote statements and rows, and those hold prompts: only the server's own affairs are logged.
+  log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
 }

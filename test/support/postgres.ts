@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { type Database, openDb } from '../../server/platform/db.ts'
 import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
+import { installWakes } from '../../server/platform/jobs.ts'
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../server/platform/migrate.ts'
 
 export type TestDatabase = {
@@ -78,6 +79,9 @@ export function installedBin(): string | null {
   return places.find((dir) => existsSync(join(dir, 'initdb')) && existsSync(join(dir, 'postgres'))) ?? null
 }
 
+/** The product's queues, so that a process that only sends can be tested without a worker. */
+const QUEUES = ['videos', 'webhooks']
+
 let own: Promise<TestServer> | null = null
 
 function ownServer(): Promise<TestServer> {
@@ -100,6 +104,7 @@ async function migratedTemplate(server: string): Promise<string> {
     await client.query(`create database ${draft}`)
     const { pool, close } = openDb(withDatabase(server, draft))
     await migrate(pool).finally(close)
+    await installWakes(withDatabase(server, draft), QUEUES)
     await client.query(`alter database ${draft} rename to ${name}`)
   })
   return name

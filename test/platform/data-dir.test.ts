@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openDataDir } from '../../server/platform/data-dir.ts'
+import { startService, tempDir } from '../support/service.ts'
+
+test('a second service on a data directory is refused with the first one named, before it touches anything', async (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const first = await startService({ dir: dir.path })
+  const before = snapshot(dir.path)
+  await assert.rejects(
+    startService({ dir: dir.path }),
+    new RegExp(`in use by another service \\(process ${first.process.pid}\\)`),
+  )
+  assert.deepEqual(snapshot(dir.path), before)
+  await first.stop()
+})
+
+test('kill -9 frees the lock at once', async (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const first = await startService({ dir: dir.path })
+  await first.kill()
+  const second = await startService({ dir: dir.path })
+  await second.stop()
+})
+
+test('a released directory can be opened again by the same process; a held one cannot', (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const held = openDataDir(dir.path)
+  assert.throws(() => openDataDir(dir.path), /in use by another service/)
+  held.release()
+  openDataDir(dir.path).release()
+})
+
+test('what it makes is private', (t) => {
+  const parent = mkdtempSync(join(tmpdir(), 'kinora-test-'))
+  t.after(() => rmSync(parent, { recursive: true }))
+  const dir = openDataDir(join(parent, 'a/b'))
+  for (const path of [dir.path, dir.postgres, dir.blobs, dir.work]) assert.equal(statSync(path).mode & 0o777, 0o700)
+  dir.release()
+})
+
+test('a path that is a file is refused in words', (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  writeFileSync(join(dir.path, 'file'), '')
+  assert.throws(() => openDataDir(join(dir.path, 'file')), { name: 'StartError', message: /cannot be made/ })
+})
+
+/** Every entry with the time it last changed. */
+function snapshot(path: string): string[] {
+  const names = ['.', ...readdirSync(path), ...readdirSync(join(path, 'postgres')).map((each) => `postgres/${each}`)]
+  return names.map((name) => `${name} ${statSync(join(path, name)).mtimeMs}`)
+}
