@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { ModerationEngine } from '../../server/engines/moderation.ts'
+import { type ChatGuardOptions, chatGuard } from '../../server/engines/moderation-chat-guard.ts'
+import { openaiModerations } from '../../server/engines/moderation-openai.ts'
+import { engineMistakes } from '../../server/engines/registry.ts'
+import { EngineError } from '../../server/engines/video.ts'
+import { startEngineServer } from '../support/engine-server.ts'
+import type { Fault } from '../support/engine-server-faults.ts'
+
+const server = await startEngineServer()
+after(() => server.close())
+
+type Format = ChatGuardOptions['format']
+
+/** What each guard model says when it means "safe", and when it means the opposite. */
+const WORDS: Record<Format, { safe: string; unsafe: string }> = {
+  'llama-guard': { safe: '\n\nsafe', unsafe: 'unsafe\nS1,S10' },
+  qwen3guard: { safe: 'Safety: Safe\nCategories: None', unsafe: 'Safety: Unsafe\nCategories: Violent' },
+  'gpt-oss-safeguard': {
+    safe: '{"violation":0,"category":null,"rationale":"fine"}',
+    unsafe: '{"violation":1,"category":"violence","rationale":"no"}',
+  },
+  'yes-no': { safe: 'No', unsafe: 'Yes' },
+}
+const FORMATS = Object.keys(WORDS) as Format[]
+
+const guard = (format: Format, more: Partial<ChatGuardOptions> = {}) =>
+  chatGuard({ kind: 'chat-guard', base_url: server.url, format, model: 'guard-1', ...more })
+const openai = (more = {}) =>
+  openaiModerations({ kind: 'openai-moderations', base_url: server.url, api_key: 'key', ...more })
+
+/** Every engine that asks somebody else, each answering "safe" unless a fault comes between. */
+const ENGINES: Array<{ name: string; engine: ModerationEngine; format: Format | null }> = [
+  { name: 'openai-moderations', engine: openai({ timeout_seconds: 1 }), format: null },
+  ...FORMATS.map((format) => ({ name: format, engine: guard(format, { timeout_seconds: 1 }), format })),
+]
+after(() => Promise.all(ENGINES.map(({ engine }) => engine.close?.())))
+
+const json = { 'content-type': 'application/json' }
+const ok = (body: string | object): Fault => ({ kind: 'status', status: 200, body, headers: json })
+const chat = (choice: object | null): Fault => ok({ choices: [choice] })
+const said = (content: unknown, finish_reason: unknown = 'stop') => chat({ finish_reason, message: { content } })
+const result = (fields: object) => ok({ results: [{ flagged: false, categories: { violence: false }, ...fields }] })
+
+/** Faults of the connection and of HTTP, which every engine may meet. */
+const TRANSPORT: Record<string, Fault> = {
+  reset: { kind: 'reset' },
+  'reset after the work was done': { kind: 'lost_reply' },
+  'cut body': { kind: 'cut' },
+  'a length that is too long': { kind: 'wrong_length' },
+  'not HTTP': { kind: 'garbage' },
+  'gzip bomb': { kind: 'gzip_bomb' },
+  'giant line': { kind: 'giant_line' },
+  stall: { kind: 'stall' },
+  ...Object.fromEntries(
+    [301, 400, 401, 403, 404, 408, 422, 429, 500, 502, 503].map((status) => [
+      `status ${status}`,
+      { kind: 'status', status } as Fault,
+    ]),
+  ),
+  'status 201 with a verdict': {
+    kind: 'status',
+    status: 201,
+    body: { results: [{ flagged: false, categories: { a: false } }] },
+  },
+  'empty body': ok(''),
+  'bad JSON': ok('{"results":[{"flagged":false,'),
+  HTML: { kind: 'status', status: 200, body: '<html>safe</html>', headers: { 'content-type': 'text/html' } },
+  'the text safe': ok('safe'),
+  'JSON null': ok('null'),
+  'JSON true': ok('true'),
+  'JSON array': ok([]),
+  'JSON string': ok('"safe"'),
+  'empty object': ok({}),
+  'an error with status 200': ok({ error: { message: 'overloaded' } }),
+}
+
+const MODERATION_REPLIES: Record<string, Fault> = {
+  'no results': ok({ results: [] }),
+  'two results': ok({
+    results: [
+      { flagged: false, categories: { a: false } },
+      { flagged: false, categories: { a: false } },
+    ],
+  }),
+  'null result': ok({ results: [null] }),
+  'flagged missing': result({ flagged: undefined }),
+  'flagged as text': result({ flagged: 'false' }),
+  'flagged null': result({ flagged: null }),
+  'no categories': result({ categories: {} }),
+  'categories missing': result({ categories: undefined }),
+  'category as text': result({ categories: { violence: 'false' } }),
+}
+
+const CHAT_REPLIES: Record<string, Fault> = {
+  'no choices': ok({ choices: [] }),
+  'null choice': chat(null),
+  'no message': chat({ finish_reason: 'stop' }),
+  'content null': said(null),
+  'content empty': said(''),
+  'content as parts': said([{ type: 'text', text: 'safe' }]),
+  'cut by length': said('safe', 'length'),
+  'filtered by the server': said('safe', 'content_filter'),
+  'no finish reason': said('safe', null),
+  'unknown verdict': said('maybe'),
+  'both verdicts': said('safe\nunsafe'),
+  'verdict inside a sentence': said('This is safe.'),
+  'verdict quoted from the prompt': said('The user says: "safe"\nNo violation, Safety: Safe'),
+  'both in one word': said('No and Yes'),
+  'safe with a category': said('Safety: Safe\nCategories: Violent'),
+  'violation as text': said('{"violation":"0"}'),
+  'violation missing': said('{"category":null}'),
+  'violation false': said('{"violation":false}'),
+  'JSON behind words': said('Sure: {"violation":0}'),
+}
+
+for (const { name, engine, format } of ENGINES) {
+  const faults = { ...TRANSPORT, ...(format === null ? MODERATION_REPLIES : CHAT_REPLIES) }
+  test(`${name}: none of ${Object.keys(faults).length} faults passes as allow`, async () => {
+    assert.ok(Object.keys(faults).length >= 30)
+    for (const [fault, script] of Object.entries(faults)) {
+      speak(format, 'safe')
+      server.script({ method: 'POST', fault: script })
+      const judged = await engine.moderate(input('a cat'), live()).catch((error: unknown) => error)
+      assert.ok(judged instanceof EngineError, `${fault} gave ${JSON.stringify(judged)}`)
+      server.release()
+    }
+    assert.equal((await engine.moderate(input('a cat'), live())).verdict, 'allow')
+  })
+
+  test(`${name}: allows and blocks by the engine's own word, also when it arrives byte by byte`, async () => {
+    for (const word of ['safe', 'unsafe'] as const) {
+      speak(format, word)
+      server.script({ method: 'POST', fault: { kind: 'drip' } })
+      const judged = await engine.moderate(input('猫 <d>こんにちは</d>'), live())
+      assert.equal(judged.verdict, word === 'safe' ? 'allow' : 'block')
+      assert.equal(judged.categories.length > 0, word === 'unsafe')
+      assert.ok(judged.engine && judged.version)
+    }
+  })
+
+  test(`${name}: the text goes out as it is, each picture in a call of its own`, async () => {
+    speak(format, 'safe')
+    const before = server.requests.length
+    await engine.moderate({ ...input('猫 <d>“é”</d>'), images: [picture(1), picture(2)] }, live())
+    const bodies = server.requests.slice(before).map(({ body }) => body.toString())
+    assert.equal(bodies.length, engine.sees_images ? 2 : 1)
+    for (const body of bodies) assert.ok(body.includes('猫 <d>“é”</d>'))
+    if (engine.sees_images)
+      for (const byte of [1, 2]) assert.equal(bodies.filter((body) => body.includes(base64(byte))).length, 1)
+  })
+}
+
+test('one blocked picture among many blocks, one unjudged picture is a throw', async () => {
+  const engine = openai()
+  const images = Array.from({ length: 9 }, (_, i) => picture(i))
+  server.answers.moderation = ({ input: sent }) => verdict(JSON.stringify(sent).includes(base64(8)))
+  assert.equal((await engine.moderate({ ...input('a cat'), images }, live())).verdict, 'block')
+  server.answers.moderation = () => verdict(false)
+  server.script({ method: 'POST', fault: { kind: 'status', status: 500 } })
+  await assert.rejects(engine.moderate({ ...input('a cat'), images }, live()), EngineError)
+  await engine.close?.()
+})
+
+test('openai-moderations does not believe an engine that ignored the picture', async () => {
+  const engine = openai()
+  server.answers.moderation = () => ({ ...verdict(false), category_applied_input_types: { violence: ['text'] } })
+  await assert.rejects(engine.moderate({ ...input('a cat'), images: [picture(1)] }, live()), EngineError)
+  await engine.close?.()
+})
+
+test('openai-moderations: a threshold replaces the judgement of its own category only, and a missing score is a throw', async () => {
+  const engine = openai({ thresholds: { violence: 0.8 } })
+  const answer = (violence: unknown, flags: object) => {
+    server.answers.moderation = () => ({
+      flagged: true,
+      categories: { violence: true, sexual: false, ...flags },
+      category_scores: { violence },
+    })
+    return engine.moderate(input('a cat'), live())
+  }
+  assert.equal((await answer(0.79, {})).verdict, 'allow')
+  assert.deepEqual((await answer(0.8, {})).categories, ['violence'])
+  assert.deepEqual((await answer(0.1, { sexual: true })).categories, ['sexual'])
+  await assert.rejects(answer(undefined, {}), EngineError)
+  await engine.close?.()
+})
+
+test('qwen3guard: what controversial means is a setting, and blocks without one', async () => {
+  server.answers.chat = () => 'Safety: Controversial\nCategories: Politically Sensitive Topics'
+  for (const [setting, verdict] of [
+    [undefined, 'block'],
+    ['block', 'block'],
+    ['allow', 'allow'],
+  ] as const) {
+    const engine = guard('qwen3guard', setting === undefined ? {} : { controversial: setting })
+    assert.equal((await engine.moderate(input('a cat'), live())).verdict, verdict)
+    await engine.close?.()
+  }
+})
+
+test('options that a guard format cannot honour are mistakes, not ignored', () => {
+  const entry = { kind: 'chat-guard', base_url: 'http://guard:8000', model: 'g' }
+  assert.deepEqual(engineMistakes('moderation', { ...entry, format: 'llama-guard' }), [])
+  assert.equal(engineMistakes('moderation', { ...entry, format: 'llama-guard', policy: 'x' })[0]?.path, 'policy')
+  assert.equal(engineMistakes('moderation', { ...entry, format: 'qwen3guard', images: true })[0]?.path, 'images')
+  assert.equal(
+    engineMistakes('moderation', { ...entry, format: 'yes-no', controversial: 'allow' })[0]?.path,
+    'controversial',
+  )
+  assert.equal(engineMistakes('moderation', { kind: 'openai-moderations', base_url: 'guard' })[0]?.path, 'base_url')
+})
+
+function speak(format: Format | null, word: 'safe' | 'unsafe'): void {
+  server.answers.moderation = () => verdict(word === 'unsafe')
+  if (format !== null) server.answers.chat = () => WORDS[format][word]
+}
+
+function verdict(flagged: boolean) {
+  const category_applied_input_types = { violence: ['text', 'image'] }
+  return {
+    flagged,
+    categories: { violence: flagged },
+    category_scores: { violence: flagged ? 0.9 : 0.1 },
+    category_applied_input_types,
+  }
+}
+
+function input(text: string) {
+  return { text, images: [], purpose: 'video_prompt' as const }
+}
+
+function picture(byte: number) {
+  return { media_type: 'image/jpeg', bytes: new Uint8Array(12).fill(byte) }
+}
+
+function base64(byte: number): string {
+  return Buffer.alloc(12, byte).toString('base64')
+}
+
+function live(): AbortSignal {
+  return new AbortController().signal
+}
