@@ -1,0 +1,59 @@
+import { createHmac } from 'node:crypto'
+import { isIPv4, isIPv6 } from 'node:net'
+import { addSeconds } from '../platform/clock.ts'
+import type { Db } from '../platform/db.ts'
+import { ApiError } from '../platform/errors.ts'
+import { deleteAttempt, deleteOldAttempts, insertAttempt, nthNewestAttempt } from './store-sessions.ts'
+
+/** Failed sign-ins of one account, or from one address, before others must wait. Source: docs/api/console.md, Signing in. */
+const FAILURES_MAX = 10
+const WINDOW_SECONDS = 600
+
+/**
+ * Counts a sign-in before it is tried, so that a thousand at once get no more tries than a thousand in a row.
+ * It stays counted as a failure until `succeeded` is called. Works for accounts that do not exist as for others.
+ * Throws ApiError `rate_limit_exceeded`.
+ */
+export async function countAttempt(
+  db: Db,
+  attempt: { email: string; address: string; secret: string; now: Date },
+): Promise<{ succeeded(): Promise<void> }> {
+  const { secret, now } = attempt
+  const since = addSeconds(now, -WINDOW_SECONDS)
+  await deleteOldAttempts(db, since)
+  const row = {
+    account_hash: keyed(secret, `account ${attempt.email.toLowerCase()}`),
+    address_hash: keyed(secret, `address ${networkOf(attempt.address)}`),
+    at: now,
+  }
+  const id = await insertAttempt(db, row)
+  const tenth = await nthNewestAttempt(db, { ...row, id }, { nth: FAILURES_MAX, since })
+  if (tenth === null) return { succeeded: () => deleteAttempt(db, id) }
+  await deleteAttempt(db, id)
+  const wait = Math.max(1, Math.ceil((tenth.getTime() - since.getTime()) / 1000))
+  throw new ApiError('rate_limit_exceeded', `Too many failed sign-ins. Please try again in ${wait}s.`, {
+    retry_after_seconds: wait,
+  })
+}
+
+/** What counts as one address: an IPv4 address, or the /64 of an IPv6 one, which is what one customer is given. */
+export function networkOf(address: string): string {
+  const plain = address.replace(/%.*$/, '').toLowerCase()
+  const mapped = /^(?:0*:)*:?(?:ffff:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain)?.[1]
+  if (mapped !== undefined && isIPv4(mapped)) return mapped
+  if (!isIPv6(plain)) return plain
+  const [head = '', tail] = plain.split('::', 2) as [string, string?]
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const gap = tail === undefined ? 0 : 8 - left.length - right.length
+  const groups = [...left, ...Array<string>(Math.max(0, gap)).fill('0'), ...right]
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
+/** Emails and addresses of people who may not be ours are kept only as keyed hashes, and only for the window. */
+function keyed(secret: string, text: string): string {
+  return createHmac('sha256', secret).update(text).digest('base64url')
+}

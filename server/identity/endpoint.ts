@@ -1,0 +1,173 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema, TUnknown } from 'typebox'
+import type { Context } from '../context.ts'
+import { ApiError } from '../platform/errors.ts'
+import { limitBodyTime, type RouteConfig, wrongContentType } from '../platform/http.ts'
+import { parseQuery } from '../platform/query.ts'
+import { shape } from '../platform/validate.ts'
+import { requireSameOrigin } from './csrf.ts'
+import type { Authenticator, Principal } from './principal.ts'
+
+/** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
+export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_session'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What one call gives its handler. `query` is parsed and checked; `body` too, unless the endpoint checks it later by itself. */
+export type Call<A extends Auth, B, Q> = {
+  principal: A extends 'none' | 'signed_url' ? null : Principal
+  body: B
+  query: Q
+  params: Record<string, string>
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> = {
+  method: Method
+  /** With `:name` for each parameter. */
+  path: string
+  /** No default: every endpoint says who may call it. */
+  auth: A
+  /** First line in the API page. */
+  summary: string
+  body?: B
+  /** `handler`: the contract orders other checks before the body's shape, so the handler calls its own `shape`. Default `first`. */
+  body_check?: 'first' | 'handler'
+  /** Encodings of the body; empty when the endpoint takes none. Default `json` with a body schema, else none. */
+  accepts?: ReadonlyArray<'json' | 'multipart'>
+  query?: Q
+  /** Shape of the 200 answer; absent for raw bytes. */
+  response?: TSchema
+  /** Media type of the 200 answer when it is not JSON. */
+  response_type?: string
+  /** Video endpoints give every 400 the code `invalid_request_error`. */
+  plain_400?: boolean
+  /** Not part of the public API page. */
+  internal?: boolean
+  /** What a wrong method on this path is told when it is not 405. */
+  wrong_method?: (params: Record<string, string>) => ApiError | null
+  /** Returns the JSON answer, or the reply after sending it itself. */
+  handle(ctx: Context, call: Call<A, Static<B>, Static<Q>>): Promise<unknown>
+}
+
+/** An endpoint of any shape, as routes list them. */
+export type Endpoint = EndpointSpec<Auth, TSchema, TSchema>
+
+/** Declares one route. Every route of the service passes through here. */
+export function endpoint<A extends Auth, B extends TSchema = TUnknown, Q extends TSchema = TUnknown>(
+  spec: EndpointSpec<A, B, Q>,
+): Endpoint {
+  return spec as unknown as Endpoint
+}
+
+/** Adds the endpoints to the server, and for every path the answer `405` to methods it does not have. */
+export function registerEndpoints(
+  http: FastifyInstance,
+  ctx: Context,
+  list: readonly Endpoint[],
+  who: Authenticator,
+): void {
+  const methods = new Map<string, Endpoint[]>()
+  for (const spec of list) {
+    methods.set(spec.path, [...(methods.get(spec.path) ?? []), spec])
+    addRoute(http, ctx, spec, who)
+  }
+  for (const [path, specs] of methods) addWrongMethods(http, path, specs, who)
+}
+
+function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, who: Authenticator): void {
+  const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
+  const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
+  const checkQuery = spec.query ? shape(spec.query) : () => ({})
+  const config: RouteConfig = { plain_400: spec.plain_400, upload: accepts.has('multipart'), accepts }
+  http.route({
+    method: spec.method,
+    url: spec.path,
+    config: { kinora: config },
+    onRequest: async (request) => {
+      request.principal = await authenticate(spec, request, who)
+      if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
+      if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
+    },
+    handler: async (request, reply) => {
+      if (accepts.size > 0 && !accepts.has('multipart') && request.isMultipart()) throw wrongContentType(accepts)
+      return spec.handle(ctx, {
+        principal: request.principal as never,
+        query: checkQuery(spec.query ? parseQuery(spec.query, request.query) : {}) as never,
+        body: checkBody(request.body) as never,
+        params: request.params as Record<string, string>,
+        request,
+        reply,
+      })
+    },
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal | null
+  }
+}
+
+async function authenticate(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal | null> {
+  if (spec.auth === 'none' || spec.auth === 'signed_url') return null
+  const principal = await findPrincipal(spec, request, who)
+  request.caller = { org_id: principal.org_id, user_id: principal.user_id, key_id: principal.key_id }
+  return principal
+}
+
+/** A request that carries `Authorization` is an API-key request even if a cookie is also present. */
+async function findPrincipal(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal> {
+  const { authorization, cookie } = request.headers
+  if (authorization !== undefined) {
+    const principal = await who.api_key(authorization)
+    if (spec.auth === 'session') {
+      throw new ApiError(
+        'console_login_required',
+        'This needs a console login; an API key cannot do it. Sign in to the console.',
+      )
+    }
+    return principal
+  }
+  if (spec.auth !== 'api_key' && cookie !== undefined) {
+    const principal = await who.session({ cookie })
+    if (principal) {
+      if (request.method !== 'GET' && request.method !== 'HEAD') requireSameOrigin(request)
+      return principal
+    }
+  }
+  const remedy =
+    spec.auth === 'session' ? 'Sign in to the console.' : "Send your API key in an 'Authorization: Bearer' header."
+  throw new ApiError('missing_api_key', `No credential was given. ${remedy}`)
+}
+
+/** A body without a Content-Type would be skipped by the parsers and look absent: say what is wrong instead. */
+function requireSomeBody(request: FastifyRequest): void {
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  if (hasBody)
+    throw new ApiError('unsupported_media_type', 'The request has a body but no Content-Type. Send application/json.')
+}
+
+function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], who: Authenticator): void {
+  const allowed = new Set<string>(specs.map((spec) => spec.method))
+  if (allowed.has('GET')) allowed.add('HEAD')
+  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
+  const spec = specs[0]!
+  http.route({
+    method: others as Method[],
+    url: path,
+    config: { kinora: { accepts: new Set<string>(), plain_400: spec.plain_400 } },
+    onRequest: async (request) => {
+      await authenticate(spec, request, who)
+      const wrong = specs.find((candidate) => candidate.wrong_method)?.wrong_method
+      const other = wrong?.(request.params as Record<string, string>)
+      if (other) throw other
+      const allow = [...allowed].join(', ')
+      throw new ApiError('method_not_allowed', `${request.method} is not allowed here. Allowed: ${allow}.`, {
+        headers: { allow },
+      })
+    },
+    handler: async () => undefined,
+  })
+}

@@ -1,0 +1,79 @@
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Kysely, sql } from 'kysely'
+import type { Clock } from '../platform/clock.ts'
+import type { Config } from '../platform/config.ts'
+import type { Database, Tx } from '../platform/db.ts'
+import { createKey } from './api-keys.ts'
+import { readEmail } from './email.ts'
+import { createMember, createOrganization, newPassword } from './provision.ts'
+import { anyOrganization } from './store.ts'
+
+/** What the first start made. The password and the key are known nowhere else. */
+export type FirstRun = {
+  email: string
+  password: string
+  organization_id: string
+  user_id: string
+  api_key: string
+}
+
+/** How money begins; `billing/ledger.ts` does it, which this folder may not import. */
+export type OpenMoney = {
+  openAccount(tx: Tx, account: { org_id: string; now: Date }): Promise<void>
+  grantCredits(
+    tx: Tx,
+    grant: { org_id: string; amount: bigint; note: string; user_id: string | null; now: Date },
+  ): Promise<unknown>
+}
+
+/**
+ * On an empty database makes the first organization, its owner, one API key and the opening balance, all or nothing.
+ * Null when there is an organization already, also when another process has just made it. Agrees to no terms.
+ */
+export async function ensureFirstRun(
+  deps: {
+    db: Kysely<Database>
+    config: Pick<Config, 'first_run' | 'default_plan' | 'api_key_prefix'>
+    clock: Clock
+  } & OpenMoney,
+): Promise<FirstRun | null> {
+  const { db, config, clock } = deps
+  if (await anyOrganization(db)) return null
+  const { organization: name, balance } = config.first_run
+  const email = readEmail(config.first_run.email)
+  const { password, password_hash } = await newPassword()
+  return db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(${FIRST_RUN_LOCK}::bigint)`.execute(tx)
+    if (await anyOrganization(tx)) return null
+    const now = clock.now()
+    const organization_id = await createOrganization(tx, { name, plan: config.default_plan, now })
+    const person = { org_id: organization_id, email, name: 'Owner', role: 'owner' as const, password_hash, now }
+    const { user_id } = await createMember(tx, person)
+    const owner = { org_id: organization_id, user_id, name: 'First run', prefix: config.api_key_prefix, now }
+    const { key } = await createKey(tx, owner)
+    await deps.openAccount(tx, { org_id: organization_id, now })
+    const grant = { org_id: organization_id, amount: balance, note: 'Opening balance', user_id: null, now }
+    if (balance > 0n) await deps.grantCredits(tx, grant)
+    return { email, password, organization_id, user_id, api_key: key }
+  })
+}
+
+/** Writes `first-run.json` for the operator's eyes only (mode 0600), whole or not at all. Returns its path. */
+export function writeFirstRun(dataDir: string, run: FirstRun & { base_url: string }): string {
+  const path = join(dataDir, 'first-run.json')
+  const draft = `${path}.${process.pid}`
+  const { base_url, email, password, organization_id, user_id, api_key } = run
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(file, `${JSON.stringify({ base_url, email, password, organization_id, user_id, api_key }, null, 2)}\n`)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(draft, path)
+  return path
+}
+
+/** Any number: it only has to be the same in every process. */
+const FIRST_RUN_LOCK = 7_301_950_144

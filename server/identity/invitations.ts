@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import { addSeconds } from '../platform/clock.ts'
+import type { Database } from '../platform/db.ts'
+import { ApiError, notFound } from '../platform/errors.ts'
+import { newId } from '../platform/ids.ts'
+import { readEmail } from './email.ts'
+import { randomText } from './key-format.ts'
+import { hashPassword, type LoginContext, type SignedIn, signIn } from './login.ts'
+import { addMember, requireMayGive } from './members.ts'
+import type { Principal, Role } from './principal.ts'
+import { newRowId } from './row-ids.ts'
+import { findUser, insertUser } from './store.ts'
+import {
+  acceptInvitation,
+  findInvitation,
+  type InvitationRow,
+  isMemberByEmail,
+  replaceInvitation,
+} from './store-members.ts'
+
+/** An invitation that was not accepted for this long is void. */
+const INVITATION_SECONDS = 7 * 24 * 3600
+
+/**
+ * Invites an email address; an open invitation of the same address ends. There is no mailer: the caller hands `token` over.
+ * Throws ApiError `permission_denied`, or `conflict` when the person is a member already.
+ */
+export async function invite(
+  db: Kysely<Database>,
+  principal: Principal,
+  invitation: { email: string; role: Role; now: Date },
+): Promise<InvitationRow & { token: string }> {
+  const { role, now } = invitation
+  requireMayGive(principal, role)
+  const email = readEmail(invitation.email)
+  const { org_id, user_id: inviter_id } = principal
+  if (await isMemberByEmail(db, { org_id, email })) {
+    throw new ApiError('conflict', 'This person is a member of the organization already.', { param: 'email' })
+  }
+  const token = `inv_${randomText(40)}`
+  const id = newRowId('invitation', now)
+  const times = { created_at: now, expires_at: addSeconds(now, INVITATION_SECONDS) }
+  const row = { id, org_id, email, role, inviter_id, token_hash: hashInvitation(token), ...times }
+  await db.transaction().execute((tx) => replaceInvitation(tx, row))
+  return { ...row, status: 'pending', token }
+}
+
+export type Acceptance = { token: string; name?: string; password?: string; address: string; user_agent: string }
+
+/**
+ * Makes the invited person a member. Somebody new chooses a name and a password; somebody who has an account proves it, by
+ * being signed in (`signed_in`) or with their password. Returns the new session, or null when `signed_in` goes on.
+ * Throws ApiError `not_found`, `missing_required_parameter`, `invalid_api_key`, `rate_limit_exceeded`, `conflict`.
+ */
+export async function accept(
+  login: LoginContext,
+  acceptance: Acceptance,
+  signed_in: { user_id: string } | null,
+): Promise<{ org_id: string; session: SignedIn | null }> {
+  const { db, clock } = login
+  const now = clock.now()
+  const invitation = await findInvitation(db, { token_hash: hashInvitation(acceptance.token), now })
+  if (!invitation) throw notFound('invitation')
+  const user = await findUser(db, invitation.email)
+  if (user && signed_in?.user_id === user.id) {
+    await join(db, invitation, { user_id: user.id, now })
+    return { org_id: invitation.org_id, session: null }
+  }
+  const name = user ? user.name : required(acceptance.name, 'name')
+  const password = required(acceptance.password, 'password')
+  const attempt = { ...acceptance, email: invitation.email, password }
+  if (user) {
+    const session = await signIn(login, attempt)
+    await join(db, invitation, { user_id: user.id, now })
+    return { org_id: invitation.org_id, session }
+  }
+  const password_hash = await hashPassword(password)
+  await join(db, invitation, { newcomer: { name, password_hash }, now })
+  return { org_id: invitation.org_id, session: await signIn(login, attempt) }
+}
+
+type Joiner = { now: Date } & ({ user_id: string } | { newcomer: { name: string; password_hash: string } })
+
+async function join(db: Kysely<Database>, invitation: InvitationRow, joiner: Joiner): Promise<void> {
+  const { now } = joiner
+  await db.transaction().execute(async (tx) => {
+    if (!(await acceptInvitation(tx, invitation.id))) throw notFound('invitation')
+    const user_id = 'user_id' in joiner ? joiner.user_id : newId('user', now)
+    if ('newcomer' in joiner) {
+      const login_id = newRowId('login', now)
+      await insertUser(tx, { id: user_id, login_id, email: invitation.email, ...joiner.newcomer, now })
+    }
+    await addMember(tx, { org_id: invitation.org_id, user_id, role: invitation.role, now })
+  })
+}
+
+function hashInvitation(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+function required(value: string | undefined, param: string): string {
+  if (value !== undefined) return value
+  throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
+}

@@ -1,0 +1,66 @@
+import { performance } from 'node:perf_hooks'
+import type { Kysely } from 'kysely'
+import type { Clock } from '../platform/clock.ts'
+import type { Config } from '../platform/config.ts'
+import type { Database } from '../platform/db.ts'
+import type { Log } from '../platform/log.ts'
+import { listen } from '../platform/notify.ts'
+import { type Callers, openCallers } from './authenticate.ts'
+import { cookieSecret, type SessionCookie, sessionCookie } from './cookie.ts'
+import type { LoginContext } from './login.ts'
+import { openLoginLibrary } from './login-library.ts'
+import type { Authenticator } from './principal.ts'
+
+export type Identity = {
+  authenticator: Authenticator
+  /** The same, with what endpoints need to forget a caller at once. */
+  callers: Callers
+  login: LoginContext
+  cookie(): SessionCookie
+  /** Stops listening and writes what is not yet noted. */
+  close(): Promise<void>
+}
+
+/** How often the use of keys is written. */
+const NOTE_USE_MS = 60_000
+
+/**
+ * Who is calling, for one process. With `database_url` it hears at once of keys revoked and people removed by any process;
+ * without, or while notices fail, within five seconds. `monotonic` counts milliseconds.
+ */
+export async function openIdentity(deps: {
+  db: Kysely<Database>
+  config: Pick<Config, 'api_key_prefix'>
+  clock: Clock
+  log: Log
+  secret: string
+  site: { public_url: string }
+  database_url?: string
+  monotonic?: () => number
+}): Promise<Identity> {
+  const { db, clock, log, site } = deps
+  const secret = cookieSecret(deps.secret)
+  const cookie = () => sessionCookie({ public_url: site.public_url, secret })
+  const monotonic = deps.monotonic ?? (() => performance.now())
+  const callers = openCallers({ db, clock, log, cookie, monotonic })
+  const open = () => openLoginLibrary({ db, clock, log, secret, public_url: site.public_url })
+  let library: ReturnType<typeof openLoginLibrary> | null = null
+  const login: LoginContext = { db, clock, secret, library: () => (library ??= open()) }
+
+  const hearing = deps.database_url
+    ? await listen(deps.database_url, 'kinora_identity', callers.forget, { onReconnect: callers.forgetAll })
+    : null
+  const noting = setInterval(callers.noteUse, NOTE_USE_MS)
+  noting.unref()
+  return {
+    authenticator: callers,
+    callers,
+    login,
+    cookie,
+    async close() {
+      clearInterval(noting)
+      await hearing?.close()
+      await callers.noteUse()
+    },
+  }
+}

@@ -1,0 +1,176 @@
+import type { Static } from 'typebox'
+import { ApiError, notFound } from '../platform/errors.ts'
+import { type Position, pageOf, positionOf } from '../platform/list.ts'
+import { createKey, keyHolder, revokeOwnKey } from './api-keys.ts'
+import { type Endpoint, endpoint } from './endpoint.ts'
+import { invite } from './invitations.ts'
+import { changeRole, removeMember, requireManager } from './members.ts'
+import type { Identity } from './open.ts'
+import { isRowId } from './row-ids.ts'
+import {
+  ApiKeyList,
+  ChangeRole,
+  CreatedApiKey,
+  CreatedInvitation,
+  CreateInvitation,
+  CreateKey,
+  Deleted,
+  InvitationList,
+  List,
+  Member,
+  MemberList,
+  PAGE,
+} from './schema.ts'
+import { sessionEndpoints } from './session-routes.ts'
+import { listKeys } from './store-keys.ts'
+import { cancelInvitation, listInvitations, listMembers } from './store-members.ts'
+import { invitationView, keyView, memberView } from './views.ts'
+
+/** Everything under `/console` that concerns people and keys. Source: docs/api/console.md. */
+export function identityEndpoints(identity: Identity): Endpoint[] {
+  return [
+    ...sessionEndpoints(identity),
+    ...keyEndpoints(identity),
+    ...memberEndpoints(identity),
+    ...invitationEndpoints,
+  ]
+}
+
+function keyEndpoints({ callers }: Identity): Endpoint[] {
+  const list = endpoint({
+    method: 'GET',
+    path: '/console/api_keys',
+    auth: 'session',
+    summary: 'List API keys: your own, and everybody’s for owners and admins',
+    query: List,
+    response: ApiKeyList,
+    async handle(ctx, { principal, query }) {
+      const position = positionOf('key', query, PAGE)
+      const rows = await listKeys(ctx.db, { org_id: principal.org_id, user_id: keyHolder(principal) }, position)
+      return pageOf(rows, position.limit, keyView)
+    },
+  })
+  const create = endpoint({
+    method: 'POST',
+    path: '/console/api_keys',
+    auth: 'session',
+    summary: 'Make an API key for yourself in this organization',
+    body: CreateKey,
+    response: CreatedApiKey,
+    async handle(ctx, { principal, body, reply }) {
+      const { org_id, user_id } = principal
+      const prefix = ctx.config.api_key_prefix
+      const made = await createKey(ctx.db, { org_id, user_id, name: body.name, prefix, now: ctx.clock.now() })
+      reply.header('cache-control', 'no-store')
+      return { ...keyView(made), key: made.key }
+    },
+  })
+  const revoke = endpoint({
+    method: 'DELETE',
+    path: '/console/api_keys/:id',
+    auth: 'session',
+    summary: 'Revoke an API key for good',
+    response: Deleted,
+    async handle(ctx, { principal, params }) {
+      const id = params.id!
+      await revokeOwnKey(ctx.db, principal, { id, now: ctx.clock.now() })
+      callers.forget(`key:${id}`)
+      return { id, object: 'api_key', deleted: true }
+    },
+  })
+  return [list, create, revoke]
+}
+
+function memberEndpoints({ callers }: Identity): Endpoint[] {
+  const list = endpoint({
+    method: 'GET',
+    path: '/console/members',
+    auth: 'session',
+    summary: 'List the people of this organization',
+    query: List,
+    response: MemberList,
+    async handle(ctx, { principal, query }) {
+      requireManager(principal)
+      const position = positionOf('user', query, PAGE)
+      return pageOf(await listMembers(ctx.db, principal.org_id, position), position.limit, memberView)
+    },
+  })
+  const change = endpoint({
+    method: 'PATCH',
+    path: '/console/members/:user_id',
+    auth: 'session',
+    summary: 'Give a person another role',
+    body: ChangeRole,
+    response: Member,
+    async handle(ctx, { principal, params, body }) {
+      const user_id = params.user_id!
+      const member = await changeRole(ctx.db, principal, { user_id, role: body.role })
+      callers.forget(`user:${user_id}`)
+      return memberView(member)
+    },
+  })
+  const remove = endpoint({
+    method: 'DELETE',
+    path: '/console/members/:user_id',
+    auth: 'session',
+    summary: 'Take a person out of this organization',
+    response: Deleted,
+    async handle(ctx, { principal, params }) {
+      const id = params.user_id!
+      await removeMember(ctx.db, principal, { user_id: id, now: ctx.clock.now() })
+      callers.forget(`user:${id}`)
+      return { id, object: 'member', deleted: true }
+    },
+  })
+  return [list, change, remove]
+}
+
+const invitationEndpoints: Endpoint[] = [
+  endpoint({
+    method: 'GET',
+    path: '/console/invitations',
+    auth: 'session',
+    summary: 'List open invitations',
+    query: List,
+    response: InvitationList,
+    async handle(ctx, { principal, query }) {
+      requireManager(principal)
+      const position = invitationPosition(query)
+      const rows = await listInvitations(ctx.db, principal.org_id, { ...position, now: ctx.clock.now() })
+      return pageOf(rows, position.limit, invitationView)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/console/invitations',
+    auth: 'session',
+    summary: 'Invite a person; hand the address in the answer over to them',
+    body: CreateInvitation,
+    response: CreatedInvitation,
+    async handle(ctx, { principal, body, reply }) {
+      const { token, ...row } = await invite(ctx.db, principal, { ...body, now: ctx.clock.now() })
+      reply.header('cache-control', 'no-store')
+      return { ...invitationView(row), token, accept_url: `${ctx.site.public_url}/invitations/accept#token=${token}` }
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/console/invitations/:id',
+    auth: 'session',
+    summary: 'Withdraw an open invitation',
+    response: Deleted,
+    async handle(ctx, { principal, params }) {
+      requireManager(principal)
+      const id = params.id!
+      if (!(await cancelInvitation(ctx.db, { org_id: principal.org_id, id }))) throw notFound('invitation')
+      return { id, object: 'invitation', deleted: true }
+    },
+  }),
+]
+
+/** As `positionOf`, for ids that no other API names. */
+function invitationPosition(query: Static<typeof List>): Position {
+  const { after = null, limit = PAGE.default, order = 'desc' } = query
+  if (after === null || isRowId('invitation', after)) return { after, limit, order }
+  throw new ApiError('invalid_value', "Invalid 'after': not the id of an invitation.", { param: 'after' })
+}

@@ -1,0 +1,85 @@
+import Type, { type Static, type TProperties } from 'typebox'
+import { listQuery, listSchema } from '../platform/list.ts'
+
+/** Shapes of the console's own endpoints. Source: docs/api/console.md. */
+const Strict = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
+const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
+const Time = Type.Integer({ description: 'Unix seconds.' })
+const Name = Type.String({ minLength: 1, maxLength: 100 })
+const Email = Type.String({ minLength: 3, maxLength: 254 })
+const NewPassword = Type.String({ minLength: 8, maxLength: 128 })
+const Role = Type.Enum(['owner', 'admin', 'member'])
+
+export const SignIn = Strict({ email: Type.String({ maxLength: 254 }), password: Type.String({ maxLength: 1024 }) })
+export const SwitchOrganization = Strict({ organization_id: Type.String({ maxLength: 64 }) })
+export const ChangePassword = Strict({ current_password: Type.String({ maxLength: 1024 }), new_password: NewPassword })
+export const CreateKey = Strict({ name: Name })
+export const CreateInvitation = Strict({ email: Email, role: Role })
+export const AcceptInvitation = Strict({
+  token: Type.String({ minLength: 1, maxLength: 200 }),
+  name: Type.Optional(Name),
+  password: Type.Optional(NewPassword),
+})
+export const ChangeRole = Strict({ role: Role })
+
+export const PAGE = { default: 100, max: 100 } as const
+export const List = Type.Object(listQuery(PAGE))
+
+const Organization = Type.Object({ id: Type.String(), name: Type.String(), role: Role })
+
+export const ConsoleSession = Type.Object({
+  object: Type.Literal('console_session'),
+  user: Type.Object({ id: Type.String(), email: Type.String(), name: Type.String() }),
+  organization: Organization,
+  organizations: Type.Array(Organization),
+  expires_at: Time,
+})
+export type ConsoleSession = Static<typeof ConsoleSession>
+
+const keyMembers = {
+  id: Type.String(),
+  object: Type.Literal('api_key'),
+  name: Type.String(),
+  hint: Type.String({ description: 'Prefix and last four characters.' }),
+  created_at: Time,
+  last_used_at: Nullable(Time),
+  user_id: Type.String(),
+}
+export const ApiKey = Type.Object(keyMembers)
+export type ApiKey = Static<typeof ApiKey>
+export const CreatedApiKey = Type.Object({ ...keyMembers, key: Type.String({ description: 'Shown this once.' }) })
+export const ApiKeyList = listSchema(ApiKey)
+
+export const Member = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('member'),
+  user_id: Type.String({ description: 'Equals `id`.' }),
+  email: Type.String(),
+  name: Type.String(),
+  role: Role,
+  created_at: Time,
+})
+export type Member = Static<typeof Member>
+export const MemberList = listSchema(Member)
+
+const invitationMembers = {
+  id: Type.String(),
+  object: Type.Literal('invitation'),
+  email: Type.String(),
+  role: Role,
+  status: Type.Enum(['pending', 'accepted', 'rejected', 'canceled']),
+  invited_by: Type.String({ description: 'Id of the person.' }),
+  created_at: Time,
+  expires_at: Time,
+}
+export const Invitation = Type.Object(invitationMembers)
+export type Invitation = Static<typeof Invitation>
+export const CreatedInvitation = Type.Object({
+  ...invitationMembers,
+  token: Type.String({ description: 'Shown this once.' }),
+  accept_url: Type.String({ description: 'To hand over: it holds the token.' }),
+})
+export const InvitationList = listSchema(Invitation)
+
+export const SignedOut = Type.Object({ success: Type.Literal(true) })
+export const Deleted = Type.Object({ id: Type.String(), object: Type.String(), deleted: Type.Literal(true) })

@@ -1,0 +1,127 @@
+import { sql } from 'kysely'
+import type { Db, Tx } from '../platform/db.ts'
+import type { Role } from './principal.ts'
+
+export type UserRow = {
+  id: string
+  name: string
+  /** Lower case. */
+  email: string
+  email_verified: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+export type OrganizationRow = { id: string; name: string; slug: string; plan: string; created_at: Date }
+
+export type MemberRow = { id: string; org_id: string; user_id: string; role: Role; created_at: Date }
+
+/** How a person proves who they are; `password` is scrypt, made and read by the login library. */
+type LoginRow = {
+  id: string
+  user_id: string
+  provider_id: string
+  account_id: string
+  password: string | null
+  created_at: Date
+  updated_at: Date
+}
+
+declare module '../platform/db.ts' {
+  interface Database {
+    users: UserRow
+    organizations: OrganizationRow
+    members: MemberRow
+    logins: LoginRow
+  }
+}
+
+export async function insertOrganization(tx: Db, row: Omit<OrganizationRow, 'slug'>): Promise<void> {
+  await tx
+    .insertInto('organizations')
+    .values({ ...row, slug: row.id })
+    .execute()
+}
+
+export async function anyOrganization(db: Db): Promise<boolean> {
+  return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
+/** By id, or by name: a name may fit several. */
+export async function findOrganizations(db: Db, idOrName: string): Promise<OrganizationRow[]> {
+  return db
+    .selectFrom('organizations')
+    .select(['id', 'name', 'slug', 'plan', 'created_at'])
+    .where((where) => where.or([where('id', '=', idOrName), where('name', '=', idOrName)]))
+    .orderBy('id')
+    .limit(10)
+    .execute()
+}
+
+export async function updatePlan(db: Db, change: { org_id: string; plan: string }): Promise<void> {
+  await db.updateTable('organizations').set({ plan: change.plan }).where('id', '=', change.org_id).execute()
+}
+
+/** The person and how they sign in, in two rows. `password_hash` null: they cannot sign in with a password. */
+export async function insertUser(
+  tx: Db,
+  user: { id: string; login_id: string; email: string; name: string; password_hash: string | null; now: Date },
+): Promise<void> {
+  const { id, login_id, name, password_hash, now } = user
+  const times = { created_at: now, updated_at: now }
+  await tx
+    .insertInto('users')
+    .values({ id, name, email: user.email.toLowerCase(), email_verified: false, ...times })
+    .execute()
+  if (password_hash === null) return
+  const login = { id: login_id, user_id: id, provider_id: 'credential', account_id: id, password: password_hash }
+  await tx
+    .insertInto('logins')
+    .values({ ...login, ...times })
+    .execute()
+}
+
+/** By id or email. */
+export async function findUser(db: Db, idOrEmail: string): Promise<UserRow | null> {
+  const found = await db
+    .selectFrom('users')
+    .select(['id', 'name', 'email', 'email_verified', 'created_at', 'updated_at'])
+    .where((where) => where.or([where('id', '=', idOrEmail), where('email', '=', idOrEmail.toLowerCase())]))
+    .executeTakeFirst()
+  return found ?? null
+}
+
+/** Replaces the password and ends every login of the person. False when they have none to replace. */
+export async function replacePassword(
+  tx: Tx,
+  change: { user_id: string; password_hash: string; now: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('logins')
+    .set({ password: change.password_hash, updated_at: change.now })
+    .where('user_id', '=', change.user_id)
+    .where('provider_id', '=', 'credential')
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await tx.deleteFrom('sessions').where('user_id', '=', change.user_id).execute()
+  return numUpdatedRows > 0n
+}
+
+/** Organizations of a person, the one joined first at the head. */
+export async function organizationsOf(
+  db: Db,
+  user_id: string,
+): Promise<Array<{ id: string; name: string; role: Role }>> {
+  return db
+    .selectFrom('members')
+    .innerJoin('organizations', 'organizations.id', 'members.org_id')
+    .select(['organizations.id', 'organizations.name', 'members.role'])
+    .where('members.user_id', '=', user_id)
+    .orderBy('members.id')
+    .execute()
+}
+
+/** Serializes changes of who belongs to an organization and as what, until the transaction ends. False when there is none. */
+export async function lockOrganization(tx: Tx, org_id: string): Promise<boolean> {
+  const { rows } = await sql`select from organizations where id = ${org_id} for update`.execute(tx)
+  return rows.length > 0
+}

@@ -1,0 +1,59 @@
+import { unixSeconds } from '../platform/clock.ts'
+import type { Db } from '../platform/db.ts'
+import type { KeyFacts } from './api-keys.ts'
+import { sessionEnd } from './authenticate.ts'
+import type { ApiKey, ConsoleSession, Invitation, Member } from './schema.ts'
+import { findUser, organizationsOf } from './store.ts'
+import type { InvitationRow, MemberFacts } from './store-members.ts'
+import { findSessionEnd } from './store-sessions.ts'
+
+export function keyView(row: KeyFacts): ApiKey {
+  return {
+    id: row.id,
+    object: 'api_key',
+    name: row.name,
+    hint: row.hint,
+    created_at: unixSeconds(row.created_at),
+    last_used_at: row.last_used_at && unixSeconds(row.last_used_at),
+    user_id: row.user_id,
+  }
+}
+
+export function memberView(member: MemberFacts): Member {
+  const { id, email, name, role, created_at } = member
+  return { id, object: 'member', user_id: id, email, name, role, created_at: unixSeconds(created_at) }
+}
+
+export function invitationView(row: InvitationRow): Invitation {
+  return {
+    id: row.id,
+    object: 'invitation',
+    email: row.email,
+    role: row.role,
+    status: row.status,
+    invited_by: row.inviter_id,
+    created_at: unixSeconds(row.created_at),
+    expires_at: unixSeconds(row.expires_at),
+  }
+}
+
+/** What the console shows of a session that was used just now. Null when it has ended meanwhile. */
+export async function sessionView(
+  db: Db,
+  session: { session_id: string; user_id: string; org_id: string; now: Date },
+): Promise<ConsoleSession | null> {
+  const [user, organizations, end] = await Promise.all([
+    findUser(db, session.user_id),
+    organizationsOf(db, session.user_id),
+    findSessionEnd(db, session.session_id),
+  ])
+  const organization = organizations.find(({ id }) => id === session.org_id)
+  if (!user || !organization || !end) return null
+  return {
+    object: 'console_session',
+    user: { id: user.id, email: user.email, name: user.name },
+    organization,
+    organizations,
+    expires_at: unixSeconds(sessionEnd({ last_use: session.now, expires_at: end })),
+  }
+}
