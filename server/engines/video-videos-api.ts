@@ -177,14 +177,14 @@ function readCapabilities(dialect: Dialect, options: VideosApiOptions): Capabili
   if (inputs.has('last_frame')) modes.add('last_frame')
   if (inputs.has('first_frame') && inputs.has('last_frame')) modes.add('both_frames')
   if (inputs.has('reference_images') || inputs.has('reference_videos')) modes.add('references')
+  const most = {
+    images: inputs.has('reference_images') ? images : 0,
+    videos: inputs.has('reference_videos') ? videos : 0,
+    audio: inputs.has('reference_audio') ? audio : 0,
+  }
   return {
     modes,
-    references_max: {
-      images: inputs.has('reference_images') ? images : 0,
-      videos: inputs.has('reference_videos') ? videos : 0,
-      audio: inputs.has('reference_audio') ? audio : 0,
-      files: modes.has('references') ? files : 0,
-    },
+    references_max: { ...most, files: Math.min(files, most.images + most.videos + most.audio) },
     seconds: options.seconds ?? [4, 15],
     aspect_ratios: new Set(options.ratios ?? ASPECT_RATIOS),
     auto_aspect_ratio: options.ratios?.includes('Auto') ?? true,

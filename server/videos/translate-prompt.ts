@@ -90,14 +90,14 @@ function findViolation(
   if (length > Math.max(original * RATIO_MAX, SHORT_CHARACTERS)) return 'the translation is far longer than the prompt'
   if (characters(whole) > PROMPT_CHARACTERS_MAX)
     return `the translation must be shorter, at most ${PROMPT_CHARACTERS_MAX} characters`
-  if (!sameDialogues(prompt, whole)) return 'the dialogue was changed'
+  if (!sameDialogues(prompt, whole)) return 'the tokens must stay in their order'
   return null
 }
 
-/** Masking makes this true; it is checked all the same, for dialogue is the one thing that must never be altered. */
+/** The same lines in the same order. Masking keeps them whole; it is checked all the same, for dialogue must never be altered. */
 function sameDialogues(prompt: string, whole: string): boolean {
-  const before = dialogues(prompt).sort()
-  const after = dialogues(whole).sort()
+  const before = dialogues(prompt)
+  const after = dialogues(whole)
   return before.length === after.length && before.every((segment, i) => segment === after[i])
 }
 

@@ -29,6 +29,8 @@ export type EngineServer = {
   conduct(conduct: Partial<Conduct>): void
   answers: Answers
   script(...entries: ScriptEntry[]): void
+  /** Takes back what was scripted and has not happened. */
+  unscript(): void
   /** Resolves with the next request that matches, or one already received and not asked for before. */
   received(method: string, path: string | RegExp): Promise<ReceivedRequest>
   /** Lets every stalled request go on as if nothing had been. */
@@ -77,6 +79,7 @@ export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer
     conduct: videos.conduct,
     answers,
     script: (...entries) => void scripted.push(...entries.map((entry) => ({ ...entry }))),
+    unscript: () => void scripted.splice(0),
     received(method, path) {
       const wants = (request: ReceivedRequest) => request.method === method && matches(path, request.path)
       const earlier = requests.find((request) => !claimed.has(request) && wants(request))

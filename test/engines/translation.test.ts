@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import fc from 'fast-check'
+import type { TranslationEngine, TranslationInput, TranslationResult } from '../../server/engines/translation.ts'
+import { chatTranslation } from '../../server/engines/translation-chat.ts'
+import { noTranslation } from '../../server/engines/translation-none.ts'
+import { EngineError } from '../../server/engines/video.ts'
+import { TranslationFailure, translatePrompt } from '../../server/videos/translate-prompt.ts'
+import { startEngineServer } from '../support/engine-server.ts'
+
+const server = await startEngineServer()
+after(() => server.close())
+
+const live = () => new AbortController().signal
+
+/** A translator that answers with each of the given results in turn, and keeps what it was asked. */
+function scripted(
+  ...results: Array<Partial<TranslationResult> | Error>
+): TranslationEngine & { asked: TranslationInput[] } {
+  const asked: TranslationInput[] = []
+  return {
+    available: true,
+    asked,
+    async translate(input) {
+      const result = results[Math.min(asked.push(input), results.length) - 1]!
+      if (result instanceof Error) throw result
+      return { translation: '', depicted_text: [], ...result }
+    },
+  }
+}
+
+const failure = (reason: string) => (error: unknown) => error instanceof TranslationFailure && error.reason === reason
+
+test('what is not Japanese outside dialogue and quotations is not translated and the engine is not asked', async () => {
+  for (const prompt of [
+    'A cat says <d>こんにちは</d>',
+    'A shop with a sign 「営業中」 at night',
+    'A banner reads "いらっしゃいませ" over the door',
+    '一只猫在街上走，霓虹灯闪烁，电影感',
+    'A cat <d>こんにちは、猫が歩く',
+    '',
+  ]) {
+    const engine = scripted(new Error('asked'))
+    assert.deepEqual(await translatePrompt(engine, prompt, live()), { translated: false, engine_prompt: prompt })
+    assert.deepEqual(await translatePrompt(noTranslation(), prompt, live()), {
+      translated: false,
+      engine_prompt: prompt,
+    })
+  }
+})
+
+test('a Japanese prompt keeps its dialogue and its signs byte for byte', async () => {
+  const engine = scripted({ translation: 'In front of a shop with the sign ⟦K0⟧ a cat says ⟦K1⟧.' })
+  const { translated, engine_prompt } = await translatePrompt(
+    engine,
+    '看板「営業中」の店の前で猫が<d>こんにちは $& ①</d>と言う',
+    live(),
+  )
+  assert.ok(translated)
+  assert.equal(engine_prompt, 'In front of a shop with the sign 「営業中」 a cat says <d>こんにちは $& ①</d>.')
+  assert.deepEqual(engine.asked, [{ text: '看板⟦K0⟧の店の前で猫が⟦K1⟧と言う' }])
+})
+
+test('without an engine a Japanese prompt fails', async () => {
+  await assert.rejects(translatePrompt(noTranslation(), '猫が歩く', live()), failure('no_engine'))
+})
+
+test('every unfaithful answer is refused: one more try that is told why, then failure', async () => {
+  const prompt = '猫が<d>はい</d>と言い、看板に営業中とある'
+  const cat = 'A cat says ⟦K0⟧'
+  const unfaithful: Array<Partial<TranslationResult>> = [
+    { translation: 'A cat says something and there is a sign.' },
+    { translation: `${cat} and again ⟦K0⟧.` },
+    { translation: `${cat} and ⟦K1⟧.` },
+    { translation: `${cat} ⟦K 0⟧.` },
+    { translation: `${cat} <d>added</d>.` },
+    { translation: `${cat} </d>.` },
+    { translation: `${cat} と言う.` },
+    { translation: `${cat} ﾈｺ.` },
+    { translation: '⟦K0⟧' },
+    { translation: '' },
+    { translation: 'A⟦K0⟧' },
+    { translation: `${cat} ${'and on '.repeat(60)}` },
+    { translation: `${cat} by a 「のれん」.`, depicted_text: ['のれん'] },
+    { translation: `${cat}.`, depicted_text: ['営業中'] },
+    { translation: `${cat}.`, depicted_text: [''] },
+    { translation: prompt.replace('<d>はい</d>', '⟦K0⟧'), depicted_text: ['猫が', 'と言い、看板に営業中とある'] },
+  ]
+  for (const result of unfaithful) {
+    const engine = scripted(result)
+    await assert.rejects(translatePrompt(engine, prompt, live()), failure('unfaithful'), JSON.stringify(result))
+    assert.equal(engine.asked.length, 2)
+    assert.equal(engine.asked[0]!.violation, undefined)
+    assert.ok(engine.asked[1]!.violation)
+  }
+  const mended = scripted(
+    { translation: 'no token' },
+    { translation: `${cat} by a sign "営業中".`, depicted_text: ['営業中'] },
+  )
+  const { engine_prompt } = await translatePrompt(mended, prompt, live())
+  assert.equal(engine_prompt, 'A cat says <d>はい</d> by a sign "営業中".')
+})
+
+test('a translation over 7000 characters is asked for again, shorter', async () => {
+  const prompt = `${'猫が歩く。'.repeat(400)}<d>${'は'.repeat(4000)}</d>`
+  const engine = scripted(
+    { translation: `${'A cat walks. '.repeat(300)}⟦K0⟧` },
+    { translation: `${'A cat. '.repeat(300)}⟦K0⟧` },
+  )
+  const { engine_prompt } = await translatePrompt(engine, prompt, live())
+  assert.match(engine.asked[1]!.violation!, /7000/)
+  assert.ok([...engine_prompt].length <= 7000)
+})
+
+test('a failing engine is a failure that keeps its kind', async () => {
+  const engine = scripted(new EngineError('transient', 'down'))
+  const error = await translatePrompt(engine, '猫が歩く', live()).catch((error: unknown) => error)
+  assert.ok(error instanceof TranslationFailure && error.reason === 'engine')
+  assert.ok(error.cause instanceof EngineError && error.cause.kind === 'transient')
+})
+
+test('law: whatever the translator does, dialogue comes back byte for byte and in its order, or the translation fails', async () => {
+  const said = fc.string({ unit: 'binary' }).map((text) => text.replace(/<\/?d>/gi, ''))
+  const scene = fc.constantFrom('猫が', '走る。', '看板「営業中」', ' "x ', 'cat ', '⟦K0⟧', '</d>', '“')
+  const prompts = fc.array(fc.tuple(scene, fc.option(said, { freq: 2 })), { minLength: 1, maxLength: 6 })
+  const meddling = fc.constantFrom(
+    'faithful',
+    'faithful',
+    'reverse',
+    'drop',
+    'double',
+    'tag',
+    'ignore',
+    'renumber',
+    'close',
+  )
+  let passed = 0
+  await fc.assert(
+    fc.asyncProperty(prompts, meddling, fc.boolean(), async (pieces, how, open) => {
+      const prompt =
+        pieces.map(([text, dialogue]) => text + (dialogue === null ? '' : `<d>${dialogue}</d>`)).join('') +
+        (open ? '<d>まだ' : '')
+      const engine = {
+        available: true,
+        translate: async ({ text }: TranslationInput) => ({ translation: meddle(text, how), depicted_text: [] }),
+      }
+      const result = await translatePrompt(engine, prompt, live()).catch((error: unknown) => error)
+      if (result instanceof TranslationFailure) return
+      const { engine_prompt, translated } = result as { engine_prompt: string; translated: boolean }
+      if (translated) passed += 1
+      assert.deepEqual(segmentsOf(engine_prompt), segmentsOf(prompt))
+    }),
+    { numRuns: 3000 },
+  )
+  assert.ok(passed > 100, `only ${passed} translations passed`)
+})
+
+test('chat: answers in code fences and behind thoughts are read, everything else is a fault', async () => {
+  const engine = chatTranslation({ kind: 'chat', base_url: server.url, model: 'm', timeout_seconds: 5 })
+  const translation = '{"translation":"A cat {walks}","depicted_text":[]}'
+  for (const answer of [translation, `\`\`\`json\n${translation}\n\`\`\``, `<think>{hm}</think>\n${translation}`]) {
+    server.answers.chat = () => answer
+    assert.deepEqual(await engine.translate({ text: '猫が歩く' }, live()), {
+      translation: 'A cat {walks}',
+      depicted_text: [],
+    })
+  }
+  for (const answer of [
+    '',
+    'A cat walks',
+    '{}',
+    '{"translation":1}',
+    '{"translation":"x","depicted_text":"y"}',
+    '{"translation":"x"',
+  ]) {
+    server.answers.chat = () => answer
+    await assert.rejects(engine.translate({ text: '猫が歩く' }, live()), EngineError, answer)
+  }
+  await engine.close?.()
+})
+
+test('chat: the masked prompt is the user message, the violation is in the instruction', async () => {
+  const engine = chatTranslation({ kind: 'chat', base_url: `${server.url}/v1`, model: 'm', api_key: 'key' })
+  server.answers.chat = () => '{"translation":"A cat","depicted_text":[]}'
+  await engine.translate({ text: '猫が⟦K0⟧', violation: 'the translation is empty' }, live())
+  const { json, path, headers } = server.requests.at(-1)!
+  const { messages } = json as { messages: Array<{ role: string; content: string }> }
+  assert.equal(path, '/v1/chat/completions')
+  assert.equal(headers.authorization, 'Bearer key')
+  assert.match(messages[0]!.content, /the translation is empty/)
+  assert.deepEqual(messages[1], { role: 'user', content: '猫が⟦K0⟧' })
+  await engine.close?.()
+})
+
+/** A stand-in translator: Latin letters for Japanese ones, then the given mischief. */
+function meddle(text: string, how: string): string {
+  const english = text.replace(/[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}。]+/gu, ' scene ')
+  const tokens = english.match(/⟦K\d+⟧/g) ?? []
+  if (how === 'reverse') return `${tokens.toReversed().join(' ')} scene`
+  if (how === 'drop') return english.replace(/⟦K\d+⟧/, '')
+  if (how === 'double') return `${english} ${tokens[0] ?? ''}`
+  if (how === 'tag') return `<d>${english}</d>`
+  if (how === 'close') return `${english}</d>`
+  if (how === 'ignore') return 'X'
+  return how === 'renumber' ? english.replace('⟦K0⟧', '⟦K00⟧') : english
+}
+
+/** Independent of the code under test: dialogue by plain searching, in its order. */
+function segmentsOf(prompt: string): string[] {
+  const segments: string[] = []
+  for (let from = prompt.indexOf('<d>'); from !== -1; from = prompt.indexOf('<d>', from)) {
+    const end = prompt.indexOf('</d>', from)
+    const to = end === -1 ? prompt.length : end + 4
+    segments.push(prompt.slice(from, to))
+    from = to
+  }
+  return segments
+}
