@@ -1,105 +1,106 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, mkdirSync } from 'node:fs'
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable, type Writable } from 'node:stream'
 import { BlobMissing, type Blobs, BlobTooLarge, type ByteRange, DiskFull, type StagedBlob } from './blobs.ts'
 
 /** Read and write size. One buffer of this size, used again and again, copies twice as fast as a piped stream. */
 const CHUNK_BYTES = 256 * 1024
 
+type Limits = { max_bytes: number; signal?: AbortSignal | undefined }
+
 /** Blobs as files of `root`, spread over directories by the first two letters of their random keys. */
 export function diskBlobs(root: string): Blobs {
-  const staging = join(root, 'staging')
-  mkdirSync(staging, { recursive: true, mode: 0o700 })
-
-  const blobs: Blobs = {
-    async stage(source, { max_bytes, signal }) {
-      const temp = newName()
-      try {
-        return { temp, ...(await spool(source, join(staging, temp), { max_bytes, signal })) }
-      } catch (error) {
-        await rm(join(staging, temp), { force: true })
-        throw typed(error)
-      }
-    },
-
-    async publish({ temp }) {
-      const key = newName()
-      try {
-        await sync(join(staging, temp), new Date())
-        if ((await mkdir(dirOf(key), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
-        await rename(join(staging, temp), pathOf(key))
-        await sync(dirOf(key))
-        return key
-      } catch (error) {
-        await Promise.all([rm(join(staging, temp), { force: true }), rm(pathOf(key), { force: true })])
-        throw typed(error)
-      }
-    },
-
-    discard: ({ temp }) => rm(join(staging, checked(temp)), { force: true }),
-
-    async write(source, options) {
-      const staged = await blobs.stage(source, options)
-      const { sha256, size_bytes } = staged
-      return { key: await blobs.publish(staged), sha256, size_bytes }
+  mkdirSync(stagingOf(root), { recursive: true, mode: 0o700 })
+  return {
+    stage: (source, limits) => stage(root, source, limits),
+    publish: ({ temp }) => publish(root, temp),
+    discard: async ({ temp }) => rm(tempPath(root, temp), { force: true }),
+    async write(source, limits) {
+      const { temp, ...facts } = await stage(root, source, limits)
+      return { key: await publish(root, temp), ...facts }
     },
 
     async open(key, range) {
-      const handle = await openBlob(pathOf(key))
+      const handle = await openBlob(keyPath(root, key))
       return createReadStream('', { fd: handle, highWaterMark: CHUNK_BYTES, ...range })
     },
-
     async send(key, range, out) {
-      const handle = await openBlob(pathOf(key))
+      const handle = await openBlob(keyPath(root, key))
       try {
         await copy(handle, range ?? { start: 0, end: (await handle.stat()).size - 1 }, out)
       } finally {
         await handle.close()
       }
     },
-
-    async size(key) {
-      return (await stat(pathOf(key)).catch(missing)).size
-    },
-
+    size: async (key) => (await stat(keyPath(root, key)).catch(missing)).size,
     async withLocalFile(blob, use) {
-      const path = typeof blob === 'string' ? pathOf(blob) : join(staging, checked(blob.temp))
+      const path = typeof blob === 'string' ? keyPath(root, blob) : tempPath(root, blob.temp)
       await stat(path).catch(missing)
       return use(path)
     },
 
-    async remove(key) {
-      return rm(pathOf(key)).then(
-        () => true,
-        (error) => (isMissing(error) ? false : Promise.reject(error)),
-      )
-    },
-
+    remove: async (key) => remove(keyPath(root, key)),
     async *list({ older_than }) {
       for await (const dir of await opendir(root)) {
         if (dir.name.length === 2) yield* filesBefore(join(root, dir.name), older_than)
       }
     },
-
     async sweepStaged({ older_than }) {
       let count = 0
-      for await (const { key } of filesBefore(staging, older_than)) {
-        await rm(join(staging, key), { force: true })
-        count += 1
+      for await (const { key } of filesBefore(stagingOf(root), older_than)) {
+        if (await remove(join(stagingOf(root), key))) count += 1
       }
       return count
     },
   }
-  return blobs
+}
 
-  function dirOf(key: string): string {
-    return join(root, checked(key).slice(0, 2))
+async function stage(root: string, source: AsyncIterable<Uint8Array>, limits: Limits): Promise<StagedBlob> {
+  const temp = newName()
+  try {
+    return { temp, ...(await spool(source, tempPath(root, temp), limits)) }
+  } catch (error) {
+    await rm(tempPath(root, temp), { force: true })
+    throw typed(error)
   }
+}
 
-  function pathOf(key: string): string {
-    return join(dirOf(key), key)
+async function publish(root: string, temp: string): Promise<string> {
+  const key = newName()
+  const path = keyPath(root, key)
+  try {
+    await sync(tempPath(root, temp), new Date())
+    if ((await mkdir(dirname(path), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
+    await rename(tempPath(root, temp), path)
+    await sync(dirname(path))
+    return key
+  } catch (error) {
+    await Promise.all([rm(tempPath(root, temp), { force: true }), rm(path, { force: true })])
+    throw typed(error)
+  }
+}
+
+function stagingOf(root: string): string {
+  return join(root, 'staging')
+}
+
+function tempPath(root: string, temp: string): string {
+  return join(stagingOf(root), checked(temp))
+}
+
+function keyPath(root: string, key: string): string {
+  return join(root, checked(key).slice(0, 2), key)
+}
+
+async function remove(path: string): Promise<boolean> {
+  try {
+    await rm(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
   }
 }
 
@@ -116,7 +117,7 @@ function checked(name: string): string {
 async function spool(
   source: AsyncIterable<Uint8Array>,
   path: string,
-  { max_bytes, signal }: { max_bytes: number; signal?: AbortSignal | undefined },
+  { max_bytes, signal }: Limits,
 ): Promise<Pick<StagedBlob, 'sha256' | 'size_bytes'>> {
   const readable = source instanceof Readable ? source : Readable.from(source, { objectMode: true })
   signal?.throwIfAborted()

@@ -28,10 +28,10 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
     idleTimeoutMillis: 60_000,
     types: { getTypeParser },
   })
-  const onError = options.on_error ?? (() => {})
-  pool.on('error', onError)
-  // While a client is checked out the pool does not listen to it, and an error nobody listens to ends the process.
-  pool.on('connect', (client) => client.on('error', onError))
+  pool.on('error', options.on_error ?? (() => {}))
+  // While a client is checked out the pool does not listen to it, and an error nobody listens to ends the process. Whoever
+  // has it out hears of the error by its query.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, close: () => pool.end() }
 }

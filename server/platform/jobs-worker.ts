@@ -27,123 +27,131 @@ const BATCH_MAX = 100
 /** How long a handler gets to return once its signal is aborted. */
 const ABORT_SECONDS = 2
 
+type State = WorkerOptions & {
+  boss: PgBoss
+  running: Map<Claim, { controller: AbortController; over: Promise<void> }>
+  stopped: AbortController
+  /** Ended well, to be forgotten by the next statement. */
+  handled: Claim[]
+  forgetting: Promise<void> | null
+  nudged: PromiseWithResolvers<void>
+}
+
 /**
  * Keeps up to `concurrency` handlers of one queue running. pg-boss's own `work()` waits for the slowest of a batch, or
  * polls once a slot; here one statement claims for all free slots and one forgets all that ended meanwhile.
  */
 export function startWorker(boss: PgBoss, options: WorkerOptions): Worker {
-  const { queue, concurrency, polling_seconds, handler, on_error, hand_back } = options
-  const running = new Map<Claim, { controller: AbortController; over: Promise<void> }>()
-  const stopped = new AbortController()
-  let handled: Claim[] = []
-  let forgetting: Promise<void> | null = null
-  let nudged = newNudge()
-
-  const claiming = claimLoop()
-  const renewing = renewLoop()
+  const state: State = {
+    ...options,
+    boss,
+    running: new Map(),
+    stopped: new AbortController(),
+    handled: [],
+    forgetting: null,
+    nudged: Promise.withResolvers<void>(),
+  }
+  const loops = Promise.all([claimLoop(state), renewLoop(state)])
   return {
-    nudge: () => nudged.resolve(),
+    nudge: () => state.nudged.resolve(),
     async stop({ drain_seconds }) {
-      stopped.abort()
-      nudged.resolve()
-      await Promise.all([claiming, renewing])
-      await settle(drain_seconds)
-      for (const { controller } of running.values()) controller.abort(new Error('the service is stopping'))
-      await settle(ABORT_SECONDS)
-      await forgetting
-      if (running.size > 0) await hand_back([...running.keys()]).catch((error: unknown) => on_error(error, queue))
+      state.stopped.abort()
+      state.nudged.resolve()
+      await loops
+      await stopHandlers(state, drain_seconds)
     },
-  }
-
-  async function claimLoop(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      nudged = newNudge()
-      const wanted = Math.min(concurrency - running.size, BATCH_MAX)
-      const claims = wanted > 0 ? await claim(wanted) : []
-      for (const each of claims) run(each)
-      if (wanted === 0 || claims.length < wanted) await untilWorthALook()
-    }
-  }
-
-  async function claim(batchSize: number): Promise<Claim[]> {
-    try {
-      return await boss.fetch<{ id: string }>(queue, { batchSize })
-    } catch (error) {
-      on_error(error, queue)
-      return []
-    }
-  }
-
-  /** A hint, a free slot after a full house, or the backstop's turn. */
-  async function untilWorthALook(): Promise<void> {
-    const timer = new AbortController()
-    const turn = sleep(polling_seconds * 1000, undefined, { signal: timer.signal }).catch(() => {})
-    await Promise.race([turn, nudged.promise])
-    timer.abort()
-  }
-
-  function run(job: Claim): void {
-    const controller = new AbortController()
-    const over = handle(job, controller.signal).finally(() => {
-      const full = running.size === concurrency
-      running.delete(job)
-      if (full) nudged.resolve()
-    })
-    running.set(job, { controller, over })
-  }
-
-  async function handle(job: Claim, signal: AbortSignal): Promise<void> {
-    try {
-      await handler(job.data.id, signal)
-      handled.push(job)
-      forgetting ??= forget()
-    } catch (error) {
-      if (stopped.signal.aborted) await hand_back([job]).catch((failure: unknown) => on_error(failure, queue))
-      else await retryLater(job, error)
-    }
-  }
-
-  async function retryLater(job: Claim, error: unknown): Promise<void> {
-    on_error(error, queue)
-    await boss.fail(queue, job).catch((failure: unknown) => on_error(failure, queue))
-  }
-
-  /** All that ended while the last statement ran go in the next. One that fails is handled again when its claim lapses. */
-  async function forget(): Promise<void> {
-    while (handled.length > 0) {
-      const batch = handled
-      handled = []
-      await boss.deleteJob(queue, batch).catch((error: unknown) => on_error(error, queue))
-    }
-    forgetting = null
-  }
-
-  async function renewLoop(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await sleep(RENEW_SECONDS * 1000, undefined, { signal: stopped.signal }).catch(() => {})
-      await renew().catch((error: unknown) => on_error(error, queue))
-    }
-  }
-
-  async function renew(): Promise<void> {
-    const claims = [...running.keys()]
-    if (claims.length === 0) return
-    const { settled } = (await boss.touch(queue, claims)) as { settled?: string[] }
-    const held = new Set(settled ?? claims.map((each) => each.id))
-    for (const each of claims) {
-      if (!held.has(each.id)) running.get(each)?.controller.abort(new Error('another worker has this wake-up now'))
-    }
-  }
-
-  async function settle(seconds: number): Promise<void> {
-    const timer = new AbortController()
-    const late = sleep(seconds * 1000, undefined, { signal: timer.signal }).catch(() => {})
-    const all = Promise.all([...running.values()].map((each) => each.over))
-    await Promise.race([all, late])
-    timer.abort()
   }
 }
 
-function newNudge(): PromiseWithResolvers<void> {
-  return Promise.withResolvers<void>()
+async function claimLoop(state: State): Promise<void> {
+  while (!state.stopped.signal.aborted) {
+    state.nudged = Promise.withResolvers<void>()
+    const wanted = Math.min(state.concurrency - state.running.size, BATCH_MAX)
+    const claims = wanted > 0 ? await claim(state, wanted) : []
+    for (const each of claims) run(state, each)
+    // A nudge comes with a hint, with a free slot after a full house, and with the end.
+    if (wanted === 0 || claims.length < wanted) await atMost(state.polling_seconds, state.nudged.promise)
+  }
+}
+
+async function claim({ boss, queue, on_error }: State, batchSize: number): Promise<Claim[]> {
+  try {
+    return await boss.fetch<{ id: string }>(queue, { batchSize })
+  } catch (error) {
+    on_error(error, queue)
+    return []
+  }
+}
+
+function run(state: State, job: Claim): void {
+  const controller = new AbortController()
+  const over = handle(state, job, controller.signal).finally(() => {
+    const full = state.running.size === state.concurrency
+    state.running.delete(job)
+    if (full) state.nudged.resolve()
+  })
+  state.running.set(job, { controller, over })
+}
+
+async function handle(state: State, job: Claim, signal: AbortSignal): Promise<void> {
+  const { boss, queue, on_error } = state
+  const report = (error: unknown) => on_error(error, queue)
+  try {
+    await state.handler(job.data.id, signal)
+    state.handled.push(job)
+    state.forgetting ??= forget(state)
+  } catch (error) {
+    if (state.stopped.signal.aborted) return state.hand_back([job]).catch(report)
+    report(error)
+    // Without the error: pg-boss would store it, and it may quote a prompt.
+    await boss.fail(queue, job).catch(report)
+  }
+}
+
+/** All that ended while the last statement ran go in the next. One that fails is handled again when its claim lapses. */
+async function forget(state: State): Promise<void> {
+  while (state.handled.length > 0) {
+    const batch = state.handled
+    state.handled = []
+    await state.boss.deleteJob(state.queue, batch).catch((error: unknown) => state.on_error(error, state.queue))
+  }
+  state.forgetting = null
+}
+
+async function renewLoop(state: State): Promise<void> {
+  while (!state.stopped.signal.aborted) {
+    await sleep(RENEW_SECONDS * 1000, undefined, { signal: state.stopped.signal }).catch(() => {})
+    await renew(state).catch((error: unknown) => state.on_error(error, state.queue))
+  }
+}
+
+async function renew({ boss, queue, running }: State): Promise<void> {
+  const claims = [...running.keys()]
+  if (claims.length === 0) return
+  // pg-boss returns the ids that are still held, but does not type them.
+  const { settled } = (await boss.touch(queue, claims)) as { settled?: string[] }
+  const held = new Set(settled ?? claims.map((each) => each.id))
+  for (const each of claims) {
+    if (!held.has(each.id)) running.get(each)?.controller.abort(new Error('another worker has this wake-up now'))
+  }
+}
+
+async function stopHandlers(state: State, drainSeconds: number): Promise<void> {
+  const { running, queue, on_error } = state
+  await atMost(drainSeconds, allOver(state))
+  for (const { controller } of running.values()) controller.abort(new Error('the service is stopping'))
+  await atMost(ABORT_SECONDS, allOver(state))
+  await state.forgetting
+  if (running.size > 0) await state.hand_back([...running.keys()]).catch((error: unknown) => on_error(error, queue))
+}
+
+function allOver({ running }: State): Promise<unknown> {
+  return Promise.all([...running.values()].map((each) => each.over))
+}
+
+async function atMost(seconds: number, promise: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  const late = sleep(seconds * 1000, undefined, { signal: timer.signal }).catch(() => {})
+  await Promise.race([promise, late])
+  timer.abort()
 }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { Kysely } from 'kysely'
@@ -46,6 +46,8 @@ export async function testDatabase(options: { pool_max?: number } = {}): Promise
 /** A PostgreSQL for a whole run, in a temporary directory: the embedded one, or `bin`'s. */
 export async function startTestServer(options: { bin?: string } = {}): Promise<TestServer> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-pg-'))
+  // Installed servers before 16 insist on walking to their directory as their own user.
+  chmodSync(dir, 0o711)
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   const server = await startEmbeddedPostgres({ dir, ...options })
   const onExit = () => {

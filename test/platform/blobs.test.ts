@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { diskBlobs } from '../../server/platform/blobs-fs.ts'
+import { tempDir } from '../support/service.ts'
+
+const ANY_SIZE = { max_bytes: Number.POSITIVE_INFINITY }
+
+test('what is written comes back byte for byte, whole and by any range, with its size and sha256', async (t) => {
+  const { blobs } = store(t)
+  const seed = Number(process.env.SEED ?? Date.now())
+  t.diagnostic(`SEED=${seed}`)
+  const chunks = fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 })
+  const property = fc.asyncProperty(chunks, fc.nat(), fc.nat(), async (parts, a, b) => {
+    const bytes = Buffer.concat(parts)
+    const stored = await blobs.write(Readable.from(parts), ANY_SIZE)
+    assert.equal(stored.sha256, createHash('sha256').update(bytes).digest('hex'))
+    assert.equal(stored.size_bytes, bytes.length)
+    assert.equal(await blobs.size(stored.key), bytes.length)
+    assert.deepEqual(await sent(stored.key, null), bytes)
+    assert.deepEqual(await buffer(await blobs.open(stored.key)), bytes)
+    if (bytes.length === 0) return
+    const [start, end] = [a % bytes.length, b % bytes.length].sort((x, y) => x - y) as [number, number]
+    assert.deepEqual(await sent(stored.key, { start, end }), bytes.subarray(start, end + 1))
+    assert.deepEqual(await buffer(await blobs.open(stored.key, { start, end })), bytes.subarray(start, end + 1))
+  })
+  await fc.assert(property, { seed, numRuns: 60 })
+
+  async function sent(key: string, range: { start: number; end: number } | null): Promise<Buffer> {
+    const chunks: Buffer[] = []
+    const out = new Writable({
+      write(chunk, _, done) {
+        chunks.push(Buffer.from(chunk))
+        done()
+      },
+    })
+    await blobs.send(key, range, out)
+    return Buffer.concat(chunks)
+  }
+})
+
+test('a source that fails, an abort, a hung source that is aborted, and one byte too many leave nothing', async (t) => {
+  const { blobs, root } = store(t)
+  const broken = async function* () {
+    yield Buffer.alloc(100_000)
+    throw new Error('the client left')
+  }
+  await assert.rejects(blobs.stage(broken(), ANY_SIZE), /the client left/)
+  const controller = new AbortController()
+  const hung = new Readable({ read() {} })
+  hung.push(Buffer.alloc(10))
+  const staging = blobs.stage(hung, { ...ANY_SIZE, signal: controller.signal })
+  controller.abort(new Error('shutting down'))
+  await assert.rejects(staging, /shutting down/)
+  await assert.rejects(
+    blobs.stage(Readable.from([Buffer.alloc(10)]), { ...ANY_SIZE, signal: controller.signal }),
+    /shutting down/,
+  )
+  const cut = new Readable({ read() {} })
+  cut.push(Buffer.alloc(10))
+  setImmediate(() => cut.destroy())
+  await assert.rejects(blobs.stage(cut, ANY_SIZE), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+  await assert.rejects(blobs.stage(Readable.from([Buffer.alloc(10), Buffer.alloc(1)]), { max_bytes: 10 }), {
+    name: 'BlobTooLarge',
+    max_bytes: 10,
+  })
+  assert.equal((await blobs.write(Readable.from([Buffer.alloc(10)]), { max_bytes: 10 })).size_bytes, 10)
+  assert.deepEqual(readdirSync(join(root, 'staging')), [])
+})
+
+test('a staged blob is readable for inspection, nowhere listed, and gone when discarded', async (t) => {
+  const { blobs, root } = store(t)
+  const staged = await blobs.stage(Readable.from([Buffer.from('hello')]), ANY_SIZE)
+  assert.equal(await blobs.withLocalFile(staged, async (path) => readFileSync(path, 'utf8')), 'hello')
+  assert.deepEqual(await all(blobs.list({ older_than: inAnHour() })), [])
+  await blobs.discard(staged)
+  await blobs.discard(staged)
+  await assert.rejects(blobs.publish(staged))
+  assert.deepEqual(readdirSync(root), ['staging'])
+  const kept = await blobs.stage(Readable.from([Buffer.from('kept')]), ANY_SIZE)
+  const key = await blobs.publish(kept)
+  await blobs.discard(kept)
+  assert.equal(await blobs.withLocalFile(key, async (path) => readFileSync(path, 'utf8')), 'kept')
+})
+
+test('a full disk is DiskFull, leaves nothing of the blob, and the rest readable', {
+  skip: cannotMount(),
+}, async (t) => {
+  const dir = tempDir()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir.path])
+  t.after(() => {
+    execFileSync('umount', [dir.path])
+    dir.remove()
+  })
+  const blobs = diskBlobs(dir.path)
+  const { key } = await blobs.write(Readable.from([Buffer.alloc(300_000, 1)]), ANY_SIZE)
+  const endless = Readable.from(Array.from({ length: 40 }, () => Buffer.alloc(65_536)))
+  await assert.rejects(blobs.write(endless, ANY_SIZE), { name: 'DiskFull' })
+  assert.deepEqual(readdirSync(join(dir.path, 'staging')), [])
+  assert.equal((await buffer(await blobs.open(key))).length, 300_000)
+})
+
+test('a removed, unknown or foreign key is BlobMissing, and no key reaches outside the store', async (t) => {
+  const { blobs } = store(t)
+  const { key } = await blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE)
+  assert.equal(await blobs.remove(key), true)
+  assert.equal(await blobs.remove(key), false)
+  const missing = { name: 'BlobMissing' }
+  await assert.rejects(blobs.open(key), missing)
+  await assert.rejects(blobs.size(key), missing)
+  await assert.rejects(blobs.send(key, null, new Writable()), missing)
+  await assert.rejects(
+    blobs.withLocalFile(key, async () => {}),
+    missing,
+  )
+  for (const bad of ['../../etc/passwd', '', 'a', '/etc/passwd', `${key}/..`, key.toUpperCase().replace(/\d/g, 'A')]) {
+    await assert.rejects(async () => blobs.open(bad), missing)
+    await assert.rejects(async () => blobs.remove(bad), missing)
+  }
+})
+
+test('the sweeps see what is older than asked: published blobs by when they were kept, staged ones by their last byte', async (t) => {
+  const { blobs, root } = store(t)
+  const staged = await blobs.stage(Readable.from([Buffer.from('old')]), ANY_SIZE)
+  utimesSync(join(root, 'staging', staged.temp), new Date(0), new Date(0))
+  const fresh = await blobs.stage(Readable.from([Buffer.from('fresh')]), ANY_SIZE)
+  utimesSync(join(root, 'staging', fresh.temp), new Date(0), new Date(0))
+  const key = await blobs.publish(fresh)
+  assert.deepEqual(await all(blobs.list({ older_than: new Date(Date.now() - 3600_000) })), [])
+  assert.deepEqual(await all(blobs.list({ older_than: inAnHour() })), [{ key, size_bytes: 5 }])
+  assert.equal(await blobs.sweepStaged({ older_than: new Date(1) }), 1)
+  assert.equal(await blobs.sweepStaged({ older_than: inAnHour() }), 0)
+  assert.equal(await blobs.size(key), 5)
+})
+
+test('files are private to the service', async (t) => {
+  const { blobs, root } = store(t)
+  const { key } = await blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE)
+  assert.equal(statSync(join(root, key.slice(0, 2), key)).mode & 0o777, 0o600)
+})
+
+test('a reader that never reads holds one buffer of memory; when it leaves, sending ends', async (t) => {
+  const { blobs } = store(t)
+  const size = 64 * 1024 * 1024
+  const { key } = await blobs.write(
+    Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024))),
+    ANY_SIZE,
+  )
+  const outcome = Promise.withResolvers<unknown>()
+  const sending = Promise.withResolvers<ServerResponse>()
+  const server = createServer((_, response) => {
+    response.setHeader('content-length', size)
+    blobs.send(key, null, response).then(outcome.resolve, outcome.resolve)
+    sending.resolve(response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  const response = await sending.promise
+  while (!response.writableNeedDrain) await new Promise(setImmediate)
+  assert.ok(response.writableLength <= 256 * 1024)
+  client.destroy()
+  assert.ok((await outcome.promise) instanceof Error)
+  server.close()
+})
+
+function store(t: TestContext) {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const root = join(dir.path, 'blobs')
+  return { root, blobs: diskBlobs(root) }
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const each of items) list.push(each)
+  return list
+}
+
+function inAnHour(): Date {
+  return new Date(Date.now() + 3600_000)
+}
+
+function cannotMount(): string | false {
+  const dir = tempDir()
+  try {
+    mkdirSync(join(dir.path, 'm'))
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(dir.path, 'm')], { stdio: 'ignore' })
+    execFileSync('umount', [join(dir.path, 'm')])
+    return false
+  } catch {
+    return 'needs the right to mount'
+  } finally {
+    dir.remove()
+  }
+}
