@@ -1,0 +1,143 @@
+import type { FastifyInstance } from 'fastify'
+import type { Kysely } from 'kysely'
+import { billingEndpoints } from './billing/routes.ts'
+import type { Context } from './context.ts'
+import { type Engines, buildEngines } from './engines/registry.ts'
+import { filesSweep, orphanSweep } from './files/retention.ts'
+import { fileRoutes } from './files/routes.ts'
+import { knownFileBlobs } from './files/store.ts'
+import { type Endpoint, registerEndpoints } from './identity/endpoint.ts'
+import { openIdentity } from './identity/open.ts'
+import { identityEndpoints } from './identity/routes.ts'
+import type { Blobs } from './platform/blobs.ts'
+import { openChanges } from './platform/changes.ts'
+import type { Clock } from './platform/clock.ts'
+import type { Config } from './platform/config.ts'
+import { type Database, openDb } from './platform/db.ts'
+import { healthEndpoints } from './health.ts'
+import { openHttp } from './platform/http.ts'
+import { openWakes } from './platform/jobs.ts'
+import type { Log } from './platform/log.ts'
+import { openApiEndpoints } from './openapi-routes.ts'
+import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { openJobCache } from './videos/cache.ts'
+import { type Pipeline, startPipeline } from './videos/pipeline.ts'
+import { VIDEO_QUEUES } from './videos/queues.ts'
+import { videoSweeps } from './videos/retention.ts'
+import { videoEndpoints } from './videos/routes.ts'
+import { findKnownBlobs } from './videos/store.ts'
+
+/** Every queue of the product. */
+export const QUEUES = [...VIDEO_QUEUES]
+
+export type AppOptions = {
+  config: Config
+  clock: Clock
+  log: Log
+  database_url: string
+  blobs: Blobs
+  secret: string
+  /** Existing directory for work in progress. */
+  work_dir: string
+  /** Whether this process works on jobs: as the only worker on this database, as one of several, or not at all. */
+  background: 'sole' | 'shared' | 'none'
+  /** Takes the place of the configured engines. */
+  engines?: Engines
+}
+
+export type App = {
+  ctx: Context
+  http: FastifyInstance
+  /** Answers on host and port; port 0 picks one. Returns the base URL. */
+  listen(at: { host: string; port: number }): Promise<string>
+  /** Works on jobs and does the periodic duties, as `background` says. */
+  startBackground(): Promise<void>
+  /** Stops taking requests, lets those in flight end, hands jobs back, closes everything. */
+  close(): Promise<void>
+}
+
+/** Puts the service together over a migrated database. Nothing runs yet. */
+export async function openApp(options: AppOptions): Promise<App> {
+  const { config, clock, log, database_url, blobs, secret, work_dir } = options
+  const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
+  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const engines = options.engines ?? buildEngines(config, { work_dir })
+  const wakes = openWakes({
+    url: database_url,
+    db,
+    queues: QUEUES,
+    role: options.background === 'none' ? 'send' : 'work',
+    sole_worker: options.background === 'sole',
+    on_error: (error) => log.warn('wakes_failed', { error }),
+  })
+  const changes = await openChanges({ db, url: database_url })
+  const site = { public_url: '', engine_url: '' }
+  const ctx: Context = { config, clock, log, db, blobs, engines, wakes, changes, secret, site, work_dir }
+  const identity = await openIdentity({ db, config, clock, log, secret, site, database_url })
+  const cache = openJobCache(changes)
+  const state = { draining: false }
+  const endpoints = [
+    ...fileRoutes,
+    ...videoEndpoints(cache),
+    ...identityEndpoints(identity),
+    ...billingEndpoints,
+    ...healthEndpoints(state),
+  ]
+  const http = buildHttp(ctx, [...endpoints, ...openApiEndpoints(endpoints)], identity.authenticator)
+  let pipeline: Pipeline | null = null
+  let sweeping: { stop(): Promise<void> } | null = null
+
+  return {
+    ctx,
+    http,
+    async listen(at) {
+      await http.listen(at)
+      const address = http.server.address()
+      const port = typeof address === 'object' && address ? address.port : at.port
+      const base = `http://${reachableHost(at.host)}:${port}`
+      site.public_url = config.public_url ?? base
+      site.engine_url = config.engine_url ?? site.public_url
+      return base
+    },
+    async startBackground() {
+      if (options.background === 'none') return
+      pipeline = await startPipeline(ctx, { sole: options.background === 'sole' })
+      const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
+      sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
+    },
+    async close() {
+      state.draining = true
+      await http.close()
+      await sweeping?.stop()
+      await pipeline?.stop()
+      await engines.close()
+      cache.close()
+      await identity.close()
+      await changes.close()
+      await closeDb()
+    },
+  }
+}
+
+/** Every periodic duty. */
+export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
+  const known = [(keys: readonly string[]) => knownFileBlobs(db, keys), (keys: readonly string[]) => findKnownBlobs(db, keys)]
+  return [...videoSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, known)]
+}
+
+function buildHttp(
+  ctx: Context,
+  endpoints: readonly Endpoint[],
+  authenticator: Parameters<typeof registerEndpoints>[3],
+): FastifyInstance {
+  const http = openHttp({ log: ctx.log })
+  http.decorateRequest('principal', null)
+  http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
+  http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, authenticator))
+  return http
+}
+
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

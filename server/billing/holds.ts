@@ -1,0 +1,67 @@
+import type { Tx } from '../platform/db.ts'
+import { ApiError } from '../platform/errors.ts'
+import { newId } from '../platform/ids.ts'
+import { formatMoney } from '../platform/money.ts'
+import { insertEntry, insertHold, lockAccount, returnHold, settleHold, takeHold } from './store.ts'
+
+export type Hold = { job_id: string; org_id: string; amount: bigint; running_max: number; now: Date }
+
+/**
+ * Sets `amount` aside for one job and takes one render slot, so that concurrent submissions cannot spend the same balance.
+ * One conditional update of the account row: call it as the last thing in the transaction that inserts the job, since it locks the row.
+ * Throws ApiError `insufficient_credits` when balance − held < amount, `concurrency_limit_exceeded` when the plan's slots are taken.
+ * Source: docs/api/videos.md, order of checks.
+ */
+export async function placeHold(tx: Tx, hold: Hold): Promise<void> {
+  const { job_id, org_id, amount, running_max, now } = hold
+  while (!(await takeHold(tx, { org_id, amount, running_max }))) await explainRefusal(tx, hold)
+  await insertHold(tx, { job_id, org_id, amount, placed_at: now })
+}
+
+/** Says why nothing was taken, with the row locked; returns when it could be taken by now. */
+async function explainRefusal(tx: Tx, { org_id, amount, running_max }: Hold): Promise<void> {
+  const account = await lockAccount(tx, org_id)
+  if (!account) throw new ApiError('insufficient_credits', 'The organization has no account.', { internal: `org ${org_id}` })
+  const available = account.balance - account.held
+  if (available < amount) {
+    const text = `This render costs ${formatMoney(amount)}, and ${formatMoney(available)} is available. Add credits or wait for jobs in flight to end.`
+    throw new ApiError('insufficient_credits', text)
+  }
+  if (account.running >= running_max) {
+    const text = `Your plan allows ${running_max} renders in progress, and ${account.running} are. Wait for one to end, or cancel one.`
+    throw new ApiError('concurrency_limit_exceeded', text)
+  }
+}
+
+/** What a charge remembers of the job it paid for. */
+export type ChargedJob = {
+  id: string
+  user_id: string
+  key_id: string | null
+  request_id: string
+  model: string
+  seconds: number
+}
+
+/**
+ * Turns the hold of a completed job into its charge and frees the slot. Call it in the transaction that completes the job.
+ * False when the hold was settled before; then nothing is charged.
+ */
+export async function captureHold(tx: Tx, job: ChargedJob, now: Date): Promise<boolean> {
+  const { id: job_id, user_id, key_id, request_id, model, seconds } = job
+  const hold = await settleHold(tx, { job_id, state: 'captured', now })
+  if (!hold) return false
+  const { org_id, amount } = hold
+  const charged = { job_id, user_id, key_id, request_id, model, seconds, note: null, created_at: now }
+  await insertEntry(tx, { id: newId('entry', now), org_id, kind: 'charge', amount: -amount, ...charged })
+  await returnHold(tx, { org_id, amount, charge: amount })
+  return true
+}
+
+/** Frees hold and slot of a job that ended without a video. Nothing is charged. */
+export async function releaseHold(tx: Tx, job_id: string, now: Date): Promise<boolean> {
+  const hold = await settleHold(tx, { job_id, state: 'released', now })
+  if (!hold) return false
+  await returnHold(tx, { ...hold, charge: 0n })
+  return true
+}

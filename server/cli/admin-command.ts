@@ -1,0 +1,56 @@
+import type { UserRow } from '../identity/store.ts'
+import { findOrganizations, findUser, type OrganizationRow } from '../identity/store.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Config } from '../platform/config.ts'
+import type { Db } from '../platform/db.ts'
+import type { AdminDatabase } from './admin-database.ts'
+import type { Flags, Given } from './flags.ts'
+
+/** What a command works with. */
+export type Admin = AdminDatabase & { config: Config; clock: Clock }
+
+/** One answer in two forms: an object for `--json`, and rows of label and value, printed aligned. */
+export type Report = {
+  json: Record<string, unknown>
+  rows: ReadonlyArray<readonly [string, string]>
+  exit_code?: number
+}
+
+export type Command = {
+  summary: string
+  flags: Flags
+  run(admin: Admin, given: Record<string, string | undefined>): Promise<Report>
+}
+
+/** Declares a command whose `run` gets the flags it declared, and no others. */
+export function command<const F extends Flags>(spec: {
+  summary: string
+  flags: F
+  run(admin: Admin, given: Given<F>): Promise<Report>
+}): Command {
+  return spec as unknown as Command
+}
+
+/** The command cannot be done as asked; one line that names the remedy. Exit code 1. */
+export class CommandError extends Error {
+  override name = 'CommandError'
+}
+
+/** By id, or by a name that only one has. Throws CommandError. */
+export async function requireOrganization(db: Db, idOrName: string): Promise<OrganizationRow> {
+  const [found, another] = await findOrganizations(db, idOrName)
+  if (!found) throw new CommandError(`There is no organization ${idOrName}. Make it with 'kinora admin org create'.`)
+  if (another) {
+    throw new CommandError(
+      `Several organizations are called ${idOrName}, among them ${found.id} and ${another.id}. Give the id.`,
+    )
+  }
+  return found
+}
+
+/** By id or email. Throws CommandError. */
+export async function requireUser(db: Db, idOrEmail: string): Promise<UserRow> {
+  const found = await findUser(db, idOrEmail)
+  if (!found) throw new CommandError(`There is no person ${idOrEmail}. Add them with 'kinora admin user create'.`)
+  return found
+}

@@ -1,0 +1,58 @@
+import type { Config } from '../platform/config.ts'
+import { openDataDir, type DataDir } from '../platform/data-dir.ts'
+import { openDb } from '../platform/db.ts'
+import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts'
+import { StartError } from '../platform/start-error.ts'
+import { installWakes } from '../platform/jobs.ts'
+import type { Log } from '../platform/log.ts'
+import { migrate } from '../platform/migrate.ts'
+import { QUEUES } from '../app.ts'
+
+export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
+
+/**
+ * Takes the data directory, brings up the database the configuration names, and migrates it.
+ * Throws StartError when another service holds the directory or the database cannot be used.
+ */
+export async function openDatabase(config: Config, log: Log): Promise<OpenDatabase> {
+  const data_dir = openDataDir(config.data_dir)
+  const line = (detail: string) => log.info('postgres', { detail })
+  const embedded = config.database_url ? null : await startEmbeddedPostgres({ dir: data_dir.postgres, log: line })
+  const url = config.database_url ?? embedded!.url
+  const stop = async () => {
+    await embedded?.stop()
+    data_dir.release()
+  }
+  try {
+    await bringUpToDate(url, log)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { url, data_dir, stop }
+}
+
+async function bringUpToDate(url: string, log: Log): Promise<void> {
+  const { pool, close } = openDb(url, { pool_max: 1 })
+  try {
+    const { rows } = await pool.query<{ fsync: string; skew: number }>(
+      "select current_setting('fsync') as fsync, extract(epoch from clock_timestamp())::float8 - $1 as skew",
+      [Date.now() / 1000],
+    )
+    requireSafeDatabase(rows[0]!)
+    for (const name of await migrate(pool)) log.info('migrated', { detail: name })
+  } finally {
+    await close()
+  }
+  await installWakes(url, QUEUES)
+}
+
+/** Clocks further apart than this would expire sessions and signed URLs wrongly. */
+const SKEW_SECONDS_MAX = 30
+
+function requireSafeDatabase({ fsync, skew }: { fsync: string; skew: number }): void {
+  if (fsync !== 'on') throw new StartError('The database runs with fsync off and would lose money in a crash. Set fsync = on.')
+  if (Math.abs(skew) > SKEW_SECONDS_MAX) {
+    throw new StartError(`The clocks of this machine and of the database differ by ${Math.round(skew)} seconds. Synchronise them.`)
+  }
+}

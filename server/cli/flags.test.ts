@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeFlags, parseFlags, UsageError } from './flags.ts'
+
+const FLAGS = {
+  name: { value: '<text>', help: 'What it is called', required: true },
+  note: { value: '<text>', help: 'Why' },
+  image: { value: '<path>', help: 'A picture', multiple: true },
+  json: { help: 'Print JSON' },
+} as const
+
+test('flags are read in both spellings, in any order, between other arguments', () => {
+  const { given, positionals } = parseFlags(['a', '--name=x y', '--json', '--image', '1', 'b', '--image=2'], FLAGS)
+  assert.deepEqual(given, { name: 'x y', note: undefined, image: ['1', '2'], json: true })
+  assert.deepEqual(positionals, ['a', 'b'])
+})
+
+test('a value may begin with a dash when an equals sign says so', () => {
+  assert.equal(parseFlags(['--name=-5'], FLAGS).given.name, '-5')
+})
+
+test('every mistake names its flag', () => {
+  const mistakes: Array<[string[], RegExp]> = [
+    [['--name', 'a', '--nmae', 'b'], /--nmae/],
+    [[], /--name is missing/],
+    [['--name='], /--name is empty/],
+    [['--name'], /--name/],
+    [['--name', 'a', '--json=yes'], /--json/],
+  ]
+  for (const [args, message] of mistakes) {
+    assert.throws(
+      () => parseFlags(args, FLAGS),
+      (error: unknown) => error instanceof UsageError && message.test(error.message) && !error.message.includes('\n'),
+    )
+  }
+})
+
+test('the help names each flag with what it takes and whether it must be given', () => {
+  assert.deepEqual(describeFlags(FLAGS).split('\n'), [
+    '  --name <text>   What it is called (required)',
+    '  --note <text>   Why',
+    '  --image <path>  A picture',
+    '  --json          Print JSON',
+  ])
+})

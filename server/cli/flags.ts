@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util'
+
+/** One flag of a command. `value` names what it takes, such as `<id>`; without it the flag is a switch. */
+export type Flag = { value?: string; help: string; required?: boolean; multiple?: boolean }
+export type Flags = Readonly<Record<string, Flag>>
+
+type ValueOf<F extends Flag> = F extends { value: string }
+  ? F extends { multiple: true }
+    ? string[]
+    : F extends { required: true }
+      ? string
+      : string | undefined
+  : boolean
+
+/** What was given, by the flag's name: text, a list for `multiple`, true or false for a switch. */
+export type Given<F extends Flags> = { [Name in keyof F]: ValueOf<F[Name]> }
+
+/** A command that was written wrongly: exit code 2, with its usage. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+
+/** Reads flags strictly, as `--flag value` or `--flag=value`. Throws UsageError that names the first mistake. */
+export function parseFlags<const F extends Flags>(
+  args: string[],
+  flags: F,
+): { given: Given<F>; positionals: string[] } {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, flag]) => [
+      name,
+      { type: flag.value ? ('string' as const) : ('boolean' as const), multiple: flag.multiple ?? false },
+    ]),
+  )
+  const { values, positionals } = parsed(args, options)
+  const given: Record<string, unknown> = {}
+  for (const [name, flag] of Object.entries(flags)) {
+    const value = values[name] ?? (flag.multiple ? [] : flag.value ? undefined : false)
+    if (flag.required && value === undefined) throw new UsageError(`--${name} is missing`)
+    if (value === '') throw new UsageError(`--${name} is empty`)
+    given[name] = value
+  }
+  return { given: given as Given<F>, positionals }
+}
+
+/** The flags as aligned lines of a help text. */
+export function describeFlags(flags: Flags): string {
+  const rows = Object.entries(flags).map(([name, { value, help, required }]) => {
+    return [`  --${name}${value ? ` ${value}` : ''}`, `${help}${required ? ' (required)' : ''}`] as const
+  })
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `${left.padEnd(width)}  ${right}`).join('\n')
+}
+
+function parsed(args: string[], options: Record<string, { type: 'string' | 'boolean'; multiple: boolean }>) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true, strict: true })
+  } catch (error) {
+    throw new UsageError(
+      (error as Error).message
+        .split('\n', 1)[0]!
+        .replace(/\. To specify.*$/, '')
+        .replace(/\.$/, ''),
+    )
+  }
+}

@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartError } from '../platform/start-error.ts'
+
+/** The service's secret: the configured one, or one made once and kept in the data directory (mode 0600). At least 32 bytes. */
+export function loadSecret(configured: string | null, dataDir: string): string {
+  if (configured !== null) return configured
+  const path = join(dataDir, 'secret')
+  if (!existsSync(path)) writeOnce(path, randomBytes(32).toString('hex'))
+  const secret = readFileSync(path, 'utf8').trim()
+  if (Buffer.byteLength(secret) < 32) {
+    throw new StartError(`The secret in ${path} is shorter than 32 bytes. Delete the file to have a new one made; people sign in again then.`)
+  }
+  return secret
+}
+
+/** Whole or not at all, and never over a file that is there. */
+function writeOnce(path: string, text: string): void {
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true })
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft)
+  }
+}

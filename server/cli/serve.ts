@@ -1,0 +1,129 @@
+import cluster from 'node:cluster'
+import { parseArgs } from 'node:util'
+import { type App, openApp } from '../app.ts'
+import { grantCredits, openAccount } from '../billing/ledger.ts'
+import { engineMistakes } from '../engines/registry.ts'
+import { ensureFirstRun, type FirstRun, writeFirstRun } from '../identity/first-run.ts'
+import { diskBlobs } from '../platform/blobs-fs.ts'
+import { systemClock } from '../platform/clock.ts'
+import { type Config, loadConfig } from '../platform/config.ts'
+import { type Log, openLog } from '../platform/log.ts'
+import { openDatabase } from './database.ts'
+import { loadSecret } from './secret.ts'
+import { type Boot, startHttpWorkers } from './workers.ts'
+
+const USAGE = `kinora serve [--host H] [--port P] [--data-dir DIR] [--config FILE] [--workers N]
+
+Runs the service: API, console and background work. Without DATABASE_URL it runs its own PostgreSQL under the data directory.
+`
+
+export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise<void> }
+
+/** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
+export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  if (cluster.isWorker) return (await import('./workers.ts')).runHttpWorker()
+  const flags = readFlags(args)
+  if (!flags) return 2
+  if (flags.help) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  const config = loadConfig(flags, env, engineMistakes)
+  const log = openLog(config.log_level)
+  const stopped = new Promise<void>((resolve) => process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()))
+  const serving = await serve(config, log)
+  if (serving.first_run) printFirstRun(serving.first_run, config)
+  process.stdout.write(`kinora ready on ${serving.url}\n`)
+  await stopped
+  log.info('stopping')
+  await serving.stop()
+  return 0
+}
+
+/** Starts everything the configuration asks for and resolves once it answers. */
+export async function serve(config: Config, log: Log): Promise<Serving> {
+  warnOfWeakModeration(config, log)
+  const database = await openDatabase(config, log)
+  try {
+    const { data_dir, url: database_url } = database
+    const boot: Boot = {
+      config,
+      database_url,
+      secret: loadSecret(config.secret, data_dir.path),
+      blobs_dir: data_dir.blobs,
+      work_dir: data_dir.work,
+    }
+    const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
+    const first_run = await ensureFirstRun({ db: app.ctx.db, config, clock: systemClock, openAccount, grantCredits })
+    const http = config.workers > 1 ? await startHttpWorkers(boot, log) : null
+    const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
+    if (http) Object.assign(app.ctx.site, siteOf(config, http.url))
+    if (first_run) writeFirstRun(data_dir.path, { base_url: url, ...first_run })
+    await app.startBackground()
+    return {
+      url,
+      first_run,
+      async stop() {
+        await http?.stop()
+        await app.close()
+        await database.stop()
+      },
+    }
+  } catch (error) {
+    await database.stop()
+    throw error
+  }
+}
+
+/** The service over what `boot` names; used by the one process, and by each of several. */
+export async function openService(boot: Boot, log: Log, background: 'sole' | 'shared' | 'none'): Promise<App> {
+  const { config, database_url, secret, blobs_dir, work_dir } = boot
+  const blobs = diskBlobs(blobs_dir)
+  return openApp({ config, clock: systemClock, log, database_url, blobs, secret, work_dir, background })
+}
+
+/** How others reach us when we listen on `url`. */
+export function siteOf(config: Config, url: string): { public_url: string; engine_url: string } {
+  const public_url = config.public_url ?? url
+  return { public_url, engine_url: config.engine_url ?? public_url }
+}
+
+type Flags = { host?: string; port?: string; data_dir?: string; config?: string; workers?: string; help?: boolean }
+
+function readFlags(args: string[]): Flags | null {
+  const text = { type: 'string' } as const
+  try {
+    const { values } = parseArgs({
+      args,
+      options: { host: text, port: text, 'data-dir': text, config: text, workers: text, help: { type: 'boolean', short: 'h' } },
+    })
+    const { 'data-dir': data_dir, ...rest } = values
+    return { ...rest, data_dir }
+  } catch (error) {
+    process.stderr.write(`kinora serve: ${(error as Error).message}\n\n${USAGE}`)
+    return null
+  }
+}
+
+function warnOfWeakModeration(config: Config, log: Log): void {
+  const { moderation } = config
+  const kind = typeof moderation === 'string' ? moderation : moderation.kind
+  if (kind !== 'rules') return
+  log.warn('moderation_is_a_list', {
+    detail: 'Moderation by rules is a deny list, not a classifier, and cannot see pictures. Configure an engine before you open the service.',
+  })
+}
+
+function printFirstRun(run: FirstRun, config: Config): void {
+  process.stdout.write(
+    [
+      'First run: this is shown once and kept in first-run.json in the data directory.',
+      `  email     ${run.email}`,
+      `  password  ${run.password}`,
+      `  api key   ${run.api_key}`,
+      `  data      ${config.data_dir}`,
+      '',
+    ].join('\n'),
+  )
+}
+

@@ -1,0 +1,76 @@
+import cluster, { type Worker } from 'node:cluster'
+import type { Config } from '../platform/config.ts'
+import { type Log, openLog } from '../platform/log.ts'
+import { openService } from './serve.ts'
+
+/** What a process needs to be part of one service. */
+export type Boot = { config: Config; database_url: string; secret: string; blobs_dir: string; work_dir: string }
+
+type FromWorker = { ready: string }
+
+/** A worker that does not come up within this time does not come up. */
+const READY_SECONDS = 30
+
+/**
+ * Starts the HTTP processes of `--workers N`; this process keeps the background work. One that dies is replaced.
+ * Boot settings travel over the channel between the processes, never in an environment others can read.
+ */
+export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: string; stop(): Promise<void> }> {
+  cluster.setupPrimary({ serialization: 'advanced' })
+  let stopping = false
+  let port = boot.config.port
+  const start = async (): Promise<string> => {
+    const worker = cluster.fork()
+    worker.send({ ...boot, config: { ...boot.config, port } })
+    return readyUrl(worker)
+  }
+  cluster.on('exit', (worker) => {
+    if (stopping) return
+    log.error('http_worker_died', { detail: `process ${worker.process.pid}` })
+    void start().catch((error: unknown) => log.error('http_worker_failed', { error }))
+  })
+  const url = await start()
+  port = Number(new URL(url).port)
+  await Promise.all(Array.from({ length: boot.config.workers - 1 }, start))
+  return {
+    url,
+    async stop() {
+      stopping = true
+      const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+      const gone = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
+      for (const worker of workers) worker.process.kill('SIGTERM')
+      await Promise.all(gone)
+    },
+  }
+}
+
+/** One of the HTTP processes: answers requests until it is told to stop. Returns the exit code. */
+export async function runHttpWorker(): Promise<number> {
+  const stopped = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
+  // The terminal sends SIGINT to every process of the group; the first one decides.
+  process.on('SIGINT', () => {})
+  const boot = await new Promise<Boot>((resolve) => process.once('message', (message) => resolve(message as Boot)))
+  const app = await openService(boot, openLog(boot.config.log_level), 'none')
+  const { host, port } = boot.config
+  const ready = await app.listen({ host, port })
+  process.send?.({ ready } satisfies FromWorker)
+  process.once('disconnect', () => process.exit(0))
+  await stopped
+  await app.close()
+  process.disconnect?.()
+  return 0
+}
+
+function readyUrl(worker: Worker): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('an HTTP process did not start in time')), READY_SECONDS * 1000)
+    worker.once('message', ({ ready }: FromWorker) => {
+      clearTimeout(timer)
+      resolve(ready)
+    })
+    worker.once('exit', () => {
+      clearTimeout(timer)
+      reject(new Error('an HTTP process ended while it started'))
+    })
+  })
+}

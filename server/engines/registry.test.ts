@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { buildEngines, engineMistakes } from './registry.ts'
+
+const quiet = { moderation: 'rules', translation: 'none' }
+const env = { work_dir: '/tmp' }
+const h3 = { kind: 'videos-api', dialect: 'sglang', base_url: 'http://h3:30000' }
+
+test('models whose entries differ in the model alone share one engine, others do not', async () => {
+  const engines = buildEngines(
+    {
+      video_models: [
+        { id: 'a', engine: { ...h3, model: 'MiniMax-H3' } },
+        { id: 'b', engine: { base_url: 'http://h3:30000', model: 'Wan', dialect: 'sglang', kind: 'videos-api' } },
+        { id: 'c', engine: { ...h3, seconds: [4, 8] } },
+        { id: 'd', engine: 'instant' },
+        { id: 'e', engine: { kind: 'instant' } },
+      ],
+      ...quiet,
+    },
+    env,
+  )
+  const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map((id) => engines.video.get(id)!)
+  assert.equal(a!.engine, b!.engine)
+  assert.notEqual(a!.engine, c!.engine)
+  assert.equal(d!.engine, e!.engine)
+  assert.deepEqual([a!.model, b!.model, c!.model, d!.model], ['MiniMax-H3', 'Wan', 'c', 'd'])
+  assert.deepEqual([a!.name, d!.name], ['videos-api', 'instant'])
+  await engines.close()
+})
+
+test('an entry with a mistake is not built, and the error holds none of its values', () => {
+  const secret = { ...h3, api_key: 5, headers: { authorization: 'canary' }, dialect: 'canary' }
+  assert.throws(
+    () => buildEngines({ video_models: [{ id: 'a', engine: secret }], ...quiet }, env),
+    (error: Error) => /dialect/.test(error.message) && !/canary/.test(error.message),
+  )
+})
+
+test('every mistake of an entry is reported at once, each with its place', () => {
+  assert.deepEqual(engineMistakes('video', 'sora'), [
+    { path: '', message: 'Must be one of storyboard, videos-api, instant.' },
+  ])
+  assert.equal(engineMistakes('translation', { kind: 'rules' })[0]?.path, 'kind')
+  const paths = engineMistakes('video', { kind: 'videos-api', dialect: 'x', inputs: ['y'], typo: 1 }).map(
+    ({ path }) => path,
+  )
+  assert.deepEqual(paths.toSorted(), ['base_url', 'dialect', 'inputs.0', 'typo'])
+  assert.deepEqual(engineMistakes('translation', { kind: 'chat', base_url: 'http://llm:8000', model: 'm' }), [])
+  assert.deepEqual(engineMistakes('moderation', { kind: 'rules', deny: ['a', '/b/i'], media: 'block' }), [])
+})

@@ -1,0 +1,112 @@
+import type { Chance } from './chance.ts'
+
+export type SceneKind = 'hills' | 'sea' | 'city' | 'forest' | 'dunes'
+
+/** Colours of a scene: sky from top to horizon, the light in it, the land from far to near. */
+export type Palette = {
+  name: string
+  sky: readonly [string, string, string]
+  light: string
+  land: readonly [string, string, string]
+  accent: string
+  stars: boolean
+}
+
+const PALETTES: Record<string, Palette> = {
+  dusk: {
+    name: 'dusk',
+    sky: ['#1b1b46', '#7a3b6e', '#f2945c'],
+    light: '#ffd9a0',
+    land: ['#6d3a66', '#43254f', '#1d1230'],
+    accent: '#ffb36b',
+    stars: false,
+  },
+  dawn: {
+    name: 'dawn',
+    sky: ['#23416b', '#6f7fa8', '#f3c3a0'],
+    light: '#fff0d2',
+    land: ['#6f7d9c', '#455576', '#1c2a44'],
+    accent: '#ffd29a',
+    stars: false,
+  },
+  night: {
+    name: 'night',
+    sky: ['#070b1d', '#14224a', '#35507f'],
+    light: '#e8f0ff',
+    land: ['#22365f', '#152445', '#070d1f'],
+    accent: '#9cc4ff',
+    stars: true,
+  },
+  aurora: {
+    name: 'aurora',
+    sky: ['#050f22', '#0b3b4a', '#2c8a78'],
+    light: '#c9ffe9',
+    land: ['#14505a', '#0b3040', '#04141f'],
+    accent: '#7ff0c4',
+    stars: true,
+  },
+  noon: {
+    name: 'noon',
+    sky: ['#0f4c86', '#3684b8', '#a9d6e2'],
+    light: '#fffbe6',
+    land: ['#5c93a8', '#2f6a80', '#103a4e'],
+    accent: '#ffe08a',
+    stars: false,
+  },
+  ember: {
+    name: 'ember',
+    sky: ['#240c1c', '#6f1f2c', '#e0653a'],
+    light: '#ffc27a',
+    land: ['#6a2430', '#401422', '#180710'],
+    accent: '#ff9a5c',
+    stars: false,
+  },
+  meadow: {
+    name: 'meadow',
+    sky: ['#1d4a57', '#5b8c83', '#e2cf97'],
+    light: '#fff3c4',
+    land: ['#5d8570', '#356151', '#12332e'],
+    accent: '#f4d979',
+    stars: false,
+  },
+  frost: {
+    name: 'frost',
+    sky: ['#233b5e', '#5c7fa6', '#c5d5e4'],
+    light: '#ffffff',
+    land: ['#8fa9c4', '#5b7799', '#213a5a'],
+    accent: '#bfe3ff',
+    stars: false,
+  },
+}
+
+/** What a word in the prompt suggests. First match wins within each list; English and Japanese. */
+const SCENES_BY_WORD: readonly [RegExp, SceneKind][] = [
+  [/\b(sea|ocean|beach|wave|boat|ship|harbou?r|lake|river|surf|island|underwater)|海|波|浜|船|湖|港|川|島/i, 'sea'],
+  [
+    /\b(city|street|town|building|skyline|neon|tokyo|urban|car|office|subway|train station|rooftop)|街|都市|東京|駅|ビル|通り|夜景/i,
+    'city',
+  ],
+  [/\b(forest|tree|wood|jungle|pine|garden|park|deer|fox|bear)|森|林|木|庭|公園/i, 'forest'],
+  [/\b(desert|dune|sand|camel|mars|canyon)|砂漠|砂/i, 'dunes'],
+  [/\b(mountain|hill|valley|field|meadow|peak|snow)|山|丘|谷|雪|草原|野/i, 'hills'],
+]
+
+const MOODS_BY_WORD: readonly [RegExp, readonly string[]][] = [
+  [/\b(night|midnight|moon|star|space|galaxy|dark|neon)|夜|月|星|宇宙/i, ['night', 'aurora']],
+  [/\b(sunset|dusk|evening|golden hour|twilight)|夕|黄昏/i, ['dusk', 'ember']],
+  [/\b(sunrise|dawn|morning|mist|fog)|朝|霧/i, ['dawn', 'meadow']],
+  [/\b(snow|winter|ice|frost|cold)|雪|冬|氷/i, ['frost', 'aurora']],
+  [/\b(fire|volcano|war|desert|lava|autumn)|火|炎|秋|紅葉/i, ['ember', 'dusk']],
+  [/\b(spring|summer|sunny|noon|day|sky|blue)|春|夏|昼|青空|晴/i, ['noon', 'meadow', 'dawn']],
+]
+
+const ALL_SCENES: readonly SceneKind[] = ['hills', 'sea', 'forest', 'dunes', 'city']
+
+/** The colours and the succession of scenes that suit a prompt. */
+export function moodOf(prompt: string, chance: Chance): { palette: Palette; scenes: SceneKind[] } {
+  const moods = MOODS_BY_WORD.find(([word]) => word.test(prompt))?.[1] ?? Object.keys(PALETTES)
+  const named = SCENES_BY_WORD.filter(([word]) => word.test(prompt)).map(([, scene]) => scene)
+  const fitting = ALL_SCENES.filter((scene) => scene !== 'city' && scene !== 'dunes')
+  const scenes = named.length > 0 ? named : [chance.pick(fitting), chance.pick(fitting)]
+  return { palette: PALETTES[chance.pick(moods)]!, scenes }
+}

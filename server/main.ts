@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import { StartError } from './platform/start-error.ts'
+
+const USAGE = `kinora <command>
+
+  serve     run the service (--host, --port, --data-dir, --config, --workers)
+  migrate   bring the database up to date and exit
+  render    submit a video job and download the clip: kinora render "<prompt>"
+  demo      the whole way from sign-in to MP4, on a service of its own
+  admin     organizations, people, keys, credits, audit: kinora admin --help
+`
+
+/** The `kinora` command. Each subcommand is loaded only when it is asked for. */
+async function main([command, ...args]: string[]): Promise<number> {
+  switch (command) {
+    case 'serve':
+      return (await import('./cli/serve.ts')).runServe(args, process.env)
+    case 'migrate':
+      return (await import('./cli/migrate.ts')).runMigrate(args, process.env)
+    case 'render':
+      return (await import('./cli/render.ts')).runRender(args, process.env)
+    case 'demo':
+      return (await import('./cli/demo.ts')).runDemo(args, process.env)
+    case 'admin':
+      return (await import('./cli/admin.ts')).runAdmin(args, process.env)
+    case '--help':
+    case '-h':
+    case 'help':
+      process.stdout.write(USAGE)
+      return 0
+    default:
+      process.stderr.write(command === undefined ? USAGE : `kinora: unknown command ${command}\n\n${USAGE}`)
+      return 2
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof StartError)) throw error
+  process.stderr.write(`kinora: ${error.message}\n`)
+  process.exitCode = 1
+}

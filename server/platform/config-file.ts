@@ -1,0 +1,101 @@
+import Type, { type Static } from 'typebox'
+
+/** The shape of `kinora.yaml`. Published as JSON Schema in `docs/kinora.schema.json`. Source: docs/configuration.md. */
+const Decimal = (digits: number) => Type.String({ pattern: `^\\d{1,9}(\\.\\d{1,${digits}})?$` })
+const Strict = { additionalProperties: false }
+const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
+const ModelId = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$', description: 'What clients send as `model`.' })
+const Engine = Type.Union([Type.String(), Type.Object({ kind: Type.String() }, { additionalProperties: true })], {
+  description: 'A name or { kind, ... }; see docs/configuration.md for the options of each kind.',
+})
+
+const Plan = Type.Object(
+  {
+    max_concurrent_renders: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000, description: 'Default 2.' })),
+    requests_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Per key; null: off.' })),
+    video_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
+    chat_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
+  },
+  Strict,
+)
+
+const VideoModel = Type.Object(
+  {
+    id: ModelId,
+    name: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+    engine: Engine,
+    per_second: Decimal(6),
+    signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
+    render_seconds: Type.Optional(Seconds(10, 604_800)),
+  },
+  Strict,
+)
+
+const ChatModel = Type.Object(
+  {
+    id: ModelId,
+    name: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+    engine: Engine,
+    context_length: Type.Optional(Type.Integer({ minimum: 1 })),
+    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+    capabilities: Type.Optional(
+      Type.Array(Type.Enum(['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'])),
+    ),
+    reasoning_efforts: Type.Optional(Type.Array(Type.String())),
+    price_per_million: Type.Object(
+      { input: Decimal(8), cached_input: Type.Optional(Decimal(8)), output: Decimal(8) },
+      Strict,
+    ),
+  },
+  Strict,
+)
+
+export const ConfigFile = Type.Object(
+  {
+    host: Type.Optional(Type.String()),
+    port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+    data_dir: Type.Optional(Type.String()),
+    workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+    log_level: Type.Optional(Type.Enum(['debug', 'info', 'warn', 'error', 'silent'])),
+    currency: Type.Optional(Type.String({ pattern: '^[a-z]{3}$' })),
+    public_url: Type.Optional(Type.String({ pattern: '^https?://[^/?#]+(/[^?#]*)?$' })),
+    engine_url: Type.Optional(Type.String({ pattern: '^https?://[^/?#]+(/[^?#]*)?$' })),
+    signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
+    api_key_prefix: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9]{1,7}$', description: 'Default kin.' })),
+    terms: Type.Optional(
+      Type.Object({ version: Type.String({ minLength: 1, maxLength: 64 }), url: Type.String({ pattern: '^https?://' }) }, Strict),
+    ),
+    plans: Type.Optional(Type.Object({}, { additionalProperties: Plan, description: 'By name. The first is the default plan.' })),
+    video_models: Type.Optional(Type.Array(VideoModel)),
+    chat_models: Type.Optional(Type.Array(ChatModel)),
+    moderation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
+    translation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
+    storage: Type.Optional(Type.Object({ kind: Type.Literal('disk') }, Strict)),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          queue_seconds: Type.Optional(Seconds(10, 604_800)),
+          render_seconds: Type.Optional(Seconds(10, 604_800)),
+          upstream_idle_seconds: Type.Optional(Seconds(1, 3600)),
+          upstream_total_seconds: Type.Optional(Seconds(1, 86_400)),
+          pipeline_concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+        },
+        Strict,
+      ),
+    ),
+    first_run: Type.Optional(
+      Type.Object(
+        {
+          organization: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+          email: Type.Optional(Type.String({ pattern: '^[^@\\s]+@[^@\\s]+$' })),
+          balance: Type.Optional(Decimal(8)),
+        },
+        Strict,
+      ),
+    ),
+  },
+  Strict,
+)
+export type ConfigFile = Static<typeof ConfigFile>

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Mistake, readConfigFile } from './config-read.ts'
+import type { ConfigFile } from './config-file.ts'
+import { parseMoney } from './money.ts'
+import { StartError } from './start-error.ts'
+
+/** One engine entry: a name, or a kind with its options. Checked by `engines/registry.ts`. */
+export type EngineEntry = string | { kind: string; [option: string]: unknown }
+
+export type Plan = {
+  max_concurrent_renders: number
+  requests_per_minute: number | null
+  video_models: readonly string[]
+  chat_models: readonly string[]
+}
+
+export type VideoModelConfig = {
+  id: string
+  name: string
+  description: string
+  engine: EngineEntry
+  /** Units of 10⁻⁸ of the currency. */
+  per_second: bigint
+  signed_url_ttl_seconds: number
+  render_seconds: number
+}
+
+export type ChatModelConfig = NonNullable<ConfigFile['chat_models']>[number]
+
+/** Every setting, validated and complete. Nothing else reads the environment. */
+export type Config = {
+  host: string
+  port: number
+  data_dir: string
+  workers: number
+  log_level: string
+  /** Null: Kinora runs its own PostgreSQL under the data directory. */
+  database_url: string | null
+  /** Null: one is made and kept in the data directory. At least 32 bytes. */
+  secret: string | null
+  currency: string
+  /** Null: where the service listens. */
+  public_url: string | null
+  /** Null: the same as the public URL. */
+  engine_url: string | null
+  api_key_prefix: string
+  terms: { version: string; url: string }
+  /** By name; the first is the default plan. */
+  plans: ReadonlyMap<string, Plan>
+  default_plan: string
+  video_models: readonly VideoModelConfig[]
+  chat_models: readonly ChatModelConfig[]
+  moderation: EngineEntry
+  translation: EngineEntry
+  storage: { kind: 'disk' }
+  limits: {
+    queue_seconds: number
+    render_seconds: number
+    upstream_idle_seconds: number
+    upstream_total_seconds: number
+    pipeline_concurrency: number
+  }
+  first_run: { organization: string; email: string; balance: bigint }
+}
+
+export type ConfigFlags = { host?: string; port?: string; data_dir?: string; config?: string; workers?: string }
+
+/** Checks one engine entry; each mistake has the path of the option inside the entry. */
+export type EngineCheck = (
+  family: 'video' | 'moderation' | 'translation',
+  entry: EngineEntry,
+) => ReadonlyArray<{ path: string; message: string }>
+
+/**
+ * Reads flags, environment and file, in that order of precedence, and validates all of it.
+ * Throws StartError naming every mistake with its place.
+ */
+export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngine: EngineCheck): Config {
+  const path = flags.config ?? env.KINORA_CONFIG
+  const text = path === undefined ? '' : readText(path)
+  const { file, mistakes } = readConfigFile(text, { name: path ?? 'kinora.yaml', env, checkEngine })
+  const found: Mistake[] = [...mistakes]
+  const port = integerSetting({ flag: flags.port, env: env.KINORA_PORT, name: 'port', min: 0, max: 65_535 }, found)
+  const workers = integerSetting({ flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 }, found)
+  const secret = env.KINORA_SECRET ?? null
+  if (secret !== null && Buffer.byteLength(secret) < 32) {
+    found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
+  }
+  const database_url = env.DATABASE_URL || null
+  if (database_url && !/^postgres(ql)?:\/\//.test(database_url)) {
+    found.push({ place: 'DATABASE_URL', message: 'must begin with postgres:// or postgresql://' })
+  }
+  if (found.length > 0) throw new StartError(describeMistakes(found))
+  return {
+    ...complete(file),
+    host: flags.host ?? env.KINORA_HOST ?? file.host ?? '127.0.0.1',
+    port: port ?? file.port ?? 8080,
+    data_dir: resolve(flags.data_dir ?? env.KINORA_DATA_DIR ?? file.data_dir ?? '.kinora'),
+    workers: workers ?? file.workers ?? 1,
+    log_level: env.KINORA_LOG_LEVEL ?? file.log_level ?? 'info',
+    database_url,
+    secret,
+  }
+}
+
+const DEFAULT_PLAN: Plan = { max_concurrent_renders: 2, requests_per_minute: null, video_models: ['*'], chat_models: ['*'] }
+
+const DEFAULT_VIDEO_MODELS: NonNullable<ConfigFile['video_models']> = [
+  {
+    id: 'storyboard-1',
+    name: 'Storyboard',
+    description: 'Embedded preview renderer: an animatic of your prompt, frames and references. Not a generative model.',
+    engine: 'storyboard',
+    per_second: '0.010000',
+  },
+]
+
+const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
+  {
+    id: 'sandbox-1',
+    engine: 'sandbox',
+    capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
+    reasoning_efforts: ['low', 'medium', 'high'],
+    price_per_million: { input: '0.10', cached_input: '0.05', output: '0.40' },
+  },
+]
+
+type FileSettings = Omit<Config, 'host' | 'port' | 'data_dir' | 'workers' | 'log_level' | 'database_url' | 'secret'>
+
+/** Fills in the defaults of everything the file may leave out. */
+function complete(file: ConfigFile): FileSettings {
+  const plans = new Map(Object.entries(file.plans ?? { free: {} }).map(([name, plan]) => [name, { ...DEFAULT_PLAN, ...plan }]))
+  const ttl = file.signed_url_ttl_seconds ?? 900
+  const render_seconds = file.limits?.render_seconds ?? 3600
+  return {
+    currency: file.currency ?? 'usd',
+    public_url: file.public_url?.replace(/\/+$/, '') ?? null,
+    engine_url: file.engine_url?.replace(/\/+$/, '') ?? null,
+    api_key_prefix: file.api_key_prefix ?? 'kin',
+    terms: file.terms ?? { version: '2026-11-01', url: 'https://kinora.example/video-terms' },
+    plans,
+    default_plan: plans.keys().next().value!,
+    video_models: (file.video_models ?? DEFAULT_VIDEO_MODELS).map((model) => ({
+      id: model.id,
+      name: model.name ?? model.id,
+      description: model.description ?? '',
+      engine: model.engine as EngineEntry,
+      per_second: parseMoney(model.per_second)!,
+      signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? ttl,
+      render_seconds: model.render_seconds ?? render_seconds,
+    })),
+    chat_models: file.chat_models ?? DEFAULT_CHAT_MODELS,
+    moderation: (file.moderation?.engine as EngineEntry | undefined) ?? 'rules',
+    translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
+    storage: { kind: 'disk' },
+    limits: {
+      queue_seconds: file.limits?.queue_seconds ?? 86_400,
+      render_seconds,
+      upstream_idle_seconds: file.limits?.upstream_idle_seconds ?? 120,
+      upstream_total_seconds: file.limits?.upstream_total_seconds ?? 900,
+      pipeline_concurrency: file.limits?.pipeline_concurrency ?? 32,
+    },
+    first_run: {
+      organization: file.first_run?.organization ?? 'Default',
+      email: file.first_run?.email ?? 'owner@kinora.local',
+      balance: parseMoney(file.first_run?.balance ?? '100.00')!,
+    },
+  }
+}
+
+function integerSetting(
+  setting: { flag: string | undefined; env: string | undefined; name: string; min: number; max: number },
+  mistakes: Mistake[],
+): number | null {
+  const { flag, env, name, min, max } = setting
+  const text = flag ?? env
+  if (text === undefined) return null
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  const place = flag === undefined ? `KINORA_${name.toUpperCase()}` : `--${name}`
+  mistakes.push({ place, message: `must be a whole number from ${min} to ${max}` })
+  return null
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new StartError(`Cannot read the configuration ${path}: ${(error as Error).message}`)
+  }
+}
+
+function describeMistakes(mistakes: readonly Mistake[]): string {
+  const lines = mistakes.map(({ place, message }) => `  ${place}: ${message}`)
+  return `The configuration has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${lines.join('\n')}`
+}

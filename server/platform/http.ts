@@ -1,0 +1,192 @@
+import { isUtf8 } from 'node:buffer'
+import type { Socket } from 'node:net'
+import cookie from '@fastify/cookie'
+import multipart from '@fastify/multipart'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { isDatabaseDown } from './db.ts'
+import { ApiError, errorBody, errorHeaders } from './errors.ts'
+import { newRequestId } from './ids.ts'
+import type { Log } from './log.ts'
+import { requireSafeJson } from './validate.ts'
+
+/** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
+export const JSON_BYTES_MAX = 64 * 1024 * 1024
+/** Longest a whole request may take to arrive. Uploads of 100 MB over slow lines need it; other bodies have BODY_SECONDS. */
+const REQUEST_SECONDS = 900
+/** Longest a body may take to arrive on a route that takes no upload. */
+const BODY_SECONDS = 60
+const KEEP_ALIVE_SECONDS = 10
+const CONNECTIONS_MAX = 10_000
+
+/** What a route tells this file about itself. */
+export type RouteConfig = { plain_400?: boolean; upload?: boolean; accepts: ReadonlySet<string>; internal?: boolean }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    kinora?: RouteConfig
+  }
+  interface FastifyRequest {
+    /** For the access log; set once the caller is known. */
+    caller?: { org_id: string; user_id: string; key_id: string | null }
+  }
+}
+
+/** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
+export function openHttp(options: { log: Log }): FastifyInstance {
+  const { log } = options
+  const http = Fastify({
+    logger: false,
+    genReqId: newRequestId,
+    requestIdHeader: false,
+    bodyLimit: JSON_BYTES_MAX,
+    requestTimeout: REQUEST_SECONDS * 1000,
+    connectionTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
+    forceCloseConnections: 'idle',
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    http: { maxHeaderSize: 16_384, headersTimeout: 20_000 },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
+    clientErrorHandler: answerBrokenRequest,
+  })
+  http.server.maxConnections = CONNECTIONS_MAX
+  http.server.maxHeadersCount = 100
+  http.register(cookie)
+  http.register(multipart)
+  addParsers(http)
+  http.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    requirePlainTransfer(request)
+  })
+  http.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply))
+  http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
+  http.setNotFoundHandler((request) => {
+    throw new ApiError('unknown_url', `Unknown request URL: ${request.method} ${pathOf(request)}. See /docs for the routes.`)
+  })
+  return http
+}
+
+/** The path of a request without its query string. */
+export function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0]!.slice(0, 200)
+}
+
+/** Starts the deadline for the body of a route that takes no upload; Node's own limit covers the whole server. */
+export function limitBodyTime(request: FastifyRequest): void {
+  const timer = setTimeout(() => {
+    if (!request.raw.complete) request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
+  }, BODY_SECONDS * 1000)
+  timer.unref()
+  request.raw.once('close', () => clearTimeout(timer))
+  request.raw.once('end', () => clearTimeout(timer))
+}
+
+/** JSON is parsed strictly; other types are refused unless the route takes them; a route without a body ignores what comes. */
+function addParsers(http: FastifyInstance): void {
+  http.removeAllContentTypeParsers()
+  http.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: string | Buffer) => {
+    const accepts = request.routeOptions.config.kinora?.accepts
+    if (accepts?.size === 0) return undefined
+    if (accepts && !accepts.has('json')) throw wrongContentType(accepts)
+    if (body.length === 0) return undefined
+    return parseJson(body as Buffer)
+  })
+  http.addContentTypeParser('*', (request, payload, done) => {
+    const accepts = request.routeOptions.config.kinora?.accepts
+    payload.resume()
+    if (accepts?.size === 0) done(null, undefined)
+    else done(wrongContentType(accepts ?? new Set(['json'])), undefined)
+  })
+}
+
+/** Parses a JSON text of a client. Throws ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. */
+export function parseJson(bytes: Buffer): unknown {
+  const unreadable = new ApiError('invalid_json', 'We could not parse the JSON body of your request. Send one JSON object in UTF-8.')
+  if (!isUtf8(bytes)) throw unreadable
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw unreadable
+  }
+  requireSafeJson(value)
+  return value
+}
+
+export function wrongContentType(accepts: ReadonlySet<string>): ApiError {
+  const types = [...accepts].map((kind) => (kind === 'json' ? 'application/json' : 'multipart/form-data'))
+  return new ApiError('unsupported_media_type', `Unsupported Content-Type. Send ${types.join(' or ')}.`)
+}
+
+/** Answers any error thrown on the way. What we did not throw ourselves is our bug: fixed text outside, everything in the log. */
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
+  const answer = apiErrorOf(error)
+  if (answer.status >= 500 || answer.internal) {
+    const level = answer.status >= 500 ? 'error' : 'info'
+    log[level]('request_failed', { request_id: request.id, code: answer.code, detail: answer.internal, error: answer.cause ?? answer })
+  }
+  if (reply.raw.headersSent) {
+    reply.raw.destroy()
+    return
+  }
+  const plain_400 = request.routeOptions?.config?.kinora?.plain_400
+  reply.header('x-request-id', request.id).headers(errorHeaders(answer)).status(answer.status)
+  for (const header of ['content-length', 'content-disposition', 'etag', 'cache-control']) reply.removeHeader(header)
+  reply.type('application/json; charset=utf-8').send(JSON.stringify(errorBody(answer, { plain_400 })))
+}
+
+const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new ApiError('request_too_large', `The request body is larger than ${JSON_BYTES_MAX} bytes.`),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => wrongContentType(new Set(['json'])),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
+  FST_ERR_BAD_URL: () => new ApiError('unknown_url', 'The request URL is not valid.'),
+  FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
+}
+
+function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const { code, statusCode } = error as { code?: string; statusCode?: number }
+  const known = FRAMEWORK_ERRORS[code ?? '']
+  if (known) return known()
+  if (isDatabaseDown(error)) {
+    return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', { cause: error })
+  }
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
+    return new ApiError('invalid_request_error', 'The request ended before it was complete.')
+  }
+  if (statusCode && statusCode >= 400 && statusCode < 500) {
+    return new ApiError('invalid_request_error', 'The request could not be read.', { internal: code, cause: error })
+  }
+  return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.', { cause: error })
+}
+
+function requirePlainTransfer(request: FastifyRequest): void {
+  const encoding = request.headers['transfer-encoding']
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'chunked') return
+  throw new ApiError('invalid_request_error', 'Transfer-Encoding must be chunked or absent.')
+}
+
+/** Node gives up on a request it cannot read before any route is known: the envelope still answers, then the connection ends. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [line, problem] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', new ApiError('invalid_request_error', 'The request headers are too large.')]
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', new ApiError('request_timeout', 'The request did not arrive in time.')]
+        : ['400 Bad Request', new ApiError('invalid_request_error', 'The request is not valid HTTP.')]
+  const body = JSON.stringify(errorBody(problem as ApiError))
+  const head = `content-type: application/json; charset=utf-8\r\nx-request-id: ${newRequestId()}\r\ncontent-length: ${Buffer.byteLength(body)}`
+  socket.end(`HTTP/1.1 ${line}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
+}
+
+function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+  log.info('request', {
+    request_id: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'unknown',
+    status: reply.statusCode,
+    duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+    ...request.caller,
+    key_id: request.caller?.key_id ?? undefined,
+  })
+}

@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+
+/** Prefixes of contract section 1.2 and of our own objects. Files are joined by a dash, as the OpenAI convention has it. */
+const JOINS = {
+  video: 'video_',
+  file: 'file-',
+  org: 'org_',
+  user: 'user_',
+  key: 'key_',
+  attempt: 'att_',
+  entry: 'le_',
+  record: 'mod_',
+} as const
+export type IdKind = keyof typeof JOINS
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
+
+/**
+ * A new id: prefix and ULID, monotonic within this process, so that ids sort by time of creation.
+ * Sort them bytewise (`collate "C"`).
+ */
+export function newId(kind: IdKind, now: Date = new Date()): string {
+  return JOINS[kind] + monotonicUlid(now.getTime())
+}
+
+/** True for the form `newId(kind)` gives, whether or not such an object exists. */
+export function isId(kind: IdKind, value: string): boolean {
+  const prefix = JOINS[kind]
+  return value.startsWith(prefix) && ULID.test(value.slice(prefix.length))
+}
+
+/** `req_` and 32 hex digits: names one HTTP request in answers and logs. */
+export function newRequestId(): string {
+  return 'req_' + randomBytes(16).toString('hex')
+}
+
+let lastTime = 0
+let lastRandom = 0n
+
+function monotonicUlid(time: number): string {
+  if (time > lastTime) {
+    lastTime = time
+    // The top bit stays free so that counting up within a millisecond cannot overflow 80 bits.
+    lastRandom = BigInt(`0x${randomBytes(10).toString('hex')}`) & ((1n << 79n) - 1n)
+  } else {
+    lastRandom += 1n
+  }
+  return encode(BigInt(lastTime), 10) + encode(lastRandom, 16)
+}
+
+function encode(value: bigint, length: number): string {
+  let text = ''
+  for (let i = 0; i < length; i++) {
+    text = ALPHABET[Number(value & 31n)] + text
+    value >>= 5n
+  }
+  return text
+}

@@ -1,0 +1,70 @@
+import type { Static, TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { ApiError } from './errors.ts'
+import { explain, type JsonSchema } from './explain.ts'
+import { hasUnstorableText } from './text.ts'
+
+/** Deepest nesting of JSON accepted from a client: deeper values break `JSON.stringify` long after they were parsed. */
+export const JSON_DEPTH_MAX = 64
+
+export type Shape<S extends TSchema> = (value: unknown) => Static<S>
+
+/**
+ * Compiles a schema once into a check of request values. The check drops `null` of optional members (contract 1.1), coerces nothing,
+ * and throws ApiError 400 for the first problem found, with the code and message form of contract 2.3.
+ */
+export function shape<S extends TSchema>(schema: S): Shape<S> {
+  const compiled = Compile(schema)
+  return (value) => {
+    const present = dropNulls(schema as JsonSchema, value)
+    if (compiled.Check(present)) return present as Static<S>
+    throw explain(schema as JsonSchema, present)
+  }
+}
+
+/** Refuses what can be parsed but not stored or handled safely: NUL, lone surrogates, nesting over 64. Throws ApiError `invalid_value`. */
+export function requireSafeJson(value: unknown): void {
+  const problem = unsafePart(value, '', 0)
+  if (!problem) return
+  const where = problem.path === '' ? 'body' : `'${problem.path}'`
+  throw new ApiError('invalid_value', `Invalid ${where}: ${problem.reason}.`, { param: problem.path || null })
+}
+
+function unsafePart(value: unknown, path: string, depth: number): { path: string; reason: string } | null {
+  if (typeof value === 'string') {
+    return hasUnstorableText(value) ? { path, reason: 'text may not hold U+0000 or a lone surrogate' } : null
+  }
+  if (typeof value !== 'object' || value === null) return null
+  if (depth >= JSON_DEPTH_MAX) return { path: '', reason: `JSON may be nested at most ${JSON_DEPTH_MAX} levels deep` }
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const problem = unsafePart(value[i], `${path}[${i}]`, depth + 1)
+      if (problem) return problem
+    }
+    return null
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (hasUnstorableText(name)) return { path, reason: 'a member name may not hold U+0000 or a lone surrogate' }
+    const problem = unsafePart(member, path === '' ? name : `${path}.${name}`, depth + 1)
+    if (problem) return problem
+  }
+  return null
+}
+
+/** `null` for an optional member means absent. Copies only what changes. */
+function dropNulls(schema: JsonSchema, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = schema.items
+    if (!items) return value
+    return value.map((item) => dropNulls(items, item))
+  }
+  if (typeof value !== 'object' || value === null || !schema.properties) return value
+  const required = new Set(schema.required ?? [])
+  const out: Record<string, unknown> = Object.create(null)
+  for (const [name, member] of Object.entries(value)) {
+    const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+    if (member === null && known && !required.has(name)) continue
+    out[name] = known ? dropNulls(known, member) : member
+  }
+  return out
+}

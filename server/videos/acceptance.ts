@@ -1,0 +1,71 @@
+import type { Static } from 'typebox'
+import type { Context } from '../context.ts'
+import type { Principal } from '../identity/principal.ts'
+import { unixSeconds } from '../platform/clock.ts'
+import type { Db } from '../platform/db.ts'
+import { ApiError } from '../platform/errors.ts'
+import type { AcceptanceView } from './schema.ts'
+
+/** That a person agreed, in an organization, to one version of the terms. Never changed and never removed. */
+type AcceptanceRow = { org_id: string; user_id: string; terms_version: string; session_id: string; accepted_at: Date }
+
+declare module '../platform/db.ts' {
+  interface Database {
+    video_acceptances: AcceptanceRow
+  }
+}
+
+type Person = Pick<Principal, 'org_id' | 'user_id'>
+
+/** Throws ApiError `agreement_required` unless this very person has agreed to the current terms in this organization. */
+export async function requireAcceptance(ctx: Pick<Context, 'db' | 'config'>, person: Person): Promise<void> {
+  const { version, url } = ctx.config.terms
+  const row = await acceptances(ctx.db, person).where('terms_version', '=', version).executeTakeFirst()
+  if (row) return
+  const text = `Agree to the video terms ${version} (${url}) in the console first. Each person agrees for themselves; an API key cannot.`
+  throw new ApiError('agreement_required', text)
+}
+
+/** What the person has agreed to, beside what there is to agree to now. */
+export async function readAcceptance(ctx: Pick<Context, 'db' | 'config'>, person: Person): Promise<Static<typeof AcceptanceView>> {
+  const { version, url } = ctx.config.terms
+  const rows = await acceptances(ctx.db, person).orderBy('accepted_at', 'desc').execute()
+  const current = rows.find(({ terms_version }) => terms_version === version)
+  const latest = current ?? rows[0]
+  return {
+    object: 'video_terms_acceptance',
+    terms_version: version,
+    terms_url: url,
+    accepted: current !== undefined,
+    accepted_version: latest?.terms_version ?? null,
+    accepted_at: latest ? unixSeconds(latest.accepted_at) : null,
+    user_id: person.user_id,
+    organization_id: person.org_id,
+  }
+}
+
+/**
+ * Records the agreement of the signed-in person to the version they were shown; repeating keeps the first.
+ * Throws ApiError `terms_version_mismatch` for any version but the current one.
+ */
+export async function acceptTerms(
+  ctx: Pick<Context, 'db' | 'config' | 'clock'>,
+  principal: Principal & { session_id: string },
+  terms_version: string,
+): Promise<void> {
+  const { version } = ctx.config.terms
+  if (terms_version !== version) {
+    const text = `The current terms are version '${version}'. Read them and agree to that version.`
+    throw new ApiError('terms_version_mismatch', text, { param: 'terms_version' })
+  }
+  const { org_id, user_id, session_id } = principal
+  await ctx.db
+    .insertInto('video_acceptances')
+    .values({ org_id, user_id, terms_version, session_id, accepted_at: ctx.clock.now() })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+function acceptances(db: Db, { org_id, user_id }: Person) {
+  return db.selectFrom('video_acceptances').selectAll().where('org_id', '=', org_id).where('user_id', '=', user_id)
+}

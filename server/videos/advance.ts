@@ -1,0 +1,55 @@
+import { captureHold, releaseHold } from '../billing/holds.ts'
+import type { Context } from '../context.ts'
+import { addSeconds } from '../platform/clock.ts'
+import type { Tx } from '../platform/db.ts'
+import { failpoint } from '../platform/failpoint.ts'
+import { FAILURES, isTerminal, type ModerationNote, type Outcome } from './job.ts'
+import { insertRecord } from './moderation-records.ts'
+import { VIDEO_TOPIC } from './queues.ts'
+import { changeJob, changeStatus, type VideoJobRow } from './store.ts'
+
+/**
+ * Applies what a step decided, in one transaction: status, money and moderation record stand or fall together.
+ * Returns the job as it now is; null when another worker, a cancellation or a deletion got there first and nothing was done.
+ */
+export async function advance(ctx: Pick<Context, 'db' | 'clock' | 'changes'>, job: VideoJobRow, outcome: Outcome): Promise<VideoJobRow | null> {
+  const now = ctx.clock.now()
+  if (outcome.to === 'same') {
+    const next_run_at = addSeconds(now, outcome.retry_after_seconds)
+    const kept = await changeJob(ctx.db, job, { set: outcome.set, next_run_at })
+    if (kept && kept.progress !== job.progress) ctx.changes.announce(VIDEO_TOPIC, job.id)
+    return kept
+  }
+  failpoint(`before_${outcome.to}`)
+  const changed = await ctx.db.transaction().execute(async (tx) => {
+    const row = await changeStatus(tx, job, {
+      to: outcome.to,
+      now,
+      ...(outcome.to === 'failed'
+        ? { error: { code: outcome.code, message: FAILURES[outcome.code] } }
+        : { set: outcome.set }),
+    })
+    if (!row) return null
+    if (outcome.record) await keepRecord(tx, row, outcome.record, now)
+    await settle(tx, row, now)
+    failpoint(`within_${outcome.to}`)
+    return row
+  })
+  if (changed) {
+    failpoint(`after_${outcome.to}`)
+    ctx.changes.announce(VIDEO_TOPIC, changed.id)
+  }
+  return changed
+}
+
+/** Settles the money of a job that has just ended: a completed one is charged its quote, any other is never charged. */
+export async function settle(tx: Tx, job: VideoJobRow, now: Date): Promise<void> {
+  if (!isTerminal(job.status)) return
+  const settled = job.status === 'completed' ? await captureHold(tx, job, now) : await releaseHold(tx, job.id, now)
+  if (!settled) throw new Error(`hold of ${job.id} was settled before the job ended`)
+}
+
+async function keepRecord(tx: Tx, job: VideoJobRow, note: ModerationNote, now: Date): Promise<void> {
+  const { id: job_id, org_id, user_id } = job
+  await insertRecord(tx, { job_id, org_id, user_id, ...note }, now)
+}

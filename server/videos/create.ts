@@ -1,0 +1,87 @@
+import { placeHold } from '../billing/holds.ts'
+import { quoteVideo } from '../billing/quote.ts'
+import { entitledVideoModel, planOf } from '../catalog/entitlements.ts'
+import type { Context } from '../context.ts'
+import type { Principal } from '../identity/principal.ts'
+import { failpoint } from '../platform/failpoint.ts'
+import { newId } from '../platform/ids.ts'
+import { shape } from '../platform/validate.ts'
+import { requireAcceptance } from './acceptance.ts'
+import { bodyDigest, type Claim, claimKey, freeKey, type Remembered, rememberJob } from './idempotency.ts'
+import { VIDEO_QUEUE } from './queues.ts'
+import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
+import { CreateVideo, type VideoView, videoView } from './schema.ts'
+import { insertJob, type NewVideoJob, type VideoJobRow } from './store.ts'
+
+export type Submission = { request_id: string; idempotency_key: string | undefined; body: unknown }
+
+const checkBody = shape(CreateVideo)
+
+/**
+ * Accepts a job once for its idempotency key: the first answer is replayed, a refusal frees the key.
+ * The body is parsed, not yet checked: the contract puts the key and the agreement before its shape.
+ */
+export async function submitVideo(
+  ctx: Context,
+  principal: Principal,
+  submission: Submission,
+): Promise<{ video: VideoView; replayed: boolean }> {
+  const { idempotency_key: key, body } = submission
+  if (key === undefined) return { video: videoView(await createJob(ctx, principal, submission, null)), replayed: false }
+
+  const body_digest = bodyDigest(ctx.secret, body)
+  const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digest }, ctx.clock.now())
+  if ('remembered' in claimed) return { video: replay(checkBody(body), claimed.remembered), replayed: true }
+  failpoint('key_claimed')
+  try {
+    return { video: videoView(await createJob(ctx, principal, submission, claimed.claim)), replayed: false }
+  } catch (error) {
+    await freeKey(ctx.db, claimed.claim)
+    throw error
+  }
+}
+
+/** Accepts a job: checks, quotes, sets the money aside and stores it as `moderating`. Charges nothing. */
+async function createJob(
+  ctx: Context,
+  principal: Principal,
+  { request_id, body: unchecked }: Submission,
+  claim: Claim | null,
+): Promise<VideoJobRow> {
+  const { org_id, user_id, key_id } = principal
+  const now = ctx.clock.now()
+  await requireAcceptance(ctx, principal) // 403 agreement_required
+  const body = checkBody(unchecked) // 400
+  requireConsistentReferences(body) // 400
+  const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
+  const served = ctx.engines.video.get(model.id)!
+  requireCapable(body, served.engine.capabilities(served.model)) // 400
+  const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
+
+  const { prompt, seconds, aspect_ratio } = body
+  const { per_second } = model
+  const cost = quoteVideo(per_second, seconds)
+  const { currency } = ctx.config
+  const running_max = planOf(ctx.config, principal.plan).max_concurrent_renders
+  const job: NewVideoJob = {
+    ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
+    ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
+  }
+  const row = await ctx.db.transaction().execute(async (tx) => {
+    const inserted = await insertJob(tx, job)
+    await ctx.wakes.wake(tx, VIDEO_QUEUE, job.id)
+    if (claim) await rememberJob(tx, claim, { job_id: job.id, cost, currency, created_at: now })
+    await placeHold(tx, { job_id: job.id, org_id, amount: cost, running_max, now }) // 402, 429
+    failpoint('within_create')
+    return inserted
+  })
+  failpoint('after_create')
+  return row
+}
+
+/** The answer as first sent, whatever has become of the job since. */
+function replay(body: CreateVideo, { job_id, cost, currency, created_at }: Remembered): VideoView {
+  const first = { status: 'moderating', error_code: null, error_message: null, progress: 0 } as const
+  const times = { created_at, completed_at: null, finished_at: null }
+  return videoView({ ...body, ...first, ...times, id: job_id, cost, currency })
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { InputRole } from '../engines/video.ts'
+import { type FileRow, findFiles } from '../files/store.ts'
+import type { Context } from '../context.ts'
+import { ChildError } from '../media/child.ts'
+import { FfmpegError } from '../media/ffmpeg-runner.ts'
+import { type MediaFamily, ProbeError, type ProbeResult, probeFile } from '../media/probe.ts'
+import { BlobMissing } from '../platform/blobs.ts'
+import type { VideoJobRow } from './store.ts'
+
+export type JobFile = { role: InputRole; file: FileRow }
+
+const FAMILIES: Record<InputRole, MediaFamily> = {
+  first_frame: 'image',
+  last_frame: 'image',
+  reference_image: 'image',
+  reference_video: 'video',
+  reference_audio: 'audio',
+}
+
+/** Clips and sounds of 2 to 15 seconds; muxers round, so a twentieth of a second is forgiven. Source: contract 5.1. */
+const DURATION_SECONDS = { min: 1.95, max: 15.05 }
+
+export function familyOf(role: InputRole): MediaFamily {
+  return FAMILIES[role]
+}
+
+/** The job's files in the order given. Null when one was deleted, has expired, or is not the content the job was created with. */
+export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJobRow): Promise<JobFile[] | null> {
+  const ids = job.inputs.map(({ file_id }) => file_id)
+  const files = await findFiles(ctx.db, { org_id: job.org_id, ids, now: ctx.clock.now() })
+  const found: JobFile[] = []
+  for (const { role, file_id, sha256 } of job.inputs) {
+    const file = files.get(file_id)
+    if (!file || file.sha256 !== sha256) return null
+    found.push({ role, file })
+  }
+  return found
+}
+
+/**
+ * Runs `use` on a local copy whose bytes are those that were uploaded. Null when they are gone or no longer the same: what was
+ * moderated is what the engine gets, or nothing.
+ */
+export async function withVerifiedFile<T>(
+  ctx: Pick<Context, 'blobs'>,
+  file: FileRow,
+  use: (path: string) => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await ctx.blobs.withLocalFile(file.blob_key, async (path) => ((await sha256Of(path)) === file.sha256 ? use(path) : null))
+  } catch (error) {
+    if (error instanceof BlobMissing) return null
+    throw error
+  }
+}
+
+/**
+ * The preflight in front of every engine: bytes unchanged, decodable headers, references of 2 to 15 seconds.
+ * Null when the bytes are gone or changed. Throws ProbeError for media that cannot be used.
+ */
+export async function probeInput(ctx: Pick<Context, 'blobs'>, { role, file }: JobFile): Promise<ProbeResult | 'bad_duration' | null> {
+  const probe = await withVerifiedFile(ctx, file, (path) => probeFile(path, familyOf(role)))
+  if (!probe || probe.kind === 'image') return probe
+  const seconds = probe.duration_seconds ?? 0
+  return seconds >= DURATION_SECONDS.min && seconds <= DURATION_SECONDS.max ? probe : 'bad_duration'
+}
+
+/** Whether the media itself is at fault: unreadable, of another kind, or too much for the limits of those who looked at it. */
+export function isMediaFault(error: unknown): boolean {
+  return error instanceof ProbeError || error instanceof FfmpegError || error instanceof ChildError
+}
+
+async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}

@@ -1,0 +1,82 @@
+import type { InputRole, Ticket } from '../engines/video.ts'
+
+export const STATUSES = ['moderating', 'translating', 'queued', 'in_progress', 'completed', 'failed', 'canceled'] as const
+export type Status = (typeof STATUSES)[number]
+
+/** Everything a status may become. `docs/states.md` and the trigger in the database are compared with it. Source: contract 4.3. */
+export const TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
+  moderating: ['translating', 'failed', 'canceled'],
+  translating: ['queued', 'failed', 'canceled'],
+  queued: ['in_progress', 'failed', 'canceled'],
+  in_progress: ['completed', 'failed', 'canceled'],
+  completed: [],
+  failed: [],
+  canceled: [],
+}
+
+/** A terminal status never changes. */
+export function isTerminal(status: Status): boolean {
+  return TRANSITIONS[status].length === 0
+}
+
+export const TERMINAL = STATUSES.filter(isTerminal)
+export const RUNNING = STATUSES.filter((status) => !isTerminal(status))
+
+/** Why a job failed, and the text its owner reads. No failed job is charged. Source: contract 4.4. */
+export const FAILURES = {
+  moderation_blocked: 'The request was rejected because it violates the content policy.',
+  moderation_unavailable: 'Moderation is not available at the moment. Nothing was billed; submit the job again later.',
+  translation_unavailable:
+    'The Japanese prompt could not be translated. Nothing was billed; submit it again later, or write the prompt in English.',
+  queue_timeout: 'The render could not be started in time. Nothing was billed; submit the job again later.',
+  render_timeout: 'The render took longer than its time limit. Nothing was billed; submit the job again.',
+  render_failed: 'The render failed. Nothing was billed; submit the job again, or change the request.',
+  invalid_reference_media:
+    'A reference could not be used: clips and audio must be decodable and 2 to 15 seconds long. Nothing was billed.',
+  reference_unavailable: 'A referenced file was deleted or expired before the render began. Nothing was billed; upload it again.',
+  internal_error: 'The service could not process this job. Nothing was billed; submit it again.',
+} as const
+export type FailureCode = keyof typeof FAILURES
+
+/** A file the job refers to, as it was when the job was created: another content under the same id is refused. */
+export type JobInput = { role: InputRole; file_id: string; sha256: string }
+
+/** What a step may change besides the status. */
+export type JobChanges = Partial<{
+  engine_prompt: string
+  progress: number
+  tries: number
+  attempts: number
+  lost: number
+  attempt_id: string | null
+  attempt_started_at: Date | null
+  ticket: Ticket
+  width: number
+  height: number
+  blob_key: string
+  output_sha256: string
+  output_size_bytes: bigint
+}>
+
+export type MovesOn = {
+  to: 'translating' | 'queued' | 'in_progress' | 'completed'
+  set?: JobChanges
+  record?: ModerationNote
+}
+
+/** What a step decided. Steps never write status or money; `advance` does both. */
+export type Outcome =
+  | MovesOn
+  | { to: 'failed'; code: FailureCode; record?: ModerationNote }
+  | { to: 'same'; retry_after_seconds: number; set?: JobChanges }
+
+/** A verdict to be kept with the transition it caused. */
+export type ModerationNote = {
+  stage: 'prompt' | 'translation'
+  verdict: 'allow' | 'block'
+  categories: string[]
+  engine: string
+  version: string
+  text_digest: string
+  file_sha256s: string[]
+}

@@ -1,0 +1,75 @@
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import type { Context } from '../context.ts'
+import type { JsonValue, VideoEngine } from '../engines/video.ts'
+import { mendOutput } from '../media/mend.ts'
+import { BlobTooLarge, type StagedBlob } from '../platform/blobs.ts'
+import { failpoint } from '../platform/failpoint.ts'
+import { isMediaFault } from './inputs.ts'
+import type { Outcome } from './job.ts'
+import { keepPolling } from './retry.ts'
+import type { VideoJobRow } from './store.ts'
+
+/** 15 seconds at 768p are some tens of megabytes; an engine that sends this much sends something else. */
+const OUTPUT_BYTES_MAX = 1024 * 1024 * 1024
+/** Longest the download of a finished clip may take. */
+const FETCH_SECONDS = 600
+
+/**
+ * Brings a finished clip home: fetched beside the store, made an MP4 with picture and sound if it is not one, hashed, kept. The
+ * charge comes with the outcome, after the bytes are safe. A fetch that fails is tried again; what is no video fails the job.
+ */
+export async function collectOutput(
+  ctx: Context,
+  job: VideoJobRow,
+  { engine, output }: { engine: VideoEngine; output: JsonValue },
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(FETCH_SECONDS * 1000)])
+  let fetched: StagedBlob
+  try {
+    const stream = await engine.fetch(job.ticket, output, limit)
+    fetched = await ctx.blobs.stage(stream, { max_bytes: OUTPUT_BYTES_MAX, signal: limit })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof BlobTooLarge) return unusable(ctx, job, error)
+    return keepPolling(ctx, job, error)
+  }
+  failpoint('output_staged')
+  let kept: StagedBlob = fetched
+  try {
+    kept = await mend(ctx, job, fetched, signal)
+    const blob_key = await ctx.blobs.publish(kept)
+    failpoint('output_published')
+    return {
+      to: 'completed',
+      set: { blob_key, output_sha256: kept.sha256, output_size_bytes: BigInt(kept.size_bytes) },
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isMediaFault(error)) return unusable(ctx, job, error)
+    return keepPolling(ctx, job, error)
+  } finally {
+    await ctx.blobs.discard(kept)
+    await ctx.blobs.discard(fetched)
+  }
+}
+
+/** The clip as promised: itself when it is right, a mended copy otherwise. */
+async function mend(ctx: Context, job: VideoJobRow, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
+  const size = { width: job.width ?? 1366, height: job.height ?? 768 }
+  return ctx.blobs.withLocalFile(fetched, async (path) => {
+    const mended = await mendOutput(path, size, { signal, work_dir: ctx.work_dir })
+    if (!mended.changed) return fetched
+    try {
+      return await ctx.blobs.stage(createReadStream(mended.path), { max_bytes: OUTPUT_BYTES_MAX, signal })
+    } finally {
+      await rm(mended.path, { force: true })
+    }
+  })
+}
+
+function unusable(ctx: Context, job: VideoJobRow, error: unknown): Outcome {
+  ctx.log.warn('output_unusable', { video_id: job.id, error })
+  return { to: 'failed', code: 'render_failed' }
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import type { Context } from '../context.ts'
+import { EngineError, type RenderRequest, type Ticket } from '../engines/video.ts'
+import { failpoint } from '../platform/failpoint.ts'
+import { newId } from '../platform/ids.ts'
+import { findInputs } from './inputs.ts'
+import type { Outcome } from './job.ts'
+import { textDigest, wasAllowed } from './moderation-records.ts'
+import { buildRequest } from './render-request.ts'
+import { backoffSeconds, describeFault } from './retry.ts'
+import { type ServedModel, servedModel } from './served-model.ts'
+import { changeJob, type VideoJobRow } from './store.ts'
+
+/** Longest an engine may take to accept a render. An answer that does not come is not a refusal: the attempt is settled later. */
+const START_SECONDS = 60
+
+/**
+ * Has the engine start the render, once: the intent is written before the engine is called. An attempt that was begun and has no
+ * ticket is settled first, by whatever the engine offers for that. Source: docs/engines.md, starting once.
+ */
+export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
+  const served = servedModel(ctx, job)
+  if (!served) return { to: 'failed', code: 'render_failed' }
+  if (hasQueuedTooLong(ctx, job)) return { to: 'failed', code: 'queue_timeout' }
+
+  const files = await findInputs(ctx, job)
+  if (!files) return { to: 'failed', code: 'reference_unavailable' }
+  const unsettled = job.attempt_id !== null
+  const attempt = chooseAttempt(ctx, job, served)
+  const request = await buildRequest(ctx, job, { files, served, attempt_id: attempt.id })
+  if ('to' in request) return request
+  await requireAllowed(ctx, job)
+  signal.throwIfAborted()
+
+  try {
+    const known = unsettled && served.engine.recover ? await served.engine.recover(request, attempt.started_at) : null
+    if (known !== null) return started(job, known, request)
+    const intent = { attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 }
+    if (!(await changeJob(ctx.db, job, { set: intent }))) return { to: 'same', retry_after_seconds: 1 }
+    failpoint('attempt_written')
+    // Not ended by a cancellation: a render that was begun can only be ended by its ticket.
+    const ticket = await served.engine.start(request, AbortSignal.timeout(START_SECONDS * 1000))
+    failpoint('engine_started')
+    return started(job, ticket, request)
+  } catch (error) {
+    return startFailed(ctx, job, error)
+  }
+}
+
+/** The ticket is stored with the same write that moves the job. */
+function started(job: VideoJobRow, ticket: Ticket, { width, height }: RenderRequest): Outcome {
+  const set = { ticket, width, height, tries: 0 }
+  return job.status === 'queued' ? { to: 'in_progress', set } : { to: 'same', retry_after_seconds: 0, set }
+}
+
+/** An unsettled attempt keeps its id where the engine knows attempts by it; then starting again cannot render twice. */
+function chooseAttempt(ctx: Context, job: VideoJobRow, { engine, model }: ServedModel): { id: string; started_at: Date } {
+  const fresh = { id: newId('attempt', ctx.clock.now()), started_at: ctx.clock.now() }
+  if (job.attempt_id === null) return fresh
+  const begun = { id: job.attempt_id, started_at: job.attempt_started_at ?? fresh.started_at }
+  return engine.capabilities(model).idempotency === 'none' && !engine.recover ? fresh : begun
+}
+
+function startFailed(ctx: Context, job: VideoJobRow, error: unknown): Outcome {
+  const fault = describeFault(error)
+  if (!(error instanceof EngineError) && !isTimeout(error)) throw error
+  const kind = error instanceof EngineError ? error.kind : 'transient'
+  ctx.log[kind === 'permanent' ? 'error' : 'warn']('start_failed', { video_id: job.id, ...fault })
+  if (kind === 'moderation') return { to: 'failed', code: 'moderation_blocked' }
+  if (kind === 'rejected' && (error as EngineError).subject) return { to: 'failed', code: 'invalid_reference_media' }
+  if (kind !== 'transient') return { to: 'failed', code: 'render_failed' }
+  return { to: 'same', retry_after_seconds: backoffSeconds(job.tries, error), set: { tries: job.tries + 1 } }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
+}
+
+function hasQueuedTooLong(ctx: Context, job: VideoJobRow): boolean {
+  if (job.status !== 'queued' || job.queued_at === null) return false
+  return ctx.clock.now().getTime() - job.queued_at.getTime() >= ctx.config.limits.queue_seconds * 1000
+}
+
+/** Nothing reaches an engine without a stored `allow` for that exact text and those very files. */
+async function requireAllowed(ctx: Context, job: VideoJobRow): Promise<void> {
+  const text = job.engine_prompt ?? job.prompt
+  const allowed = await wasAllowed(ctx.db, job.id, {
+    text_digest: textDigest(ctx.secret, text),
+    file_sha256s: job.inputs.map(({ sha256 }) => sha256),
+  })
+  assert(allowed, `${job.id} has no moderation record that allows its text and files`)
+}

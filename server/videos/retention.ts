@@ -1,0 +1,55 @@
+import type { Context } from '../context.ts'
+import { addSeconds } from '../platform/clock.ts'
+import type { Sweep } from '../platform/sweep.ts'
+import { releaseExpiredClaims } from './claims.ts'
+import { deleteExpiredKeys } from './idempotency.ts'
+import { deleteRecordsUntil } from './moderation-records.ts'
+import { VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
+import { deleteJobsEndedBefore, takeOverdueJobs } from './store.ts'
+
+/** Finished jobs, record, prompt and video, are deleted this long after they ended. */
+export const JOB_RETENTION_SECONDS = 30 * 86_400
+/** That a submission was moderated is known this long after the moderation, whatever happens to the video. */
+export const RECORD_RETENTION_SECONDS = 30 * 86_400
+
+const BATCH = 500
+/** A job due for this long without a worker has lost its wake-up, or its queue is long; one more wake-up does no harm. */
+const OVERDUE_SECONDS = 30
+
+/** The periodic duties of video jobs. */
+export function videoSweeps(ctx: Context): Sweep[] {
+  return [
+    { name: 'videos.wake', every_seconds: 2, run: () => wakeForgotten(ctx) },
+    { name: 'videos.retention', every_seconds: 300, run: () => removeOldJobs(ctx) },
+    { name: 'videos.records', every_seconds: 300, run: () => removeOldRecords(ctx) },
+  ]
+}
+
+/** Wakes jobs whose worker died, and jobs in flight that nobody has although they are due. */
+export async function wakeForgotten(ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'log'>): Promise<void> {
+  const now = ctx.clock.now()
+  const orphans = await releaseExpiredClaims(ctx.db)
+  const overdue = await takeOverdueJobs(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
+  const forgotten = new Set([...orphans, ...overdue])
+  for (const id of forgotten) await ctx.wakes.wake(ctx.db, VIDEO_QUEUE, id)
+  if (forgotten.size > 0) ctx.log.warn('jobs_woken', { count: forgotten.size })
+}
+
+export async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'changes'>): Promise<void> {
+  const before = addSeconds(ctx.clock.now(), -JOB_RETENTION_SECONDS)
+  for (;;) {
+    const removed = await deleteJobsEndedBefore(ctx.db, before, BATCH)
+    for (const { id, blob_key } of removed) {
+      ctx.changes.announce(VIDEO_TOPIC, id)
+      if (blob_key !== null) await ctx.blobs.remove(blob_key)
+    }
+    if (removed.length < BATCH) return
+  }
+}
+
+export async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Promise<void> {
+  const now = ctx.clock.now()
+  const before = addSeconds(now, -RECORD_RETENTION_SECONDS)
+  while ((await deleteRecordsUntil(ctx.db, before, BATCH)) === BATCH);
+  while ((await deleteExpiredKeys(ctx.db, now, BATCH)) === BATCH);
+}

@@ -1,0 +1,231 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Capabilities } from '../engines/video.ts'
+import { entitledVideoModels } from '../catalog/entitlements.ts'
+import type { Context } from '../context.ts'
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { BlobMissing } from '../platform/blobs.ts'
+import { ApiError, notFound } from '../platform/errors.ts'
+import { isId } from '../platform/ids.ts'
+import { pageOf, positionOf } from '../platform/list.ts'
+import { formatMoney } from '../platform/money.ts'
+import { sendBytes } from '../platform/send-bytes.ts'
+import { acceptTerms, readAcceptance } from './acceptance.ts'
+import type { JobCache } from './cache.ts'
+import { cancelJob } from './cancel.ts'
+import { submitVideo } from './create.ts'
+import { readIdempotencyKey } from './idempotency.ts'
+import { isTerminal } from './job.ts'
+import { readMultipartBody } from './multipart-body.ts'
+import { removeJob } from './remove.ts'
+import {
+  AcceptanceView,
+  AcceptTerms,
+  ContentQuery,
+  CreateVideo,
+  DeletedVideo,
+  VIDEO_PAGE,
+  VideoList,
+  VideoListQuery,
+  VideoModelList,
+  VideoView,
+  videoView,
+} from './schema.ts'
+import { listJobs, type VideoJobRow } from './store.ts'
+
+/** How long a poller should wait, in milliseconds; SDK helpers obey it. */
+const POLL_AFTER_MS = '10000'
+
+const common = { auth: 'api_key_or_session', plain_400: true } as const
+
+const createVideo = endpoint({
+  ...common,
+  method: 'POST',
+  path: '/v1/videos',
+  summary: 'Submit a video job',
+  accepts: ['json', 'multipart'],
+  body: CreateVideo,
+  body_check: 'handler',
+  response: VideoView,
+  async handle(ctx, { principal, request, reply }) {
+    const body = request.isMultipart() ? await readMultipartBody(request) : request.body
+    const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
+    const { video, replayed } = await submitVideo(ctx, principal, { request_id: request.id, idempotency_key, body })
+    if (replayed) reply.header('idempotent-replayed', 'true')
+    return video
+  },
+})
+
+const listVideos = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/videos',
+  summary: 'List video jobs, newest first',
+  query: VideoListQuery,
+  response: VideoList,
+  async handle(ctx, { principal, query }) {
+    const position = positionOf('video', query, VIDEO_PAGE)
+    return pageOf(await listJobs(ctx.db, principal.org_id, position), position.limit, videoView)
+  },
+})
+
+const listModels = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/videos/models',
+  summary: 'List the video models of your plan',
+  response: VideoModelList,
+  async handle(ctx, { principal }) {
+    const data = entitledVideoModels(ctx.config, principal.plan).map(({ id, name, description, per_second }) => ({
+      id,
+      object: 'video_model',
+      name,
+      description,
+      pricing: [{ resolution: '768p', per_second: formatMoney(per_second, 6), currency: ctx.config.currency }],
+      ...limitedInputs(ctx, id),
+    }))
+    return { object: 'list', data }
+  },
+})
+
+const readTerms = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/videos/acceptance',
+  summary: 'Whether you have agreed to the video terms',
+  response: AcceptanceView,
+  async handle(ctx, { principal }) {
+    return readAcceptance(ctx, principal)
+  },
+})
+
+const agreeToTerms = endpoint({
+  ...common,
+  method: 'POST',
+  path: '/v1/videos/acceptance',
+  auth: 'session',
+  summary: 'Agree to the video terms, from a console login only',
+  body: AcceptTerms,
+  response: AcceptanceView,
+  async handle(ctx, { principal, body }) {
+    const { session_id } = principal
+    if (session_id === null) throw new ApiError('console_login_required', 'Sign in to the console to agree to the terms.')
+    await acceptTerms(ctx, { ...principal, session_id }, body.terms_version)
+    return readAcceptance(ctx, principal)
+  },
+})
+
+const cancelVideo = endpoint({
+  ...common,
+  method: 'POST',
+  path: '/v1/videos/:video_id/cancel',
+  summary: 'Cancel a job that has not ended',
+  response: VideoView,
+  async handle(ctx, { principal, params }) {
+    const id = requireVideoId(params.video_id!)
+    return videoView(await cancelJob(ctx, { org_id: principal.org_id, id }))
+  },
+})
+
+const deleteVideo = endpoint({
+  ...common,
+  method: 'DELETE',
+  path: '/v1/videos/:video_id',
+  summary: 'Delete a job that has ended, with its video',
+  response: DeletedVideo,
+  async handle(ctx, { principal, params }) {
+    const id = requireVideoId(params.video_id!)
+    await removeJob(ctx, { org_id: principal.org_id, id })
+    return { id, object: 'video', deleted: true }
+  },
+})
+
+/** The routes of videos. Polled jobs come from `cache`. */
+export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
+  const find = async (ctx: Context, org_id: string, id: string) => {
+    const job = await cache.read(ctx.db, org_id, requireVideoId(id))
+    if (!job) throw notFound('video')
+    return job
+  }
+  const readVideo = endpoint({
+    ...common,
+    method: 'GET',
+    path: '/v1/videos/:video_id',
+    summary: 'Read a job',
+    response: VideoView,
+    // POST to `/v1/videos/edits` and the like are calls this API does not offer, not wrong methods.
+    wrong_method: ({ video_id }) => (isId('video', video_id!) ? null : new ApiError('unknown_url', 'Unknown request URL. See /docs for the routes.')),
+    async handle(ctx, { principal, params, request, reply }) {
+      const job = await find(ctx, principal.org_id, params.video_id!)
+      if (!isTerminal(job.status)) reply.header('openai-poll-after-ms', POLL_AFTER_MS)
+      return sendIfChanged(request, reply, videoView(job))
+    },
+  })
+  const readContent = endpoint({
+    ...common,
+    method: 'GET',
+    path: '/v1/videos/:video_id/content',
+    summary: 'Download the MP4 of a completed job; byte ranges work',
+    query: ContentQuery,
+    response_type: 'video/mp4',
+    async handle(ctx, { principal, params, query, request, reply }) {
+      const job = await find(ctx, principal.org_id, params.video_id!)
+      const { variant = 'video' } = query
+      if (variant !== 'video') {
+        throw new ApiError('invalid_value', `Invalid value: '${variant.slice(0, 64)}'. Supported value is: 'video'.`, { param: 'variant' })
+      }
+      return sendVideo(ctx, job, { request, reply })
+    },
+  })
+  return [createVideo, listVideos, listModels, readTerms, agreeToTerms, readVideo, readContent, cancelVideo, deleteVideo]
+}
+
+async function sendVideo(ctx: Context, job: VideoJobRow, call: { request: FastifyRequest; reply: FastifyReply }): Promise<unknown> {
+  const { id, status, blob_key, output_sha256, output_size_bytes } = job
+  if (status !== 'completed' || blob_key === null || output_sha256 === null || output_size_bytes === null) {
+    throw new ApiError('invalid_request_error', `This job is ${status}; it has content once it is completed.`)
+  }
+  const size_bytes = Number(output_size_bytes)
+  const shown = { media_type: 'video/mp4', disposition: 'attachment', filename: `${id}.mp4` } as const
+  try {
+    return await sendBytes(call, ctx.blobs, { blob_key, size_bytes, sha256: output_sha256, ...shown })
+  } catch (error) {
+    // Deleted between the look-up and the first byte.
+    if (error instanceof BlobMissing) throw notFound('video')
+    throw error
+  }
+}
+
+/** The answer with an entity tag; `304` when the poller has it already. */
+function sendIfChanged(request: FastifyRequest, reply: FastifyReply, view: object): unknown {
+  const text = JSON.stringify(view)
+  const etag = `W/"${createHash('sha1').update(text).digest('base64url')}"`
+  reply.header('etag', etag).header('cache-control', 'private, no-cache')
+  if (request.headers['if-none-match']?.split(',').some((tag) => tag.trim() === etag)) return reply.status(304).send()
+  return reply.type('application/json; charset=utf-8').send(text)
+}
+
+/** A malformed id is answered like a missing one. */
+function requireVideoId(id: string): string {
+  if (!isId('video', id)) throw notFound('video')
+  return id
+}
+
+/** Present only when the model's engine cannot take every input of the API. */
+function limitedInputs(ctx: Context, model_id: string): { inputs?: string[] } {
+  const served = ctx.engines.video.get(model_id)
+  if (!served) return { inputs: [] }
+  const inputs = inputsOf(served.engine.capabilities(served.model))
+  return inputs.length === 5 ? {} : { inputs }
+}
+
+function inputsOf({ modes, references_max: max }: Capabilities): string[] {
+  const references = modes.has('references')
+  return [
+    ...(modes.has('first_frame') ? ['first_frame'] : []),
+    ...(modes.has('last_frame') ? ['last_frame'] : []),
+    ...(references && max.images > 0 ? ['reference_images'] : []),
+    ...(references && max.videos > 0 ? ['reference_videos'] : []),
+    ...(references && max.audio > 0 ? ['reference_audio'] : []),
+  ]
+}

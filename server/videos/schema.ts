@@ -1,0 +1,135 @@
+import Type, { type Static } from 'typebox'
+import { ASPECT_RATIOS } from '../engines/video.ts'
+import { addSeconds, unixSeconds } from '../platform/clock.ts'
+import { NOT_BLANK } from '../platform/explain.ts'
+import { listQuery, listSchema } from '../platform/list.ts'
+import { formatMoney } from '../platform/money.ts'
+import { FAILURES, STATUSES } from './job.ts'
+import { JOB_RETENTION_SECONDS } from './retention.ts'
+import type { VideoJobRow } from './store.ts'
+
+const Strict = { additionalProperties: false }
+const FileId = Type.String({ minLength: 1, maxLength: 64 })
+const FileReference = Type.Object({ file_id: FileId }, Strict)
+
+/** Body of `POST /v1/videos`. Any other member, at any depth, is refused: what is silently ignored could bill a render nobody asked for. */
+export const CreateVideo = Type.Object(
+  {
+    model: Type.String({ minLength: 1, maxLength: 256, description: 'Id of a video model.' }),
+    prompt: Type.String({
+      minLength: 1,
+      maxLength: 7000,
+      pattern: NOT_BLANK,
+      description: '1 to 7000 code points, not blank. Dialogue stands in <d>…</d>.',
+    }),
+    seconds: Type.Integer({ minimum: 4, maximum: 15 }),
+    aspect_ratio: Type.Enum([...ASPECT_RATIOS]),
+    image_reference: Type.Optional(
+      Type.Array(Type.Object({ file_id: FileId, role: Type.Enum(['first_frame', 'last_frame']) }, Strict), {
+        minItems: 1,
+        maxItems: 2,
+        description: 'First frame, last frame or both. Not together with references.',
+      }),
+    ),
+    references: Type.Optional(
+      Type.Object(
+        {
+          images: Type.Optional(Type.Array(FileReference, { maxItems: 8 })),
+          videos: Type.Optional(Type.Array(FileReference, { maxItems: 2 })),
+          audio: Type.Optional(Type.Array(FileReference, { maxItems: 3 })),
+        },
+        { ...Strict, description: 'At least one image or video.' },
+      ),
+    ),
+  },
+  Strict,
+)
+export type CreateVideo = Static<typeof CreateVideo>
+
+const Timestamp = Type.Union([Type.Integer(), Type.Null()])
+
+export const VideoView = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('video'),
+  model: Type.String(),
+  prompt: Type.String(),
+  seconds: Type.Integer(),
+  status: Type.Enum([...STATUSES]),
+  error: Type.Union([Type.Object({ code: Type.Enum(Object.keys(FAILURES)), message: Type.String() }), Type.Null()]),
+  cost: Type.String({ description: 'Decimal string with 8 fraction digits, fixed at submission.' }),
+  currency: Type.String(),
+  created_at: Type.Integer(),
+  completed_at: Timestamp,
+  progress: Type.Integer({ minimum: 0, maximum: 100 }),
+  aspect_ratio: Type.Enum([...ASPECT_RATIOS]),
+  expires_at: Timestamp,
+})
+export type VideoView = Static<typeof VideoView>
+
+export const VIDEO_PAGE = { default: 20, max: 100 }
+export const VideoListQuery = Type.Object(listQuery(VIDEO_PAGE))
+export const VideoList = listSchema(VideoView)
+
+export const ContentQuery = Type.Object({ variant: Type.Optional(Type.String({ description: 'Only video.' })) })
+
+export const VideoModelView = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('video_model'),
+  name: Type.String(),
+  description: Type.String(),
+  pricing: Type.Array(Type.Object({ resolution: Type.Literal('768p'), per_second: Type.String(), currency: Type.String() })),
+  inputs: Type.Optional(
+    Type.Array(Type.Enum(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'])),
+  ),
+})
+export const VideoModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(VideoModelView) })
+
+export const AcceptTerms = Type.Object({ terms_version: Type.String({ minLength: 1, maxLength: 64 }) }, Strict)
+export const AcceptanceView = Type.Object({
+  object: Type.Literal('video_terms_acceptance'),
+  terms_version: Type.String(),
+  terms_url: Type.String(),
+  accepted: Type.Boolean(),
+  accepted_version: Type.Union([Type.String(), Type.Null()]),
+  accepted_at: Timestamp,
+  user_id: Type.String(),
+  organization_id: Type.String(),
+})
+
+export const DeletedVideo = Type.Object({ id: Type.String(), object: Type.Literal('video'), deleted: Type.Literal(true) })
+
+type Shown =
+  | 'id'
+  | 'model'
+  | 'prompt'
+  | 'seconds'
+  | 'status'
+  | 'error_code'
+  | 'error_message'
+  | 'cost'
+  | 'currency'
+  | 'created_at'
+  | 'completed_at'
+  | 'finished_at'
+  | 'progress'
+  | 'aspect_ratio'
+
+/** The wire form of a job. The prompt is the one submitted, never its translation. */
+export function videoView(job: Pick<VideoJobRow, Shown>): VideoView {
+  return {
+    id: job.id,
+    object: 'video',
+    model: job.model,
+    prompt: job.prompt,
+    seconds: job.seconds,
+    status: job.status,
+    error: job.error_code === null ? null : { code: job.error_code, message: job.error_message ?? '' },
+    cost: formatMoney(job.cost),
+    currency: job.currency,
+    created_at: unixSeconds(job.created_at),
+    completed_at: job.completed_at && unixSeconds(job.completed_at),
+    progress: job.progress,
+    aspect_ratio: job.aspect_ratio,
+    expires_at: job.finished_at && unixSeconds(addSeconds(job.finished_at, JOB_RETENTION_SECONDS)),
+  }
+}

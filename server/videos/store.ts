@@ -1,0 +1,243 @@
+import { type ColumnType, type Generated, type JSONColumnType, sql } from 'kysely'
+import type { AspectRatio, Ticket } from '../engines/video.ts'
+import type { Db } from '../platform/db.ts'
+import { comparisonOf, type Position } from '../platform/list.ts'
+import { type FailureCode, type JobChanges, type JobInput, type Status, TERMINAL } from './job.ts'
+
+export type VideoJobRow = {
+  id: string
+  org_id: string
+  user_id: string
+  key_id: string | null
+  request_id: string
+  model: string
+  prompt: string
+  /** What the engine is given when it is not the prompt itself. */
+  engine_prompt: string | null
+  seconds: number
+  aspect_ratio: AspectRatio
+  inputs: JobInput[]
+  status: Status
+  error_code: FailureCode | null
+  error_message: string | null
+  per_second: bigint
+  cost: bigint
+  currency: string
+  progress: number
+  created_at: Date
+  queued_at: Date | null
+  render_started_at: Date | null
+  completed_at: Date | null
+  finished_at: Date | null
+  attempt_id: string | null
+  attempt_started_at: Date | null
+  ticket: Ticket
+  attempts: number
+  lost: number
+  tries: number
+  next_run_at: Date
+  claim_id: string | null
+  claimed_until: Date | null
+  blob_key: string | null
+  output_sha256: string | null
+  output_size_bytes: bigint | null
+  width: number | null
+  height: number | null
+}
+
+type Optional =
+  | 'engine_prompt'
+  | 'error_code'
+  | 'error_message'
+  | 'queued_at'
+  | 'render_started_at'
+  | 'completed_at'
+  | 'finished_at'
+  | 'attempt_id'
+  | 'attempt_started_at'
+  | 'claim_id'
+  | 'claimed_until'
+  | 'blob_key'
+  | 'output_sha256'
+  | 'output_size_bytes'
+  | 'width'
+  | 'height'
+  | 'attempts'
+  | 'lost'
+  | 'tries'
+  | 'progress'
+  | 'status'
+
+type VideoJobsTable = Omit<VideoJobRow, Optional | 'inputs' | 'ticket'> & {
+  [Name in Optional]: Generated<VideoJobRow[Name]>
+} & {
+  inputs: JSONColumnType<JobInput[], string, never>
+  ticket: ColumnType<Ticket, string | null | undefined, string | null>
+}
+
+declare module '../platform/db.ts' {
+  interface Database {
+    video_jobs: VideoJobsTable
+  }
+}
+
+export type NewVideoJob = Pick<
+  VideoJobRow,
+  | 'id'
+  | 'org_id'
+  | 'user_id'
+  | 'key_id'
+  | 'request_id'
+  | 'model'
+  | 'prompt'
+  | 'seconds'
+  | 'aspect_ratio'
+  | 'inputs'
+  | 'per_second'
+  | 'cost'
+  | 'currency'
+  | 'created_at'
+>
+
+/** Inserts a job as `moderating`, due at once. */
+export async function insertJob(tx: Db, job: NewVideoJob): Promise<VideoJobRow> {
+  const row = { ...job, inputs: JSON.stringify(job.inputs), next_run_at: job.created_at }
+  const inserted = await tx.insertInto('video_jobs').values(row).returningAll().executeTakeFirstOrThrow()
+  return inserted as unknown as VideoJobRow
+}
+
+export async function findJob(db: Db, org_id: string, id: string): Promise<VideoJobRow | null> {
+  const row = await db
+    .selectFrom('video_jobs')
+    .selectAll()
+    .where('org_id', '=', org_id)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return (row as VideoJobRow | undefined) ?? null
+}
+
+/** For background work alone, which acts for no caller. */
+export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow | null> {
+  const row = await db.selectFrom('video_jobs').selectAll().where('id', '=', id).executeTakeFirst()
+  return (row as VideoJobRow | undefined) ?? null
+}
+
+/** A page of the organization's jobs, one row more than `limit` when there is more. */
+export async function listJobs(db: Db, org_id: string, page: Position): Promise<VideoJobRow[]> {
+  let query = db.selectFrom('video_jobs').selectAll().where('org_id', '=', org_id)
+  if (page.after !== null) query = query.where('id', comparisonOf(page.order), page.after)
+  const rows = await query.orderBy('id', page.order).limit(page.limit + 1).execute()
+  return rows as unknown as VideoJobRow[]
+}
+
+export type StatusChange = {
+  to: Status
+  now: Date
+  error?: { code: FailureCode; message: string }
+  set?: JobChanges
+}
+
+/**
+ * The fenced update every status goes through: nothing happens unless the job still has the status it was read with, and the claim
+ * when one is given. Returns the row as it now is; null when another got there first.
+ */
+export async function changeStatus(
+  tx: Db,
+  job: { id: string; status: Status; claim_id: string | null },
+  change: StatusChange,
+): Promise<VideoJobRow | null> {
+  const { to, now, error, set } = change
+  const terminal = TERMINAL.includes(to)
+  const row = await tx
+    .updateTable('video_jobs')
+    .set({
+      ...columnsOf(set),
+      status: to,
+      tries: 0,
+      next_run_at: now,
+      ...(to === 'queued' ? { queued_at: now } : {}),
+      ...(to === 'in_progress' ? { render_started_at: now } : {}),
+      ...(to === 'completed' ? { completed_at: now, progress: 100 } : {}),
+      ...(error ? { error_code: error.code, error_message: error.message } : {}),
+      ...(terminal ? { finished_at: now, claim_id: null, claimed_until: null } : {}),
+    })
+    .where('id', '=', job.id)
+    .where('status', '=', job.status)
+    .$if(job.claim_id !== null, (query) => query.where('claim_id', '=', job.claim_id!))
+    .returningAll()
+    .executeTakeFirst()
+  return (row as VideoJobRow | undefined) ?? null
+}
+
+/** Changes what is not status, money or time, under the same fence. Null when another got there first. */
+export async function changeJob(
+  tx: Db,
+  job: { id: string; status: Status; claim_id: string | null },
+  change: { set?: JobChanges; next_run_at?: Date },
+): Promise<VideoJobRow | null> {
+  const row = await tx
+    .updateTable('video_jobs')
+    .set({ ...columnsOf(change.set), ...(change.next_run_at ? { next_run_at: change.next_run_at } : {}), claim_id: job.claim_id })
+    .where('id', '=', job.id)
+    .where('status', '=', job.status)
+    .$if(job.claim_id !== null, (query) => query.where('claim_id', '=', job.claim_id!))
+    .returningAll()
+    .executeTakeFirst()
+  return (row as VideoJobRow | undefined) ?? null
+}
+
+/** Deletes a job that has ended and returns what it leaves behind; `running` when it has not ended, null when there is none. */
+export async function deleteEndedJob(
+  tx: Db,
+  org_id: string,
+  id: string,
+): Promise<{ blob_key: string | null } | 'running' | null> {
+  const deleted = await tx
+    .deleteFrom('video_jobs')
+    .where('org_id', '=', org_id)
+    .where('id', '=', id)
+    .where('status', 'in', TERMINAL)
+    .returning('blob_key')
+    .executeTakeFirst()
+  if (deleted) return deleted
+  return (await findJob(tx, org_id, id)) ? 'running' : null
+}
+
+/** Deletes up to `limit` jobs that ended before `before`, whole: record, prompt and all. */
+export async function deleteJobsEndedBefore(
+  db: Db,
+  before: Date,
+  limit: number,
+): Promise<Array<{ id: string; blob_key: string | null }>> {
+  const result = await sql<{ id: string; blob_key: string | null }>`
+    delete from video_jobs where id in (
+      select id from video_jobs where finished_at <= ${before} order by finished_at limit ${limit} for update skip locked)
+    returning id, blob_key`.execute(db)
+  return result.rows
+}
+
+/** Which of these blobs belong to a job. */
+export async function findKnownBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db.selectFrom('video_jobs').select('blob_key').where('blob_key', 'in', keys).execute()
+  return new Set(rows.map(({ blob_key }) => blob_key!))
+}
+
+/**
+ * Jobs in flight that no worker has although they were due at `before`; they count as due at `now` from here on, so that a long queue
+ * does not fill with second wake-ups.
+ */
+export async function takeOverdueJobs(db: Db, overdue: { before: Date; now: Date; limit: number }): Promise<string[]> {
+  const { before, now, limit } = overdue
+  const result = await sql<{ id: string }>`
+    update video_jobs set next_run_at = ${now} where id in (
+      select id from video_jobs where finished_at is null and next_run_at <= ${before} and claim_id is null
+      order by next_run_at limit ${limit} for update skip locked)
+    returning id`.execute(db)
+  return result.rows.map(({ id }) => id)
+}
+
+function columnsOf(set: JobChanges = {}) {
+  const { ticket, ...rest } = set
+  return ticket === undefined ? rest : { ...rest, ticket: ticket === null ? null : JSON.stringify(ticket) }
+}
