@@ -7,12 +7,15 @@ import {
   ASPECT_RATIOS,
   type Capabilities,
   EngineError,
+  type JsonValue,
   type RenderMode,
+  type RenderRequest,
   type Ticket,
   type VideoEngine,
 } from './video.ts'
 import { type Dialect, INPUTS, type InputName } from './videos-api/dialect.ts'
 import { openaiDialect } from './videos-api/openai.ts'
+import { openrouterDialect } from './videos-api/openrouter.ts'
 import { openOutput } from './videos-api/output.ts'
 import { sglangDialect } from './videos-api/sglang.ts'
 import { RATIOS } from './videos-api/sizes.ts'
@@ -29,7 +32,7 @@ const Address = Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' })
 export const VideosApiOptions = Type.Object(
   {
     kind: Type.Literal('videos-api'),
-    dialect: Type.Enum(['openai', 'sglang', 'vllm-omni']),
+    dialect: Type.Enum(['openai', 'openrouter', 'sglang', 'vllm-omni']),
     base_url: Address,
     references_base_url: Type.Optional(Address),
     path_prefix: Type.Optional(Type.String({ pattern: '^(/[^\\s?#]+)?$' })),
@@ -53,7 +56,7 @@ export const VideosApiOptions = Type.Object(
 export type VideosApiOptions = Type.Static<typeof VideosApiOptions>
 
 /**
- * Engines that speak `/v1/videos`: SGLang, vLLM-Omni, and gateways of OpenAI's shape. They offer no idempotency, so a start whose
+ * Engines that speak `/v1/videos`: SGLang, vLLM-Omni, OpenRouter, and gateways of OpenAI's shape. They offer no idempotency, so a start whose
  * outcome is unknown is looked for in the list. Source: docs/engines.md, the `/v1/videos` family.
  */
 export function videosApi(options: VideosApiOptions): VideoEngine {
@@ -67,24 +70,22 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
 
     async start(request, signal) {
       refuseUnsupported(request, capabilities)
-      const where = dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
+      const where = addressOf(dialect, request)
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await dialect.start(request, options)
       const reply = await ask(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
-      const { id } = readView(reply.json)
-      remember(started, id)
-      return { id, where }
+      return { id: remember(started, readView(reply.json).id), where }
     },
 
     async recover(request, since) {
-      const where = dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
+      if (!dialect.lists) return null
+      const where = addressOf(dialect, request)
       const path = `/videos?limit=${LIST_LIMIT}&order=desc`
       const reply = await ask(clients[where], { method: 'GET', path }, new AbortController().signal)
       const list = (reply.json as { data?: unknown } | null | undefined)?.data
       const view = recognize(Array.isArray(list) ? list : [], request, since, started)
       if (view === null) return null
-      remember(started, view.id)
-      return { id: view.id, where }
+      return { id: remember(started, view.id), where }
     },
 
     async poll(ticket, signal) {
@@ -97,14 +98,12 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
 
     async fetch(ticket, output, signal) {
       const { id, where } = readTicket(ticket)
-      const url = output !== null && typeof output === 'object' && !Array.isArray(output) ? output.url : undefined
-      const target = typeof url === 'string' ? url : `${videoPath(id)}/content`
       const limits = {
         max_bytes: OUTPUT_BYTES_MAX,
         timeout_ms: OUTPUT_MS,
         trusted_origins: options.output_origins ?? [],
       }
-      return openOutput(clients[where], target, limits, signal)
+      return openOutput(clients[where], outputUrl(output) ?? `${videoPath(id)}/content`, limits, signal)
     },
 
     async cancel(ticket) {
@@ -138,6 +137,7 @@ export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
 
 const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
   openai: openaiDialect,
+  openrouter: openrouterDialect,
   sglang: sglangDialect,
   'vllm-omni': vllmOmniDialect,
 }
@@ -221,9 +221,19 @@ async function ask(
   return reply
 }
 
-function remember(started: Set<string>, id: string): void {
+function remember(started: Set<string>, id: string): string {
   started.add(id)
   if (started.size > STARTED_MAX) started.delete(started.values().next().value!)
+  return id
+}
+
+function addressOf(dialect: Dialect, request: RenderRequest): Where {
+  return dialect.separate_references && renderMode(request) === 'references' ? 'references' : 'base'
+}
+
+function outputUrl(output: JsonValue): string | null {
+  const isObject = output !== null && typeof output === 'object' && !Array.isArray(output)
+  return isObject && typeof output.url === 'string' ? output.url : null
 }
 
 function readTicket(ticket: Ticket): { id: string; where: Where } {

@@ -14,7 +14,7 @@ const server = await startEngineServer()
 after(() => server.close())
 server.conduct({ polls: 1 })
 
-for (const dialect of ['openai', 'sglang', 'vllm-omni'] as const) {
+for (const dialect of ['openai', 'openrouter', 'sglang', 'vllm-omni'] as const) {
   videoEngineContract(`videos-api ${dialect}`, async () => {
     const options: VideosApiOptions = { kind: 'videos-api', dialect, base_url: server.url }
     if (dialect === 'sglang') options.references_base_url = `${server.url}/ref`

@@ -113,6 +113,26 @@ test('vllm-omni: pictures as files in the order of frame_indices, clip and sound
   await assert.rejects(engine.start(request({}, [...media, media[0]!]), live()), { kind: 'rejected' })
 })
 
+test('openrouter: JSON with frames and references by signed URL, and no list to look in', async () => {
+  const engine = open('openrouter', { base_url: `${server.url}/api/v1` })
+  const sent = request({ prompt: PROMPT, aspect_ratio: '1:1' }, [await picture('first_frame')])
+  await engine.start(sent, live())
+  const { path, json } = server.requests.at(-1)!
+  const { prompt, duration, aspect_ratio, frame_images } = json as Record<string, unknown>
+  const uri = 'https://kinora.example/files/file_1?ttl=900'
+  assert.deepEqual([path, prompt, duration, aspect_ratio], ['/api/v1/videos', PROMPT, 4, '1:1'])
+  assert.deepEqual(frame_images, [{ type: 'image_url', image_url: { url: uri }, frame_type: 'first_frame' }])
+  const before = server.requests.length
+  assert.equal(await engine.recover!(sent, new Date(0)), null)
+  assert.equal(server.requests.length, before)
+  const ticket = await engine.start(request(), live())
+  server.conduct({ extra: { unsigned_urls: [`${server.url}/v1/videos/video_1/content`] } })
+  const done = await engine.poll(await engine.start(request(), live()), live())
+  assert.ok(done.state === 'succeeded')
+  assert.equal((await readAll(await engine.fetch(ticket, done.output, live()))).toString('latin1', 4, 8), 'ftyp')
+  server.conduct({ extra: {} })
+})
+
 test('a start is refused by the kind of its fault', async () => {
   const engine = open('openai')
   const fault = async (status: number, body: object = {}, headers = {}) => {

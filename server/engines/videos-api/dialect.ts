@@ -15,6 +15,8 @@ export type Dialect = {
   references_max: Capabilities['references_max']
   media: Capabilities['media']
   cancel: Capabilities['cancel']
+  /** Its renders can be listed, so that a start whose outcome is unknown can be looked for. */
+  lists: boolean
   /** References are served at an address of their own. */
   separate_references: boolean
   start(request: RenderRequest, options: DialectOptions): Promise<Pick<EngineCall, 'json' | 'body'>>

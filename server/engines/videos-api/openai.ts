@@ -11,6 +11,7 @@ export const openaiDialect: Dialect = {
   references_max: { images: 0, videos: 0, audio: 0, files: 0 },
   media: 'bytes',
   cancel: 'any',
+  lists: true,
   separate_references: false,
   async start(request, { sizes }) {
     const size = sizes?.[listedRatio(request)] ?? `${request.width}x${request.height}`

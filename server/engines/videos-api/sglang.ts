@@ -13,6 +13,7 @@ export const sglangDialect: Dialect = {
   references_max: { images: 8, videos: 2, audio: 3, files: 12 },
   media: 'signed_url',
   cancel: 'none',
+  lists: true,
   separate_references: true,
   async start(request, { sizes, signed_url_ttl_seconds = 900 }) {
     const mode = renderMode(request)

@@ -13,6 +13,7 @@ export const vllmOmniDialect: Dialect = {
   references_max: { images: 8, videos: 1, audio: 1, files: 10 },
   media: 'bytes',
   cancel: 'any',
+  lists: true,
   separate_references: false,
   async start(request, { sizes }) {
     const ratio = listedRatio(request)
