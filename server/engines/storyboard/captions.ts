@@ -61,7 +61,9 @@ function sentencesOf(text: string): string[] {
   const sentences: string[] = []
   for (const line of text.split(/\n+/)) {
     for (const { segment } of SENTENCES.segment(line)) {
-      const sentence = tidy(segment).replace(/^[-*•#>\s]+/, '')
+      const sentence = tidy(segment)
+        .replace(/^[-*•#>…\s]+/, '')
+        .replace(/(?<=[.!?。！？”」])\s*…$/u, '')
       if (/[\p{L}\p{N}]/u.test(sentence)) sentences.push(sentence)
       else if (sentence !== '' && sentences.length > 0) sentences[sentences.length - 1] += sentence
     }

@@ -4,7 +4,7 @@ import type { Size } from '../../media/aspect.ts'
 import type { ProbeResult } from '../../media/probe.ts'
 import { type Caption, captionsOf } from './captions.ts'
 import { type Chance, chanceOf } from './chance.ts'
-import { drawLayer, drawSky, drawWords, preparePicture } from './draw.ts'
+import { drawLayer, drawScrim, drawSky, drawWords, preparePicture } from './draw.ts'
 import { composeMusic } from './music.ts'
 import { moodOf, type Palette, type SceneKind } from './palette.ts'
 import { drawScene } from './scenes.ts'
@@ -86,7 +86,7 @@ async function shootFrames({ script, frames, dir, chance }: Shoot): Promise<Show
   }
   const [first, last] = [await picture('first_frame'), await picture('last_frame')]
   if (first && last) {
-    const blend_frames = Math.round(Math.min(frames * 0.3, 2 * FPS))
+    const blend_frames = Math.round(Math.min(frames * 0.22, 1.6 * FPS))
     const [opening, closing] = lengths(frames, 2, blend_frames)
     return {
       blend_frames,
@@ -168,6 +168,12 @@ async function letter(
   place: 'sky' | 'picture',
 ): Promise<Overlay[]> {
   const overlays: Overlay[] = []
+  if (place === 'picture' && captions.length > 0) {
+    const { x, y, ...still } = await drawScrim(script.size, join(dir, 'scrim'))
+    const from = Math.min(...captions.map(({ start_seconds }) => start_seconds))
+    const to = Math.max(...captions.map(({ end_seconds }) => end_seconds))
+    overlays.push({ still, x, y, ...span(from, to, frames), fade_frames: 12 })
+  }
   for (const [index, caption] of captions.entries()) {
     const { x, y, ...still } = await drawWords(caption, {
       size: script.size,
@@ -175,8 +181,7 @@ async function letter(
       accent: palette.accent,
       path: join(dir, `words-${index}`),
     })
-    const start = Math.max(1, Math.round(caption.start_seconds * FPS))
-    const end = Math.min(frames - 1, Math.round(caption.end_seconds * FPS) - 2)
+    const { start, end } = span(caption.start_seconds, caption.end_seconds, frames)
     overlays.push({
       still,
       x,
@@ -187,6 +192,14 @@ async function letter(
     })
   }
   return overlays
+}
+
+/** Frames between two moments; the first and the last frame of the clip stay free. */
+function span(from_seconds: number, to_seconds: number, frames: number): { start: number; end: number } {
+  return {
+    start: Math.max(1, Math.round(from_seconds * FPS)),
+    end: Math.min(frames - 1, Math.round(to_seconds * FPS) - 2),
+  }
 }
 
 /** Music under everything, softer where the customer's own sound is heard. */

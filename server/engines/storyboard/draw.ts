@@ -104,8 +104,8 @@ async function framed(upright: Sharp, size: Size): Promise<Sharp> {
 export type Words = Still & { x: number; y: number }
 
 /**
- * Draws a caption or subtitle and says where it goes. Captions stand left in the upper half of a scene (`place: 'sky'`) or low on a dark
- * ground over pictures (`'picture'`); subtitles stand centred at the bottom.
+ * Draws a caption or subtitle and says where it goes. Captions stand left in the upper half of a scene (`place: 'sky'`) or low over
+ * pictures (`'picture'`); subtitles stand centred at the bottom.
  */
 export async function drawWords(
   caption: Caption,
@@ -129,7 +129,7 @@ export async function drawWords(
     })
     .raw()
     .toBuffer()
-  const ground = await groundOf(alpha, { width, height }, place === 'picture' || subtitle)
+  const shadow = await shadowOf(alpha, { width, height })
   const marks =
     bar === 0
       ? []
@@ -142,7 +142,7 @@ export async function drawWords(
             top: PAD,
           },
         ]
-  const raw = await sharp(ground, { raw: { width, height, channels: 4 } })
+  const raw = await sharp(shadow, { raw: { width, height, channels: 4 } })
     .composite([{ input: letters.png, left: PAD, top: PAD + bar }, ...marks])
     .raw()
     .toBuffer()
@@ -197,24 +197,27 @@ async function setLines(
   return { png: data, width: info.width, height: info.height, points }
 }
 
-/** Black under the words: two soft shadows, and a veil where any picture may lie beneath. */
-async function groundOf(alpha: Buffer, { width, height }: Size, veiled: boolean): Promise<Buffer> {
+/** Two soft shadows of the words. */
+async function shadowOf(alpha: Buffer, { width, height }: Size): Promise<Buffer> {
   const raw = { raw: { width, height, channels: 1 as const } }
   const near = await sharp(alpha, raw).blur(3).extractChannel(0).raw().toBuffer()
   const wide = await sharp(alpha, raw).blur(14).extractChannel(0).raw().toBuffer()
-  const veil = veiled ? await veilOf({ width, height }) : null
-  const ground = Buffer.alloc(width * height * 4)
-  for (let i = 0; i < width * height; i++) {
-    const shadow = Math.max(near[i]! * 0.75, Math.min(150, wide[i]! * 1.5))
-    ground[i * 4 + 3] = Math.min(255, Math.max(shadow, veil ? veil[i]! : 0))
-  }
-  return ground
+  const shadow = Buffer.alloc(width * height * 4)
+  for (let i = 0; i < width * height; i++) shadow[i * 4 + 3] = Math.max(near[i]! * 0.75, Math.min(150, wide[i]! * 1.5))
+  return shadow
 }
 
-async function veilOf({ width, height }: Size): Promise<Buffer> {
-  const inner = `<rect x="${PAD * 0.75}" y="${PAD * 0.75}" width="${width - PAD * 1.5}" height="${height - PAD * 1.5}" rx="14" fill="#787878"/>`
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><rect width="100%" height="100%" fill="#000"/>${inner}</svg>`
-  return await sharp(Buffer.from(svg)).blur(12).extractChannel(0).raw().toBuffer()
+/** Darkness rising from the lower edge, so that words can be read on any picture. */
+export async function drawScrim(size: Size, path: string): Promise<Words> {
+  const [width, height] = [size.width, even(size.height * 0.56)]
+  const scrim = Buffer.alloc(width * height * 4)
+  for (let y = 0; y < height; y++) {
+    const depth = y / (height - 1)
+    const level = Math.round(190 * depth * depth * (3 - 2 * depth))
+    for (let x = 0; x < width; x++) scrim[(y * width + x) * 4 + 3] = level
+  }
+  await writeFile(path, scrim)
+  return { width, height, path, format: 'rgba', phases: 1, x: 0, y: size.height - height }
 }
 
 function even(length: number): number {
