@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'
 import { filesSweep, orphanSweep } from '../../server/files/retention.ts'
 import { knownFileBlobs } from '../../server/files/store.ts'
-import { call, type FilesApp, startFiles, uploaded } from '../support/files-app.ts'
+import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/files-app.ts'
 
 const DAY = 86_400
 const start = new Date()
@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => app.close())
 beforeEach(async () => {
-  await app.database.truncateAll()
+  await app.clear()
   app.clock.set(new Date(Date.now() + DAY * 1000))
   await orphanSweep(app.ctx, []).run()
   app.clock.set(start)
@@ -103,7 +103,7 @@ test('a file cannot be changed, not even in the database', async () => {
 })
 
 async function fetchStatus(path: string, method = 'GET'): Promise<number> {
-  const response = await fetch(app.url + path, { method, headers: { authorization: 'Bearer acme/ada' } })
+  const response = await fetch(app.url + path, { method, headers: { authorization: `Bearer ${KEYS.acme}` } })
   await response.arrayBuffer()
   return response.status
 }

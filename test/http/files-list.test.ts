@@ -7,7 +7,7 @@ before(async () => {
   app = await startFiles()
 })
 after(() => app.close())
-beforeEach(() => app.database.truncateAll())
+beforeEach(() => app.clear())
 
 const ids = (answer: Answer): string[] => answer.body.data.map((file: { id: string }) => file.id)
 const list = (query = '', key: string = KEYS.acme) => call(app, `/v1/files${query}`, { key })

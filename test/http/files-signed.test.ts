@@ -17,7 +17,7 @@ after(() => app.close())
 async function signed(ttl_seconds = 900): Promise<{ id: string; url: string }> {
   const { id } = await uploaded(app, picture, { purpose: 'vision', filename: 'a.png' })
   const now = app.clock.now()
-  const file = (await findFiles(app.ctx.db, { org_id: 'acme', ids: [id], now })).get(id)!
+  const file = (await findFiles(app.ctx.db, { org_id: app.orgs.acme, ids: [id], now })).get(id)!
   return { id, url: signFileUrl({ secret: app.ctx.secret, base_url: app.url, file, method: 'GET', now, ttl_seconds }) }
 }
 

@@ -9,7 +9,7 @@ before(async () => {
   app = await startFiles()
 })
 after(() => app.close())
-beforeEach(() => app.database.truncateAll())
+beforeEach(() => app.clear())
 
 const FILE = { name: 'file', filename: 'notes.txt', body: 'hello' }
 const PURPOSE = { name: 'purpose', body: 'user_data' }
@@ -57,7 +57,7 @@ test('200 for every document purpose, and 400 for any other word', async () => {
   for (const purpose of ['user_data', 'assistants', 'batch', 'fine-tune', 'evals']) {
     assert.equal((await sendForm(app, [FILE, { name: 'purpose', body: purpose }])).body.purpose, purpose)
   }
-  await app.database.truncateAll()
+  await app.clear()
   const before = app.stored()
   for (const purpose of ['', 'Vision', 'image', 'user_data ', 'assistants_output', '__proto__', 'a\u0000b']) {
     assertRefused(await sendForm(app, [FILE, { name: 'purpose', body: purpose }]), 400, 'invalid_value', 'purpose')
@@ -83,7 +83,7 @@ test('200 with unknown small fields, 400 with one over 1000 bytes or with a seve
   const extra = (count: number, body = 'x') => Array.from({ length: count }, (_, i) => ({ name: `extra${i}`, body }))
   assert.equal((await sendForm(app, [...extra(4), FILE, PURPOSE])).status, 200)
   assert.equal((await sendForm(app, [...extra(1, 'x'.repeat(1000)), FILE, PURPOSE])).status, 200)
-  await app.database.truncateAll()
+  await app.clear()
   const before = app.stored()
   assertRefused(await sendForm(app, [FILE, PURPOSE, ...extra(1, 'x'.repeat(1001))]), 400, 'invalid_value', 'extra0')
   assertRefused(await sendForm(app, [FILE, PURPOSE, ...extra(5)]), 400, 'invalid_request_error', null)

@@ -6,23 +6,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Context } from '../../server/context.ts'
 import { fileRoutes } from '../../server/files/routes.ts'
+import { createKey } from '../../server/identity/api-keys.ts'
 import { registerEndpoints } from '../../server/identity/endpoint.ts'
-import type { Principal } from '../../server/identity/principal.ts'
+import { openIdentity } from '../../server/identity/open.ts'
+import { createMember, createOrganization } from '../../server/identity/provision.ts'
 import { type Blobs, DiskFull } from '../../server/platform/blobs.ts'
 import { diskBlobs } from '../../server/platform/blobs-fs.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
-import { ApiError } from '../../server/platform/errors.ts'
 import { openHttp } from '../../server/platform/http.ts'
 import { silentLog } from '../../server/platform/log.ts'
-import { testDatabase } from './postgres.ts'
+import { type TestDatabase, testDatabase } from './postgres.ts'
 import { multipart, type Part } from './raw-http.ts'
 
-/** Keys the service knows: two organizations, two people in the first. */
-export const KEYS = { acme: 'acme/ada', acme_colleague: 'acme/bob', rival: 'rival/eve' } as const
+/** API keys of two organizations, of two people in the first; filled in at start. */
+export const KEYS = { acme: '', acme_colleague: '', rival: '' }
 
 export type FilesApp = Awaited<ReturnType<typeof startFiles>>
 
-/** The files routes on a real socket, database and disk, with a clock moved by hand and callers known by the names in KEYS. */
+/** The files routes on a real socket, database and disk, with a clock moved by hand and the callers of KEYS. */
 export async function startFiles() {
   const database = await testDatabase()
   const root = await mkdtemp(join(tmpdir(), 'kinora-files-'))
@@ -34,11 +35,13 @@ export async function startFiles() {
     db: database.db,
     blobs: fillable(diskBlobs(root), disk),
     secret: randomBytes(32).toString('hex'),
+    site: { public_url: '', engine_url: '' },
+    config: { api_key_prefix: 'kin' },
   } as unknown as Context
+  const identity = await openIdentity(ctx)
+  const orgs = await addPeople(database, clock.now())
   const http = openHttp({ log: silentLog })
-  http.register(async (server) =>
-    registerEndpoints(server, ctx, fileRoutes, { api_key: principalOf, session: async () => null }),
-  )
+  http.register(async (server) => registerEndpoints(server, ctx, fileRoutes, identity.authenticator))
   await http.listen({ port: 0, host: '127.0.0.1' })
   const url = `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`
   return {
@@ -47,6 +50,9 @@ export async function startFiles() {
     clock,
     disk,
     database,
+    orgs,
+    /** Forgets every file, in the database alone. */
+    clear: () => database.pool.query('truncate files'),
     /** Every file below the blob directory: published and staged. */
     stored: () => readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
     root,
@@ -54,6 +60,7 @@ export async function startFiles() {
     async close() {
       http.server.closeAllConnections()
       await http.close()
+      await identity.close()
       await database.close()
       await rm(root, { recursive: true, force: true })
     },
@@ -102,7 +109,7 @@ export function sendForm(
 export async function uploaded(
   app: { url: string },
   bytes: string | Uint8Array,
-  { purpose = 'user_data', filename = 'a.bin', key = KEYS.acme as string, seconds = 0 } = {},
+  { purpose = 'user_data', filename = 'a.bin', key = KEYS.acme, seconds = 0 } = {},
 ) {
   const expiry = seconds
     ? [
@@ -116,11 +123,20 @@ export async function uploaded(
   return body
 }
 
-async function principalOf(authorization: string): Promise<Principal> {
-  const key = authorization.replace(/^Bearer /, '')
-  if (!(Object.values(KEYS) as string[]).includes(key)) throw new ApiError('invalid_api_key', 'Unknown key.')
-  const [org_id, user_id] = key.split('/') as [string, string]
-  return { org_id, user_id, role: 'member', plan: 'free', via: 'api_key', key_id: key, session_id: null }
+async function addPeople({ db }: TestDatabase, now: Date): Promise<{ acme: string; rival: string }> {
+  return db.transaction().execute(async (tx) => {
+    const addOrg = (name: string) => createOrganization(tx, { name, plan: 'free', now })
+    const addPerson = async (org_id: string, name: string) => {
+      const person = { org_id, name, email: `${name}@example.com`, role: 'member', password_hash: 'none', now } as const
+      const { user_id } = await createMember(tx, person)
+      return (await createKey(tx, { org_id, user_id, name: 'test', prefix: 'kin', now })).key
+    }
+    const orgs = { acme: await addOrg('Acme'), rival: await addOrg('Rival') }
+    KEYS.acme = await addPerson(orgs.acme, 'ada')
+    KEYS.acme_colleague = await addPerson(orgs.acme, 'bob')
+    KEYS.rival = await addPerson(orgs.rival, 'eve')
+    return orgs
+  })
 }
 
 /** The disk, until a test says it is full: a real one cannot be filled on demand everywhere. */
