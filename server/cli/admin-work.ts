@@ -1,4 +1,3 @@
-import { runAudit } from '../billing/audit.ts'
 import { grantCredits } from '../billing/ledger.ts'
 import { findAccount } from '../billing/store.ts'
 import { openChanges } from '../platform/changes.ts'
@@ -57,6 +56,7 @@ export const audit = command({
   summary: 'check every invariant that SQL can check; exit code 1 on any violation',
   flags: {},
   async run({ db }) {
+    const { runAudit } = await import('../billing/audit.ts')
     const invariants = await runAudit(db)
     const violations = invariants.reduce((sum, each) => sum + each.violations, 0)
     const rows = invariants.map((each) => [`${each.invariant}  ${each.violations}`, each.title] as const)

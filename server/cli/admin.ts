@@ -65,7 +65,7 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   try {
     const report = await command.run(
       { ...database, config, clock: systemClock },
-      given as Record<string, string | undefined>,
+      given as unknown as Record<string, string | undefined>,
     )
     process.stdout.write(given.json ? `${JSON.stringify(report.json)}\n` : aligned(report))
     return report.exit_code ?? 0

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, mkdirSync } from 'node:fs'
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -23,8 +24,9 @@ export function diskBlobs(root: string): Blobs {
     },
 
     async open(key, range) {
-      const handle = await openBlob(keyPath(root, key))
-      return createReadStream('', { fd: handle, highWaterMark: CHUNK_BYTES, ...range })
+      const stream = createReadStream(keyPath(root, key), { highWaterMark: CHUNK_BYTES, ...range })
+      await once(stream, 'open').catch(missing)
+      return stream
     },
     async send(key, range, out) {
       const handle = await openBlob(keyPath(root, key))

@@ -14,7 +14,7 @@ export type WorkerOptions = {
   hand_back: (jobs: Claim[]) => Promise<void>
 }
 
-export type Worker = { nudge(): void; stop(options: { drain_seconds: number }): Promise<void> }
+export type Worker = { nudge(): void; held(): string[]; stop(options: { drain_seconds: number }): Promise<void> }
 
 export type Claim = Job<{ id: string }>
 
@@ -54,6 +54,7 @@ export function startWorker(boss: PgBoss, options: WorkerOptions): Worker {
   const loops = Promise.all([claimLoop(state), renewLoop(state)])
   return {
     nudge: () => state.nudged.resolve(),
+    held: () => [...state.running.keys(), ...state.handled].map((job) => job.id),
     async stop({ drain_seconds }) {
       state.stopped.abort()
       state.nudged.resolve()
@@ -104,18 +105,35 @@ async function handle(state: State, job: Claim, signal: AbortSignal): Promise<vo
     if (state.stopped.signal.aborted) return state.hand_back([job]).catch(report)
     report(error)
     // Without the error: pg-boss would store it, and it may quote a prompt.
-    await boss.fail(queue, job).catch(report)
+    await insist(state, () => boss.fail(queue, job))
   }
 }
 
-/** All that ended while the last statement ran go in the next. One that fails is handled again when its claim lapses. */
+/** All that ended while the last statement ran go in the next. */
 async function forget(state: State): Promise<void> {
   while (state.handled.length > 0) {
     const batch = state.handled
     state.handled = []
-    await state.boss.deleteJob(state.queue, batch).catch((error: unknown) => state.on_error(error, state.queue))
+    await insist(state, () => state.boss.deleteJob(state.queue, batch))
   }
   state.forgetting = null
+}
+
+/** Until it succeeds or the worker stops: a short outage of the database must not cost the length of a heartbeat. */
+async function insist(state: State, action: () => Promise<unknown>): Promise<void> {
+  while (!(await succeeds(state, action)) && !state.stopped.signal.aborted) {
+    await sleep(state.polling_seconds * 1000, undefined, { signal: state.stopped.signal }).catch(() => {})
+  }
+}
+
+async function succeeds({ queue, on_error }: State, action: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await action()
+    return true
+  } catch (error) {
+    on_error(error, queue)
+    return false
+  }
 }
 
 async function renewLoop(state: State): Promise<void> {

@@ -72,11 +72,8 @@ export function openWakes(options: WakesOptions): Wakes {
       if (!boss) return
       await boss.start()
       await ensureQueues(boss, queues)
-      if (options.sole_worker) await freeAll(db, queues)
-      const nudgeAll = () => {
-        for (const worker of workers.values()) worker.nudge()
-      }
-      listening = await listen(url, CHANNEL, (queue) => workers.get(queue)?.nudge(), { onReconnect: nudgeAll })
+      await freeLost()
+      listening = await listen(url, CHANNEL, (queue) => workers.get(queue)?.nudge(), { onReconnect: lookAgain })
     },
 
     async stop() {
@@ -84,6 +81,20 @@ export function openWakes(options: WakesOptions): Wakes {
       await Promise.all([...workers.values()].map((worker) => worker.stop({ drain_seconds })))
       await boss?.stop({ graceful: false })
     },
+  }
+
+  /** What is claimed by nobody alive: of a killed service, or of a statement whose answer was lost in an outage. */
+  async function freeLost(): Promise<void> {
+    const held = [...workers.values()].flatMap((worker) => worker.held())
+    if (options.sole_worker) await freeAllBut(db, queues, held)
+  }
+
+  function lookAgain(): void {
+    freeLost()
+      .catch(onError)
+      .finally(() => {
+        for (const worker of workers.values()) worker.nudge()
+      })
   }
 
   /**
@@ -155,9 +166,9 @@ async function insertWake(tx: Db, queue: string, id: string, afterSeconds: numbe
 }
 
 /** As `restoreJobs` in pg-boss's `src/plans.ts`, which has no public method. */
-async function freeAll(db: Db, queues: readonly string[]): Promise<void> {
+async function freeAllBut(db: Db, queues: readonly string[], held: string[]): Promise<void> {
   await sql`update pgboss.job set state = 'created', started_on = null, heartbeat_on = null
-    where state = 'active' and name = any(${queues}::text[])`.execute(db)
+    where state = 'active' and name = any(${queues}::text[]) and id <> all(${held}::uuid[])`.execute(db)
 }
 
 async function handBackNow(db: Db, queue: string, jobs: Claim[]): Promise<void> {

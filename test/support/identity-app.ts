@@ -70,7 +70,7 @@ const FIRST_RUN = { organization: 'Default', email: 'owner@kinora.local', balanc
 const SECRET = randomBytes(32).toString('hex')
 
 /** An organization with nothing in it. */
-export async function newOrganization(app: IdentityApp, name = 'Acme'): Promise<string> {
+export async function newOrganization(app: Pick<IdentityApp, 'database' | 'clock'>, name = 'Acme'): Promise<string> {
   const now = app.clock.now()
   return app.database.db.transaction().execute(async (tx) => {
     const org_id = await createOrganization(tx, { name, plan: 'free', now })
@@ -80,7 +80,7 @@ export async function newOrganization(app: IdentityApp, name = 'Acme'): Promise<
 }
 
 /** A person with PASSWORD and an API key, member of `org_id`. */
-export async function newPerson(app: IdentityApp, org_id: string, role: Role = 'member'): Promise<Person> {
+export async function newPerson(app: Pick<IdentityApp, 'database' | 'clock'>, org_id: string, role: Role = 'member'): Promise<Person> {
   const { db } = app.database
   const now = app.clock.now()
   const email = `${role}-${randomBytes(4).toString('hex')}@example.com`
