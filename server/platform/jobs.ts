@@ -52,7 +52,7 @@ export function openWakes(options: WakesOptions): Wakes {
   const onError = options.on_error ?? (() => {})
   const boss = role === 'work' ? newBoss(url, onError) : null
   const workers = new Map<string, Worker>()
-  const hinted = new Set<string>()
+  const hint = openHints(db)
   let listening: Listening | null = null
 
   return {
@@ -96,17 +96,21 @@ export function openWakes(options: WakesOptions): Wakes {
         for (const worker of workers.values()) worker.nudge()
       })
   }
+}
 
-  /**
-   * Outside the transaction on purpose: a NOTIFY inside holds a lock of the whole server while its commit reaches the
-   * disk, so no two would share a flush. A hint that comes before its commit is lost; polling finds the wake-up.
-   */
-  function hint(queue: string): void {
-    if (hinted.size === 0) setTimeout(sendHints, HINT_MILLISECONDS)
+/**
+ * Tells workers everywhere to look at a queue now. Outside the transaction on purpose: a NOTIFY inside holds a lock of the
+ * whole server while its commit reaches the disk, so no two would share a flush. A hint that comes before its commit is
+ * lost; polling finds the wake-up.
+ */
+function openHints(db: Db): (queue: string) => void {
+  const hinted = new Set<string>()
+  return (queue) => {
+    if (hinted.size === 0) setTimeout(send, HINT_MILLISECONDS)
     hinted.add(queue)
   }
 
-  function sendHints(): void {
+  function send(): void {
     const names = [...hinted]
     hinted.clear()
     void sql`select pg_notify(${CHANNEL}, name) from unnest(${names}::text[]) as name`.execute(db).catch(() => {})
