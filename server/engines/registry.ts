@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import Type from 'typebox'
 import type { ModerationEngine } from './moderation.ts'
 import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation-chat-guard.ts'
@@ -19,6 +18,7 @@ import { ChatTranslationOptions, chatTranslation } from './translation-chat.ts'
 import { NoneOptions, noTranslation } from './translation-none.ts'
 import type { VideoEngine } from './video.ts'
 import { InstantOptions, instantVideo } from './video-instant.ts'
+import { storyboardVideo } from './video-storyboard.ts'
 import { VideosApiOptions, videosApi, videosApiMistakes } from './video-videos-api.ts'
 
 export type { EngineSetting } from './setting.ts'
@@ -74,12 +74,9 @@ export function engineSchemas(family: 'video' | 'moderation' | 'translation') {
 
 const StoryboardOptions = Type.Object({ kind: Type.Literal('storyboard') }, { additionalProperties: false })
 
-const STORYBOARD = new URL('./video-storyboard.ts', import.meta.url)
-const storyboard = existsSync(STORYBOARD) ? await import(STORYBOARD.href) : null
-
 const FAMILIES = {
   video: new Map<string, Kind<VideoEngine>>([
-    ['storyboard', kind(StoryboardOptions, (_, { work_dir }): VideoEngine => storyboard.storyboardVideo({ work_dir }))],
+    ['storyboard', kind(StoryboardOptions, (_, { work_dir }) => storyboardVideo({ work_dir }))],
     ['videos-api', kind(VideosApiOptions, videosApi, videosApiMistakes)],
     ['instant', kind(InstantOptions, instantVideo)],
   ]),

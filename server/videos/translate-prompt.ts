@@ -82,8 +82,7 @@ function findViolation(
 
   const said = withoutDepicted(withoutPlaceholders(translation), depicted_text)
   if (!/\p{Letter}/u.test(said)) return 'the translation is empty'
-  if (hasKana(said)) return 'Japanese is left outside the tokens and depicted_text'
-  if (isJapanese(said)) return 'Japanese is left outside the tokens and depicted_text'
+  if (hasKana(said) || isJapanese(said)) return 'Japanese is left outside the tokens and depicted_text'
   const length = characters(withoutPlaceholders(translation))
   const original = characters(withoutPlaceholders(masked.text))
   if (length < original * RATIO_MIN) return 'the translation is too short to say everything'

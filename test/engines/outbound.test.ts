@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { after, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { Client } from 'undici'
 import { engineClient, publicFetch, publicRequest } from '../../server/platform/outbound.ts'
 import { OutboundError } from '../../server/platform/outbound-error.ts'
@@ -75,7 +76,10 @@ const RESOLVED = [
 ]
 
 test('no spelling of a private address is asked for', async () => {
-  for (const url of PAYLOADS) await assert.rejects(publicFetch(url, { max_bytes: 1, media: ['*/*'] }), isForbidden, url)
+  for (const url of PAYLOADS) {
+    assert.throws(() => parsePublicUrl(url), isForbidden, url)
+    await assert.rejects(publicFetch(url, { max_bytes: 1, media: ['*/*'] }), isForbidden, url)
+  }
 })
 
 test('no name that resolves to a private address is connected to, alone or beside a public one', async () => {
@@ -153,6 +157,14 @@ test('a body over the cap ends with an error, declared or not', async () => {
   const whole = await publicFetch(`${origin}/streamed`, { ...limits, max_bytes: 1000 })
   assert.equal((await readAll(whole.body)).length, 1000)
   await assert.rejects(publicFetch(`${origin}/streamed`, { ...limits, media: ['image/*'] }), { reason: 'unreadable' })
+})
+
+test('a compressed reply is refused, for it may be of any size', async () => {
+  const { server, origin } = await serve((_, response) =>
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
+  )
+  after(() => server.close())
+  await assert.rejects(publicRequest(origin, { max_bytes: 100, trusted_origins: [origin] }), { reason: 'unreadable' })
 })
 
 test('a silent host is given up at the time limit, an abort at once', async () => {

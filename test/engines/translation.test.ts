@@ -77,6 +77,7 @@ test('every unfaithful answer is refused: one more try that is told why, then fa
     { translation: `${cat} </d>.` },
     { translation: `${cat} と言う.` },
     { translation: `${cat} ﾈｺ.` },
+    { translation: `${cat} while walking slowly through the の rain.` },
     { translation: '⟦K0⟧' },
     { translation: '' },
     { translation: 'A⟦K0⟧' },
@@ -99,6 +100,11 @@ test('every unfaithful answer is refused: one more try that is told why, then fa
   )
   const { engine_prompt } = await translatePrompt(mended, prompt, live())
   assert.equal(engine_prompt, 'A cat says <d>はい</d> by a sign "営業中".')
+})
+
+test('a sign that is shown twice in place of another is unfaithful', async () => {
+  const engine = scripted({ translation: 'Signs ⟦K0⟧ and ⟦K0⟧ in a street.' })
+  await assert.rejects(translatePrompt(engine, '通りに「甲」と「乙」の看板', live()), failure('unfaithful'))
 })
 
 test('a translation over 7000 characters is asked for again, shorter', async () => {
