@@ -67,11 +67,6 @@ export function engineMistakes(family: 'video' | 'moderation' | 'translation', s
   return settingMistakes<unknown>(FAMILIES[family], setting)
 }
 
-/** The schema of every entry of a family, for the published schema of the configuration file. */
-export function engineSchemas(family: 'video' | 'moderation' | 'translation') {
-  return [...FAMILIES[family].values()].map(({ schema }) => schema)
-}
-
 const StoryboardOptions = Type.Object({ kind: Type.Literal('storyboard') }, { additionalProperties: false })
 
 const FAMILIES = {

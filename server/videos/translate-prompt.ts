@@ -1,5 +1,4 @@
 import type { TranslationEngine, TranslationResult } from '../engines/translation.ts'
-import { EngineError } from '../engines/video.ts'
 import { hasKana, isJapanese } from './japanese.ts'
 import {
   dialogues,
@@ -11,20 +10,21 @@ import {
   withoutPlaceholders,
 } from './mask.ts'
 
-/** `no_engine`: none is configured. `engine`: it failed; `cause` says how. `unfaithful`: its answers did not pass verification. */
+/** No faithful translation can be had: `no_engine` is configured, or its answers were `unfaithful`. Asking again later would not help. */
 export class TranslationFailure extends Error {
   override name = 'TranslationFailure'
-  readonly reason: 'no_engine' | 'engine' | 'unfaithful'
+  readonly reason: 'no_engine' | 'unfaithful'
 
-  constructor(reason: 'no_engine' | 'engine' | 'unfaithful', message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
+  constructor(reason: 'no_engine' | 'unfaithful', message: string) {
+    super(message)
     this.reason = reason
   }
 }
 
 /**
  * The prompt as the engine gets it. What is not Japanese outside dialogue and quotations stays as it is; the rest is translated around
- * them, and they come back byte for byte. Throws TranslationFailure, never returns a prompt it could not verify.
+ * them, and they come back byte for byte. Throws TranslationFailure rather than return a prompt it could not verify; an EngineError of
+ * the engine rises as it is.
  * Source: docs/engines.md, translation.
  */
 export async function translatePrompt(
@@ -38,7 +38,8 @@ export async function translatePrompt(
 
   let violation: string | undefined
   for (let tries = 0; tries < TRIES; tries++) {
-    const result = await ask(engine, { text: masked.text, ...(violation === undefined ? {} : { violation }) }, signal)
+    const input = { text: masked.text, ...(violation === undefined ? {} : { violation }) }
+    const result = await engine.translate(input, signal)
     const engine_prompt = unmask(result.translation, masked.segments)
     violation = findViolation(prompt, masked, result, engine_prompt) ?? undefined
     if (violation === undefined) return { translated: true, engine_prompt }
@@ -55,15 +56,6 @@ const RATIO_MAX = 6
 
 /** English needs this much room for even the shortest Japanese, whatever the ratio. */
 const SHORT_CHARACTERS = 80
-
-async function ask(engine: TranslationEngine, input: { text: string; violation?: string }, signal: AbortSignal) {
-  try {
-    return await engine.translate(input, signal)
-  } catch (error) {
-    if (!(error instanceof EngineError)) throw error
-    throw new TranslationFailure('engine', 'The translation engine failed.', error)
-  }
-}
 
 /** What is wrong with an answer, in words for the engine and free of the prompt's own; null when it is faithful. */
 function findViolation(

@@ -118,11 +118,10 @@ test('a translation over 7000 characters is asked for again, shorter', async () 
   assert.ok([...engine_prompt].length <= 7000)
 })
 
-test('a failing engine is a failure that keeps its kind', async () => {
+test('a fault of the engine is not an answer: it rises as it is, and nothing is asked again', async () => {
   const engine = scripted(new EngineError('transient', 'down'))
-  const error = await translatePrompt(engine, '猫が歩く', live()).catch((error: unknown) => error)
-  assert.ok(error instanceof TranslationFailure && error.reason === 'engine')
-  assert.ok(error.cause instanceof EngineError && error.cause.kind === 'transient')
+  await assert.rejects(translatePrompt(engine, '猫が歩く', live()), { name: 'EngineError', kind: 'transient' })
+  assert.equal(engine.asked.length, 1)
 })
 
 test('law: whatever the translator does, dialogue comes back byte for byte and in its order, or the translation fails', async () => {
