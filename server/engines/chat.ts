@@ -1,0 +1,144 @@
+/** One piece of a message. URLs are http(s) or `data:`; files of ours have become one or the other before the engine sees them. */
+export type ChatPart =
+  | { type: 'text'; text: string }
+  | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high' } }
+  | { type: 'video_url'; video_url: { url: string } }
+  | { type: 'audio_url'; audio_url: { url: string } }
+  | { type: 'input_audio'; input_audio: { data: string; format: 'wav' | 'mp3' | 'flac' | 'ogg' | 'm4a' } }
+
+export type TextPart = Extract<ChatPart, { type: 'text' }>
+
+/** `arguments` is JSON text as the model wrote it, valid or not. */
+export type ChatToolCall = { id: string; type: 'function'; function: { name: string; arguments: string } }
+
+export type ChatMessage =
+  | { role: 'system' | 'developer'; content: string | TextPart[]; name?: string }
+  | { role: 'user'; content: string | ChatPart[]; name?: string }
+  | {
+      role: 'assistant'
+      content: string | TextPart[] | null
+      name?: string
+      tool_calls?: ChatToolCall[]
+      refusal?: string
+      reasoning?: string
+    }
+  | { role: 'tool'; tool_call_id: string; content: string | TextPart[] }
+
+export type ChatTool = {
+  type: 'function'
+  function: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean }
+}
+
+export type ChatToolChoice =
+  | 'none'
+  | 'auto'
+  | 'required'
+  | { type: 'function'; function: { name: string } }
+  | { type: 'allowed_tools'; allowed_tools: { mode: 'auto' | 'required'; tools: Array<{ type: 'function'; function: { name: string } }> } }
+
+export type ChatResponseFormat =
+  | { type: 'text' }
+  | { type: 'json_object' }
+  | { type: 'json_schema'; json_schema: { name: string; description?: string; schema?: Record<string, unknown>; strict?: boolean } }
+
+/**
+ * What a chat engine is asked for: checked, resolved, and nothing but what may be forwarded. Absent means that the client did not say.
+ * Source: docs/api/chat.md.
+ */
+export type ChatRequest = {
+  /** The engine's name for the model. */
+  model: string
+  messages: ChatMessage[]
+  n: number
+  temperature?: number
+  top_p?: number
+  top_k?: number
+  min_p?: number
+  repetition_penalty?: number
+  frequency_penalty?: number
+  presence_penalty?: number
+  seed?: number
+  stop?: string[]
+  /** Output tokens, reasoning included. */
+  max_tokens?: number
+  logprobs?: boolean
+  top_logprobs?: number
+  logit_bias?: Record<string, number>
+  response_format?: ChatResponseFormat
+  tools?: ChatTool[]
+  tool_choice?: ChatToolChoice
+  parallel_tool_calls?: boolean
+  reasoning_effort?: string
+  user?: string
+  /** Members of the client's body that the model's configuration lets through as they are. */
+  extra?: Record<string, unknown>
+  /** Whether the client streams; an engine may then prefer small pieces to few. */
+  stream: boolean
+}
+
+export type TokenLogprob = {
+  token: string
+  logprob: number
+  bytes: number[] | null
+  top_logprobs: Array<{ token: string; logprob: number; bytes: number[] | null }>
+}
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+
+/** Tokens of one call. `cached_input` is part of `input`, `reasoning` part of `output`. */
+export type TokenUsage = { input: number; cached_input: number; output: number; reasoning: number }
+
+/**
+ * What an engine tells of one answer, in order. `choice` counts from 0. The first `tool-call-delta` of a call has `id` and `name`,
+ * the others neither; `call` counts the calls of a choice from 0. Each choice ends with one `finish`; `end` comes last, once, after
+ * every choice has finished. A stream that stops without `end` has failed.
+ */
+export type ChatEvent =
+  | { type: 'reasoning-delta'; choice: number; text: string }
+  | { type: 'text-delta'; choice: number; text: string; logprobs?: TokenLogprob[] }
+  | { type: 'refusal-delta'; choice: number; text: string }
+  | { type: 'tool-call-delta'; choice: number; call: number; id?: string; name?: string; arguments: string }
+  | { type: 'finish'; choice: number; reason: FinishReason }
+  /** Null when the engine did not say: the caller counts. An explicit zero is zero. */
+  | { type: 'end'; usage: TokenUsage | null }
+
+/**
+ * One chat engine: a request becomes a stream of events, in batches as they arrived, so that one read of a socket costs one turn of the
+ * loop. `generate` resolves once the engine has accepted the request; a refusal is thrown there and can still become an HTTP status.
+ * Throws ChatEngineError, before or between batches. Ending the iteration early, or `signal`, ends the work.
+ */
+export type ChatEngine = {
+  /** Whether http(s) URLs in parts may be handed over for the engine to fetch; otherwise the caller makes them `data:` URLs. */
+  fetches_urls: boolean
+  generate(request: ChatRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>>
+  /** Input tokens as the engine counts them; absent when it cannot say. */
+  countTokens?(request: ChatRequest, signal: AbortSignal): Promise<number>
+  close?(): Promise<void>
+}
+
+/**
+ * `rejected`: the engine refuses this request as it is. `context_length`: because it is too long. `overloaded`: no capacity now.
+ * `unreachable`: no connection. `timeout`: no answer, or silence within it. `failed`: anything else that is not the client's doing,
+ * refused credentials and an unreadable or broken-off answer included.
+ */
+export type ChatFault = 'rejected' | 'context_length' | 'overloaded' | 'unreachable' | 'timeout' | 'failed'
+
+/** A fault of a chat engine. Its message never holds a prompt, a URL, a host or a credential. */
+export class ChatEngineError extends Error {
+  override name = 'ChatEngineError'
+  readonly fault: ChatFault
+  readonly retry_after_seconds: number | undefined
+  /** Set with `context_length` when the engine said so. */
+  readonly tokens: { limit: number; asked: number } | undefined
+
+  constructor(
+    fault: ChatFault,
+    message: string,
+    options: { retry_after_seconds?: number; tokens?: { limit: number; asked: number }; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.fault = fault
+    this.retry_after_seconds = options.retry_after_seconds
+    this.tokens = options.tokens
+  }
+}
