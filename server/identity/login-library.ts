@@ -42,10 +42,7 @@ export async function loginOptions(deps: LoginDeps) {
     secrets: [{ version: 1, value: deps.secret }],
     database: { db, type: 'postgres' },
     telemetry: { enabled: false },
-    logger: {
-      level: 'warn',
-      log: (level, message) => deps.log.debug('login_library', { code: level, detail: message }),
-    },
+    logger: { level: 'warn', log: (level, message) => tell(deps.log, level, message) },
     rateLimit: { enabled: false },
     emailAndPassword: {
       enabled: true,
@@ -78,6 +75,11 @@ export async function loginOptions(deps: LoginDeps) {
   } satisfies BetterAuthOptions
 }
 
+/** What people do wrong is our endpoints' to answer, so the library's warnings are of interest to developers alone. */
+function tell(log: Log, level: string, message: string): void {
+  log[level === 'error' ? 'warn' : 'debug']('login_library', { detail: message })
+}
+
 const TIMES = { createdAt: 'created_at', updatedAt: 'updated_at' }
 
 const USER_TABLE = { modelName: 'users', fields: { emailVerified: 'email_verified', ...TIMES } }
@@ -105,7 +107,11 @@ const LOGIN_TABLE = {
 const VERIFICATION_TABLE = { modelName: 'verifications', fields: { expiresAt: 'expires_at', ...TIMES } }
 
 const ORGANIZATION_TABLES = {
-  organization: { modelName: 'organizations', fields: { createdAt: 'created_at' } },
+  organization: {
+    modelName: 'organizations',
+    fields: { createdAt: 'created_at' },
+    additionalFields: { plan: { type: 'string' as const, required: true, input: false } },
+  },
   member: { modelName: 'members', fields: { organizationId: 'org_id', userId: 'user_id', createdAt: 'created_at' } },
   invitation: {
     modelName: 'invitations',

@@ -58,7 +58,7 @@ for (const [method, path, body] of CHANGES) {
 }
 
 test('200 from our own pages, with the headers a browser sends', async () => {
-  const own = [
+  const own: Array<Record<string, string>> = [
     { 'sec-fetch-site': 'same-origin' },
     { origin: app.url },
     { 'sec-fetch-site': 'same-origin', origin: app.url },

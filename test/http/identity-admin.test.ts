@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { openDataDir } from '../../server/platform/data-dir.ts'
+import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
+import { type IdentityApp, newOrganization, newPerson, send, signInAs, startIdentity } from '../support/identity-app.ts'
+
+let app: IdentityApp
+before(async () => {
+  app = await startIdentity()
+})
+after(() => app.close())
+
+type Ran = { code: number; stdout: string; stderr: string }
+const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
+
+/** Runs `kinora admin ...` as an operator would, beside the running service. */
+function admin(args: string[], env: Record<string, string> = { DATABASE_URL: app.database.url }): Promise<Ran> {
+  const { PATH = '' } = process.env
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, 'admin', ...args], { env: { PATH, ...env } }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
+    })
+  })
+}
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await admin([...args, '--json'])
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+test('an operator sets up an organization, a person and a key that call at once', async () => {
+  const org = await json('org', 'create', '--name', 'Studio', '--plan', 'free', '--balance', '12.5')
+  const { id: org_id, ...made } = org
+  assert.match(org_id, /^org_/)
+  assert.deepEqual(made, { name: 'Studio', plan: 'free', balance: '12.50000000' })
+
+  const person = await json('user', 'create', '--email', 'Lin@Example.com', '--org', 'Studio', '--role', 'admin')
+  const { id: user_id, password, ...rest } = person
+  assert.deepEqual(rest, { email: 'lin@example.com', organization_id: org_id, role: 'admin' })
+  assert.equal((await signInAs(app, 'lin@example.com', password)).body.organization.role, 'admin')
+
+  const key = await json('key', 'create', '--user', 'lin@example.com', '--org', org_id, '--name', 'CI')
+  const { id: key_id, key: secret, hint, ...owner } = key
+  assert.deepEqual(owner, { name: 'CI', user_id, organization_id: org_id })
+  assert.equal(hint, `kin_...${secret.slice(-4)}`)
+  assert.equal((await send(app, 'GET', '/v1/whoami', { key: secret })).body.user_id, user_id)
+
+  assert.deepEqual(await json('key', 'revoke', key_id), { id: key_id, revoked: true })
+  const again = await admin(['key', 'revoke', '--id', key_id])
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /There is no good key/)
+})
+
+test('a person who exists is added to another organization and keeps the password', async () => {
+  const person = await newPerson(app, await newOrganization(app, 'First'))
+  await newOrganization(app, 'Second home')
+  const added = await json('user', 'create', '--email', person.email, '--org', 'Second home')
+  assert.equal(added.id, person.user_id)
+  assert.equal(added.role, 'member')
+  assert.equal('password' in added, false)
+  assert.equal((await signInAs(app, person.email)).body.organizations.length, 2)
+  const twice = await admin(['user', 'create', '--email', person.email, '--org', 'Second home'])
+  assert.equal(twice.code, 1)
+  const ambiguous = await admin(['key', 'create', '--user', person.email, '--name', 'x'])
+  assert.match(ambiguous.stderr, /is in 2 organizations. Say which with --org/)
+})
+
+test('credits are granted and taken with a note, and the balance is told', async () => {
+  const org_id = await newOrganization(app, 'Paying')
+  const grant = await json('credits', 'grant', '--org', org_id, '--amount', '25', '--note', 'Invoice 7')
+  assert.deepEqual([grant.organization_id, grant.amount, grant.balance], [org_id, '25.00000000', '25.00000000'])
+  const taken = await json('credits', 'grant', '--org', org_id, '--amount=-0.00000001', '--note', 'Correction')
+  assert.equal(taken.balance, '24.99999999')
+  for (const args of [
+    ['--amount', '5'],
+    ['--amount', '5', '--note', ''],
+    ['--amount', '1e3', '--note', 'x'],
+    ['--amount', '0', '--note', 'x'],
+  ]) {
+    assert.equal((await admin(['credits', 'grant', '--org', org_id, ...args])).code, 2, args.join(' '))
+  }
+})
+
+test('a forgotten password is replaced and the old logins end', async () => {
+  const person = await newPerson(app, await newOrganization(app, 'Forgetful'))
+  const { password } = await json('user', 'password', '--user', person.email)
+  assert.equal((await signInAs(app, person.email)).status, 401)
+  assert.equal((await signInAs(app, person.email, password)).status, 200)
+})
+
+test('a plan must be one of the configuration', async () => {
+  const org_id = await newOrganization(app, 'Planned')
+  assert.equal((await json('plan', 'set', '--org', org_id, '--plan', 'free')).plan, 'free')
+  const { code, stderr } = await admin(['plan', 'set', '--org', org_id, '--plan', 'gold'])
+  assert.equal(code, 1)
+  assert.equal(stderr, 'kinora admin plan set: There is no plan gold. The configuration has free.\n')
+})
+
+test('a name that two organizations have is refused with their ids', async () => {
+  const ids = [await newOrganization(app, 'Twin'), await newOrganization(app, 'Twin')]
+  const { code, stderr } = await admin(['credits', 'grant', '--org', 'Twin', '--amount', '1', '--note', 'x'])
+  assert.equal(code, 1)
+  for (const id of ids) assert.ok(stderr.includes(id))
+})
+
+test('the audit prints one row for each invariant and exits 0 when all hold', async () => {
+  const { violations, invariants } = await json('audit')
+  assert.equal(violations, 0)
+  assert.ok(invariants.length > 0)
+  const { stdout } = await admin(['audit'])
+  assert.equal(stdout.trim().split('\n').length, invariants.length)
+})
+
+test('what cannot be found is one line that names the remedy, exit code 1', async () => {
+  const cases: Array<[string[], RegExp]> = [
+    [['job', 'cancel', 'video_00000000000000000000000000'], /There is no job/],
+    [['key', 'create', '--user', 'ghost@example.com', '--name', 'x'], /There is no person ghost@example.com/],
+    [['user', 'create', '--email', 'a@example.com', '--org', 'Ghosts'], /There is no organization Ghosts/],
+    [['user', 'create', '--email', 'a@localhost', '--org', 'Studio'], /Invalid 'email'/],
+  ]
+  for (const [args, message] of cases) {
+    const { code, stdout, stderr } = await admin(args)
+    assert.deepEqual([code, stdout], [1, ''], args.join(' '))
+    assert.match(stderr, message)
+    assert.equal(stderr.trim().split('\n').length, 1, stderr)
+  }
+})
+
+test('wrong usage is exit code 2 with the usage; help is exit code 0', async () => {
+  for (const args of [
+    ['org', 'create', '--nmae', 'x'],
+    ['org', 'create'],
+    ['org', 'crate'],
+    ['audit', 'now'],
+    ['user', 'create', '--email', 'a@example.com', '--org', 'x', '--role', 'god'],
+  ]) {
+    const { code, stdout, stderr } = await admin(args)
+    assert.deepEqual([code, stdout], [2, ''], args.join(' '))
+    assert.match(stderr, /kinora admin/)
+  }
+  const { code, stdout } = await admin(['--help'])
+  assert.equal(code, 0)
+  for (const name of [
+    'org create',
+    'user create',
+    'key create',
+    'key revoke',
+    'credits grant',
+    'job cancel',
+    'plan set',
+    'audit',
+  ]) {
+    assert.ok(stdout.includes(`  ${name} `), name)
+  }
+  const help = await admin(['key', 'create', '--help'])
+  assert.equal(help.code, 0)
+  assert.match(help.stdout, /--name <name> .*\(required\)/)
+})
+
+test('without DATABASE_URL it finds the database of the service on the data directory, and starts it when none runs', async () => {
+  const path = mkdtempSync(join(tmpdir(), 'kinora-admin-'))
+  const env = { KINORA_DATA_DIR: path }
+  try {
+    const nothing = await admin(['org', 'create', '--name', 'A'], env)
+    assert.equal(nothing.code, 1)
+    assert.match(nothing.stderr, /No service has run in/)
+
+    const dir = openDataDir(path)
+    const server = await startEmbeddedPostgres({ dir: dir.postgres })
+    const beside = await admin(['org', 'create', '--name', 'A', '--json'], env)
+    assert.equal(beside.code, 0, beside.stderr)
+    await server.stop()
+    dir.release()
+
+    const alone = await admin(['plan', 'set', '--org', 'A', '--plan', 'free', '--json'], env)
+    assert.equal(alone.code, 0, alone.stderr)
+    assert.equal(JSON.parse(alone.stdout).id, JSON.parse(beside.stdout).id)
+  } finally {
+    rmSync(path, { recursive: true, force: true })
+  }
+})
