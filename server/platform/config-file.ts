@@ -32,18 +32,46 @@ const VideoModel = Type.Object(
   Strict,
 )
 
+/** Members of a chat body that are forwarded only where a model's `extra_params` names them. Source: docs/api/chat.md, parameters. */
+export const EXTRA_PARAMS = [
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'verbosity',
+  'prediction',
+  'min_tokens',
+  'stop_token_ids',
+  'ignore_eos',
+  'length_penalty',
+  'skip_special_tokens',
+  'include_stop_str_in_output',
+  'chat_template_kwargs',
+  'mm_processor_kwargs',
+  'structured_outputs',
+  'include_reasoning',
+] as const
+
+const CAPABILITIES = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'] as const
+export type Capability = (typeof CAPABILITIES)[number]
+
 const ChatModel = Type.Object(
   {
     id: ModelId,
     name: Type.Optional(Type.String()),
     description: Type.Optional(Type.String()),
     engine: Engine,
+    created: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix seconds, shown in the listing.' })),
     context_length: Type.Optional(Type.Integer({ minimum: 1 })),
     max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-    capabilities: Type.Optional(
-      Type.Array(Type.Enum(['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'])),
+    capabilities: Type.Optional(Type.Array(Type.Enum([...CAPABILITIES]))),
+    reasoning_efforts: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+    default_reasoning_effort: Type.Optional(Type.String({ minLength: 1 })),
+    extra_params: Type.Optional(
+      Type.Array(Type.Enum([...EXTRA_PARAMS]), { description: 'Body members that this model is given as they are.' }),
     ),
-    reasoning_efforts: Type.Optional(Type.Array(Type.String())),
+    hash_user: Type.Optional(Type.Boolean({ description: 'Forward `user` and `safety_identifier` only as keyed hashes.' })),
     price_per_million: Type.Object(
       { input: Decimal(8), cached_input: Type.Optional(Decimal(8)), output: Decimal(8) },
       Strict,

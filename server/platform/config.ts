@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Mistake, readConfigFile } from './config-read.ts'
-import type { ConfigFile } from './config-file.ts'
+import type { Capability, ConfigFile } from './config-file.ts'
 import { parseMoney } from './money.ts'
 import { StartError } from './start-error.ts'
 
@@ -26,7 +26,24 @@ export type VideoModelConfig = {
   render_seconds: number
 }
 
-export type ChatModelConfig = NonNullable<ConfigFile['chat_models']>[number]
+/** What a chat model charges, in units of 10⁻⁸ of the currency for a million tokens. */
+export type TokenPrices = { input: bigint; cached_input: bigint; output: bigint }
+
+export type ChatModelConfig = {
+  id: string
+  name: string
+  description: string
+  engine: EngineEntry
+  created: number
+  context_length: number | null
+  max_output_tokens: number | null
+  capabilities: readonly Capability[]
+  reasoning_efforts: readonly string[]
+  default_reasoning_effort: string | null
+  extra_params: readonly string[]
+  hash_user: boolean
+  prices: TokenPrices
+}
 
 /** Every setting, validated and complete. Nothing else reads the environment. */
 export type Config = {
@@ -150,7 +167,7 @@ function complete(file: ConfigFile): FileSettings {
       signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? ttl,
       render_seconds: model.render_seconds ?? render_seconds,
     })),
-    chat_models: file.chat_models ?? DEFAULT_CHAT_MODELS,
+    chat_models: (file.chat_models ?? DEFAULT_CHAT_MODELS).map(completeChatModel),
     moderation: (file.moderation?.engine as EngineEntry | undefined) ?? 'rules',
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
     storage: { kind: 'disk' },
@@ -166,6 +183,28 @@ function complete(file: ConfigFile): FileSettings {
       email: file.first_run?.email ?? 'owner@kinora.local',
       balance: parseMoney(file.first_run?.balance ?? '100.00')!,
     },
+  }
+}
+
+/** Shown for models whose entry names no time: the first of 2026. */
+const CREATED = 1_767_225_600
+
+function completeChatModel(model: NonNullable<ConfigFile['chat_models']>[number]): ChatModelConfig {
+  const { input, cached_input = input, output } = model.price_per_million
+  return {
+    id: model.id,
+    name: model.name ?? model.id,
+    description: model.description ?? '',
+    engine: model.engine as EngineEntry,
+    created: model.created ?? CREATED,
+    context_length: model.context_length ?? null,
+    max_output_tokens: model.max_output_tokens ?? null,
+    capabilities: model.capabilities ?? [],
+    reasoning_efforts: model.reasoning_efforts ?? [],
+    default_reasoning_effort: model.default_reasoning_effort ?? null,
+    extra_params: model.extra_params ?? [],
+    hash_user: model.hash_user ?? false,
+    prices: { input: parseMoney(input)!, cached_input: parseMoney(cached_input)!, output: parseMoney(output)! },
   }
 }
 
