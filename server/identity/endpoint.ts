@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import { ApiError } from '../platform/errors.ts'
 import { limitBodyTime, type RouteConfig, wrongContentType } from '../platform/http.ts'
 import { parseQuery } from '../platform/query.ts'
+import { hasUnstorableText } from '../platform/text.ts'
 import { shape } from '../platform/validate.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
@@ -86,6 +87,7 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, who: Auth
     config: { kinora: config },
     onRequest: async (request) => {
       request.principal = await authenticate(spec, request, who)
+      requireStorablePath(request)
       if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
       if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
     },
@@ -147,6 +149,12 @@ function requireSomeBody(request: FastifyRequest): void {
     request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
   if (hasBody)
     throw new ApiError('unsupported_media_type', 'The request has a body but no Content-Type. Send application/json.')
+}
+
+/** Text that PostgreSQL refuses names nothing that could exist. */
+function requireStorablePath(request: FastifyRequest): void {
+  const params = Object.values(request.params as Record<string, string>)
+  if (params.some(hasUnstorableText)) throw new ApiError('unknown_url', 'The request URL is not valid.')
 }
 
 function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], who: Authenticator): void {

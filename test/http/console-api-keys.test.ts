@@ -143,6 +143,13 @@ test('404, the same for a foreign key, a colleague’s, a revoked one and one th
     assert.equal((await send(app, 'GET', '/v1/whoami', { key })).status, 200)
 })
 
+test('404, not 500, for an id that no database could hold', async () => {
+  for (const path of ['/console/api_keys/%00', '/console/members/a%00b', '/console/invitations/%00']) {
+    assert.equal((await send(app, 'DELETE', path, browsers.owner)).status, 404, path)
+  }
+  assert.equal((await send(app, 'DELETE', '/console/api_keys/%00')).status, 401)
+})
+
 test('last_used_at tells when a key last called, to the minute', async () => {
   const { id, key } = (await make(browsers.member, { name: 'x' })).body
   const seen = async () => {
