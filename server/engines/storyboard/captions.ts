@@ -1,8 +1,9 @@
 /** Words on the screen from `start_seconds` to `end_seconds`, fades included. */
 export type Caption = { kind: 'caption' | 'subtitle'; text: string; start_seconds: number; end_seconds: number }
 
-/** How long one caption stays at least; a shorter one cannot be read. */
+/** How long one caption stays at least, and how many a clip has at most: more of them would flicker by. */
 const CAPTION_SECONDS_MIN = 2
+const CAPTIONS_MAX = 4
 const SUBTITLE_SECONDS_MIN = 1.6
 
 /** Reading speed: units a second, where a Latin letter is one unit and a Han or kana character two. */
@@ -21,7 +22,7 @@ export function captionsOf(prompt: string, seconds: number, margin_seconds: numb
     ...arrange('caption', sentencesOf(narration), {
       seconds,
       margin_seconds,
-      shortest: CAPTION_SECONDS_MIN,
+      shortest: Math.max(CAPTION_SECONDS_MIN, seconds / (CAPTIONS_MAX + 1)),
       units_max: CAPTION_UNITS_MAX,
     }),
     ...arrange('subtitle', dialogue, {
@@ -83,7 +84,7 @@ function arrange(kind: Caption['kind'], lines: readonly string[], room: Room): C
   const shown = open / Math.max(1, chosen.length)
   return chosen.map((text, index) => ({
     kind,
-    text: shorten(text, longest),
+    text: shorten(text, longest).replace(/[,;:、，；：]$/u, '…'),
     start_seconds: room.margin_seconds + index * shown,
     end_seconds: room.margin_seconds + (index + 1) * shown,
   }))

@@ -119,12 +119,12 @@ function ridge(
   const waves = [1, 0.47, 0.21, 0.09].map((part, order) => ({
     length: longest * part * chance.between(0.8, 1.2),
     phase: chance.between(0, width),
-    share: order === 0 ? 0.5 : 0.3 * roughness * part ** 0.6,
+    share: order === 0 ? 1 : 0.75 * roughness * part ** 0.7,
   }))
-  return (x) =>
-    lift *
-    (0.5 +
-      waves.reduce((sum, { length, phase, share }) => sum + share * Math.sin(((x + phase) / length) * 2 * Math.PI), 0))
+  const sum = waves.reduce((total, { share }) => total + share, 0)
+  const swing = (x: number) =>
+    waves.reduce((total, { length, phase, share }) => total + share * Math.sin(((x + phase) / length) * 2 * Math.PI), 0)
+  return (x) => lift * (0.5 + (0.5 * swing(x)) / sum)
 }
 
 function ground({ width, height, depth, palette }: Shape, heightAt: (x: number) => number): string {

@@ -176,30 +176,29 @@ function addClip(
 }
 
 /**
- * Cross-fades by laying the faded beginning of one visual over the end of the one before, and joins the rest as it is:
- * `xfade` would touch every frame and cost ten times as much.
+ * Joins the visuals end to end without their beginnings, and lays each beginning, fading in, over the end of the visual before.
+ * `xfade` would touch every frame and cost ten times as much; cutting ends off would hold a whole visual in memory.
  */
 function blend({ graph }: Plan, { visuals, blend_frames }: Timeline): string {
   if (visuals.length === 1) return 'v0'
-  const parts: string[] = []
+  const bodies = ['[v0]']
+  const starts: number[] = []
+  let length = visuals[0]!.frames
   for (const [index, { frames }] of visuals.entries()) {
-    const isFirst = index === 0
-    const isLast = index === visuals.length - 1
-    const body = [isFirst ? 0 : blend_frames, isLast ? frames : frames - blend_frames] as const
-    const cuts = [`[b${index}]`, ...(isFirst ? [] : [`[h${index}]`]), ...(isLast ? [] : [`[t${index}]`])]
-    graph.push(`[v${index}]split=${cuts.length}${cuts.map((label) => label.replace('[', '[c')).join('')}`)
-    if (!isFirst) {
-      const fade = `format=yuva420p,fade=t=in:s=0:n=${blend_frames}:alpha=1`
-      graph.push(`[ch${index}]${cut(0, blend_frames)},${fade}[h${index}]`)
-      graph.push(`[t${index - 1}][h${index}]overlay=format=yuv420,setsar=1,settb=1/${FPS}[m${index}]`)
-      parts.push(`[m${index}]`)
-    }
-    graph.push(`[cb${index}]${cut(...body)},settb=1/${FPS}[b${index}]`)
-    parts.push(`[b${index}]`)
-    if (!isLast) graph.push(`[ct${index}]${cut(frames - blend_frames, frames)}[t${index}]`)
+    if (index === 0) continue
+    graph.push(`[v${index}]split[d${index}][e${index}]`)
+    graph.push(`[e${index}]${cut(blend_frames, frames)},settb=1/${FPS}[b${index}]`)
+    bodies.push(`[b${index}]`)
+    starts.push(length - blend_frames)
+    length += frames - blend_frames
   }
-  graph.push(`${parts.join('')}concat=n=${parts.length}[joined]`)
-  return 'joined'
+  graph.push(`${bodies.join('')}concat=n=${bodies.length}[k0]`)
+  for (const [order, start] of starts.entries()) {
+    const fade = `format=yuva420p,fade=t=in:s=0:n=${blend_frames}:alpha=1,setpts=PTS+${start}/${FPS}/TB`
+    graph.push(`[d${order + 1}]${cut(0, blend_frames)},${fade}[h${order + 1}]`)
+    graph.push(`[k${order}][h${order + 1}]overlay=eof_action=pass:format=yuv420[k${order + 1}]`)
+  }
+  return `k${starts.length}`
 }
 
 function cut(start: number, end: number): string {
