@@ -33,6 +33,18 @@ export function explain(schema: JsonSchema, value: unknown): ApiError {
   return problem(schema, value, '') ?? new ApiError('invalid_value', 'Invalid request body.')
 }
 
+/** The variant of a union an object or array was meant to be: by its constant member, else the only one of its JSON type. */
+export function meantVariant(variants: readonly JsonSchema[], value: object): JsonSchema | undefined {
+  const ofType = variants.filter((variant) => variant.type === (Array.isArray(value) ? 'array' : 'object'))
+  if (ofType.length <= 1) return ofType[0]
+  return ofType.find((variant) => {
+    const { role, type } = variant.properties ?? {}
+    const tagged = value as { role?: unknown; type?: unknown }
+    if (role?.const !== undefined) return tagged.role === role.const
+    return type?.const !== undefined && tagged.type === type.const
+  })
+}
+
 function problem(schema: JsonSchema, value: unknown, path: string): ApiError | null {
   if (schema.anyOf) return unionProblem(schema.anyOf, value, path)
   if (schema.const !== undefined) return value === schema.const ? null : choice(path, value, [schema.const])
@@ -194,6 +206,7 @@ function hasType(type: string, value: unknown): boolean {
 }
 
 function nameOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number'

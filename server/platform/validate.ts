@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ApiError } from './errors.ts'
-import { explain, type JsonSchema } from './explain.ts'
+import { explain, type JsonSchema, meantVariant } from './explain.ts'
 import { hasUnstorableText } from './text.ts'
 
 /** Deepest nesting of JSON accepted from a client: deeper values break `JSON.stringify` long after they were parsed. */
@@ -51,20 +51,48 @@ function unsafePart(value: unknown, path: string, depth: number): { path: string
   return null
 }
 
-/** `null` for an optional member means absent. Copies only what changes. */
+/** `null` for an optional member means absent. What holds no such null is returned as it is, uncopied. */
 function dropNulls(schema: JsonSchema, value: unknown): unknown {
-  if (Array.isArray(value)) {
-    const items = schema.items
-    if (!items) return value
-    return value.map((item) => dropNulls(items, item))
+  if (typeof value !== 'object' || value === null) return value
+  if (schema.anyOf) {
+    const meant = meantVariant(schema.anyOf, value)
+    return meant ? dropNulls(meant, value) : value
   }
-  if (typeof value !== 'object' || value === null || !schema.properties) return value
-  const required = new Set(schema.required ?? [])
-  const out: Record<string, unknown> = Object.create(null)
-  for (const [name, member] of Object.entries(value)) {
-    const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-    if (member === null && known && !required.has(name)) continue
-    out[name] = known ? dropNulls(known, member) : member
+  if (Array.isArray(value)) return schema.items ? dropFromArray(schema.items, value) : value
+  return schema.properties ? dropFromObject(schema, value as Record<string, unknown>) : value
+}
+
+function dropFromArray(items: JsonSchema, value: unknown[]): unknown[] {
+  let copy: unknown[] | null = null
+  for (let i = 0; i < value.length; i++) {
+    const item = dropNulls(items, value[i])
+    if (item === value[i]) continue
+    copy ??= value.slice()
+    copy[i] = item
   }
-  return out
+  return copy ?? value
+}
+
+function dropFromObject(schema: JsonSchema, value: Record<string, unknown>): Record<string, unknown> {
+  const { properties = {}, required = [] } = schema
+  let copy: Record<string, unknown> | null = null
+  for (const name in value) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (!known) continue
+    const member = value[name]
+    if (member === null && !required.includes(name)) {
+      copy ??= copyOf(value)
+      delete copy[name]
+      continue
+    }
+    const kept = dropNulls(known, member)
+    if (kept === member) continue
+    copy ??= copyOf(value)
+    copy[name] = kept
+  }
+  return copy ?? value
+}
+
+function copyOf(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.assign(Object.create(null), value)
 }

@@ -1,0 +1,192 @@
+import Type, { type Static } from 'typebox'
+
+/** Wire shapes of `POST /v1/chat/completions`. Members that are not named here are accepted and ignored, never forwarded. */
+const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
+const Url = Type.String({ minLength: 1 })
+
+const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
+const UserPart = Type.Union([
+  TextPart,
+  Type.Object({
+    type: Type.Literal('image_url'),
+    image_url: Type.Object({ url: Url, detail: Type.Optional(Type.Enum(['auto', 'low', 'high'])) }),
+  }),
+  Type.Object({ type: Type.Literal('video_url'), video_url: Type.Object({ url: Url }) }),
+  Type.Object({ type: Type.Literal('audio_url'), audio_url: Type.Object({ url: Url }) }),
+  Type.Object({
+    type: Type.Literal('input_audio'),
+    input_audio: Type.Object({ data: Type.String({ minLength: 1 }), format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a']) }),
+  }),
+  Type.Object({
+    type: Type.Literal('file'),
+    file: Type.Object({
+      file_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+      filename: Type.Optional(Type.String({ maxLength: 255 })),
+      file_data: Type.Optional(Type.String({ minLength: 1 })),
+    }),
+  }),
+])
+export type BodyPart = Static<typeof UserPart>
+
+const Texts = Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1 })])
+const AssistantPart = Type.Union([TextPart, Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })])
+const ToolCall = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 256 }),
+  type: Type.Literal('function'),
+  function: Type.Object({ name: Type.String({ minLength: 1, maxLength: 256 }), arguments: Type.String() }),
+})
+
+const Message = Type.Union([
+  Type.Object({ role: Type.Literal('system'), content: Texts, name: Type.Optional(Type.String()) }),
+  Type.Object({ role: Type.Literal('developer'), content: Texts, name: Type.Optional(Type.String()) }),
+  Type.Object({
+    role: Type.Literal('user'),
+    content: Type.Union([Type.String(), Type.Array(UserPart, { minItems: 1 })]),
+    name: Type.Optional(Type.String()),
+  }),
+  Type.Object({
+    role: Type.Literal('assistant'),
+    content: Type.Optional(Type.Union([Type.String(), Type.Array(AssistantPart)])),
+    name: Type.Optional(Type.String()),
+    tool_calls: Type.Optional(Type.Array(ToolCall)),
+    refusal: Type.Optional(Type.String()),
+    reasoning_content: Type.Optional(Type.String()),
+    reasoning: Type.Optional(Type.String()),
+  }),
+  Type.Object({ role: Type.Literal('tool'), tool_call_id: Type.String({ minLength: 1 }), content: Texts }),
+])
+export type BodyMessage = Static<typeof Message>
+
+const Tool = Type.Object({
+  type: Type.Literal('function'),
+  function: Type.Object({
+    name: Name,
+    description: Type.Optional(Type.String()),
+    parameters: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    strict: Type.Optional(Type.Boolean()),
+  }),
+})
+
+const NamedTool = Type.Object({ type: Type.Literal('function'), function: Type.Object({ name: Type.String() }) })
+const ToolChoice = Type.Union([
+  Type.Enum(['none', 'auto', 'required'], { type: 'string' }),
+  NamedTool,
+  Type.Object({
+    type: Type.Literal('allowed_tools'),
+    allowed_tools: Type.Object({ mode: Type.Enum(['auto', 'required']), tools: Type.Array(NamedTool, { minItems: 1 }) }),
+  }),
+])
+
+const ResponseFormat = Type.Union([
+  Type.Object({ type: Type.Literal('text') }),
+  Type.Object({ type: Type.Literal('json_object') }),
+  Type.Object({
+    type: Type.Literal('json_schema'),
+    json_schema: Type.Object({
+      name: Name,
+      description: Type.Optional(Type.String()),
+      schema: Type.Optional(Type.Object({}, { additionalProperties: true })),
+      strict: Type.Optional(Type.Boolean()),
+    }),
+  }),
+])
+
+/** At most 16 pairs; keys of 1 to 64 characters, values of at most 512. */
+export const Metadata = Type.Object(
+  {},
+  { additionalProperties: Type.String({ maxLength: 512 }), maxProperties: 16, description: 'Keys of 1 to 64 characters.' },
+)
+
+const Penalty = Type.Number({ minimum: -2, maximum: 2 })
+const Tokens = Type.Integer({ minimum: 1 })
+
+export const ChatBody = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 256 }),
+  messages: Type.Array(Message, { minItems: 1 }),
+  stream: Type.Optional(Type.Boolean()),
+  stream_options: Type.Optional(
+    Type.Object({ include_usage: Type.Optional(Type.Boolean()), include_obfuscation: Type.Optional(Type.Boolean()) }),
+  ),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+  n: Type.Optional(Type.Integer({ minimum: 1, maximum: 128 })),
+  max_tokens: Type.Optional(Tokens),
+  max_completion_tokens: Type.Optional(Tokens),
+  stop: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  frequency_penalty: Type.Optional(Penalty),
+  presence_penalty: Type.Optional(Penalty),
+  logprobs: Type.Optional(Type.Boolean()),
+  top_logprobs: Type.Optional(Type.Integer({ minimum: 0, maximum: 20 })),
+  logit_bias: Type.Optional(Type.Object({}, { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }) })),
+  response_format: Type.Optional(ResponseFormat),
+  seed: Type.Optional(Type.Integer()),
+  tools: Type.Optional(Type.Array(Tool, { maxItems: 128 })),
+  tool_choice: Type.Optional(ToolChoice),
+  parallel_tool_calls: Type.Optional(Type.Boolean()),
+  reasoning_effort: Type.Optional(Type.String()),
+  top_k: Type.Optional(Type.Integer()),
+  min_p: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+  repetition_penalty: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+  user: Type.Optional(Type.String()),
+  metadata: Type.Optional(Metadata),
+  modalities: Type.Optional(Type.Array(Type.String())),
+})
+export type ChatBody = Static<typeof ChatBody>
+
+const TokenDetails = Type.Object({ token: Type.String(), logprob: Type.Number(), bytes: Type.Union([Type.Array(Type.Integer()), Type.Null()]) })
+
+const Usage = Type.Object({
+  prompt_tokens: Type.Integer(),
+  completion_tokens: Type.Integer(),
+  total_tokens: Type.Integer(),
+  prompt_tokens_details: Type.Object({ cached_tokens: Type.Integer(), audio_tokens: Type.Integer() }),
+  completion_tokens_details: Type.Object({ reasoning_tokens: Type.Integer(), audio_tokens: Type.Integer() }),
+})
+export type UsageView = Static<typeof Usage>
+
+export const ChatCompletion = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('chat.completion'),
+  created: Type.Integer(),
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      message: Type.Object({
+        role: Type.Literal('assistant'),
+        content: Type.Union([Type.String(), Type.Null()]),
+        refusal: Type.Union([Type.String(), Type.Null()]),
+        reasoning_content: Type.Optional(Type.String()),
+        reasoning: Type.Optional(Type.String()),
+        tool_calls: Type.Optional(Type.Array(ToolCall)),
+      }),
+      logprobs: Type.Union([
+        Type.Object({
+          content: Type.Array(Type.Object({ ...TokenDetails.properties, top_logprobs: Type.Array(TokenDetails) })),
+          refusal: Type.Null(),
+        }),
+        Type.Null(),
+      ]),
+      finish_reason: Type.Enum(['stop', 'length', 'tool_calls', 'content_filter']),
+    }),
+  ),
+  usage: Usage,
+  service_tier: Type.Literal('default'),
+  system_fingerprint: Type.Null(),
+})
+export type ChatCompletion = Static<typeof ChatCompletion>
+
+export const ChatModelView = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Integer(),
+  owned_by: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  context_length: Type.Union([Type.Integer(), Type.Null()]),
+  max_output_tokens: Type.Union([Type.Integer(), Type.Null()]),
+  capabilities: Type.Array(Type.String()),
+  reasoning_efforts: Type.Array(Type.String()),
+  default_reasoning_effort: Type.Union([Type.String(), Type.Null()]),
+})
+export const ChatModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(ChatModelView) })
