@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { grantCredits } from '../billing/ledger.ts'
 import { findAccount } from '../billing/store.ts'
 import { openChanges } from '../platform/changes.ts'
@@ -45,12 +46,16 @@ export const jobCancel = command({
     const changes = await openChanges({ db, url })
     try {
       const { status } = await cancelJob({ db, clock, wakes, changes }, { org_id: job.org_id, id })
+      await sleep(ANNOUNCED_MS)
       return { json: { id, status }, rows: rowsOf({ id, status }) }
     } finally {
       await changes.close()
     }
   },
 })
+
+/** News of a change leaves a few milliseconds after it; before that the connection must not end. */
+const ANNOUNCED_MS = 50
 
 export const audit = command({
   summary: 'check every invariant that SQL can check; exit code 1 on any violation',

@@ -1,13 +1,13 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { Clock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
 import type { Database, Tx } from '../platform/db.ts'
 import { createKey } from './api-keys.ts'
 import { readEmail } from './email.ts'
 import { createMember, createOrganization, newPassword } from './provision.ts'
-import { anyOrganization } from './store.ts'
+import { anyOrganization, lockFirstRun } from './store.ts'
 
 /** What the first start made. The password and the key are known nowhere else. */
 export type FirstRun = {
@@ -44,7 +44,7 @@ export async function ensureFirstRun(
   const email = readEmail(config.first_run.email)
   const { password, password_hash } = await newPassword()
   return db.transaction().execute(async (tx) => {
-    await sql`select pg_advisory_xact_lock(${FIRST_RUN_LOCK}::bigint)`.execute(tx)
+    await lockFirstRun(tx)
     if (await anyOrganization(tx)) return null
     const now = clock.now()
     const organization_id = await createOrganization(tx, { name, plan: config.default_plan, now })
@@ -74,6 +74,3 @@ export function writeFirstRun(dataDir: string, run: FirstRun & { base_url: strin
   renameSync(draft, path)
   return path
 }
-
-/** Any number: it only has to be the same in every process. */
-const FIRST_RUN_LOCK = 7_301_950_144

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { addSeconds } from '../platform/clock.ts'
-import type { Database } from '../platform/db.ts'
+import { type Database, isUniqueViolation, type Tx } from '../platform/db.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { readEmail } from './email.ts'
@@ -82,17 +82,25 @@ export async function accept(
 
 type Joiner = { now: Date } & ({ user_id: string } | { newcomer: { name: string; password_hash: string } })
 
+/** Throws ApiError `not_found` when somebody was first, `conflict` when the address got an account meanwhile. */
 async function join(db: Kysely<Database>, invitation: InvitationRow, joiner: Joiner): Promise<void> {
+  try {
+    await db.transaction().execute((tx) => joinIn(tx, invitation, joiner))
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    throw new ApiError('conflict', 'This address has just got an account. Accept again with its password.')
+  }
+}
+
+async function joinIn(tx: Tx, invitation: InvitationRow, joiner: Joiner): Promise<void> {
   const { now } = joiner
-  await db.transaction().execute(async (tx) => {
-    if (!(await acceptInvitation(tx, invitation.id))) throw notFound('invitation')
-    const user_id = 'user_id' in joiner ? joiner.user_id : newId('user', now)
-    if ('newcomer' in joiner) {
-      const login_id = newRowId('login', now)
-      await insertUser(tx, { id: user_id, login_id, email: invitation.email, ...joiner.newcomer, now })
-    }
-    await addMember(tx, { org_id: invitation.org_id, user_id, role: invitation.role, now })
-  })
+  if (!(await acceptInvitation(tx, invitation.id))) throw notFound('invitation')
+  const user_id = 'user_id' in joiner ? joiner.user_id : newId('user', now)
+  if ('newcomer' in joiner) {
+    const login_id = newRowId('login', now)
+    await insertUser(tx, { id: user_id, login_id, email: invitation.email, ...joiner.newcomer, now })
+  }
+  await addMember(tx, { org_id: invitation.org_id, user_id, role: invitation.role, now })
 }
 
 function hashInvitation(token: string): Buffer {

@@ -47,6 +47,14 @@ export async function anyOrganization(db: Db): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 
+/** Lets one process at a time begin, until the transaction ends. */
+export async function lockFirstRun(tx: Tx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${FIRST_RUN_LOCK}::bigint)`.execute(tx)
+}
+
+/** Any number: it only has to be the same in every process. */
+const FIRST_RUN_LOCK = 7_301_950_144
+
 /** By id, or by name: a name may fit several. */
 export async function findOrganizations(db: Db, idOrName: string): Promise<OrganizationRow[]> {
   return db

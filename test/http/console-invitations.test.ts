@@ -136,6 +136,21 @@ test('an invitation accepted ten times at once makes one membership', async () =
   for (const { status } of answers) assert.ok(status === 200 || status === 404, String(status))
 })
 
+test('of two invitations of one new address accepted at once one makes the account, the other says so', async () => {
+  const rival = await newPerson(app, await newOrganization(app, 'Rival'), 'owner')
+  const email = freshEmail()
+  const tokens = [
+    (await invite(email)).body.token,
+    (await invite(email, 'member', await browserOf(app, rival))).body.token,
+  ]
+  const answers = await Promise.all(tokens.map((token) => accept({ token, name: 'G', password: PASSWORD })))
+  const refused = answers.filter(({ status }) => status !== 200)
+  assert.ok(refused.length <= 1)
+  for (const { status } of refused) assert.equal(status, 409)
+  for (const token of tokens) await accept({ token, password: PASSWORD })
+  assert.equal((await signInAs(app, email)).body.organizations.length, 2)
+})
+
 test('409 for somebody who is a member, 400 for what is no address or role', async () => {
   assert.equal((await invite(owner.email)).status, 409)
   for (const [email, role] of [

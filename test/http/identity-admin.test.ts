@@ -4,8 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { placeHold } from '../../server/billing/holds.ts'
 import { openDataDir } from '../../server/platform/data-dir.ts'
 import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
+import { newId } from '../../server/platform/ids.ts'
+import { insertJob, type NewVideoJob } from '../../server/videos/store.ts'
 import { type IdentityApp, newOrganization, newPerson, send, signInAs, startIdentity } from '../support/identity-app.ts'
 
 let app: IdentityApp
@@ -29,7 +32,7 @@ function admin(args: string[], env: Record<string, string> = { DATABASE_URL: app
 
 async function json(...args: string[]) {
   const { code, stdout, stderr } = await admin([...args, '--json'])
-  assert.equal(code, 0, stderr)
+  assert.equal(code, 0, stderr + stdout)
   return JSON.parse(stdout)
 }
 
@@ -86,6 +89,33 @@ test('credits are granted and taken with a note, and the balance is told', async
   }
 })
 
+test('a job is canceled and what was set aside for it is released', async () => {
+  const org_id = await newOrganization(app, 'Rendering')
+  const { user_id, key_id } = await newPerson(app, org_id)
+  await json('credits', 'grant', '--org', org_id, '--amount', '1', '--note', 'x')
+  const { db } = app.database
+  const now = new Date()
+  const id = newId('video', now)
+  const agreed = { org_id, user_id, terms_version: '1', session_id: 'ses_1', accepted_at: now }
+  await db.insertInto('video_acceptances').values(agreed).execute()
+  await db.transaction().execute(async (tx) => {
+    await placeHold(tx, { job_id: id, org_id, amount: 100n, running_max: 2, now })
+    const who = { id, org_id, user_id, key_id, request_id: 'req_1' }
+    const asked = { model: 'storyboard-1', prompt: 'a cat', seconds: 4, aspect_ratio: '16:9', inputs: [] }
+    await insertJob(tx, {
+      ...who,
+      ...asked,
+      per_second: 25n,
+      cost: 100n,
+      currency: 'usd',
+      created_at: now,
+    } as NewVideoJob)
+  })
+  assert.deepEqual(await json('job', 'cancel', id), { id, status: 'canceled' })
+  const account = await db.selectFrom('accounts').selectAll().where('org_id', '=', org_id).executeTakeFirst()
+  assert.deepEqual(account, { org_id, balance: 100_000_000n, held: 0n, running: 0 })
+})
+
 test('a forgotten password is replaced and the old logins end', async () => {
   const person = await newPerson(app, await newOrganization(app, 'Forgetful'))
   const { password } = await json('user', 'password', '--user', person.email)
@@ -114,6 +144,19 @@ test('the audit prints one row for each invariant and exits 0 when all hold', as
   assert.ok(invariants.length > 0)
   const { stdout } = await admin(['audit'])
   assert.equal(stdout.trim().split('\n').length, invariants.length)
+})
+
+test('the audit exits 1 and names what is broken', async () => {
+  const org_id = await newOrganization(app, 'Broken')
+  const { db } = app.database
+  await db.updateTable('accounts').set({ balance: 5n }).where('org_id', '=', org_id).execute()
+  const { code, stdout } = await admin(['audit', '--json'])
+  await db.updateTable('accounts').set({ balance: 0n }).where('org_id', '=', org_id).execute()
+  assert.equal(code, 1)
+  const { violations, invariants } = JSON.parse(stdout)
+  assert.equal(violations, 1)
+  const broken = invariants.filter((each: { violations: number }) => each.violations > 0)
+  assert.deepEqual([broken.length, broken[0].invariant], [1, 'I1'])
 })
 
 test('what cannot be found is one line that names the remedy, exit code 1', async () => {
