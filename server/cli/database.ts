@@ -1,12 +1,12 @@
+import { QUEUES } from '../app.ts'
 import type { Config } from '../platform/config.ts'
-import { openDataDir, type DataDir } from '../platform/data-dir.ts'
+import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { openDb } from '../platform/db.ts'
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts'
-import { StartError } from '../platform/start-error.ts'
 import { installWakes } from '../platform/jobs.ts'
 import type { Log } from '../platform/log.ts'
 import { migrate } from '../platform/migrate.ts'
-import { QUEUES } from '../app.ts'
+import { StartError } from '../platform/start-error.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
@@ -51,8 +51,11 @@ async function bringUpToDate(url: string, log: Log): Promise<void> {
 const SKEW_SECONDS_MAX = 30
 
 function requireSafeDatabase({ fsync, skew }: { fsync: string; skew: number }): void {
-  if (fsync !== 'on') throw new StartError('The database runs with fsync off and would lose money in a crash. Set fsync = on.')
+  if (fsync !== 'on')
+    throw new StartError('The database runs with fsync off and would lose money in a crash. Set fsync = on.')
   if (Math.abs(skew) > SKEW_SECONDS_MAX) {
-    throw new StartError(`The clocks of this machine and of the database differ by ${Math.round(skew)} seconds. Synchronise them.`)
+    throw new StartError(
+      `The clocks of this machine and of the database differ by ${Math.round(skew)} seconds. Synchronise them.`,
+    )
   }
 }

@@ -10,7 +10,9 @@ export function loadSecret(configured: string | null, dataDir: string): string {
   if (!existsSync(path)) writeOnce(path, randomBytes(32).toString('hex'))
   const secret = readFileSync(path, 'utf8').trim()
   if (Buffer.byteLength(secret) < 32) {
-    throw new StartError(`The secret in ${path} is shorter than 32 bytes. Delete the file to have a new one made; people sign in again then.`)
+    throw new StartError(
+      `The secret in ${path} is shorter than 32 bytes. Delete the file to have a new one made; people sign in again then.`,
+    )
   }
   return secret
 }

@@ -30,7 +30,9 @@ export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<
   }
   const config = loadConfig(flags, env, engineMistakes)
   const log = openLog(config.log_level)
-  const stopped = new Promise<void>((resolve) => process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()))
+  const stopped = new Promise<void>((resolve) =>
+    process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()),
+  )
   const serving = await serve(config, log)
   if (serving.first_run) printFirstRun(serving.first_run, config)
   process.stdout.write(`kinora ready on ${serving.url}\n`)
@@ -95,7 +97,14 @@ function readFlags(args: string[]): Flags | null {
   try {
     const { values } = parseArgs({
       args,
-      options: { host: text, port: text, 'data-dir': text, config: text, workers: text, help: { type: 'boolean', short: 'h' } },
+      options: {
+        host: text,
+        port: text,
+        'data-dir': text,
+        config: text,
+        workers: text,
+        help: { type: 'boolean', short: 'h' },
+      },
     })
     const { 'data-dir': data_dir, ...rest } = values
     return { ...rest, data_dir }
@@ -110,7 +119,8 @@ function warnOfWeakModeration(config: Config, log: Log): void {
   const kind = typeof moderation === 'string' ? moderation : moderation.kind
   if (kind !== 'rules') return
   log.warn('moderation_is_a_list', {
-    detail: 'Moderation by rules is a deny list, not a classifier, and cannot see pictures. Configure an engine before you open the service.',
+    detail:
+      'Moderation by rules is a deny list, not a classifier, and cannot see pictures. Configure an engine before you open the service.',
   })
 }
 
@@ -126,4 +136,3 @@ function printFirstRun(run: FirstRun, config: Config): void {
     ].join('\n'),
   )
 }
-
