@@ -27,8 +27,8 @@ export function chooseRange(request: RangeRequest, content: { size: number; etag
 
 type Range = { first: bigint | null; last: bigint | null }
 
-/** Weak comparison with each tag of the list; `*` names any. */
-function namesTag(list: string, etag: string): boolean {
+/** Whether an If-None-Match list names the opaque part of a tag (quotes included, no `W/`): weak comparison; `*` names any. */
+export function namesTag(list: string, etag: string): boolean {
   if (list.trim() === '*') return true
   const tags: string[] = list.match(/"[^"]*"/g) ?? []
   return tags.includes(etag)

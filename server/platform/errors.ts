@@ -110,10 +110,13 @@ export function errorHeaders(error: ApiError): Record<string, string> {
   const headers: Record<string, string> = { ...error.headers }
   if (entry.status === 401) headers['www-authenticate'] = 'Bearer'
   if (entry.should_retry !== undefined) headers['x-should-retry'] = String(entry.should_retry)
-  const wait = error.retry_after_seconds ?? (entry.status === 503 ? 1 : undefined)
+  const wait = error.retry_after_seconds ?? RETRY_AFTER_SECONDS[entry.status]
   if (wait !== undefined) headers['retry-after'] = String(Math.min(60, Math.max(1, Math.ceil(wait))))
   return headers
 }
+
+/** Where the thrower knows no better: a slot frees when a render ends, an overload passes sooner. */
+const RETRY_AFTER_SECONDS: Readonly<Record<number, number>> = { 429: 10, 503: 1 }
 
 /** One 404 body for missing and foreign objects alike, so that the answer tells nothing about other organizations. */
 export function notFound(kind: string): ApiError {

@@ -139,6 +139,7 @@ const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => wrongContentType(new Set(['json'])),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
   FST_ERR_BAD_URL: () => new ApiError('unknown_url', 'The request URL is not valid.'),
+  FST_ERR_MAX_PARAM_LENGTH: () => new ApiError('unknown_url', 'The request URL is too long.'),
   FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
 }
 

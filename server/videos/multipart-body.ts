@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../platform/errors.ts'
+import { requireSafeJson } from '../platform/validate.ts'
 
 /** More fields than the longest valid request has: 4 texts, 2 frames of 2 fields, 13 references. */
 const FIELDS_MAX = 64
@@ -31,6 +32,7 @@ export async function readMultipartBody(request: FastifyRequest): Promise<Record
     if (error instanceof ApiError) throw error
     throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', { cause: error })
   }
+  requireSafeJson(body)
   return body
 }
 

@@ -34,7 +34,8 @@ export function requireConsistentReferences(body: CreateVideo): void {
     throw new ApiError('invalid_value', "'references' needs at least one image or video.", { param: 'references' })
   }
   const seen = new Set<string>()
-  for (const { file_id, param } of namedFiles(body)) {
+  // One picture may be both frames: a clip that loops.
+  for (const { file_id, param } of references ? namedFiles(body) : []) {
     if (seen.has(file_id)) throw new ApiError('invalid_value', `The file '${file_id}' is used twice. Name each file once.`, { param })
     seen.add(file_id)
   }

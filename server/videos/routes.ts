@@ -5,6 +5,7 @@ import { entitledVideoModels } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import { BlobMissing } from '../platform/blobs.ts'
+import { namesTag } from '../platform/byte-range.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { isId } from '../platform/ids.ts'
 import { pageOf, positionOf } from '../platform/list.ts'
@@ -201,7 +202,8 @@ function sendIfChanged(request: FastifyRequest, reply: FastifyReply, view: objec
   const text = JSON.stringify(view)
   const etag = `W/"${createHash('sha1').update(text).digest('base64url')}"`
   reply.header('etag', etag).header('cache-control', 'private, no-cache')
-  if (request.headers['if-none-match']?.split(',').some((tag) => tag.trim() === etag)) return reply.status(304).send()
+  const known = request.headers['if-none-match']
+  if (known !== undefined && namesTag(known, etag.slice(2))) return reply.status(304).send()
   return reply.type('application/json; charset=utf-8').send(text)
 }
 
