@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type Generated, sql } from 'kysely'
 import type { Db, Tx } from '../platform/db.ts'
 import { comparisonOf, type Position } from '../platform/list.ts'
 
@@ -16,9 +16,16 @@ export type LedgerEntryRow = {
   request_id: string | null
   model: string | null
   seconds: number | null
+  input_tokens: number | null
+  cached_input_tokens: number | null
+  output_tokens: number | null
+  reasoning_tokens: number | null
   note: string | null
   created_at: Date
 }
+
+type NewEntry = Omit<LedgerEntryRow, TokenColumn>
+type TokenColumn = 'input_tokens' | 'cached_input_tokens' | 'output_tokens' | 'reasoning_tokens'
 
 type HoldRow = {
   job_id: string
@@ -33,7 +40,7 @@ declare module '../platform/db.ts' {
   interface Database {
     accounts: AccountRow
     holds: HoldRow
-    ledger_entries: LedgerEntryRow
+    ledger_entries: NewEntry & { [Name in TokenColumn]: Generated<number | null> }
   }
 }
 
@@ -53,19 +60,25 @@ export async function lockAccount(tx: Tx, org_id: string): Promise<AccountRow | 
   return found ?? null
 }
 
-/** One conditional update: true when balance − held covers `amount` and a slot was free, both taken at once. */
-export async function takeHold(tx: Db, hold: { org_id: string; amount: bigint; running_max: number }): Promise<boolean> {
+/** One conditional update: true when balance − held covers `amount` and `count` slots were free, all taken at once. */
+export async function takeHold(
+  tx: Db,
+  hold: { org_id: string; amount: bigint; running_max: number; count: number },
+): Promise<boolean> {
+  const { org_id, amount, running_max, count } = hold
   const result = await sql`
-    update accounts set held = held + ${hold.amount}, running = running + 1
-    where org_id = ${hold.org_id} and balance - held >= ${hold.amount} and running < ${hold.running_max}`.execute(tx)
+    update accounts set held = held + ${amount}, running = running + ${count}::int
+    where org_id = ${org_id} and balance - held >= ${amount} and running + ${count}::int <= ${running_max}`.execute(tx)
   return result.numAffectedRows === 1n
 }
 
-export async function insertHold(
+export async function insertHolds(
   tx: Db,
-  hold: { job_id: string; org_id: string; amount: bigint; placed_at: Date },
+  holds: ReadonlyArray<{ job_id: string; org_id: string; amount: bigint; now: Date }>,
 ): Promise<void> {
-  await tx.insertInto('holds').values({ ...hold, state: 'placed', settled_at: null }).execute()
+  const placed = { state: 'placed', settled_at: null } as const
+  const rows = holds.map(({ job_id, org_id, amount, now }) => ({ job_id, org_id, amount, placed_at: now, ...placed }))
+  await tx.insertInto('holds').values(rows).execute()
 }
 
 /** Ends a placed hold. Null when it was not placed any more: somebody else settled it. */
@@ -98,7 +111,7 @@ export async function addToBalance(tx: Db, change: { org_id: string; amount: big
   return result.numAffectedRows === 1n
 }
 
-export async function insertEntry(tx: Db, entry: LedgerEntryRow): Promise<void> {
+export async function insertEntry(tx: Db, entry: NewEntry): Promise<void> {
   await tx.insertInto('ledger_entries').values(entry).execute()
 }
 
@@ -107,6 +120,41 @@ export async function listEntries(db: Db, org_id: string, page: Position): Promi
   let query = db.selectFrom('ledger_entries').selectAll().where('org_id', '=', org_id)
   if (page.after !== null) query = query.where('id', comparisonOf(page.order), page.after)
   return query.orderBy('id', page.order).limit(page.limit + 1).execute()
+}
+
+type NewUsage = { id: string; org_id: string; user_id: string; key_id: string | null; request_id: string; model: string } & {
+  [Name in TokenColumn]: number
+} & { amount: bigint; now: Date }
+
+/**
+ * Writes usages with their charges and takes them from the balances, in one statement; returns the balances as they now are. A request
+ * that was charged before is left as it is. Accounts are locked in order, so that two processes cannot wait for each other.
+ */
+export async function chargeUsages(
+  db: Db,
+  usages: readonly NewUsage[],
+): Promise<Array<{ org_id: string; balance: bigint }>> {
+  const column = <Name extends keyof NewUsage>(name: Name) => usages.map((usage) => usage[name])
+  const result = await sql<{ org_id: string; balance: bigint }>`
+    with accounts_in_order as (
+      select org_id from accounts where org_id = any(${[...new Set(column('org_id'))]}::text[]) order by org_id for update
+    ), written as (
+      insert into ledger_entries (id, org_id, kind, amount, user_id, key_id, request_id, model,
+                                  input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, created_at)
+      select id, org_id, 'charge', -amount, user_id, key_id, request_id, model, input, cached, output, reasoning, created_at
+      from unnest(${column('id')}::text[], ${column('org_id')}::text[], ${column('amount')}::bigint[], ${column('user_id')}::text[],
+                  ${column('key_id')}::text[], ${column('request_id')}::text[], ${column('model')}::text[],
+                  ${column('input_tokens')}::int[], ${column('cached_input_tokens')}::int[], ${column('output_tokens')}::int[],
+                  ${column('reasoning_tokens')}::int[], ${column('now')}::timestamptz[])
+        as u (id, org_id, amount, user_id, key_id, request_id, model, input, cached, output, reasoning, created_at)
+      on conflict (request_id) where kind = 'charge' and job_id is null do nothing
+      returning org_id, amount
+    )
+    update accounts a set balance = a.balance + due.amount
+    from (select org_id, sum(amount)::bigint as amount from written group by org_id) due join accounts_in_order using (org_id)
+    where a.org_id = due.org_id
+    returning a.org_id, a.balance`.execute(db)
+  return result.rows
 }
 
 export type UsageRow = { group: string | null; amount: bigint; count: bigint; seconds: bigint }

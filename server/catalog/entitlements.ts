@@ -1,4 +1,4 @@
-import type { Config, Plan, VideoModelConfig } from '../platform/config.ts'
+import type { ChatModelConfig, Config, Plan, VideoModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
 
 /** The plan an organization is on. A plan that left the configuration entitles to nothing until the operator sets another. */
@@ -19,4 +19,21 @@ export function entitledVideoModel(config: Config, plan: string, id: string): Vi
   throw new ApiError('model_not_found', `The model '${id}' does not exist or your plan does not include it. List video models with GET /v1/videos/models.`, {
     param: 'model',
   })
+}
+
+/** The chat models the plan is entitled to, in the order of the configuration. */
+export function entitledChatModels(config: Config, plan: string): ChatModelConfig[] {
+  const { chat_models } = planOf(config, plan)
+  return config.chat_models.filter(({ id }) => chat_models.includes('*') || chat_models.includes(id))
+}
+
+/** One of them. Throws ApiError `model_not_found`, with one text for unknown models and those of other plans. */
+export function entitledChatModel(config: Config, plan: string, id: string): ChatModelConfig {
+  const model = entitledChatModels(config, plan).find((candidate) => candidate.id === id)
+  if (model) return model
+  throw new ApiError(
+    'model_not_found',
+    `The model '${id}' does not exist or your plan does not include it. List models with GET /v1/models.`,
+    { param: 'model' },
+  )
 }

@@ -2,6 +2,8 @@ import Type, { type Static } from 'typebox'
 
 /** Wire shapes of `POST /v1/chat/completions`. Members that are not named here are accepted and ignored, never forwarded. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
+/** Handed on as it is, never compiled. */
+const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
 const Url = Type.String({ minLength: 1 })
 
 const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
@@ -62,7 +64,7 @@ const Tool = Type.Object({
   function: Type.Object({
     name: Name,
     description: Type.Optional(Type.String()),
-    parameters: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    parameters: Type.Optional(JsonSchemaObject),
     strict: Type.Optional(Type.Boolean()),
   }),
 })
@@ -85,7 +87,7 @@ const ResponseFormat = Type.Union([
     json_schema: Type.Object({
       name: Name,
       description: Type.Optional(Type.String()),
-      schema: Type.Optional(Type.Object({}, { additionalProperties: true })),
+      schema: Type.Optional(JsonSchemaObject),
       strict: Type.Optional(Type.Boolean()),
     }),
   }),
@@ -117,7 +119,9 @@ export const ChatBody = Type.Object({
   presence_penalty: Type.Optional(Penalty),
   logprobs: Type.Optional(Type.Boolean()),
   top_logprobs: Type.Optional(Type.Integer({ minimum: 0, maximum: 20 })),
-  logit_bias: Type.Optional(Type.Object({}, { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }) })),
+  logit_bias: Type.Optional(
+    Type.Unsafe<Record<string, number>>(Type.Object({}, { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }) })),
+  ),
   response_format: Type.Optional(ResponseFormat),
   seed: Type.Optional(Type.Integer()),
   tools: Type.Optional(Type.Array(Tool, { maxItems: 128 })),
@@ -175,18 +179,3 @@ export const ChatCompletion = Type.Object({
   system_fingerprint: Type.Null(),
 })
 export type ChatCompletion = Static<typeof ChatCompletion>
-
-export const ChatModelView = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('model'),
-  created: Type.Integer(),
-  owned_by: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  context_length: Type.Union([Type.Integer(), Type.Null()]),
-  max_output_tokens: Type.Union([Type.Integer(), Type.Null()]),
-  capabilities: Type.Array(Type.String()),
-  reasoning_efforts: Type.Array(Type.String()),
-  default_reasoning_effort: Type.Union([Type.String(), Type.Null()]),
-})
-export const ChatModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(ChatModelView) })

@@ -1,0 +1,15 @@
+import type { TokenPrices } from '../platform/config.ts'
+
+/** Prices are for a million tokens. */
+const MILLION = 1_000_000n
+
+/** What an answer costs, in units of 10⁻⁸, rounded up to the next whole unit. Cached input is part of input, reasoning part of output. */
+export function priceTokens(
+  prices: TokenPrices,
+  tokens: { input: number; cached_input: number; output: number },
+): bigint {
+  const { input, cached_input, output } = tokens
+  const millionths =
+    prices.input * BigInt(input - cached_input) + prices.cached_input * BigInt(cached_input) + prices.output * BigInt(output)
+  return (millionths + MILLION - 1n) / MILLION
+}

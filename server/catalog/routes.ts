@@ -1,0 +1,28 @@
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { entitledChatModel, entitledChatModels } from './entitlements.ts'
+import { ChatModelList, ChatModelView, chatModelView } from './schema.ts'
+
+const listModels = endpoint({
+  method: 'GET',
+  path: '/v1/models',
+  auth: 'api_key_or_session',
+  summary: 'List the chat models of your plan',
+  response: ChatModelList,
+  async handle(ctx, { principal }) {
+    return { object: 'list', data: entitledChatModels(ctx.config, principal.plan).map(chatModelView) }
+  },
+})
+
+/** An id may contain slashes, raw or percent-encoded. */
+const readModel = endpoint({
+  method: 'GET',
+  path: '/v1/models/*',
+  auth: 'api_key_or_session',
+  summary: 'Read a chat model',
+  response: ChatModelView,
+  async handle(ctx, { principal, params }) {
+    return chatModelView(entitledChatModel(ctx.config, principal.plan, params['*'] ?? ''))
+  },
+})
+
+export const catalogEndpoints: readonly Endpoint[] = [listModels, readModel]

@@ -1,0 +1,131 @@
+import type { ChatModelConfig } from '../platform/config.ts'
+import { EXTRA_PARAMS } from '../platform/config-file.ts'
+import { ApiError } from '../platform/errors.ts'
+import { shape } from '../platform/validate.ts'
+import { ChatBody } from './schema.ts'
+
+/** Members that ask for what this API does not do; to ignore them would be to answer another question. */
+const UNSUPPORTED = ['audio', 'functions', 'function_call', 'web_search_options'] as const
+
+/** Longest JSON text, and deepest nesting, of a schema a client sends along. It is handed on as it is, never compiled. */
+const SCHEMA_BYTES_MAX = 65_536
+const SCHEMA_DEPTH_MAX = 32
+
+const checkShape = shape(ChatBody)
+
+/** The body with everything checked that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
+export function checkBody(unchecked: unknown): ChatBody {
+  if (typeof unchecked === 'object' && unchecked !== null) refuseUnsupported(unchecked as Record<string, unknown>)
+  const body = checkShape(unchecked)
+  if (body.stream_options && !body.stream) {
+    refuse('stream_options', "'stream_options' is only allowed when 'stream' is true.")
+  }
+  if (body.top_logprobs !== undefined && !body.logprobs) {
+    refuse('top_logprobs', "'top_logprobs' is only allowed when 'logprobs' is true.")
+  }
+  if (body.modalities?.some((modality) => modality !== 'text')) {
+    throw new ApiError('unsupported_parameter', "Unsupported parameter: 'modalities' with anything but 'text' is not supported.", {
+      param: 'modalities',
+    })
+  }
+  for (const id of Object.keys(body.logit_bias ?? {})) {
+    if (!/^\d{1,9}$/.test(id)) refuse(`logit_bias.${id.slice(0, 64)}`, "Invalid 'logit_bias': its keys are token ids.")
+  }
+  for (const key of Object.keys(body.metadata ?? {})) {
+    if (key.length < 1 || key.length > 64) refuse('metadata', "Invalid 'metadata': its keys have 1 to 64 characters.")
+  }
+  if (body.response_format?.type === 'json_schema') {
+    requireSmallSchema(body.response_format.json_schema.schema, 'response_format.json_schema.schema')
+  }
+  checkTools(body)
+  return body
+}
+
+/** What depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
+export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
+  const needs = (capability: ChatModelConfig['capabilities'][number], param: string, what: string) => {
+    if (!model.capabilities.includes(capability)) throw mismatch(model.id, param, what)
+  }
+  if (body.tools?.length) needs('tools', 'tools', 'tools')
+  if (body.response_format?.type === 'json_schema') needs('structured_outputs', 'response_format', 'a JSON schema')
+  if (body.logprobs) needs('logprobs', 'logprobs', 'log probabilities')
+  const effort = body.reasoning_effort
+  if (effort !== undefined && !model.reasoning_efforts.includes(effort)) {
+    const supported = model.reasoning_efforts.map((value) => `'${value}'`).join(', ') || 'none'
+    const text = `Unsupported value: 'reasoning_effort' does not support '${effort.slice(0, 64)}' with this model. Supported values are: ${supported}.`
+    throw new ApiError('unsupported_value', text, { param: 'reasoning_effort' })
+  }
+  const max = model.max_output_tokens
+  for (const name of ['max_tokens', 'max_completion_tokens'] as const) {
+    const value = body[name]
+    if (max === null || value === undefined || value <= max) continue
+    const text = `Invalid '${name}': integer above maximum value. Expected a value <= ${max}, but got ${value} instead.`
+    throw new ApiError('integer_above_max_value', text, { param: name })
+  }
+}
+
+/** Content that needs a capability the model lacks. */
+export function mismatch(model: string, param: string, what: string): ApiError {
+  return new ApiError('model_capability_mismatch', `The model '${model}' does not take ${what}. GET /v1/models lists what each model takes.`, {
+    param,
+  })
+}
+
+/** Members of the body that the model's configuration lets through, as they came. */
+export function extraParams(body: unknown, model: ChatModelConfig): Record<string, unknown> | undefined {
+  if (model.extra_params.length === 0) return undefined
+  const given = body as Record<string, unknown>
+  const names = EXTRA_PARAMS.filter((name) => model.extra_params.includes(name) && given[name] != null)
+  return names.length > 0 ? Object.fromEntries(names.map((name) => [name, given[name]])) : undefined
+}
+
+function refuseUnsupported(body: Record<string, unknown>): void {
+  for (const name of UNSUPPORTED) {
+    if (body[name] == null) continue
+    throw new ApiError('unsupported_parameter', `Unsupported parameter: '${name}' is not supported.`, { param: name })
+  }
+}
+
+function checkTools({ tools = [], tool_choice }: ChatBody): void {
+  const names = new Set<string>()
+  for (const [i, tool] of tools.entries()) {
+    const { name, parameters } = tool.function
+    if (names.has(name)) refuse(`tools[${i}].function.name`, `The tool name '${name}' is used twice. Give each tool its own name.`)
+    names.add(name)
+    requireSmallSchema(parameters, `tools[${i}].function.parameters`)
+  }
+  if (tool_choice === undefined || tool_choice === 'none' || tool_choice === 'auto') return
+  if (tool_choice === 'required') {
+    if (names.size === 0) refuse('tool_choice', "'tool_choice' is 'required', but there are no 'tools'.")
+    return
+  }
+  const wanted =
+    tool_choice.type === 'function'
+      ? [{ name: tool_choice.function.name, param: 'tool_choice.function.name' }]
+      : tool_choice.allowed_tools.tools.map((tool, i) => ({
+          name: tool.function.name,
+          param: `tool_choice.allowed_tools.tools[${i}].function.name`,
+        }))
+  for (const { name, param } of wanted) {
+    if (!names.has(name)) refuse(param, `The tool '${name.slice(0, 64)}' is not among 'tools'.`)
+  }
+}
+
+function requireSmallSchema(schema: object | undefined, param: string): void {
+  if (schema === undefined) return
+  if (depthOf(schema) > SCHEMA_DEPTH_MAX) refuse(param, `Invalid '${param}': nested deeper than ${SCHEMA_DEPTH_MAX} levels.`)
+  if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {
+    refuse(param, `Invalid '${param}': larger than ${SCHEMA_BYTES_MAX} bytes.`)
+  }
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let deepest = 0
+  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member))
+  return deepest + 1
+}
+
+function refuse(param: string, message: string): never {
+  throw new ApiError('invalid_value', message, { param })
+}

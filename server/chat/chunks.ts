@@ -1,0 +1,86 @@
+import type { ChatEvent, TokenUsage } from '../engines/chat.ts'
+import { type AnswerHead, usageView } from './views.ts'
+
+/** Writes the events of one answer as `chat.completion.chunk` frames. Source: contract 9.4. */
+export type ChunkWriter = {
+  /** The frames of a batch, joined: they leave in one write. */
+  frames(batch: readonly ChatEvent[]): string
+  /** The usage frame, when asked for, and the mark of the end. */
+  end(usage: TokenUsage): string
+}
+
+export const DONE = 'data: [DONE]\n\n'
+
+/**
+ * What does not change within an answer is written once; a token costs one `JSON.stringify` of its text.
+ * With `include_usage` every chunk has `usage: null` and one last chunk without choices has the numbers; otherwise none has `usage`.
+ */
+export function chunkWriter(head: AnswerHead, options: { include_usage: boolean }): ChunkWriter {
+  const { id, created, model } = head
+  const opening = JSON.stringify({ id, object: 'chat.completion.chunk', created, model, system_fingerprint: null })
+  const before = `data: ${opening.slice(0, -1)},"choices":[{"index":`
+  const usage = options.include_usage ? ',"usage":null' : ''
+  const after = `,"finish_reason":null}]${usage}}\n\n`
+  const begun: boolean[] = []
+
+  const chunk = (choice: number, delta: string, logprobs = 'null') =>
+    `${before}${choice},"delta":${delta},"logprobs":${logprobs}${after}`
+
+  /** The role comes first in every choice; before a tool call it comes without content. */
+  const opened = (choice: number, content: '""' | 'null') => {
+    if (begun[choice]) return ''
+    begun[choice] = true
+    return chunk(choice, `{"role":"assistant","content":${content},"refusal":null}`)
+  }
+
+  const frame = (event: ChatEvent): string => {
+    switch (event.type) {
+      case 'text-delta': {
+        const logprobs = event.logprobs && JSON.stringify({ content: event.logprobs, refusal: null })
+        return opened(event.choice, '""') + chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, logprobs)
+      }
+      case 'reasoning-delta': {
+        const text = JSON.stringify(event.text)
+        return opened(event.choice, '""') + chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`)
+      }
+      case 'refusal-delta':
+        return opened(event.choice, '""') + chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`)
+      case 'tool-call-delta':
+        return opened(event.choice, 'null') + toolCallChunks(event, (delta) => chunk(event.choice, delta))
+      case 'finish': {
+        const end = `,"finish_reason":"${event.reason}"}]${usage}}\n\n`
+        return `${opened(event.choice, '""')}${before}${event.choice},"delta":{},"logprobs":null${end}`
+      }
+      case 'end':
+        return ''
+    }
+  }
+
+  return {
+    frames(batch) {
+      let text = ''
+      for (const event of batch) text += frame(event)
+      return text
+    },
+    end(tokens) {
+      if (!options.include_usage) return DONE
+      const text = JSON.stringify({ ...JSON.parse(opening), choices: [], usage: usageView(tokens) })
+      return `data: ${text}\n\n${DONE}`
+    },
+  }
+}
+
+/** `id`, `type` and `name` come once, with empty arguments; every part has `index` and `function`. */
+function toolCallChunks(
+  event: Extract<ChatEvent, { type: 'tool-call-delta' }>,
+  chunk: (delta: string) => string,
+): string {
+  const { call: index, id, name } = event
+  let text = ''
+  if (id !== undefined) {
+    const first = { index, id, type: 'function', function: { name: name ?? '', arguments: '' } }
+    text += chunk(JSON.stringify({ tool_calls: [first] }))
+  }
+  if (event.arguments !== '') text += chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: event.arguments } }] }))
+  return text
+}

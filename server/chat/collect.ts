@@ -1,0 +1,83 @@
+import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat.ts'
+import type { ChatCompletion } from './schema.ts'
+import type { Turn } from './turn.ts'
+import { type AnswerHead, usageView } from './views.ts'
+
+type Call = { id: string; name: string; arguments: string }
+type Choice = {
+  text: string
+  reasoning: string
+  refusal: string
+  calls: Call[]
+  logprobs: TokenLogprob[] | null
+  finish_reason: FinishReason
+}
+
+/** The plain answer: a fold over the very events that a stream would send. */
+export async function collectAnswer(turn: Turn, head: AnswerHead): Promise<ChatCompletion> {
+  const choices: Choice[] = []
+  let usage: TokenUsage = { input: 0, cached_input: 0, output: 0, reasoning: 0 }
+  for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+    for (const event of batch) {
+      if (event.type === 'end') usage = event.usage ?? usage
+      else fold((choices[event.choice] ??= emptyChoice()), event)
+    }
+  }
+  return {
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
+    choices: choices.map(choiceView),
+    usage: usageView(usage),
+    service_tier: 'default',
+    system_fingerprint: null,
+  }
+}
+
+function emptyChoice(): Choice {
+  return { text: '', reasoning: '', refusal: '', calls: [], logprobs: null, finish_reason: 'stop' }
+}
+
+function fold(choice: Choice, event: Exclude<ChatEvent, { type: 'end' }>): void {
+  switch (event.type) {
+    case 'text-delta':
+      choice.text += event.text
+      if (event.logprobs) choice.logprobs = [...(choice.logprobs ?? []), ...event.logprobs]
+      break
+    case 'reasoning-delta':
+      choice.reasoning += event.text
+      break
+    case 'refusal-delta':
+      choice.refusal += event.text
+      break
+    case 'tool-call-delta':
+      choice.calls[event.call] ??= { id: event.id ?? '', name: event.name ?? '', arguments: '' }
+      choice.calls[event.call]!.arguments += event.arguments
+      break
+    case 'finish':
+      choice.finish_reason = event.reason
+  }
+}
+
+function choiceView(choice: Choice, index: number): ChatCompletion['choices'][number] {
+  const { text, reasoning, refusal, calls, logprobs, finish_reason } = choice
+  const onlySpeaksOtherwise = text === '' && (calls.length > 0 || refusal !== '')
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: onlySpeaksOtherwise ? null : text,
+      refusal: refusal === '' ? null : refusal,
+      // Clients read one name or the other.
+      ...(reasoning === '' ? {} : { reasoning_content: reasoning, reasoning }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls.map(callView) }),
+    },
+    logprobs: logprobs && { content: logprobs, refusal: null },
+    finish_reason,
+  }
+}
+
+function callView({ id, name, arguments: text }: Call) {
+  return { id, type: 'function' as const, function: { name, arguments: text } }
+}

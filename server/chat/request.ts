@@ -1,0 +1,52 @@
+import { createHmac } from 'node:crypto'
+import type { ChatMessage, ChatRequest } from '../engines/chat.ts'
+import type { ChatModelConfig } from '../platform/config.ts'
+import { extraParams } from './check.ts'
+import type { ChatBody } from './schema.ts'
+
+/**
+ * What the engine is asked, member by member: nothing of the body reaches it that is not named here or let through by the model's
+ * configuration.
+ */
+export function engineRequest(
+  body: ChatBody,
+  options: { model: ChatModelConfig; engine_model: string; messages: ChatMessage[]; secret: string },
+): ChatRequest {
+  const { model, messages, secret } = options
+  const { temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty } = body
+  const { seed, logprobs, top_logprobs, parallel_tool_calls, response_format } = body
+  const request: ChatRequest = {
+    model: options.engine_model,
+    messages,
+    n: body.n ?? 1,
+    stream: body.stream ?? false,
+    ...{ temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty },
+    ...{ seed, logprobs, top_logprobs },
+    // The newer name wins; a model's own limit holds where the client sets none.
+    max_tokens: body.max_completion_tokens ?? body.max_tokens ?? model.max_output_tokens ?? undefined,
+  }
+  if (body.stop !== undefined) request.stop = typeof body.stop === 'string' ? [body.stop] : body.stop
+  if (body.logit_bias) request.logit_bias = body.logit_bias
+  if (response_format && response_format.type !== 'text') request.response_format = response_format
+  if (body.tools?.length) {
+    request.tools = body.tools
+    request.tool_choice = body.tool_choice ?? 'auto'
+    request.parallel_tool_calls = parallel_tool_calls
+  }
+  const effort = body.reasoning_effort ?? model.default_reasoning_effort
+  if (effort !== null) request.reasoning_effort = effort
+  if (body.user !== undefined) request.user = model.hash_user ? hashed(secret, body.user) : body.user
+  const extra = extraParams(body, model)
+  if (extra) request.extra = model.hash_user ? withoutPerson(extra, secret) : extra
+  return request
+}
+
+function withoutPerson(extra: Record<string, unknown>, secret: string): Record<string, unknown> {
+  const { safety_identifier } = extra
+  return typeof safety_identifier === 'string' ? { ...extra, safety_identifier: hashed(secret, safety_identifier) } : extra
+}
+
+/** The same person is the same text to the model server, which cannot tell who it is. */
+function hashed(secret: string, person: string): string {
+  return createHmac('sha256', `end-user:${secret}`).update(person).digest('hex').slice(0, 32)
+}

@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import type { Meter } from '../billing/meter.ts'
+import { entitledChatModel } from '../catalog/entitlements.ts'
+import type { Context } from '../context.ts'
+import type { ChatEvent, TokenUsage } from '../engines/chat.ts'
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import type { Principal } from '../identity/principal.ts'
+import { unixSeconds } from '../platform/clock.ts'
+import { ApiError, errorBody } from '../platform/errors.ts'
+import { openEventStream } from '../platform/sse.ts'
+import { checkBody, checkForModel } from './check.ts'
+import { chunkWriter, DONE } from './chunks.ts'
+import { collectAnswer } from './collect.ts'
+import { resolveMessages } from './messages.ts'
+import { engineRequest } from './request.ts'
+import { ChatBody, ChatCompletion } from './schema.ts'
+import { startTurn, type Turn } from './turn.ts'
+import type { AnswerHead } from './views.ts'
+
+/** The routes of chat completions. What they use is charged to `meter`. */
+export function chatEndpoints(meter: Meter): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/chat/completions',
+      auth: 'api_key_or_session',
+      summary: 'Create a chat completion, plain or streamed',
+      body: ChatBody,
+      body_check: 'handler',
+      response: ChatCompletion,
+      async handle(ctx, { principal, request, reply }) {
+        const body = checkBody(request.body)
+        const left = abortOnLeaving(reply)
+        const turn = await openTurn(ctx, meter, { principal, request_id: request.id, body, raw: request.body }, left.signal)
+        const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
+        if (!body.stream) return collectAnswer(turn, head)
+        const include_usage = body.stream_options?.include_usage ?? false
+        return streamAnswer(ctx, { reply, left }, turn, { head, include_usage, request_id: request.id })
+      },
+    }),
+  ]
+}
+
+async function openTurn(
+  ctx: Context,
+  meter: Meter,
+  call: { principal: Principal; request_id: string; body: ChatBody; raw: unknown },
+  left: AbortSignal,
+): Promise<Turn> {
+  const { principal, request_id, body } = call
+  const model = entitledChatModel(ctx.config, principal.plan, body.model)
+  const served = ctx.engines.chat.get(model.id)!
+  checkForModel(body, model)
+  const messages = await resolveMessages(ctx, { org_id: principal.org_id, model, engine: served.engine, messages: body.messages }, left)
+  const request = engineRequest(body, { model, engine_model: served.model, messages, secret: ctx.secret })
+  return startTurn(ctx, meter, { principal, request_id, model, engine: served.engine, request }, left)
+}
+
+/** Once the headers are sent an error can only be an event; the stream ends with the mark either way. */
+async function streamAnswer(
+  ctx: Context,
+  { reply, left }: { reply: FastifyReply; left: AbortController },
+  turn: Turn,
+  answer: { head: AnswerHead; include_usage: boolean; request_id: string },
+): Promise<FastifyReply> {
+  const stream = openEventStream(reply, left)
+  const chunks = chunkWriter(answer.head, answer)
+  try {
+    let usage: TokenUsage | null = null
+    for (let batch: readonly ChatEvent[] | null = turn.first; batch && !left.signal.aborted; batch = await turn.next()) {
+      const frames = chunks.frames(batch)
+      const last = batch.at(-1)
+      if (last?.type === 'end') usage = last.usage
+      const full = frames === '' ? undefined : stream.write(frames)
+      if (full) await full
+    }
+    if (usage) stream.end(chunks.end(usage))
+  } catch (error) {
+    const known = error instanceof ApiError ? error : internalError(ctx, answer.request_id, error)
+    stream.end(`data: ${JSON.stringify(errorBody(known))}\n\n${DONE}`)
+  } finally {
+    await turn.stop()
+  }
+  return reply
+}
+
+function internalError(ctx: Context, request_id: string, error: unknown): ApiError {
+  ctx.log.error('stream_failed', { request_id, error })
+  return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.')
+}
+
+/** Aborts when the client goes away before its answer is complete. */
+function abortOnLeaving(reply: FastifyReply): AbortController {
+  const left = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) left.abort()
+  })
+  return left
+}
+
+function newCompletionId(): string {
+  return 'chatcmpl-' + randomBytes(12).toString('hex')
+}

@@ -1,0 +1,155 @@
+import type { Meter } from '../billing/meter.ts'
+import { priceTokens } from '../billing/token-price.ts'
+import type { Context } from '../context.ts'
+import { ChatEngineError, type ChatEngine, type ChatEvent, type ChatRequest, type TokenUsage } from '../engines/chat.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { ChatModelConfig } from '../platform/config.ts'
+import { ApiError } from '../platform/errors.ts'
+import { countProduced, countRequest } from './count.ts'
+
+/** Everything one turn needs to know of its request. */
+export type TurnRequest = {
+  principal: Principal
+  request_id: string
+  model: ChatModelConfig
+  engine: ChatEngine
+  request: ChatRequest
+}
+
+/** A turn under way: `first` is in hand, `next` gives null after the last batch, which is `end` with the usage that was charged. */
+export type Turn = {
+  first: readonly ChatEvent[]
+  next(): Promise<readonly ChatEvent[] | null>
+  /** Ends the turn wherever it is and charges what was produced. Harmless after the end; call it in every case. */
+  stop(): Promise<void>
+}
+
+/**
+ * Asks the engine, metering what it produces: admitted while the balance is above zero, charged once, also when the client leaves.
+ * Resolves with the first batch in hand, so that an early refusal is still an HTTP error. The last batch comes only after the charge
+ * is on disk. Throws ApiError, here and from `next`.
+ */
+export async function startTurn(
+  ctx: Pick<Context, 'clock' | 'log'>,
+  meter: Meter,
+  request: TurnRequest,
+  left: AbortSignal,
+): Promise<Turn> {
+  const admitted = meter.admit(request.principal.org_id)
+  if (admitted) await admitted
+  const events = produce(ctx, meter, request, left)
+  const first = await events.next()
+  return {
+    first: first.value ?? [],
+    async next() {
+      const { value } = await events.next()
+      return value ?? null
+    },
+    async stop() {
+      await events.return()
+    },
+  }
+}
+
+/** What has come so far: enough to count it when the engine does not. */
+type Produced = { texts: string[]; begun: boolean; ended: boolean; usage: TokenUsage | null }
+
+async function* produce(
+  ctx: Pick<Context, 'clock' | 'log'>,
+  meter: Meter,
+  turn: TurnRequest,
+  left: AbortSignal,
+): AsyncGenerator<readonly ChatEvent[], void, void> {
+  const produced: Produced = { texts: [], begun: false, ended: false, usage: null }
+  let usage: TokenUsage
+  try {
+    const events = await turn.engine.generate(turn.request, left)
+    produced.begun = true
+    for await (const batch of events) {
+      const shown = observe(produced, batch)
+      if (shown.length > 0) yield shown
+      if (produced.ended) break
+    }
+    if (!produced.ended) throw new ChatEngineError('failed', 'the answer broke off')
+  } catch (error) {
+    if (!left.aborted) throw refusal(ctx, turn, error)
+  } finally {
+    usage = await charge(ctx, meter, turn, produced)
+  }
+  yield [{ type: 'end', usage }]
+}
+
+/** Takes note of a batch, and keeps `end` back: it is told only after the charge. */
+function observe(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
+  for (const event of batch) {
+    switch (event.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'refusal-delta':
+        produced.texts.push(event.text)
+        break
+      case 'tool-call-delta':
+        produced.texts.push((event.name ?? '') + event.arguments)
+        break
+      case 'end':
+        produced.usage = event.usage
+        produced.ended = true
+    }
+  }
+  return produced.ended ? batch.filter(({ type }) => type !== 'end') : batch
+}
+
+async function charge(
+  ctx: Pick<Context, 'clock'>,
+  meter: Meter,
+  turn: TurnRequest,
+  produced: Produced,
+): Promise<TokenUsage> {
+  const { principal, model, request_id } = turn
+  const { org_id, user_id, key_id } = principal
+  const usage = produced.usage ?? (await countUsage(turn, produced))
+  await meter.charge({
+    ...{ request_id, org_id, user_id, key_id, model: model.id },
+    input_tokens: usage.input,
+    cached_input_tokens: usage.cached_input,
+    output_tokens: usage.output,
+    reasoning_tokens: usage.reasoning,
+    amount: priceTokens(model.prices, usage),
+    now: ctx.clock.now(),
+  })
+  return usage
+}
+
+/** For engines that do not say, and for answers that were left: a request the engine never took used nothing. */
+async function countUsage(turn: TurnRequest, produced: Produced): Promise<TokenUsage> {
+  if (!produced.begun) return { input: 0, cached_input: 0, output: 0, reasoning: 0 }
+  const input = await countRequest(turn.request)
+  return { input, cached_input: 0, output: await countProduced(produced.texts), reasoning: 0 }
+}
+
+function refusal(ctx: Pick<Context, 'log'>, { model, request_id }: TurnRequest, error: unknown): unknown {
+  if (!(error instanceof ChatEngineError)) return error
+  const { fault, tokens, retry_after_seconds } = error
+  ctx.log.warn('chat_engine_failed', { request_id, code: fault, engine: model.id, detail: error.message })
+  switch (fault) {
+    case 'rejected':
+      return new ApiError('invalid_request_error', 'The model did not accept this request. Check the messages and parameters against what the model takes.')
+    case 'context_length':
+      return new ApiError('context_length_exceeded', contextMessage(model, tokens), { param: 'messages' })
+    case 'overloaded':
+      return new ApiError('server_is_overloaded', 'The model has no capacity at the moment. Try again shortly.', { retry_after_seconds })
+    case 'unreachable':
+      return new ApiError('server_is_overloaded', 'The model cannot be reached at the moment. Try again shortly.')
+    case 'timeout':
+      return new ApiError('upstream_timeout', 'The model did not answer in time. Try again.')
+    case 'failed':
+      return new ApiError('upstream_error', 'The model failed to answer. Try again.')
+  }
+}
+
+function contextMessage(model: ChatModelConfig, tokens: { limit: number; asked: number } | undefined): string {
+  const limit = tokens?.limit ?? model.context_length
+  if (limit === null) return 'Your input is longer than the model can take. Shorten the messages.'
+  const asked = tokens ? `resulted in ${tokens.asked} tokens` : 'is longer than that'
+  return `This model's maximum context length is ${limit} tokens. However, your input ${asked}. Please reduce the length of the messages.`
+}

@@ -1,0 +1,17 @@
+import type { TokenLogprob, TokenUsage } from '../engines/chat.ts'
+import type { UsageView } from './schema.ts'
+
+/** What every part of one answer says alike. `model` is the id the client asked for, never the engine's name. */
+export type AnswerHead = { id: string; created: number; model: string }
+
+export type LogprobsView = { content: TokenLogprob[]; refusal: null }
+
+export function usageView({ input, cached_input, output, reasoning }: TokenUsage): UsageView {
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached_input, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
+  }
+}

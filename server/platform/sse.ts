@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import type { FastifyReply } from 'fastify'
+
+/** A stream of server-sent events to one client. */
+export type EventStream = {
+  /** Aborts when the client has left, or was cut off because it does not read. */
+  signal: AbortSignal
+  /** Sends whole frames, in one write. Resolves when the client keeps up; await it before producing more. */
+  write(frames: string): Promise<void> | undefined
+  end(frames: string): void
+}
+
+/** Silence this long is broken by a comment, so that proxies keep the connection. */
+const KEEPALIVE_SECONDS = 15
+/** A client that takes nothing for this long, with bytes waiting, is cut off. */
+const STALLED_SECONDS = 30
+
+/**
+ * Sends the headers and opens the stream. `left` aborts with the client, also before the first byte. At most one write waits in memory
+ * for a client that does not read: the producer waits with it.
+ */
+export function openEventStream(reply: FastifyReply, left: AbortController): EventStream {
+  const { raw } = reply
+  const headers = reply.getHeaders() as Record<string, string>
+  reply.hijack()
+  raw.writeHead(200, { ...headers, ...HEADERS })
+  const keepalive = setInterval(() => {
+    if (!raw.writableNeedDrain) raw.write(': keepalive\n\n')
+  }, KEEPALIVE_SECONDS * 1000)
+  raw.once('close', () => clearInterval(keepalive))
+  return {
+    signal: left.signal,
+    write(frames) {
+      keepalive.refresh()
+      if (raw.write(frames) || raw.destroyed) return undefined
+      return drained(raw, left.signal)
+    },
+    end(frames) {
+      clearInterval(keepalive)
+      raw.end(frames)
+    },
+  }
+}
+
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+}
+
+async function drained(raw: FastifyReply['raw'], left: AbortSignal): Promise<void> {
+  const stalled = setTimeout(() => raw.destroy(), STALLED_SECONDS * 1000)
+  try {
+    await once(raw, 'drain', { signal: left })
+  } catch {
+    // The client has left; the producer sees it by the signal.
+  } finally {
+    clearTimeout(stalled)
+  }
+}
