@@ -6,6 +6,10 @@ const CAPTION_SECONDS_MIN = 2
 const CAPTIONS_MAX = 4
 const SUBTITLE_SECONDS_MIN = 1.6
 
+/** A caption alone in a long clip leaves after it was read twice. */
+const STAY_SECONDS_MIN = 3.2
+const STAY_UNITS_PER_SECOND = 9
+
 /** Reading speed: units a second, where a Latin letter is one unit and a Han or kana character two. */
 const UNITS_PER_SECOND = 28
 const CAPTION_UNITS_MAX = 110
@@ -86,7 +90,10 @@ function arrange(kind: Caption['kind'], lines: readonly string[], room: Room): C
     kind,
     text: shorten(text, longest).replace(/[,;:、，；：]$/u, '…'),
     start_seconds: room.margin_seconds + index * shown,
-    end_seconds: room.margin_seconds + (index + 1) * shown,
+    end_seconds:
+      room.margin_seconds +
+      index * shown +
+      Math.min(shown, Math.max(STAY_SECONDS_MIN, unitsOf(text) / STAY_UNITS_PER_SECOND)),
   }))
 }
 

@@ -209,7 +209,7 @@ async function shadowOf(alpha: Buffer, { width, height }: Size): Promise<Buffer>
 
 /** Darkness rising from the lower edge, so that words can be read on any picture. */
 export async function drawScrim(size: Size, path: string): Promise<Words> {
-  const [width, height] = [size.width, even(size.height * 0.56)]
+  const [width, height] = [size.width, even(size.height * 0.5)]
   const scrim = Buffer.alloc(width * height * 4)
   for (let y = 0; y < height; y++) {
     const depth = y / (height - 1)

@@ -30,6 +30,9 @@ export type Timeline = {
   sounds: readonly Sound[]
 }
 
+/** Half a second. */
+const REST_FRAMES = 12
+
 /** RGB to YUV as players expect it of HD. */
 const TO_YUV = 'scale=out_color_matrix=bt709:out_range=tv'
 
@@ -58,9 +61,9 @@ export function renderRun(timeline: Timeline, output_path: string): FfmpegRun {
         '-preset',
         'superfast',
         '-crf',
-        '20',
+        '22',
         '-x264-params',
-        'subme=0',
+        'subme=0:b-adapt=0:weightb=0',
         '-pix_fmt',
         'yuv420p',
         '-threads',
@@ -128,10 +131,7 @@ function addVisual(plan: Plan, visual: Visual, { size, out }: { size: Size; out:
     return
   }
   if (visual.kind === 'picture') {
-    const input = addStill(plan, visual.still)
-    plan.graph.push(
-      `${held(input, visual.still, frames)},${camera(visual.from, visual.to, frames)},setsar=1,settb=1/${FPS}[${out}]`,
-    )
+    addPicture(plan, visual, out)
     return
   }
   plan.graph.push(`${held(addStill(plan, visual.sky), visual.sky, frames)}[${out}s0]`)
@@ -144,6 +144,24 @@ function addVisual(plan: Plan, visual: Visual, { size, out }: { size: Size; out:
     const next = last ? `setsar=1,settb=1/${FPS}[${out}]` : `null[${out}s${depth + 1}]`
     plan.graph.push(`[${out}s${depth}][${out}l${depth}]overlay=x='${x}':y=${top}:eval=frame:format=yuv420,${next}`)
   })
+}
+
+/** A picture that is to be seen whole stays so for a moment before the camera leaves it or after it has come back. */
+function addPicture(plan: Plan, { still, from, to, frames }: Extract<Visual, { kind: 'picture' }>, out: string): void {
+  const before = from.inset === 0 ? REST_FRAMES : 0
+  const after = to.inset === 0 ? REST_FRAMES : 0
+  const moving = frames - before - after
+  const input = addStill(plan, still)
+  const parts = [before, moving, after].filter((length) => length > 0)
+  const labels = parts.map((_, index) => `[${out}p${index}]`)
+  plan.graph.push(
+    `${held(input, still, frames)},split=${parts.length}${labels.map((label) => label.replace('p', 'q')).join('')}`,
+  )
+  for (const [index, length] of parts.entries()) {
+    const move = length === moving ? `,${camera(from, to, moving)}` : ''
+    plan.graph.push(`[${out}q${index}]${cut(0, length)}${move},setsar=1,settb=1/${FPS}${labels[index]}`)
+  }
+  plan.graph.push(`${labels.join('')}concat=n=${parts.length}[${out}]`)
 }
 
 /** A move that starts and ends at rest, in fractions of a pixel: `perspective` interpolates, `zoompan` would tremble. */
