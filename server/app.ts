@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
+import { openMeter } from './billing/meter.ts'
 import { billingEndpoints } from './billing/routes.ts'
+import { catalogEndpoints } from './catalog/routes.ts'
+import { chatEndpoints } from './chat/routes.ts'
 import type { Context } from './context.ts'
 import { type Engines, buildEngines } from './engines/registry.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
@@ -75,10 +78,13 @@ export async function openApp(options: AppOptions): Promise<App> {
   const ctx: Context = { config, clock, log, db, blobs, engines, wakes, changes, secret, site, work_dir }
   const identity = await openIdentity({ db, config, clock, log, secret, site, database_url })
   const cache = openJobCache(changes)
+  const meter = openMeter(db)
   const state = { draining: false }
   const endpoints = [
     ...fileRoutes,
     ...videoEndpoints(cache),
+    ...catalogEndpoints,
+    ...chatEndpoints(meter),
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...healthEndpoints(state),
@@ -110,6 +116,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       await http.close()
       await sweeping?.stop()
       await pipeline?.stop()
+      await meter.close()
       await engines.close()
       cache.close()
       await identity.close()

@@ -8,6 +8,7 @@ import { hasUnstorableText } from '../platform/text.ts'
 import { shape } from '../platform/validate.ts'
 import { requireSameOrigin } from './csrf.ts'
 import type { Authenticator, Principal } from './principal.ts'
+import { countRequest } from './rate-limit.ts'
 
 /** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
 export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_session'
@@ -80,13 +81,17 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, who: Auth
   const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
   const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
   const checkQuery = spec.query ? shape(spec.query) : () => ({})
-  const config: RouteConfig = { plain_400: spec.plain_400, upload: accepts.has('multipart'), accepts }
+  const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
+  // What takes forms alone is an upload and may take long to arrive.
+  const upload = accepts.has('multipart') && !accepts.has('json')
+  const config: RouteConfig = { plain_400: spec.plain_400, upload, accepts }
   http.route({
     method: spec.method,
     url: spec.path,
     config: { kinora: config },
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       request.principal = await authenticate(spec, request, who)
+      if (request.principal !== null && limits) reply.headers((await countRequest(ctx, request.principal)) ?? {})
       requireStorablePath(request)
       if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
       if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)

@@ -11,6 +11,7 @@ export type Changes = {
   announce(topic: string, id: string): void
   /** Returns the way to stop listening. */
   on(topic: string, listener: ChangeListener): () => void
+  /** Sends what is still waiting first. */
   close(): Promise<void>
 }
 
@@ -36,10 +37,12 @@ export async function openChanges(options: { db: Db; url: string }): Promise<Cha
     },
     { onReconnect: () => [...listeners.keys()].forEach((topic) => tell(topic, null)) },
   )
+  let sending: Promise<unknown> = Promise.resolve()
   const send = () => {
     const payloads = [...waiting].flatMap(([topic, ids]) => payloadsOf(topic, [...ids]))
     waiting.clear()
-    void sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`
+    if (payloads.length === 0) return
+    sending = sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`
       .execute(options.db)
       .catch(() => {})
   }
@@ -54,7 +57,11 @@ export async function openChanges(options: { db: Db; url: string }): Promise<Cha
       listeners.set(topic, set.add(listener))
       return () => set.delete(listener)
     },
-    close: () => listening.close(),
+    async close() {
+      send()
+      await sending
+      await listening.close()
+    },
   }
 }
 

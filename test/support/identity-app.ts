@@ -38,7 +38,7 @@ export async function startIdentity(
   const { db, url: database_url } = database
   const clock = handMovedClock()
   const site = { public_url: options.public_url ?? '', engine_url: '' }
-  const config = { api_key_prefix: 'kin', default_plan: 'free', first_run: FIRST_RUN }
+  const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN }
   const secret = SECRET
   const ctx = { db, clock, log: silentLog, config, secret, site } as unknown as Context
   const { elapsed } = options
