@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { formatMoney } from '../platform/money.ts'
-import { insertEntry, insertHold, lockAccount, returnHold, settleHold, takeHold } from './store.ts'
+import { insertEntry, insertHolds, lockAccount, returnHold, settleHold, takeHold } from './store.ts'
 
 export type Hold = { job_id: string; org_id: string; amount: bigint; running_max: number; now: Date }
 
@@ -13,9 +13,22 @@ export type Hold = { job_id: string; org_id: string; amount: bigint; running_max
  * Source: docs/api/videos.md, order of checks.
  */
 export async function placeHold(tx: Tx, hold: Hold): Promise<void> {
-  const { job_id, org_id, amount, running_max, now } = hold
-  while (!(await takeHold(tx, { org_id, amount, running_max }))) await explainRefusal(tx, hold)
-  await insertHold(tx, { job_id, org_id, amount, placed_at: now })
+  const { org_id, amount, running_max } = hold
+  while (!(await takeHold(tx, { org_id, amount, running_max, count: 1 }))) await explainRefusal(tx, hold)
+  await insertHolds(tx, [hold])
+}
+
+/**
+ * Places the holds of several jobs of one organization, all or none: false when the account has not enough, or not enough slots, for
+ * all of them together. Otherwise as `placeHold`.
+ */
+export async function placeHolds(tx: Tx, holds: readonly Hold[]): Promise<boolean> {
+  const { org_id } = holds[0]!
+  const amount = holds.reduce((sum, hold) => sum + hold.amount, 0n)
+  const running_max = Math.min(...holds.map((hold) => hold.running_max))
+  if (!(await takeHold(tx, { org_id, amount, running_max, count: holds.length }))) return false
+  await insertHolds(tx, holds)
+  return true
 }
 
 /** Says why nothing was taken, with the row locked; returns when it could be taken by now. */

@@ -7,8 +7,8 @@ import { type Listening, listen } from './notify.ts'
 
 /** Wake-ups: durable notes that a row wants attention. The row is the truth; a note says only which. */
 export type Wakes = {
-  /** Leaves a wake-up for the row `id`, visible when the caller's transaction commits, due after `after_seconds`. */
-  wake(tx: Db, queue: string, id: string, options?: { after_seconds?: number }): Promise<void>
+  /** Leaves a wake-up for the row `id`, or each of several, visible when the caller's transaction commits, due after `after_seconds`. */
+  wake(tx: Db, queue: string, id: string | readonly string[], options?: { after_seconds?: number }): Promise<void>
   /** Handles a queue, up to `concurrency` wake-ups at a time, until `stop`. A handler that throws is called again later. */
   work(queue: string, handler: WakeHandler, options: { concurrency: number }): Promise<void>
   start(): Promise<void>
@@ -57,7 +57,7 @@ export function openWakes(options: WakesOptions): Wakes {
 
   return {
     async wake(tx, queue, id, { after_seconds = 0 } = {}) {
-      await insertWake(tx, queue, id, after_seconds)
+      await insertWakes(tx, queue, typeof id === 'string' ? [id] : id, after_seconds)
       if (after_seconds <= 0) hint(queue)
     },
 
@@ -155,18 +155,19 @@ async function ensureQueues(boss: PgBoss, queues: readonly string[]): Promise<vo
 }
 
 /**
- * The row that `boss.send` would insert, by a statement that costs PostgreSQL less than half (a test compares the rows).
+ * The rows that `boss.send` would insert, by a statement that costs PostgreSQL less than half (a test compares the rows).
  * Throws when the queue does not exist, so that no wake-up is lost in silence.
  */
-async function insertWake(tx: Db, queue: string, id: string, afterSeconds: number): Promise<void> {
+async function insertWakes(tx: Db, queue: string, ids: readonly string[], afterSeconds: number): Promise<void> {
   const { numAffectedRows } = await sql`
     insert into pgboss.job (name, data, start_after, keep_until, retry_limit, retry_delay, retry_backoff, retry_delay_max,
                             expire_seconds, heartbeat_seconds, deletion_seconds, policy, created_on)
-    select name, ${JSON.stringify({ id })}::jsonb, due, due + make_interval(secs => retention_seconds), retry_limit, retry_delay,
+    select name, jsonb_build_object('id', id), due, due + make_interval(secs => retention_seconds), retry_limit, retry_delay,
            retry_backoff, retry_delay_max, expire_seconds, heartbeat_seconds, deletion_seconds, policy, now()
-    from pgboss.queue, lateral (select now() + make_interval(secs => ${Math.max(afterSeconds, 0)}) as due) as at
+    from pgboss.queue, unnest(${ids as string[]}::text[]) as id,
+         lateral (select now() + make_interval(secs => ${Math.max(afterSeconds, 0)}) as due) as at
     where name = ${queue}`.execute(tx)
-  assert.equal(numAffectedRows, 1n, `there is no queue ${queue}`)
+  assert.equal(numAffectedRows, BigInt(ids.length), `there is no queue ${queue}`)
 }
 
 /** As `restoreJobs` in pg-boss's `src/plans.ts`, which has no public method. */

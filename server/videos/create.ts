@@ -1,4 +1,3 @@
-import { placeHold } from '../billing/holds.ts'
 import { quoteVideo } from '../billing/quote.ts'
 import { entitledVideoModel, planOf } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
@@ -7,11 +6,11 @@ import { failpoint } from '../platform/failpoint.ts'
 import { newId } from '../platform/ids.ts'
 import { shape } from '../platform/validate.ts'
 import { requireAcceptance } from './acceptance.ts'
-import { bodyDigest, type Claim, claimKey, freeKey, type Remembered, rememberJob } from './idempotency.ts'
-import { VIDEO_QUEUE } from './queues.ts'
+import { admitJob } from './admit.ts'
+import { bodyDigest, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 import { CreateVideo, type VideoView, videoView } from './schema.ts'
-import { insertJob, type NewVideoJob, type VideoJobRow } from './store.ts'
+import type { NewVideoJob } from './store.ts'
 
 export type Submission = { request_id: string; idempotency_key: string | undefined; body: unknown }
 
@@ -27,14 +26,14 @@ export async function submitVideo(
   submission: Submission,
 ): Promise<{ video: VideoView; replayed: boolean }> {
   const { idempotency_key: key, body } = submission
-  if (key === undefined) return { video: videoView(await createJob(ctx, principal, submission, null)), replayed: false }
+  if (key === undefined) return { video: await createJob(ctx, principal, submission, null), replayed: false }
 
   const body_digest = bodyDigest(ctx.secret, body)
   const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digest }, ctx.clock.now())
-  if ('remembered' in claimed) return { video: replay(checkBody(body), claimed.remembered), replayed: true }
+  if ('remembered' in claimed) return { video: firstView(checkBody(body), claimed.remembered), replayed: true }
   failpoint('key_claimed')
   try {
-    return { video: videoView(await createJob(ctx, principal, submission, claimed.claim)), replayed: false }
+    return { video: await createJob(ctx, principal, submission, claimed.claim), replayed: false }
   } catch (error) {
     await freeKey(ctx.db, claimed.claim)
     throw error
@@ -47,7 +46,7 @@ async function createJob(
   principal: Principal,
   { request_id, body: unchecked }: Submission,
   claim: Claim | null,
-): Promise<VideoJobRow> {
+): Promise<VideoView> {
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
   await requireAcceptance(ctx, principal) // 403 agreement_required
@@ -67,20 +66,13 @@ async function createJob(
     ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
     ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
   }
-  const row = await ctx.db.transaction().execute(async (tx) => {
-    const inserted = await insertJob(tx, job)
-    await ctx.wakes.wake(tx, VIDEO_QUEUE, job.id)
-    if (claim) await rememberJob(tx, claim, { job_id: job.id, cost, currency, created_at: now })
-    await placeHold(tx, { job_id: job.id, org_id, amount: cost, running_max, now }) // 402, 429
-    failpoint('within_create')
-    return inserted
-  })
+  await admitJob(ctx, { job, running_max, claim }) // 402, 429
   failpoint('after_create')
-  return row
+  return firstView(body, { job_id: job.id, cost, currency, created_at: now })
 }
 
-/** The answer as first sent, whatever has become of the job since. */
-function replay(body: CreateVideo, { job_id, cost, currency, created_at }: Remembered): VideoView {
+/** The answer as first sent, also when it is replayed, whatever has become of the job since. */
+function firstView(body: CreateVideo, { job_id, cost, currency, created_at }: Remembered): VideoView {
   const first = { status: 'moderating', error_code: null, error_message: null, progress: 0 } as const
   const times = { created_at, completed_at: null, finished_at: null }
   return videoView({ ...body, ...first, ...times, id: job_id, cost, currency })

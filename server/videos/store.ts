@@ -99,11 +99,14 @@ export type NewVideoJob = Pick<
   | 'created_at'
 >
 
-/** Inserts a job as `moderating`, due at once. */
-export async function insertJob(tx: Db, job: NewVideoJob): Promise<VideoJobRow> {
-  const row = { ...job, inputs: JSON.stringify(job.inputs), next_run_at: job.created_at }
-  const inserted = await tx.insertInto('video_jobs').values(row).returningAll().executeTakeFirstOrThrow()
-  return inserted as unknown as VideoJobRow
+/** Inserts jobs as `moderating`, due at once. */
+export async function insertJobs(tx: Db, jobs: readonly NewVideoJob[]): Promise<void> {
+  const rows = jobs.map((job) => ({ ...job, inputs: JSON.stringify(job.inputs), next_run_at: job.created_at }))
+  await tx.insertInto('video_jobs').values(rows).execute()
+}
+
+export async function insertJob(tx: Db, job: NewVideoJob): Promise<void> {
+  await insertJobs(tx, [job])
 }
 
 export async function findJob(db: Db, org_id: string, id: string): Promise<VideoJobRow | null> {
