@@ -25,6 +25,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     kinora?: RouteConfig
   }
+  interface FastifyInstance {
+    /** Longest a body may take to arrive on a route that takes no upload. */
+    bodySeconds: number
+  }
   interface FastifyRequest {
     /** For the access log; set once the caller is known. */
     caller?: { org_id: string; user_id: string; key_id: string | null }
@@ -32,8 +36,8 @@ declare module 'fastify' {
 }
 
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
-export function openHttp(options: { log: Log }): FastifyInstance {
-  const { log } = options
+export function openHttp(options: { log: Log; body_seconds?: number }): FastifyInstance {
+  const { log, body_seconds = BODY_SECONDS } = options
   const http = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -50,6 +54,7 @@ export function openHttp(options: { log: Log }): FastifyInstance {
   })
   http.server.maxConnections = CONNECTIONS_MAX
   http.server.maxHeadersCount = 100
+  http.decorate('bodySeconds', body_seconds)
   http.register(cookie)
   http.register(multipart)
   addParsers(http)
@@ -74,7 +79,7 @@ export function pathOf(request: FastifyRequest): string {
 export function limitBodyTime(request: FastifyRequest): void {
   const timer = setTimeout(() => {
     if (!request.raw.complete) request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
-  }, BODY_SECONDS * 1000)
+  }, request.server.bodySeconds * 1000)
   timer.unref()
   request.raw.once('close', () => clearTimeout(timer))
   request.raw.once('end', () => clearTimeout(timer))
@@ -94,6 +99,7 @@ function addParsers(http: FastifyInstance): void {
     const accepts = request.routeOptions.config.kinora?.accepts
     payload.resume()
     if (accepts?.size === 0) done(null, undefined)
+    else if (Number(request.headers['content-length']) > JSON_BYTES_MAX) done(bodyTooLarge(), undefined)
     else done(wrongContentType(accepts ?? new Set(['json'])), undefined)
   })
 }
@@ -117,6 +123,10 @@ export function wrongContentType(accepts: ReadonlySet<string>): ApiError {
   return new ApiError('unsupported_media_type', `Unsupported Content-Type. Send ${types.join(' or ')}.`)
 }
 
+function bodyTooLarge(): ApiError {
+  return new ApiError('request_too_large', `The request body is larger than ${JSON_BYTES_MAX} bytes.`)
+}
+
 /** Answers any error thrown on the way. What we did not throw ourselves is our bug: fixed text outside, everything in the log. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const answer = apiErrorOf(error)
@@ -135,7 +145,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
 }
 
 const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new ApiError('request_too_large', `The request body is larger than ${JSON_BYTES_MAX} bytes.`),
+  FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => wrongContentType(new Set(['json'])),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
   FST_ERR_BAD_URL: () => new ApiError('unknown_url', 'The request URL is not valid.'),

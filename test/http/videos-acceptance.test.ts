@@ -78,12 +78,13 @@ test('401 without a credential or with a cookie that is none', async () => {
 test('403 csrf_failed for a request of another site, before the body is looked at', async () => {
   const person = await newCustomer(app, { agreed: false })
   const failed = { status: 403, code: 'csrf_failed', type: 'permission_error' }
-  for (const headers of [
+  const foreign: Array<Record<string, string>> = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
     { origin: 'https://evil.example' },
     { origin: 'null' },
-  ]) {
+  ]
+  for (const headers of foreign) {
     assertRefused(await accept({ ...browser(person), headers }, {}), failed)
   }
   assert.equal(
