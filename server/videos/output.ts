@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import type { Context } from '../context.ts'
 import type { JsonValue, VideoEngine } from '../engines/video.ts'
 import { mendOutput } from '../media/mend.ts'
+import { requireWholeMp4 } from '../media/whole-mp4.ts'
 import { BlobTooLarge, type StagedBlob } from '../platform/blobs.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { isMediaFault } from './inputs.ts'
@@ -59,6 +60,7 @@ export async function collectOutput(
 async function mend(ctx: Context, job: VideoJobRow, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
   const size = { width: job.width ?? 1366, height: job.height ?? 768 }
   return ctx.blobs.withLocalFile(fetched, async (path) => {
+    await requireWholeMp4(path)
     const mended = await mendOutput(path, size, { signal, work_dir: ctx.work_dir })
     if (!mended.changed) return fetched
     try {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { isDatabaseDown } from '../platform/db.ts'
 import { cancelAtEngine } from './cancel.ts'
@@ -11,6 +12,12 @@ import type { VideoJobRow } from './store.ts'
 
 /** A job that has to wait no longer than this stays with its worker; others are given back and woken by the queue. */
 const HELD_SECONDS = 6
+
+/** A job that was interrupted comes again after this long. */
+const INTERRUPTED_SECONDS = 0.5
+
+/** How long work in progress may take to come to a point where it can be handed back. */
+const STOP_SECONDS = 20
 
 type Held = { job: VideoJobRow; abort: AbortController; timer: NodeJS.Timeout | null }
 
@@ -38,11 +45,11 @@ export async function startPipeline(ctx: Context, options: { sole: boolean }): P
       else await wait(entry, waiting.job, waiting.wait_seconds)
     } catch (error) {
       held.delete(job.id)
-      if (!stopping.signal.aborted && !abort.signal.aborted) {
+      // Dropped: it has ended, or another worker has it.
+      if (abort.signal.aborted) return
+      if (!stopping.signal.aborted)
         ctx.log[isDatabaseDown(error) ? 'warn' : 'error']('job_interrupted', { video_id: job.id, error })
-      }
-      // Given back as its last step left it: the sweep finds it due.
-      await releaseClaim(ctx.db, job.claim_id!, job.id).catch(() => {})
+      await insistOnHandBack(ctx, job, stopping.signal)
     }
   }
 
@@ -53,10 +60,7 @@ export async function startPipeline(ctx: Context, options: { sole: boolean }): P
       return
     }
     held.delete(job.id)
-    await ctx.db.transaction().execute(async (tx) => {
-      await releaseClaim(tx, job.claim_id!, job.id)
-      await ctx.wakes.wake(tx, VIDEO_QUEUE, job.id, { after_seconds: seconds })
-    })
+    await handBack(ctx, job, seconds)
   }
 
   const track = (promise: Promise<void>): Promise<void> => {
@@ -83,13 +87,35 @@ export async function startPipeline(ctx: Context, options: { sole: boolean }): P
       stopping.abort(new Error('the service is stopping'))
       stopHearing()
       await ctx.wakes.stop()
-      await Promise.allSettled(running)
+      // What goes on beyond this is a start of unknown outcome, and is settled as one.
+      await Promise.race([Promise.allSettled(running), sleep(STOP_SECONDS * 1000, undefined, { ref: false })])
       clearInterval(renewal)
       for (const { job, timer } of held.values()) {
         if (timer) clearTimeout(timer)
-        await releaseClaim(ctx.db, job.claim_id!, job.id).catch(() => {})
+        await handBack(ctx, job, 0).catch(() => {})
       }
     },
+  }
+}
+
+/** Gives a job back, to be worked on after `seconds` by whoever hears it first. */
+async function handBack(ctx: Context, job: VideoJobRow, seconds: number): Promise<void> {
+  await ctx.db.transaction().execute(async (tx) => {
+    await releaseClaim(tx, job.claim_id!, job.id)
+    await ctx.wakes.wake(tx, VIDEO_QUEUE, job.id, { after_seconds: seconds })
+  })
+}
+
+/** Through an outage of the database, which is what interrupts jobs; a job that is dropped at last is found by the sweep. */
+async function insistOnHandBack(ctx: Context, job: VideoJobRow, stopping: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      return await handBack(ctx, job, stopping.aborted ? 0 : INTERRUPTED_SECONDS)
+    } catch (error) {
+      if (stopping.aborted) return
+      ctx.log.warn('job_not_handed_back', { video_id: job.id, error })
+      await sleep(INTERRUPTED_SECONDS * 1000, undefined, { signal: stopping }).catch(() => {})
+    }
   }
 }
 
@@ -101,7 +127,10 @@ async function takeOver(ctx: Context): Promise<void> {
 /** Keeps our claims; a job whose claim was lost all the same is dropped here, another worker has it. */
 async function renew(ctx: Context, held: Map<string, Held>): Promise<void> {
   const before = [...held.values()]
-  const kept = await renewClaims(ctx.db, before.map(({ job }) => job.claim_id!)).catch(() => null)
+  const kept = await renewClaims(
+    ctx.db,
+    before.map(({ job }) => job.claim_id!),
+  ).catch(() => null)
   if (!kept) return
   for (const entry of before) {
     if (kept.has(entry.job.claim_id!) || held.get(entry.job.id) !== entry) continue

@@ -19,6 +19,7 @@ export async function buildRequest(
   const inputs: RenderInput[] = []
   for (const input of files) {
     const probe = await preflight(ctx, input)
+    if (probe === null) return fileGone(job)
     if ('to' in probe) return probe
     inputs.push(renderInput(ctx, input, { probe, ttl_seconds_max: served.signed_url_ttl_seconds }))
   }
@@ -36,10 +37,15 @@ export async function buildRequest(
   }
 }
 
-async function preflight(ctx: Context, input: JobFile): Promise<ProbeResult | Outcome> {
+/** What becomes of a job whose file is gone. Once its first render has begun, it only has no second one. */
+export function fileGone(job: VideoJobRow): Outcome {
+  return { to: 'failed', code: job.status === 'queued' ? 'reference_unavailable' : 'render_failed' }
+}
+
+/** Null when the bytes are gone or no longer those that were uploaded. */
+async function preflight(ctx: Context, input: JobFile): Promise<ProbeResult | Outcome | null> {
   try {
     const probe = await probeInput(ctx, input)
-    if (probe === null) return { to: 'failed', code: 'reference_unavailable' }
     return probe === 'bad_duration' ? { to: 'failed', code: 'invalid_reference_media' } : probe
   } catch (error) {
     if (isMediaFault(error)) return { to: 'failed', code: 'invalid_reference_media' }

@@ -6,8 +6,8 @@ import { newId } from '../platform/ids.ts'
 import { findInputs } from './inputs.ts'
 import type { Outcome } from './job.ts'
 import { textDigest, wasAllowed } from './moderation-records.ts'
-import { buildRequest } from './render-request.ts'
-import { backoffSeconds, describeFault } from './retry.ts'
+import { buildRequest, fileGone } from './render-request.ts'
+import { backoffSeconds, describeFault, notAfter, secondsSince } from './retry.ts'
 import { type ServedModel, servedModel } from './served-model.ts'
 import { changeJob, type VideoJobRow } from './store.ts'
 
@@ -21,10 +21,15 @@ const START_SECONDS = 60
 export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const served = servedModel(ctx, job)
   if (!served) return { to: 'failed', code: 'render_failed' }
-  if (hasQueuedTooLong(ctx, job)) return { to: 'failed', code: 'queue_timeout' }
+  if (job.status !== 'queued') return submit(ctx, job, served, signal)
+  const left_seconds = ctx.config.limits.queue_seconds - secondsSince(ctx, job.queued_at!)
+  if (left_seconds <= 0) return { to: 'failed', code: 'queue_timeout' }
+  return notAfter(left_seconds, await submit(ctx, job, served, signal))
+}
 
+async function submit(ctx: Context, job: VideoJobRow, served: ServedModel, signal: AbortSignal): Promise<Outcome> {
   const files = await findInputs(ctx, job)
-  if (!files) return { to: 'failed', code: 'reference_unavailable' }
+  if (!files) return fileGone(job)
   const unsettled = job.attempt_id !== null
   const attempt = chooseAttempt(ctx, job, served)
   const request = await buildRequest(ctx, job, { files, served, attempt_id: attempt.id })
@@ -33,7 +38,7 @@ export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortS
   signal.throwIfAborted()
 
   try {
-    const known = unsettled && served.engine.recover ? await served.engine.recover(request, attempt.started_at) : null
+    const known = unsettled ? await findStarted(served, request, attempt.started_at) : null
     if (known !== null) return started(job, known, request)
     const intent = { attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 }
     if (!(await changeJob(ctx.db, job, { set: intent }))) return { to: 'same', retry_after_seconds: 1 }
@@ -47,6 +52,16 @@ export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortS
   }
 }
 
+/** The render an attempt of unknown outcome has begun; null when there is none, or the engine cannot be asked. */
+async function findStarted({ engine }: ServedModel, request: RenderRequest, since: Date): Promise<Ticket | null> {
+  try {
+    return (await engine.recover?.(request, since)) ?? null
+  } catch (error) {
+    if (error instanceof EngineError && error.kind !== 'transient') return null
+    throw error
+  }
+}
+
 /** The ticket is stored with the same write that moves the job. */
 function started(job: VideoJobRow, ticket: Ticket, { width, height }: RenderRequest): Outcome {
   const set = { ticket, width, height, tries: 0 }
@@ -54,7 +69,11 @@ function started(job: VideoJobRow, ticket: Ticket, { width, height }: RenderRequ
 }
 
 /** An unsettled attempt keeps its id where the engine knows attempts by it; then starting again cannot render twice. */
-function chooseAttempt(ctx: Context, job: VideoJobRow, { engine, model }: ServedModel): { id: string; started_at: Date } {
+function chooseAttempt(
+  ctx: Context,
+  job: VideoJobRow,
+  { engine, model }: ServedModel,
+): { id: string; started_at: Date } {
   const fresh = { id: newId('attempt', ctx.clock.now()), started_at: ctx.clock.now() }
   if (job.attempt_id === null) return fresh
   const begun = { id: job.attempt_id, started_at: job.attempt_started_at ?? fresh.started_at }
@@ -74,11 +93,6 @@ function startFailed(ctx: Context, job: VideoJobRow, error: unknown): Outcome {
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
-}
-
-function hasQueuedTooLong(ctx: Context, job: VideoJobRow): boolean {
-  if (job.status !== 'queued' || job.queued_at === null) return false
-  return ctx.clock.now().getTime() - job.queued_at.getTime() >= ctx.config.limits.queue_seconds * 1000
 }
 
 /** Nothing reaches an engine without a stored `allow` for that exact text and those very files. */

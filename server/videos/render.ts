@@ -1,9 +1,9 @@
-import type { Outcome } from './job.ts'
 import type { Context } from '../context.ts'
 import type { EngineError, RenderState, VideoEngine } from '../engines/video.ts'
+import type { Outcome } from './job.ts'
 import { collectOutput } from './output.ts'
 import { startRender } from './render-start.ts'
-import { backoffSeconds, describeFault, keepPolling } from './retry.ts'
+import { backoffSeconds, describeFault, keepPolling, notAfter, secondsSince } from './retry.ts'
 import { servedModel } from './served-model.ts'
 import type { VideoJobRow } from './store.ts'
 
@@ -19,11 +19,20 @@ export async function followRender(ctx: Context, job: VideoJobRow, signal: Abort
   const served = servedModel(ctx, job)
   if (!served) return { to: 'failed', code: 'render_failed' }
   const { engine } = served
-  if (isOverdue(ctx, job, served.render_seconds)) {
-    if (job.ticket !== null) await cancelQuietly(ctx, engine, job)
+  const left_seconds = served.render_seconds - secondsSince(ctx, job.render_started_at!)
+  if (left_seconds <= 0) {
+    // Without a ticket the last render has failed or was lost, and there is no time for another.
+    if (job.ticket === null) return { to: 'failed', code: 'render_failed' }
+    await cancelQuietly(ctx, engine, job)
     return { to: 'failed', code: 'render_timeout' }
   }
-  if (job.ticket === null) return startRender(ctx, job, signal)
+  const step = job.ticket === null ? startRender : pollRender
+  return notAfter(left_seconds, await step(ctx, job, signal))
+}
+
+/** Asks the engine once. */
+async function pollRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
+  const { engine, model } = servedModel(ctx, job)!
   let state: RenderState
   try {
     state = await engine.poll(job.ticket, AbortSignal.any([signal, AbortSignal.timeout(POLL_SECONDS * 1000)]))
@@ -34,10 +43,14 @@ export async function followRender(ctx: Context, job: VideoJobRow, signal: Abort
   switch (state.state) {
     case 'running': {
       const progress = Math.min(99, Math.max(job.progress, Math.floor(state.progress ?? 0)))
-      return { to: 'same', retry_after_seconds: state.next_poll_seconds ?? POLL_EVERY_SECONDS, set: { progress, tries: 0 } }
+      return {
+        to: 'same',
+        retry_after_seconds: state.next_poll_seconds ?? POLL_EVERY_SECONDS,
+        set: { progress, tries: 0 },
+      }
     }
     case 'lost':
-      return lostRender(ctx, job, engine, served.model)
+      return lostRender(ctx, job, engine, model)
     case 'failed':
       return failedRender(ctx, job, state.error)
     case 'succeeded':
@@ -52,11 +65,6 @@ export async function cancelQuietly(ctx: Pick<Context, 'log'>, engine: VideoEngi
   } catch (error) {
     ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
   }
-}
-
-function isOverdue(ctx: Context, job: VideoJobRow, render_seconds: number): boolean {
-  const since = job.render_started_at
-  return since !== null && ctx.clock.now().getTime() - since.getTime() >= render_seconds * 1000
 }
 
 /** One new attempt, then the job has failed. An embedded engine loses its renders whenever the service restarts, so it gets more. */

@@ -25,6 +25,16 @@ export function backoffSeconds(tries: number, error?: unknown): number {
   return base * (0.75 + Math.random() / 4)
 }
 
+/** The outcome, with its wait cut short at a time limit `left_seconds` away: whatever an engine asks for, the limit holds. */
+export function notAfter(left_seconds: number, outcome: Outcome): Outcome {
+  if (outcome.to !== 'same') return outcome
+  return { ...outcome, retry_after_seconds: Math.min(outcome.retry_after_seconds, left_seconds) }
+}
+
+export function secondsSince(ctx: Pick<Context, 'clock'>, since: Date): number {
+  return (ctx.clock.now().getTime() - since.getTime()) / 1000
+}
+
 /** What of an engine's fault may stand in the log. */
 export function describeFault(error: unknown): LogFields {
   if (!(error instanceof EngineError)) return { error }

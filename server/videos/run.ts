@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../context.ts'
 import { isDatabaseDown } from '../platform/db.ts'
 import { advance } from './advance.ts'
@@ -7,7 +8,7 @@ import { cancelQuietly, followRender } from './render.ts'
 import { startRender } from './render-start.ts'
 import { backoffSeconds } from './retry.ts'
 import { servedModel } from './served-model.ts'
-import type { VideoJobRow } from './store.ts'
+import { findJobOfAnyOrg, type VideoJobRow } from './store.ts'
 import { translate } from './translate.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
@@ -20,8 +21,11 @@ const STEPS: Partial<Record<Status, Step>> = {
   in_progress: followRender,
 }
 
-/** How often a step may fall over by a fault of ours before the job fails. */
+/** How often in a row a step may fall over by a fault of ours before the job fails. */
 const FAULTS_MAX = 5
+
+/** Faults in a row of the jobs this process works on. Apart from `tries`, which an engine may drive up for hours. */
+const faults = new Map<string, number>()
 
 /**
  * Takes a job from step to step until it ends or has to wait. Null when it has ended, or another got there first; otherwise the job
@@ -50,20 +54,38 @@ async function decide(ctx: Context, job: VideoJobRow, signal: AbortSignal): Prom
   const step = STEPS[job.status]
   if (!step) throw new Error(`no step for ${job.status}`)
   try {
-    return await step(ctx, job, signal)
+    const outcome = await step(ctx, job, signal)
+    faults.delete(job.id)
+    return outcome
   } catch (error) {
-    if (signal.aborted || isDatabaseDown(error)) throw error
-    ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, error })
-    if (job.tries >= FAULTS_MAX) return { to: 'failed', code: 'internal_error' }
-    return { to: 'same', retry_after_seconds: backoffSeconds(job.tries), set: { tries: job.tries + 1 } }
+    if (signal.aborted || isOutage(error)) throw error
+    const count = (faults.get(job.id) ?? 0) + 1
+    ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
+    if (count <= FAULTS_MAX) {
+      faults.set(job.id, count)
+      return { to: 'same', retry_after_seconds: backoffSeconds(count - 1) }
+    }
+    faults.delete(job.id)
+    return { to: 'failed', code: 'internal_error' }
   }
 }
 
-/** What came too late, after a cancellation or another worker, is thrown away: a clip is not kept, a render is ended. */
+/** A file that is missing has the code of a socket that is missing, and no outage ends by waiting for it. */
+function isOutage(error: unknown): boolean {
+  return isDatabaseDown(error) && !('path' in (error as Error))
+}
+
+/**
+ * What came too late, after a cancellation or another worker, is thrown away: a clip is not kept, a render is ended, unless another
+ * worker follows that very render by now or is about to look for it.
+ */
 async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || !outcome.set) return
   const { blob_key, ticket } = outcome.set
   if (blob_key !== undefined) await ctx.blobs.remove(blob_key)
+  if (ticket == null) return
+  const now = await findJobOfAnyOrg(ctx.db, job.id)
+  if (now && !isTerminal(now.status) && (now.ticket === null || isDeepStrictEqual(now.ticket, ticket))) return
   const served = servedModel(ctx, job)
-  if (ticket != null && served) await cancelQuietly(ctx, served.engine, { ...job, ticket })
+  if (served) await cancelQuietly(ctx, served.engine, { ...job, ticket })
 }

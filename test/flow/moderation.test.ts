@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../server/videos/job.ts'
 import type { Fault } from '../support/engine-server-faults.ts'
-import { openStage, OPENING, type Stage, upload } from './stage.ts'
 import { samplePicture } from '../support/media.ts'
+import { OPENING, openStage, type Stage, upload } from './stage.ts'
 
 const OPENAI = '{ kind: openai-moderations, base_url: "{engines}", timeout_seconds: 1 }'
 const GUARD = '{ kind: chat-guard, format: llama-guard, model: guard, base_url: "{engines}", timeout_seconds: 1 }'
@@ -39,7 +39,12 @@ test('a picture is judged before it may be used', async () => {
   const { moderation } = stage.engines.answers
   stage.engines.answers.moderation = ({ input }) => {
     const flagged = JSON.stringify(input).includes('image_url')
-    return { flagged, categories: { sexual: flagged }, category_scores: {}, category_applied_input_types: { sexual: ['image'] } }
+    return {
+      flagged,
+      categories: { sexual: flagged },
+      category_scores: {},
+      category_applied_input_types: { sexual: ['image'] },
+    }
   }
   const job = await stage.drive(await stage.submit({ image_reference: [{ file_id, role: 'first_frame' }] }))
   stage.engines.answers.moderation = moderation
@@ -63,7 +68,8 @@ test('moderation that does not answer is asked three times within a minute, then
 
 const answer = (body: unknown): Fault => ({ kind: 'status', status: 200, body: body as object })
 const results = (result: unknown) => answer({ model: 'm', results: [result] })
-const said = (content: unknown, finish_reason = 'stop') => answer({ choices: [{ finish_reason, message: { content } }] })
+const said = (content: unknown, finish_reason = 'stop') =>
+  answer({ choices: [{ finish_reason, message: { content } }] })
 const status = (code: number): Fault => ({ kind: 'status', status: code, body: { flagged: false, results: [] } })
 
 /** Faults of any server; then those of the form of its answer. */
@@ -92,7 +98,12 @@ const TRANSPORT: Record<string, Fault> = {
 }
 const MODERATIONS: Record<string, Fault> = {
   'no result': answer({ results: [] }),
-  'two results': answer({ results: [{ flagged: false, categories: { a: false } }, { flagged: false, categories: { a: false } }] }),
+  'two results': answer({
+    results: [
+      { flagged: false, categories: { a: false } },
+      { flagged: false, categories: { a: false } },
+    ],
+  }),
   'empty result': results({}),
   'verdict as text': results({ flagged: 'false', categories: { a: false } }),
   'verdict as number': results({ flagged: 0, categories: { a: false } }),

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { send } from '../support/identity-app.ts'
 import { sampleMedia, samplePicture } from '../support/media.ts'
-import { COST, openStage, OPENING, type Stage, silence, upload } from './stage.ts'
+import { COST, OPENING, openStage, type Stage, silence, upload } from './stage.ts'
 
-const SGLANG = '{ kind: videos-api, dialect: sglang, base_url: "{engines}", references_base_url: "{engines}", model: MiniMax-H3 }'
+const SGLANG =
+  '{ kind: videos-api, dialect: sglang, base_url: "{engines}", references_base_url: "{engines}", model: MiniMax-H3 }'
 
 let stage: Stage
 let dir: string
@@ -40,7 +41,11 @@ async function endOf(body: Record<string, unknown>, happen: () => Promise<unknow
   return { code: job.error_code, started: stage.engines.started() - before.started, statuses: await stage.statuses(id) }
 }
 
-const UNAVAILABLE = { code: 'reference_unavailable', started: 0, statuses: ['moderating', 'translating', 'queued', 'failed'] }
+const UNAVAILABLE = {
+  code: 'reference_unavailable',
+  started: 0,
+  statuses: ['moderating', 'translating', 'queued', 'failed'],
+}
 
 test('a file that is deleted before its render starts fails the job, and no render starts', async () => {
   const file_id = await upload(stage, await samplePicture('png'))
@@ -74,7 +79,12 @@ test('a file deleted once its render has started changes nothing', async () => {
 
 test('reference sounds of 2.0 and 15.0 seconds are taken, of 1.9 and 15.2 seconds fail the job before any render', async () => {
   const image = await upload(stage, await samplePicture('jpeg'))
-  for (const [seconds, ends] of [[1.9, 'failed'], [2, 'completed'], [15, 'completed'], [15.2, 'failed']] as const) {
+  for (const [seconds, ends] of [
+    [1.9, 'failed'],
+    [2, 'completed'],
+    [15, 'completed'],
+    [15.2, 'failed'],
+  ] as const) {
     const audio = await upload(stage, silence(seconds), { purpose: 'audio' })
     const started = stage.engines.started()
     const references = { images: [{ file_id: image }], audio: [{ file_id: audio }] }
@@ -86,7 +96,10 @@ test('reference sounds of 2.0 and 15.0 seconds are taken, of 1.9 and 15.2 second
 })
 
 test('a reference clip of 1.9 seconds fails the job, one of 2.2 seconds is taken', async () => {
-  for (const [seconds, ends] of [[1.9, 'failed'], [2.2, 'completed']] as const) {
+  for (const [seconds, ends] of [
+    [1.9, 'failed'],
+    [2.2, 'completed'],
+  ] as const) {
     const { mp4 } = await sampleMedia(dir, ['mp4'], { seconds, name: `clip-${seconds}` })
     const video = await upload(stage, readFileSync(mp4), { purpose: 'video' })
     const job = await stage.drive(await stage.submit({ references: { videos: [{ file_id: video }] } }))
@@ -119,7 +132,10 @@ test('the URLs an engine is given serve the very bytes, at the address meant for
   await stage.drive(await stage.submit({ references: { images: [{ file_id: image }], audio: [{ file_id: audio }] } }))
   const start = stage.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
   const { conditions } = start.json as { conditions: Array<{ type: string; uri: string }> }
-  assert.deepEqual(conditions.map(({ type }) => type), ['image', 'audio'])
+  assert.deepEqual(
+    conditions.map(({ type }) => type),
+    ['image', 'audio'],
+  )
   for (const [i, bytes] of [picture, sound].entries()) {
     const { uri } = conditions[i]!
     assert.ok(uri.startsWith(`${stage.app.ctx.site.engine_url}/v1/files/`))

@@ -40,7 +40,10 @@ export type Sections = { model?: string; moderation?: string; translation?: stri
 
 const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }'
 
-export async function openStage(sections: Sections = {}, options: { engines?: Engines; log?: Log; background?: boolean } = {}): Promise<Stage> {
+export async function openStage(
+  sections: Sections = {},
+  options: { engines?: Engines; log?: Log; background?: boolean } = {},
+): Promise<Stage> {
   const server = await startEngineServer()
   const config = configText(sections).replaceAll('{engines}', server.url)
   const app = await startApp({ config, ...options })
@@ -90,7 +93,11 @@ export function filesBelow(dir: string): number {
 }
 
 /** Uploads bytes as the customer and returns the id of the file. */
-export async function upload(stage: Pick<Stage, 'app' | 'customer'>, bytes: Uint8Array, options: { purpose?: string; expires_after?: number } = {}): Promise<string> {
+export async function upload(
+  stage: Pick<Stage, 'app' | 'customer'>,
+  bytes: Uint8Array,
+  options: { purpose?: string; expires_after?: number } = {},
+): Promise<string> {
   const { purpose = 'vision', expires_after } = options
   const form = new FormData()
   form.set('purpose', purpose)
@@ -137,7 +144,13 @@ const OBSERVE = `
   create trigger observe_update after update of status on video_jobs for each row
     when (old.status is distinct from new.status) execute function observe();`
 
-function configText({ model = OUTSIDE, moderation = '{ kind: rules, deny: [forbidden] }', translation = 'none', limits, more }: Sections): string {
+function configText({
+  model = OUTSIDE,
+  moderation = '{ kind: rules, deny: [forbidden] }',
+  translation = 'none',
+  limits,
+  more,
+}: Sections): string {
   return `
 plans: { free: { max_concurrent_renders: 1000 } }
 video_models:

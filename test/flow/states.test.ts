@@ -50,7 +50,9 @@ test('the engine hears the prompt as submitted, dialogue and all, and never the 
 test('what is published is the very clip the engine delivered when nothing about it is wrong', async () => {
   const id = await stage.submit()
   const job = await stage.drive(id)
-  const response = await fetch(`${stage.app.url}/v1/videos/${id}/content`, { headers: { authorization: `Bearer ${stage.customer.key}` } })
+  const response = await fetch(`${stage.app.url}/v1/videos/${id}/content`, {
+    headers: { authorization: `Bearer ${stage.customer.key}` },
+  })
   const bytes = Buffer.from(await response.arrayBuffer())
   assert.deepEqual(bytes, [...stage.engines.renders.values()].at(-1)!.conduct.output)
   assert.equal(job.output_size_bytes, BigInt(bytes.length))

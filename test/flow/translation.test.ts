@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { send } from '../support/identity-app.ts'
-import { openStage, OPENING, type Stage } from './stage.ts'
+import { OPENING, openStage, type Stage } from './stage.ts'
 
 const PROMPT = '夜の東京を歩く女性が<d>こんにちは、元気？</d>と言う。看板には「営業中」と書かれている。'
 const DIALOGUE = '<d>こんにちは、元気？</d>'
@@ -22,7 +22,8 @@ afterEach(async () => {
 
 const calls = (path: string) => stage.engines.requests.filter((request) => request.path === path)
 const translates = (translation: (source: string) => string, depicted_text: string[] = []) => {
-  stage.engines.answers.chat = ({ messages }) => JSON.stringify({ translation: translation(String(messages.at(-1)!.content)), depicted_text })
+  stage.engines.answers.chat = ({ messages }) =>
+    JSON.stringify({ translation: translation(String(messages.at(-1)!.content)), depicted_text })
 }
 const english = (source: string) => `A woman walks through Tokyo at night: ${source.match(/⟦K\d+⟧/g)!.join(' beside ')}`
 

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, test } from 'node:test'
+import { EngineError, type VideoEngine } from '../../server/engines/video.ts'
+import { instantVideo } from '../../server/engines/video-instant.ts'
+import { factsOf } from '../support/clip.ts'
+import type { Fault } from '../support/engine-server-faults.ts'
+import { sampleMedia } from '../support/media.ts'
+import { COST, MODEL, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+let dir: string
+const CLIP = readFileSync(new URL('../../server/engines/video-instant.mp4', import.meta.url))
+before(async () => {
+  stage = await openStage()
+  dir = mkdtempSync(join(tmpdir(), 'kinora-output-'))
+})
+after(async () => {
+  await stage.close()
+  rmSync(dir, { recursive: true, force: true })
+})
+afterEach(async () => {
+  stage.engines.unscript()
+  stage.engines.conduct({ polls: 0, output: CLIP })
+  assert.deepEqual(await stage.app.audit(), {})
+})
+
+const CONTENT = { method: 'GET', path: /\/content$/ } as const
+const HTML = Buffer.from('<!doctype html><title>502</title>')
+
+/** Renders a job whose clip is `output` and tells how it ended, what it cost, and how many files are left of it. */
+async function rendered(output: Buffer = CLIP) {
+  const before = { ...(await stage.balance()), stored: stage.stored() }
+  stage.engines.conduct({ output })
+  const id = await stage.submit()
+  const job = await stage.drive(id)
+  const { balance, held } = await stage.balance()
+  assert.equal(held, 0n)
+  return {
+    id,
+    ends: job.error_code ?? job.status,
+    paid: before.balance - balance,
+    files: stage.stored() - before.stored,
+  }
+}
+
+const USELESS: Record<string, Buffer> = {
+  'no bytes': Buffer.alloc(0),
+  HTML,
+  'half a clip': CLIP.subarray(0, CLIP.length / 2),
+  'the head of a clip': CLIP.subarray(0, 64),
+  noise: Buffer.alloc(5000, 'noise'),
+  'a picture': Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
+}
+
+test('what is no video fails the job with render_failed, costs nothing and leaves no bytes behind', async () => {
+  for (const [name, output] of Object.entries(USELESS)) {
+    const { ends, paid, files } = await rendered(output)
+    assert.deepEqual([ends, paid, files], ['render_failed', 0n, 0], name)
+  }
+})
+
+const PASSING: Record<string, Fault> = {
+  reset: { kind: 'reset' },
+  'cut in the middle': { kind: 'cut' },
+  'length wrong': { kind: 'wrong_length' },
+  garbage: { kind: 'garbage' },
+  '500': { kind: 'status', status: 500 },
+  '403': { kind: 'status', status: 403 },
+  '404': { kind: 'status', status: 404 },
+  'an HTML page': { kind: 'status', status: 200, body: HTML.toString(), headers: { 'content-type': 'text/html' } },
+  'a private address': { kind: 'status', status: 302, headers: { location: 'http://127.0.0.1:1/clip.mp4' } },
+}
+
+test('a clip that cannot be fetched is fetched again: the job completes, with one charge and one file', async () => {
+  for (const [name, fault] of Object.entries(PASSING)) {
+    stage.engines.script({ ...CONTENT, times: 2, fault })
+    const { ends, paid, files } = await rendered()
+    assert.deepEqual([ends, paid, files], ['completed', COST, 1], name)
+  }
+})
+
+test('a clip that can never be fetched fails the job at its time limit and costs nothing', async () => {
+  stage.engines.script({ ...CONTENT, times: 9999, fault: { kind: 'cut' } })
+  const { ends, paid, files } = await rendered()
+  assert.deepEqual([ends, paid, files], ['render_timeout', 0n, 0])
+})
+
+test('a clip without sound gets silence, one of another size is brought to 768p; only the mended one is kept', async () => {
+  const { 'silent.mp4': silent } = await sampleMedia(dir, ['silent.mp4'], {
+    seconds: 1,
+    width: 320,
+    height: 180,
+    name: 'small',
+  })
+  const { id, ends, paid, files } = await rendered(readFileSync(silent))
+  assert.deepEqual([ends, paid, files], ['completed', COST, 1])
+  const path = join(dir, 'mended.mp4')
+  const response = await fetch(`${stage.app.url}/v1/videos/${id}/content`, {
+    headers: { authorization: `Bearer ${stage.customer.key}` },
+  })
+  writeFileSync(path, Buffer.from(await response.arrayBuffer()))
+  const facts = await factsOf(path)
+  assert.deepEqual(
+    [facts.size, facts.codecs],
+    [
+      [1366, 768],
+      ['avc', 'aac'],
+    ],
+  )
+})
+
+/** The instant engine, with one member replaced. */
+async function stageWith(change: Partial<VideoEngine>): Promise<Stage> {
+  const engine = { ...instantVideo({ kind: 'instant' }), ...change }
+  const moderation = {
+    sees_images: false,
+    media: 'allow' as const,
+    moderate: async () => ({ verdict: 'allow' as const, categories: [], engine: 't', version: '1' }),
+  }
+  const translation = { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) }
+  const video = new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]])
+  return openStage({}, { engines: { video, moderation, translation, close: async () => {} } })
+}
+
+test('a clip beyond a gigabyte is given up while it arrives, costs nothing and leaves no bytes behind', async () => {
+  const chunk = new Uint8Array(16 * 1024 * 1024)
+  let sent = 0
+  const other = await stageWith({
+    fetch: async () =>
+      new ReadableStream({
+        pull(controller) {
+          sent += 1
+          controller.enqueue(chunk)
+        },
+      }),
+  })
+  const job = await other.drive(await other.submit())
+  assert.equal(job.error_code, 'render_failed')
+  assert.ok(sent < 80, `${sent} chunks were taken`)
+  assert.equal(other.stored(), 0)
+  assert.equal((await other.balance()).charges, 0)
+  await other.close()
+})

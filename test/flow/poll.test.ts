@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { FAILURES } from '../../server/videos/job.ts'
+import type { Fault } from '../support/engine-server-faults.ts'
+import { send } from '../support/identity-app.ts'
+import { samplePicture } from '../support/media.ts'
+import { COST, openStage, type Stage, upload } from './stage.ts'
+
+let stage: Stage
+before(async () => {
+  stage = await openStage()
+})
+after(() => stage.close())
+afterEach(async () => {
+  stage.engines.unscript()
+  stage.engines.conduct({ polls: 0, status: 'completed', error: null })
+  assert.deepEqual(await stage.app.audit(), {})
+})
+
+const POLL = { method: 'GET', path: /^\/v1\/videos\/[^/]+$/ } as const
+const deleted = () => stage.engines.requests.filter(({ method }) => method === 'DELETE').length
+
+/** A job whose render runs. */
+async function running(body: Record<string, unknown> = {}): Promise<string> {
+  stage.engines.conduct({ polls: 1 })
+  const id = await stage.submit(body)
+  await stage.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
+  return id
+}
+
+const status = (code: number, headers = {}): Fault => ({ kind: 'status', status: code, body: {}, headers })
+const answer = (body: object | string): Fault => ({ kind: 'status', status: 200, body })
+const SILENCE: Record<string, Fault> = {
+  reset: { kind: 'reset' },
+  'reply lost': { kind: 'lost_reply' },
+  cut: { kind: 'cut' },
+  'wrong length': { kind: 'wrong_length' },
+  garbage: { kind: 'garbage' },
+  'gzip bomb': { kind: 'gzip_bomb' },
+  400: status(400),
+  401: status(401),
+  403: status(403),
+  408: status(408),
+  429: status(429, { 'retry-after': '7' }),
+  500: status(500),
+  503: status(503),
+  redirect: status(302, { location: 'http://127.0.0.1:1/' }),
+  HTML: answer('<html>'),
+  'empty object': answer({}),
+  list: answer([]),
+  'status as number': answer({ id: 'x', status: 3 }),
+  'unknown status': answer({ id: 'x', status: 'pondering' }),
+}
+
+test(`${Object.keys(SILENCE).length} kinds of poll that say nothing about the render keep job and hold, then it completes`, async () => {
+  for (const [name, fault] of Object.entries(SILENCE)) {
+    const id = await running()
+    const { started } = { started: stage.engines.started() }
+    stage.engines.script({ ...POLL, times: 2, fault })
+    stage.app.clock.set((await stage.row(id)).next_run_at)
+    await stage.app.tick()
+    assert.equal((await stage.row(id)).status, 'in_progress', name)
+    assert.equal((await stage.balance()).held, COST, name)
+    assert.equal((await stage.drive(id)).status, 'completed', name)
+    assert.equal(stage.engines.started(), started, name)
+  }
+})
+
+test('a render that does not end in time is canceled at the engine and fails with render_timeout', async () => {
+  stage.engines.conduct({ polls: 1e9 })
+  const before = deleted()
+  const id = await stage.submit()
+  const job = await stage.drive(id)
+  assert.equal(job.error_code, 'render_timeout')
+  assert.equal(job.finished_at!.getTime() - job.render_started_at!.getTime(), 600_000)
+  assert.equal(deleted() - before, 1)
+  assert.deepEqual((await stage.balance()).held, 0n)
+})
+
+test('an engine that asks to be left alone for an hour does not stretch the time limit of the render', async () => {
+  const id = await running()
+  stage.engines.script({
+    ...POLL,
+    times: 99,
+    fault: { ...answer({ id: 'x', status: 'queued' }), headers: { 'retry-after': '3600' } } as Fault,
+  })
+  const job = await stage.drive(id)
+  assert.equal(job.error_code, 'render_timeout')
+  assert.equal(job.finished_at!.getTime() - job.render_started_at!.getTime(), 600_000)
+})
+
+test('silence until the time limit is a render_timeout too, and the hold is released', async () => {
+  const id = await running()
+  stage.engines.script({ ...POLL, times: 9999, fault: status(401) })
+  assert.equal((await stage.drive(id)).error_code, 'render_timeout')
+  assert.deepEqual((await stage.balance()).held, 0n)
+})
+
+test('a render that failed for a passing reason is begun anew, and the job completes with one charge', async () => {
+  stage.engines.conduct({ status: 'failed', error: { code: 'server_error' } })
+  const before = { started: stage.engines.started(), ...(await stage.balance()) }
+  const id = await stage.submit()
+  const first = await stage.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
+  stage.engines.conduct({ status: 'completed', error: null })
+  const job = await stage.drive(id)
+  assert.equal(job.status, 'completed')
+  assert.equal(first.attempts, 1)
+  assert.equal(job.attempts, 2)
+  assert.equal(stage.engines.started() - before.started, 2)
+  assert.equal((await stage.balance()).charges - before.charges, 1)
+})
+
+test('one that goes on failing for passing reasons fails the job with render_failed when its time is over', async () => {
+  stage.engines.conduct({ status: 'expired' })
+  const job = await stage.drive(await stage.submit())
+  assert.equal(job.error_code, 'render_failed')
+  assert.ok(job.attempts > 2 && job.attempts < 60, `${job.attempts} attempts`)
+  assert.ok(job.finished_at!.getTime() - job.render_started_at!.getTime() <= 600_000)
+})
+
+test('a new attempt whose file is gone by then fails with render_failed: its first render had begun', async () => {
+  const file_id = await upload(stage, await samplePicture('png'))
+  stage.engines.conduct({ status: 'expired' })
+  const id = await stage.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
+  await stage.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
+  await send(stage.app, 'DELETE', `/v1/files/${file_id}`, stage.customer)
+  assert.equal((await stage.drive(id)).error_code, 'render_failed')
+})
+
+test('a render the engine has lost is begun once more; lost again, the job fails', async () => {
+  const id = await running()
+  stage.engines.forget()
+  assert.equal((await stage.drive(id)).status, 'completed')
+
+  const started = stage.engines.started()
+  const again = await running()
+  for (let lost = 1; lost <= 2; lost++) {
+    stage.engines.forget()
+    await stage.drive(again, (job) => job.lost === lost && job.progress > 0)
+  }
+  const job = await stage.row(again)
+  assert.deepEqual([job.error_code, job.lost], ['render_failed', 1])
+  assert.equal(stage.engines.started() - started, 2)
+})
+
+const VERDICTS: Array<[error: object, code: string]> = [
+  [{ code: 'content_policy_violation', message: 'nudity at 0:02' }, 'moderation_blocked'],
+  [{ code: 'output_moderation', message: 'violence' }, 'moderation_blocked'],
+  [{ code: 'invalid_image', message: 'bad picture' }, 'invalid_reference_media'],
+  [{ code: 'bad_prompt', message: 'too strange' }, 'render_failed'],
+]
+test("the engine's verdict on a render ends the job with the code for it and a text that does not vary", async () => {
+  for (const [error, code] of VERDICTS) {
+    stage.engines.conduct({ polls: 1, status: 'failed', error })
+    const started = stage.engines.started()
+    const id = await stage.submit()
+    const job = await stage.drive(id)
+    assert.deepEqual([job.error_code, job.error_message], [code, FAILURES[code as keyof typeof FAILURES]])
+    assert.deepEqual((await stage.statuses(id)).slice(-2), ['in_progress', 'failed'])
+    assert.equal(stage.engines.started() - started, 1)
+  }
+  assert.deepEqual((await stage.balance()).held, 0n)
+})
