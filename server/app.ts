@@ -10,6 +10,7 @@ import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
 import { knownFileBlobs } from './files/store.ts'
 import { type Endpoint, registerEndpoints } from './identity/endpoint.ts'
+import type { Authenticator } from './identity/principal.ts'
 import { openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
 import type { Blobs } from './platform/blobs.ts'
@@ -51,6 +52,8 @@ export type AppOptions = {
 export type App = {
   ctx: Context
   http: FastifyInstance
+  /** Every route the service answers. */
+  endpoints: readonly Endpoint[]
   /** Answers on host and port; port 0 picks one. Returns the base URL. */
   listen(at: { host: string; port: number }): Promise<string>
   /** Works on jobs and does the periodic duties, as `background` says. */
@@ -87,15 +90,17 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...chatEndpoints(meter),
     ...identityEndpoints(identity),
     ...billingEndpoints,
-    ...healthEndpoints(state),
+    ...healthEndpoints,
   ]
-  const http = buildHttp(ctx, [...endpoints, ...openApiEndpoints(endpoints)], identity.authenticator)
+  const answered = [...endpoints, ...openApiEndpoints(endpoints)]
+  const http = buildHttp(ctx, answered, identity.authenticator)
   let pipeline: Pipeline | null = null
   let sweeping: { stop(): Promise<void> } | null = null
 
   return {
     ctx,
     http,
+    endpoints: answered,
     async listen(at) {
       await http.listen(at)
       const address = http.server.address()
@@ -113,7 +118,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     },
     async close() {
       state.draining = true
-      await http.close()
+      await drain(http)
       await sweeping?.stop()
       await pipeline?.stop()
       await meter.close()
@@ -135,13 +140,22 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
 function buildHttp(
   ctx: Context,
   endpoints: readonly Endpoint[],
-  authenticator: Parameters<typeof registerEndpoints>[3],
+  { who, isDraining }: { who: Authenticator; isDraining: () => boolean },
 ): FastifyInstance {
-  const http = openHttp({ log: ctx.log })
+  const http = openHttp({ log: ctx.log, isDraining })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
-  http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, authenticator))
+  http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
   return http
+}
+
+/** Requests in flight, streams among them, may end; after that they are cut. */
+const DRAIN_SECONDS = 30
+
+async function drain(http: FastifyInstance): Promise<void> {
+  const deadline = setTimeout(() => http.server.closeAllConnections(), DRAIN_SECONDS * 1000)
+  await http.close()
+  clearTimeout(deadline)
 }
 
 function reachableHost(host: string): string {

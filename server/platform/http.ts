@@ -36,7 +36,7 @@ declare module 'fastify' {
 }
 
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
-export function openHttp(options: { log: Log; body_seconds?: number }): FastifyInstance {
+export function openHttp(options: { log: Log; body_seconds?: number; isDraining?: () => boolean }): FastifyInstance {
   const { log, body_seconds = BODY_SECONDS } = options
   const http = Fastify({
     logger: false,
@@ -47,6 +47,7 @@ export function openHttp(options: { log: Log; body_seconds?: number }): FastifyI
     connectionTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
     forceCloseConnections: 'idle',
+    return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     http: { maxHeaderSize: 16_384, headersTimeout: 20_000 },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
@@ -60,6 +61,7 @@ export function openHttp(options: { log: Log; body_seconds?: number }): FastifyI
   addParsers(http)
   http.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
+    if (options.isDraining?.()) throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
     requirePlainTransfer(request)
   })
   http.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply))
