@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openLog } from '../../server/platform/log.ts'
+import { videoBody } from '../support/app.ts'
+import { send } from '../support/identity-app.ts'
+import { MODEL, openStage, type Stage } from './stage.ts'
+
+const CANARY = 'Zweihandschwertfisch'
+const JAPANESE = `${CANARY}が泳ぐ。<d>${CANARY}だ</d>「${CANARY}」`
+
+/** Names of the tables in which some column of some row holds `word`, and how often. */
+async function tablesWith(stage: Stage, word: string): Promise<Record<string, number>> {
+  const { pool } = stage.app.database
+  const { rows: tables } = await pool.query(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+  )
+  const found: Record<string, number> = {}
+  for (const { name } of tables) {
+    const { rows } = await pool.query(`select count(*)::int as n from ${name} t where t::text ilike '%' || $1 || '%'`, [
+      word,
+    ])
+    if (rows[0].n > 0) found[name] = rows[0].n
+  }
+  assert.ok(tables.length > 15, 'every table is looked at')
+  return found
+}
+
+test('a prompt stands in no table but the jobs, in no log line, in no file and in no error body', async () => {
+  const lines: string[] = []
+  const log = openLog('debug', { write: (line) => void lines.push(line) })
+  const stage = await openStage(
+    {
+      translation: '{ kind: chat, model: translator, base_url: "{engines}" }',
+      moderation: '{ kind: openai-moderations, base_url: "{engines}", timeout_seconds: 1 }',
+    },
+    { log },
+  )
+  const echo = { error: { code: 'server_error', message: `cannot render ${CANARY}`, param: CANARY } }
+  const scripts = [
+    () => {},
+    () =>
+      stage.engines.script({ path: '/v1/moderations', times: 3, fault: { kind: 'status', status: 500, body: echo } }),
+    () =>
+      stage.engines.script({
+        path: '/v1/chat/completions',
+        times: 3,
+        fault: { kind: 'status', status: 400, body: echo },
+      }),
+    () =>
+      stage.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 422, body: echo } }),
+    () =>
+      stage.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 503, body: echo } }),
+    () =>
+      stage.engines.script({
+        method: 'GET',
+        path: /^\/v1\/videos\/[^/]+$/,
+        fault: { kind: 'status', status: 401, body: CANARY },
+      }),
+    () =>
+      stage.engines.script({ method: 'GET', path: /content$/, fault: { kind: 'status', status: 200, body: CANARY } }),
+    () => stage.engines.conduct({ status: 'failed', error: { code: `x ${CANARY}`, message: CANARY } }),
+  ]
+  const bodies: unknown[] = []
+  for (const script of scripts) {
+    for (const prompt of [`A ${CANARY}`, JAPANESE, `${CANARY} forbidden`]) {
+      script()
+      const headers = { 'idempotency-key': `canary ${bodies.length}` }
+      const { body } = await send(
+        stage.app,
+        'POST',
+        '/v1/videos',
+        { ...stage.customer, headers },
+        videoBody({ model: MODEL, prompt }),
+      )
+      const job = await stage.drive(body.id)
+      bodies.push(job.error_code, job.error_message)
+      stage.engines.unscript()
+      stage.engines.conduct({ status: 'completed', error: null })
+    }
+  }
+  for (const bad of [
+    { seconds: 99 },
+    { model: CANARY },
+    { aspect_ratio: CANARY },
+    { references: { images: [{ file_id: CANARY }] } },
+  ]) {
+    const { status, body } = await send(
+      stage.app,
+      'POST',
+      '/v1/videos',
+      stage.customer,
+      videoBody({ model: MODEL, prompt: CANARY, ...bad }),
+    )
+    assert.ok(status >= 400 && status < 500)
+    if (!Object.values(bad).includes(CANARY)) bodies.push(body)
+  }
+  // A statement that fails quotes the row it failed on.
+  const refused = stage.app.database.pool.query(
+    "update video_jobs set progress = 101 where prompt like '%' || $1 || '%'",
+    [CANARY],
+  )
+  await refused.catch((error: unknown) => log.error('step_failed', { error }))
+
+  assert.deepEqual(Object.keys(await tablesWith(stage, CANARY)), ['public.video_jobs'])
+  assert.ok(lines.length > 10)
+  assert.deepEqual(
+    lines.filter((line) => line.includes(CANARY)),
+    [],
+  )
+  assert.ok(!JSON.stringify(bodies).includes(CANARY))
+  for (const entry of readdirSync(stage.app.dir, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) assert.ok(!readFileSync(join(entry.parentPath, entry.name)).includes(CANARY), entry.name)
+  }
+  assert.deepEqual(await stage.app.audit(), {})
+
+  const { data } = (await send(stage.app, 'GET', '/v1/videos?limit=100', stage.customer)).body
+  for (const { id } of data) await send(stage.app, 'DELETE', `/v1/videos/${id}`, stage.customer)
+  assert.deepEqual(await tablesWith(stage, CANARY), {}, 'and in none once the jobs are deleted')
+  await stage.close()
+})

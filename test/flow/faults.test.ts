@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { EngineError, type VideoEngine } from '../../server/engines/video.ts'
+import { instantVideo } from '../../server/engines/video-instant.ts'
+import { MODEL, OPENING, openStage, type Stage } from './stage.ts'
+
+/** What the engine of this file does next; null lets it be the instant engine. */
+let fault: { poll?: () => never; start?: () => never } = {}
+const instant = instantVideo({ kind: 'instant' })
+const engine: VideoEngine = {
+  ...instant,
+  start: async (request, signal) => (fault.start ? fault.start() : instant.start(request, signal)),
+  poll: async (ticket, signal) => (fault.poll ? fault.poll() : instant.poll(ticket, signal)),
+}
+const moderate = async () => ({ verdict: 'allow' as const, categories: [], engine: 'test', version: '1' })
+
+let stage: Stage
+before(async () => {
+  stage = await openStage(
+    {},
+    {
+      engines: {
+        video: new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]]),
+        moderation: { sees_images: false, media: 'allow', moderate },
+        translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
+        close: async () => {},
+      },
+    },
+  )
+})
+after(() => stage.close())
+afterEach(async () => {
+  fault = {}
+  assert.deepEqual(await stage.app.audit(), {})
+})
+
+const raise = (error: Error) => (): never => {
+  throw error
+}
+
+test('a fault of ours is tried again, then the job fails with internal_error and costs nothing', async () => {
+  let tries = 0
+  fault.start = () => {
+    tries += 1
+    throw new TypeError('undefined is not a function')
+  }
+  const job = await stage.drive(await stage.submit())
+  assert.equal(job.error_code, 'internal_error')
+  assert.equal(tries, 6)
+  assert.deepEqual(await stage.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
+})
+
+test('a file that is missing is a fault of ours, not an outage to be waited out for ever', async () => {
+  fault.start = raise(
+    Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open', path: '/gone' }),
+  )
+  assert.equal((await stage.drive(await stage.submit())).error_code, 'internal_error')
+})
+
+test('a fault of ours that passes leaves no trace on the job', async () => {
+  fault.start = () => {
+    fault = {}
+    throw new TypeError('once')
+  }
+  assert.equal((await stage.drive(await stage.submit())).status, 'completed')
+})
+
+test('an engine that was away for long does not use up the patience with a fault of ours', async () => {
+  fault.start = raise(new EngineError('transient', 'away'))
+  const id = await stage.submit()
+  await stage.drive(id, ({ tries }) => tries === 8)
+  fault.start = () => {
+    fault = {}
+    throw new TypeError('once')
+  }
+  assert.equal((await stage.drive(id)).status, 'completed')
+})
+
+test('without a stored allow for its very text nothing reaches an engine', async () => {
+  const { db } = stage.app.ctx
+  for (const spoil of [
+    (id: string) => db.deleteFrom('moderation_records').where('job_id', '=', id).execute(),
+    (id: string) => db.updateTable('moderation_records').set({ verdict: 'block' }).where('job_id', '=', id).execute(),
+    (id: string) =>
+      db
+        .updateTable('moderation_records')
+        .set({ text_digest: '0'.repeat(64) })
+        .where('job_id', '=', id)
+        .execute(),
+    (id: string) =>
+      db.updateTable('video_jobs').set({ prompt: 'Another boat altogether' }).where('id', '=', id).execute(),
+    (id: string) =>
+      db.updateTable('video_jobs').set({ engine_prompt: 'What nobody looked at' }).where('id', '=', id).execute(),
+  ]) {
+    fault.start = raise(new EngineError('transient', 'away'))
+    const id = await stage.submit()
+    await stage.drive(id, ({ status, tries }) => status === 'queued' && tries > 0)
+    await spoil(id)
+    let started = 0
+    fault.start = () => {
+      started += 1
+      throw new EngineError('transient', 'reached')
+    }
+    assert.equal((await stage.drive(id)).error_code, 'internal_error')
+    assert.equal(started, 0)
+    await db.deleteFrom('video_jobs').where('id', '=', id).execute()
+  }
+})
+
+test('a model that the operator has taken away fails its jobs instead of holding them', async () => {
+  fault.start = raise(new EngineError('transient', 'away'))
+  const id = await stage.submit()
+  await stage.drive(id, ({ tries }) => tries > 0)
+  await stage.app.ctx.db.updateTable('video_jobs').set({ model: 'gone-1' }).where('id', '=', id).execute()
+  assert.equal((await stage.drive(id)).error_code, 'render_failed')
+  assert.equal((await stage.balance()).held, 0n)
+})
