@@ -93,7 +93,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...healthEndpoints,
   ]
   const answered = [...endpoints, ...openApiEndpoints(endpoints)]
-  const http = buildHttp(ctx, answered, identity.authenticator)
+  const http = buildHttp(ctx, answered, { who: identity.authenticator, isDraining: () => state.draining })
   let pipeline: Pipeline | null = null
   let sweeping: { stop(): Promise<void> } | null = null
 
