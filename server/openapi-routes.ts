@@ -1,19 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { docsPage } from './docs-page.ts'
 import { type Endpoint, endpoint } from './identity/endpoint.ts'
 import { describeApi } from './openapi.ts'
 
-/** The API description and the page that shows it, made from the endpoints themselves. */
+/** The page runs no script, loads its own style sheet alone and sits in nobody's frame. */
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+}
+
+/** The API description and the page that shows it, made from the endpoints themselves, once somebody asks. */
 export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  const text = JSON.stringify(describeApi(endpoints))
-  return [
+  const description = once(() => describeApi(endpoints))
+  const pages = [
+    { path: '/openapi.json', type: 'application/json', text: once(() => JSON.stringify(description())) },
+    { path: '/docs', type: 'text/html', text: once(() => docsPage(description())) },
+    {
+      path: '/docs/style.css',
+      type: 'text/css',
+      text: once(() => readFileSync(new URL('./docs-page.css', import.meta.url), 'utf8')),
+    },
+  ]
+  return pages.map(({ path, type, text }) =>
     endpoint({
       method: 'GET',
-      path: '/openapi.json',
+      path,
       auth: 'none',
-      summary: 'This description',
+      summary: 'The description of the API',
       internal: true,
       async handle(_ctx, { reply }) {
-        return reply.type('application/json; charset=utf-8').send(text)
+        return reply.type(`${type}; charset=utf-8`).headers(PAGE_HEADERS).send(text())
       },
     }),
-  ]
+  )
+}
+
+function once<T extends string | object>(make: () => T): () => T {
+  let made: T | null = null
+  return () => (made ??= make())
 }

@@ -1,18 +1,182 @@
 import type { TSchema } from 'typebox'
 import type { Endpoint } from './identity/endpoint.ts'
+import { errorResponses, errorSchema, errorStatuses } from './openapi-errors.ts'
+import { nameSchemas } from './openapi-names.ts'
 
-/** OpenAPI 3.1 from the very schemas that validate. */
-export function describeApi(endpoints: readonly Endpoint[]): Record<string, unknown> {
-  const paths: Record<string, Record<string, unknown>> = {}
-  for (const spec of endpoints) {
-    if (spec.internal) continue
-    const path = spec.path.replace(/:(\w+)/g, '{$1}')
+type Json = Record<string, unknown>
+
+/** The parts of the API, in the order of the page. The first segment after `/v1`, or `console`, names the part. */
+const TAGS: ReadonlyArray<{ name: string; description: string }> = [
+  { name: 'videos', description: 'Asynchronous video jobs: submit, poll, download.' },
+  { name: 'files', description: 'Pictures, clips, sounds and documents that jobs and messages refer to.' },
+  { name: 'chat', description: 'Chat completions.' },
+  { name: 'responses', description: 'Responses.' },
+  { name: 'models', description: 'Chat models of your plan.' },
+  { name: 'webhook_endpoints', description: 'Where events are delivered.' },
+  { name: 'console', description: 'Signing in, API keys, people, balance and usage. Called with a console login.' },
+]
+
+/** OpenAPI 3.1 from the very schemas that validate: https://spec.openapis.org/oas/v3.1.1 */
+export function describeApi(endpoints: readonly Endpoint[]): Json {
+  const shown = endpoints.filter(({ internal }) => !internal)
+  const paths: Record<string, Json> = {}
+  for (const spec of shown) {
+    const path = openApiPath(spec)
     paths[path] ??= {}
     paths[path][spec.method.toLowerCase()] = describeOperation(spec)
   }
-  return { openapi: '3.1.0', info: { title: 'Kinora', version: '1' }, paths }
+  const named = nameSchemas(paths)
+  const used = new Set(shown.map(tagOf))
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Kinora',
+      version: '1',
+      summary: 'Video jobs and files behind one API.',
+      description: 'Errors share one envelope; lists share one form. Unknown members of an answer are to be ignored.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The service that sent this document.' }],
+    tags: [
+      ...TAGS.filter(({ name }) => used.has(name)),
+      ...[...used].filter((name) => !isKnownTag(name)).map((name) => ({ name })),
+    ],
+    security: [],
+    paths: named.value,
+    components: {
+      securitySchemes: {
+        api_key: { type: 'http', scheme: 'bearer', description: 'An API key of a person in an organization.' },
+        console_session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'kinora.session_token',
+          description:
+            'A console login; over https the name begins with `__Secure-`. Calls that change something must come from the same origin.',
+        },
+      },
+      responses: errorResponses(),
+      schemas: { Error: errorSchema(), ...named.schemas },
+    },
+  }
 }
 
-function describeOperation(spec: Endpoint): Record<string, unknown> {
-  return { summary: spec.summary, requestBody: spec.body && { content: { 'application/json': { schema: spec.body as TSchema } } } }
+/** `/v1/videos/:video_id` as `/v1/videos/{video_id}`, and `*`, an id that may hold slashes, as `{id}`. */
+export function openApiPath({ path }: Pick<Endpoint, 'path'>): string {
+  return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{id}')
+}
+
+function describeOperation(spec: Endpoint): Json {
+  return {
+    tags: [tagOf(spec)],
+    operationId: operationId(spec),
+    summary: spec.summary,
+    security: securityOf(spec),
+    ...parametersOf(spec),
+    ...requestBodyOf(spec),
+    responses: {
+      '200': successOf(spec),
+      ...(isBytes(spec) && {
+        '206': { description: 'One range of the bytes.', content: bytesOf(spec) },
+        '304': { description: 'What `If-None-Match` names is still current.' },
+      }),
+      ...Object.fromEntries(
+        errorStatuses(spec).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  }
+}
+
+function tagOf({ path }: Endpoint): string {
+  const [first, second] = path.split('/').filter((part) => part !== '')
+  return (first === 'v1' ? second : first) ?? 'service'
+}
+
+function isKnownTag(name: string): boolean {
+  return TAGS.some((tag) => tag.name === name)
+}
+
+/** `GET /v1/videos/:video_id/content` is `getVideosByVideoIdContent`. */
+function operationId(spec: Endpoint): string {
+  const words = openApiPath(spec)
+    .replace(/^\/v1/, '')
+    .replace(/\{(\w+)\}/g, 'by_$1')
+    .split(/[^A-Za-z0-9]+/)
+    .filter((word) => word !== '')
+  return spec.method.toLowerCase() + words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')
+}
+
+function securityOf({ auth }: Endpoint): Json[] {
+  if (auth === 'none' || auth === 'signed_url') return []
+  return [...(auth === 'session' ? [] : [{ api_key: [] }]), ...(auth === 'api_key' ? [] : [{ console_session: [] }])]
+}
+
+function parametersOf(spec: Endpoint): { parameters?: Json[] } {
+  const inPath = [...openApiPath(spec).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    ...{ name, in: 'path', required: true },
+    schema: { type: 'string' },
+  }))
+  const query = (spec.query ?? {}) as {
+    properties?: Record<string, TSchema & { description?: string }>
+    required?: string[]
+  }
+  const inQuery = Object.entries(query.properties ?? {}).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: query.required?.includes(name) ?? false,
+    ...(description !== undefined && { description }),
+    schema: plain(schema),
+  }))
+  const parameters = [...inPath, ...inQuery, ...headersOf(spec)]
+  return parameters.length > 0 ? { parameters } : {}
+}
+
+/** Headers that an answer depends on. `Authorization` is told by the security schemes. */
+function headersOf(spec: Endpoint): Json[] {
+  const header = (name: string, description: string, schema: Json = { type: 'string' }) => ({
+    ...{ name, in: 'header', required: false, description, schema },
+  })
+  if (spec.method === 'POST' && spec.path === '/v1/videos') {
+    const text =
+      'The same key with the same body gives the same job for 24 hours: send one, so that a lost answer costs nothing twice.'
+    return [header('Idempotency-Key', text, { type: 'string', minLength: 1, maxLength: 255 })]
+  }
+  if (!isBytes(spec)) return []
+  return [
+    header('Range', 'One range, such as `bytes=0-1023`.'),
+    header('If-Range', 'The `ETag` the range belongs to.'),
+    header('If-None-Match', 'The `ETag` you have.'),
+  ]
+}
+
+function requestBodyOf({ body, accepts }: Endpoint): { requestBody?: Json } {
+  if (!body) return {}
+  const types = (accepts ?? ['json']).map((kind) => (kind === 'json' ? 'application/json' : 'multipart/form-data'))
+  return {
+    requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, { schema: plain(body) }])) },
+  }
+}
+
+function successOf(spec: Endpoint): Json {
+  if (isBytes(spec)) return { description: 'The bytes.', content: bytesOf(spec) }
+  const json = spec.response && { 'application/json': { schema: plain(spec.response) } }
+  const stream = STREAMED.has(openApiPath(spec)) && { 'text/event-stream': { schema: { type: 'string' } } }
+  const description = stream ? 'The answer, or with `stream: true` its events.' : 'Done.'
+  return json || stream ? { description, content: { ...json, ...stream } } : { description }
+}
+
+/** Endpoints that answer with server-sent events when the body asks for it. */
+const STREAMED: ReadonlySet<string> = new Set(['/v1/chat/completions', '/v1/responses'])
+
+function isBytes({ response_type }: Endpoint): boolean {
+  return response_type !== undefined
+}
+
+/** Bytes have a media type and no schema: https://spec.openapis.org/oas/v3.1.1#considerations-for-file-uploads */
+function bytesOf({ response_type }: Endpoint): Json {
+  return { [response_type!]: {} }
+}
+
+/** The schema as plain JSON, without what the validator keeps beside it. */
+function plain(schema: object): Json {
+  return JSON.parse(JSON.stringify(schema)) as Json
 }

@@ -1,0 +1,113 @@
+type Json = Record<string, unknown>
+
+export type Operation = {
+  operationId: string
+  tags: string[]
+  summary: string
+  security: Json[]
+  parameters?: Array<{ name: string; in: string; required?: boolean; schema?: Json; content?: Json }>
+  requestBody?: Json & { content: Record<string, Json> }
+  responses: Record<string, Json>
+}
+
+export type ApiDocument = {
+  openapi: string
+  info: { title: string; version: string }
+  tags: Array<{ name: string }>
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Json>; securitySchemes: Record<string, Json> }
+}
+
+const METHODS = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'])
+const TYPES = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'])
+
+export function operationsOf(document: ApiDocument): Array<{ method: string; path: string; operation: Operation }> {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  )
+}
+
+/** What breaks a rule of https://spec.openapis.org/oas/v3.1.1, one line each. */
+export function checkDocument(document: ApiDocument): string[] {
+  const wrong: string[] = []
+  if (!document.info.title || !document.info.version) wrong.push('info needs title and version')
+  const ids = new Set<string>()
+  const shapes = new Set<string>()
+  for (const { method, path, operation } of operationsOf(document)) {
+    const say = (text: string) => wrong.push(`${method} ${path}: ${text}`)
+    if (!METHODS.has(method.toLowerCase())) say('no such method')
+    if (ids.has(operation.operationId)) say(`operationId ${operation.operationId} is used twice`)
+    ids.add(operation.operationId)
+    shapes.add(path)
+    checkOperation(document, path, operation, say)
+  }
+  const templates = [...shapes].map((path) => path.replace(/\{[^}]+\}/g, '{}'))
+  if (new Set(templates).size !== templates.length) wrong.push('two paths differ in the names of parameters alone')
+  walk(document, '#', (value, at) => checkPart(document, value, at, wrong))
+  return wrong
+}
+
+/** The value with every reference replaced by what it names. */
+export function resolveRefs(document: ApiDocument, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => resolveRefs(document, item))
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref } = value as { $ref?: unknown }
+  if (typeof $ref === 'string') return resolveRefs(document, lookUp(document, $ref))
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, resolveRefs(document, member)]))
+}
+
+function checkOperation(document: ApiDocument, path: string, operation: Operation, say: (text: string) => void): void {
+  const { parameters = [], tags, security, responses, requestBody } = operation
+  const known = new Set(document.tags.map(({ name }) => name))
+  for (const tag of tags) if (!known.has(tag)) say(`tag ${tag} is not declared`)
+  for (const scheme of security.flatMap((each) => Object.keys(each))) {
+    if (!document.components.securitySchemes[scheme]) say(`security scheme ${scheme} is not declared`)
+  }
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+  const declared = parameters.filter((each) => each.in === 'path')
+  if (inPath.join() !== declared.map(({ name }) => name).join()) say('its path parameters are not those it declares')
+  if (declared.some(({ required }) => required !== true)) say('a path parameter is not required')
+  for (const { name, in: place, schema, content } of parameters) {
+    if (!['path', 'query', 'header', 'cookie'].includes(place)) say(`parameter ${name} is in ${place}`)
+    if ((schema === undefined) === (content === undefined)) say(`parameter ${name} needs schema or content`)
+    if (place === 'header' && /^(accept|content-type|authorization)$/i.test(name))
+      say(`header ${name} is not a parameter`)
+  }
+  const keys = parameters.map(({ name, in: place }) => `${place} ${name}`)
+  if (new Set(keys).size !== keys.length) say('a parameter is declared twice')
+  if (requestBody && Object.keys(requestBody.content).length === 0) say('its body has no media type')
+  if (Object.keys(responses).length === 0) say('it has no response')
+  for (const [status, response] of Object.entries(responses)) {
+    if (!/^([1-5]\d\d|[1-5]XX|default)$/.test(status)) say(`status ${status}`)
+    const { description } = resolveRefs(document, response) as { description?: unknown }
+    if (typeof description !== 'string') say(`response ${status} has no description`)
+  }
+}
+
+/** Rules that hold anywhere: references lead somewhere, types exist, required members are declared, names are allowed. */
+function checkPart(document: ApiDocument, value: Json, at: string, wrong: string[]): void {
+  const { $ref, type, required, properties } = value
+  if (typeof $ref === 'string' && lookUp(document, $ref) === undefined) wrong.push(`${at}: ${$ref} leads nowhere`)
+  const isSchema = properties !== undefined && typeof type === 'string'
+  for (const each of isSchema ? [type].flat() : []) if (!TYPES.has(each as string)) wrong.push(`${at}: type ${each}`)
+  if (isSchema && Array.isArray(required)) {
+    for (const name of required)
+      if (!(name in (properties as Json))) wrong.push(`${at}: ${name} is required and not declared`)
+  }
+  if (at === '#/components/schemas') {
+    for (const name of Object.keys(value)) if (!/^[\w.-]+$/.test(name)) wrong.push(`${at}: name ${name}`)
+  }
+}
+
+function walk(value: unknown, at: string, visit: (value: Json, at: string) => void): void {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) visit(value as Json, at)
+  for (const [name, member] of Object.entries(value)) walk(member, `${at}/${name}`, visit)
+}
+
+function lookUp(document: ApiDocument, ref: string): unknown {
+  return ref
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((value, part) => (value as Json | undefined)?.[part], document)
+}
