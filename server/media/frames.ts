@@ -19,6 +19,9 @@ export type FrameOptions = {
 const SAMPLE_SECONDS = 60
 const SHRINK_SECONDS = 15
 
+/** Tables made for each picture overflow the small stack of FFmpeg's WebAssembly build on some pictures. */
+const FIXED_TABLES = ['-huffman', 'default']
+
 /** JPEG pictures of a clip in order of time, at least one, for moderation. Throws ProbeError or FfmpegError for what cannot be decoded. */
 export async function sampleFrames(path: string, options: FrameOptions = {}): Promise<Uint8Array[]> {
   const { fps = 1, max = 8, edge = 512, work_dir, signal } = options
@@ -40,6 +43,7 @@ export async function sampleFrames(path: string, options: FrameOptions = {}): Pr
           String(max),
           '-q:v',
           '4',
+          ...FIXED_TABLES,
           'frame-%d.jpg',
         ],
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),

@@ -96,7 +96,7 @@ const MOODS_BY_WORD: readonly [RegExp, readonly string[]][] = [
   [/\b(sunset|dusk|evening|golden hour|twilight)|夕|黄昏/i, ['dusk', 'ember']],
   [/\b(sunrise|dawn|morning|mist|fog)|朝|霧/i, ['dawn', 'meadow']],
   [/\b(snow|winter|ice|frost|cold)|雪|冬|氷/i, ['frost', 'aurora']],
-  [/\b(fire|volcano|war|desert|lava|autumn)|火|炎|秋|紅葉/i, ['ember', 'dusk']],
+  [/\b(fire|volcano|war|desert|lava|autumn)|火|炎|秋|紅葉|砂漠/i, ['ember', 'dusk']],
   [/\b(spring|summer|sunny|noon|day|sky|blue)|春|夏|昼|青空|晴/i, ['noon', 'meadow', 'dawn']],
 ]
 

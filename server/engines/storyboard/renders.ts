@@ -34,22 +34,8 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
   const renders = new Map<string, Render>()
   const preparing = new Map<string, Promise<Render>>()
   const expiries = new Map<Render, NodeJS.Timeout>()
-  const waiting: { render: Render; work: Work }[] = []
-  let running = 0
+  const turns = openTurns(renders_max)
   let swept: Promise<unknown> | null = null
-
-  const turn = () => {
-    while (running < renders_max && waiting.length > 0) {
-      const { render, work } = waiting.shift()!
-      running++
-      void work(render).then((state) => {
-        running--
-        render.state = state
-        if (renders.get(render.attempt_id) === render) keepFor(render, UNFETCHED_SECONDS)
-        turn()
-      })
-    }
-  }
 
   const admit = async (attempt_id: string, prepare: (dir: string) => Promise<Work>): Promise<Render> => {
     swept ??= sweepScratch(work_dir)
@@ -62,8 +48,10 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
     const state: RenderState = { state: 'running', progress: 0, next_poll_seconds: 1 }
     const render: Render = { attempt_id, state, abort: new AbortController(), dir }
     renders.set(attempt_id, render)
-    waiting.push({ render, work })
-    turn()
+    turns.enqueue(render, async () => {
+      render.state = await work(render)
+      if (renders.get(attempt_id) === render) keepFor(render, UNFETCHED_SECONDS)
+    })
     return render
   }
 
@@ -71,8 +59,7 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
     renders.delete(render.attempt_id)
     clearTimeout(expiries.get(render))
     expiries.delete(render)
-    const place = waiting.findIndex((queued) => queued.render === render)
-    if (place >= 0) waiting.splice(place, 1)
+    turns.withdraw(render)
     render.abort.abort()
     await removeScratch(render.dir)
   }
@@ -98,6 +85,34 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
     async close() {
       await Promise.allSettled(preparing.values())
       await Promise.all([...renders.values()].map(remove))
+    },
+  }
+}
+
+/** Runs at most `at_once` pieces of work; the rest keep their order. `work` never rejects. */
+function openTurns(at_once: number) {
+  const waiting: { of: Render; work: () => Promise<void> }[] = []
+  let running = 0
+  const next = () => {
+    while (running < at_once && waiting.length > 0) {
+      running++
+      void waiting
+        .shift()!
+        .work()
+        .then(() => {
+          running--
+          next()
+        })
+    }
+  }
+  return {
+    enqueue(of: Render, work: () => Promise<void>): void {
+      waiting.push({ of, work })
+      next()
+    },
+    withdraw(of: Render): void {
+      const place = waiting.findIndex((queued) => queued.of === of)
+      if (place >= 0) waiting.splice(place, 1)
     },
   }
 }
