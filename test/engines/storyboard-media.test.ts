@@ -105,7 +105,11 @@ test('frames of a clip are spread over all of it and bounded in number and size'
   assert.deepEqual([width, format], [200, 'jpeg'])
   assert.equal((await sampleFrames(media.webm, { work_dir: dir, max: 2 })).length, 2)
   const detailed = await sampleMedia(dir, ['mp4'], { seconds: 2, width: 1280, height: 720, name: 'detailed' })
-  assert.equal((await sampleFrames(detailed.mp4, { work_dir: dir, edge: 1280 })).length, 2, 'many different values in one picture')
+  assert.equal(
+    (await sampleFrames(detailed.mp4, { work_dir: dir, edge: 1280 })).length,
+    2,
+    'many different values in one picture',
+  )
   assert.deepEqual(
     (await readdir(dir)).filter((name) => name.startsWith('media-')),
     [],
