@@ -1,0 +1,120 @@
+import { countTokens } from '../../platform/tokenizer.ts'
+import { ChatEngineError, type ChatEvent, type ChatRequest, type FinishReason } from '../chat.ts'
+import { chanceOf } from '../storyboard/chance.ts'
+import { logprobsOf } from './logprobs.ts'
+import { biased, cut, type Piece, piecesOf } from './pieces.ts'
+import type { Prompt } from './prompt.ts'
+import { valueFor } from './schema-value.ts'
+import { type Call, callsFor } from './tools.ts'
+import { answerText, longText, refusalText, thoughtsText } from './wording.ts'
+
+/** One event of an answer and the output tokens it stands for. */
+export type Step = { event: ChatEvent; tokens: number }
+
+/** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
+const INTERRUPTED_AFTER = 8
+
+/** One choice of an answer, token by token: thoughts, then text, a refusal or calls, then `finish`. Throws what `sandbox:error` asks for. */
+export function* stepsOf(request: ChatRequest, prompt: Prompt, choice: number): Generator<Step, void, undefined> {
+  let left = request.max_tokens ?? Infinity
+  if (request.reasoning_effort !== undefined && request.reasoning_effort !== 'none') {
+    const thoughts = cut(piecesOf(thoughtsText(prompt, request.reasoning_effort, choice)), { stop: [], tokens: left })
+    yield* textSteps(thoughts.pieces, thoughts.tokens, (text) => ({ type: 'reasoning-delta', choice, text }))
+    left -= thoughts.tokens
+    if (thoughts.reason === 'length') return yield finish(choice, 'length')
+  }
+  const calls = prompt.directive === null ? callsFor(request, prompt, choice) : []
+  if (calls.length > 0) yield* callSteps(calls, choice, left)
+  else if (prompt.directive?.name === 'refuse') yield* refusalSteps(request, prompt, choice, left)
+  else yield* answerSteps(request, prompt, choice, left)
+}
+
+function* answerSteps(request: ChatRequest, prompt: Prompt, choice: number, left: number): Generator<Step> {
+  const json =
+    prompt.directive === null || prompt.directive.name === 'long' ? jsonAnswer(request, prompt, choice) : null
+  const whole = json === null ? biased(piecesOf(wordsOf(prompt, choice)), request.logit_bias) : piecesOf(json)
+  const { name } = prompt.directive ?? {}
+  const interrupted = name === 'filter' || name === 'error'
+  const { pieces, tokens, reason } = cut(whole, {
+    stop: request.stop ?? [],
+    tokens: Math.min(left, interrupted ? INTERRUPTED_AFTER : Infinity),
+  })
+  let position = 0
+  yield* textSteps(pieces, tokens, (text, piece) => {
+    const event: ChatEvent = { type: 'text-delta', choice, text }
+    if (request.logprobs === true) event.logprobs = logprobsOf(piece, request.top_logprobs ?? 0, position)
+    position += piece.ids.length
+    return event
+  })
+  if (name === 'error') throw new ChatEngineError('failed', 'The sandbox broke off, as the prompt asked it to.')
+  yield finish(choice, name === 'filter' ? 'content_filter' : reason)
+}
+
+function wordsOf(prompt: Prompt, choice: number): string {
+  switch (prompt.directive?.name) {
+    case 'empty':
+      return ''
+    case 'echo':
+      return prompt.directive.rest
+    case 'long':
+      return longText(prompt, choice)
+    default:
+      return answerText(prompt, choice)
+  }
+}
+
+/** JSON text where the request asks for it. */
+function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prompt, choice: number): string | null {
+  if (format === undefined || format.type === 'text') return null
+  const schema = format.type === 'json_schema' ? format.json_schema.schema : undefined
+  if (schema === undefined) {
+    const answer = answerText(prompt, choice)
+    return JSON.stringify({ question: prompt.clues.excerpt(160), answer })
+  }
+  const value = valueFor(schema, prompt.clues, chanceOf(`${prompt.seed}/${choice}`))
+  return JSON.stringify(value === null && schema.type === 'object' ? {} : value)
+}
+
+function* refusalSteps(request: ChatRequest, prompt: Prompt, choice: number, left: number): Generator<Step> {
+  const { pieces, tokens, reason } = cut(piecesOf(refusalText(prompt, choice)), {
+    stop: request.stop ?? [],
+    tokens: left,
+  })
+  yield* textSteps(pieces, tokens, (text) => ({ type: 'refusal-delta', choice, text }))
+  yield finish(choice, reason)
+}
+
+/** A call is its name, which comes whole or not at all, and its arguments token by token. */
+function* callSteps(calls: readonly Call[], choice: number, limit: number): Generator<Step> {
+  let left = limit
+  for (const [call, { id, name, arguments: text }] of calls.entries()) {
+    const nameTokens = countTokens(name)
+    if (nameTokens > left) return yield finish(choice, 'length')
+    left -= nameTokens
+    yield { event: { type: 'tool-call-delta', choice, call, id, name, arguments: '' }, tokens: nameTokens }
+    const { pieces, tokens, reason } = cut(piecesOf(text), { stop: [], tokens: left })
+    yield* textSteps(pieces, tokens, (part) => ({ type: 'tool-call-delta', choice, call, arguments: part }))
+    left -= tokens
+    if (reason === 'length') return yield finish(choice, 'length')
+  }
+  yield finish(choice, 'tool_calls')
+}
+
+/** The last step also stands for the tokens of a character that the limit parted. */
+function* textSteps(
+  pieces: readonly Piece[],
+  tokens: number,
+  eventOf: (text: string, piece: Piece) => ChatEvent,
+): Generator<Step> {
+  let counted = 0
+  for (const [index, piece] of pieces.entries()) {
+    const share = index === pieces.length - 1 ? tokens - counted : piece.ids.length
+    counted += share
+    yield { event: eventOf(piece.text, piece), tokens: share }
+  }
+  if (pieces.length === 0 && tokens > 0) yield { event: eventOf('', { text: '', ids: [] }), tokens }
+}
+
+function finish(choice: number, reason: FinishReason): Step {
+  return { event: { type: 'finish', choice, reason }, tokens: 0 }
+}
