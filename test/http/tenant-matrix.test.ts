@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Endpoint } from '../../server/identity/endpoint.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { type Caller, send } from '../support/identity-app.ts'
+import { storedFile, submit } from '../support/videos-app.ts'
+
+/** What one organization owns, by kind of id. */
+type Things = { video: string; running: string; file: string; key: string; member: string; invitation: string }
+
+/** How a route with an id is tried: the parameter's kind, and a body that its shape accepts. */
+type Entry = { id: keyof Things; body?: unknown }
+
+/**
+ * Every route that takes an id, in its path, its query or its body. A route that is missing here fails the test: whoever adds
+ * one says what kind of id it takes, and it is tried with another organization's.
+ */
+const ROUTES: Readonly<Record<string, Entry>> = {
+  'GET /v1/videos/:video_id': { id: 'video' },
+  'GET /v1/videos/:video_id/content': { id: 'video' },
+  'POST /v1/videos/:video_id/cancel': { id: 'running' },
+  'DELETE /v1/videos/:video_id': { id: 'video' },
+  'GET /v1/files/:file_id': { id: 'file' },
+  'GET /v1/files/:file_id/content': { id: 'file' },
+  'GET /v1/files/:file_id/signed': { id: 'file' },
+  'DELETE /v1/files/:file_id': { id: 'file' },
+  'DELETE /console/api_keys/:id': { id: 'key' },
+  'PATCH /console/members/:user_id': { id: 'member', body: { role: 'admin' } },
+  'DELETE /console/members/:user_id': { id: 'member' },
+  'DELETE /console/invitations/:id': { id: 'invitation' },
+}
+
+let app: TestApp
+let acme: { owner: TestPerson; member: TestPerson; things: Things }
+let rival: { owner: TestPerson; member: TestPerson; things: Things }
+before(async () => {
+  app = await startApp()
+  acme = await organization()
+  rival = await organization()
+  await app.tick()
+  for (const { owner, things } of [acme, rival]) things.running = (await submit(app, owner)).body.id
+})
+after(() => app.close())
+
+async function organization() {
+  const owner = await newCustomer(app)
+  const member = await newColleague(app, owner.org_id)
+  const browser = { cookie: owner.cookie }
+  const video = (await submit(app, owner)).body.id
+  const invited = await send(app, 'POST', '/console/invitations', browser, {
+    email: `${owner.user_id}@x.example`,
+    role: 'member',
+  })
+  const made = await send(app, 'POST', '/console/api_keys', browser, { name: 'spare' })
+  const file = await storedFile(app, owner)
+  return {
+    owner,
+    member,
+    things: { video, running: '', file, key: made.body.id, member: member.user_id, invitation: invited.body.id },
+  }
+}
+
+const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`
+const withParams = () => app.app.endpoints.filter(({ path }) => path.includes(':'))
+
+/** An id of the same form that nobody has. */
+const missing = (id: string) => id.replace(/[0-9A-Z]{26}$/, '00000000000000000000000000')
+
+/** Status, body and headers with the id and what differs between any two answers taken out. */
+async function seen(endpoint: Endpoint, id: string, caller: Caller) {
+  const path = endpoint.path.replace(/:\w+/, id)
+  const answer = await send(app, endpoint.method, path, caller, ROUTES[nameOf(endpoint)]!.body)
+  const { date: _, 'x-request-id': request_id, ...headers } = Object.fromEntries(answer.headers)
+  assert.match(request_id ?? '', /^req_/)
+  return JSON.parse(JSON.stringify({ status: answer.status, body: answer.body, headers }).replaceAll(id, '<id>'))
+}
+
+/** The credentials a route takes: both where it takes both. */
+function callersOf(endpoint: Endpoint, person: TestPerson): Caller[] {
+  const browser = { cookie: person.cookie }
+  const key = { key: person.key }
+  if (endpoint.auth === 'signed_url') return [{}]
+  if (endpoint.auth === 'session') return [browser]
+  return endpoint.auth === 'api_key' ? [key] : [key, browser]
+}
+
+test('every route with an id has its entry here, and every entry its route', () => {
+  assert.deepEqual(withParams().map(nameOf).sort(), Object.keys(ROUTES).sort())
+})
+
+test("what another organization owns cannot be told from what does not exist, by nobody's credential, on any route", async () => {
+  for (const endpoint of withParams()) {
+    const kind = ROUTES[nameOf(endpoint)]!.id
+    for (const person of [rival.owner, rival.member]) {
+      for (const caller of callersOf(endpoint, person)) {
+        const foreign = await seen(endpoint, acme.things[kind], caller)
+        const none = await seen(endpoint, missing(acme.things[kind]), caller)
+        assert.deepEqual(foreign, none, nameOf(endpoint))
+        assert.ok([403, 404].includes(foreign.status), `${nameOf(endpoint)} answered ${foreign.status}`)
+      }
+    }
+  }
+})
+
+test('nothing another organization tried has changed anything', async () => {
+  const { owner, things } = acme
+  const browser = { cookie: owner.cookie }
+  for (const [path, status] of [
+    [`/v1/videos/${things.video}`, 'completed'],
+    [`/v1/videos/${things.running}`, 'moderating'],
+  ] as const) {
+    assert.equal((await send(app, 'GET', path, owner)).body.status, status)
+  }
+  assert.equal((await send(app, 'GET', `/v1/files/${things.file}`, owner)).status, 200)
+  const ids = async (path: string) =>
+    (await send(app, 'GET', path, browser)).body.data.map(({ id }: { id: string }) => id)
+  assert.ok((await ids('/console/api_keys')).includes(things.key))
+  assert.ok((await ids('/console/members')).includes(things.member))
+  assert.ok((await ids('/console/invitations')).includes(things.invitation))
+  const { body } = await send(app, 'GET', '/console/members', browser)
+  assert.equal(body.data.find(({ id }: { id: string }) => id === things.member).role, 'member')
+})
+
+test('no list shows a row of another organization, whoever asks and wherever the page begins', async () => {
+  const lists = app.app.endpoints.filter(
+    ({ method, query }) => method === 'GET' && query && 'after' in (query as { properties?: object }).properties!,
+  )
+  assert.ok(lists.length >= 5, 'lists were found by their query')
+  const theirs = new Set([...Object.values(acme.things), acme.owner.user_id, acme.owner.key_id, acme.member.key_id])
+  for (const endpoint of lists) {
+    for (const person of [rival.owner, rival.member]) {
+      for (const caller of callersOf(endpoint, person)) {
+        const whole = await send(app, 'GET', endpoint.path, caller)
+        if (whole.status === 403) continue
+        assert.equal(whole.status, 200, nameOf(endpoint))
+        for (const { id } of whole.body.data) assert.ok(!theirs.has(id), nameOf(endpoint))
+        const first = whole.body.first_id
+        const foreign = [...theirs].find((id) => first && id.slice(0, -26) === first.slice(0, -26))
+        if (!foreign) continue
+        for (const order of ['asc', 'desc']) {
+          const page = await send(app, 'GET', `${endpoint.path}?after=${foreign}&order=${order}`, caller)
+          assert.equal(page.status, 200)
+          for (const { id } of page.body.data) assert.ok(!theirs.has(id), nameOf(endpoint))
+        }
+      }
+    }
+  }
+})
+
+test("a file of another organization in a job is the missing file, and a job made beside it is one's own", async () => {
+  const tried = async (file_id: string) => {
+    const { status, body } = await submit(app, rival.owner, { image_reference: [{ file_id, role: 'first_frame' }] })
+    return JSON.stringify({ status, body }).replaceAll(file_id, '<id>')
+  }
+  assert.equal(await tried(acme.things.file), await tried(missing(acme.things.file)))
+})
+
+test('people of one organization share its jobs and files, and a member sees only keys of their own', async () => {
+  for (const path of [`/v1/videos/${acme.things.video}`, `/v1/files/${acme.things.file}`]) {
+    assert.equal((await send(app, 'GET', path, { key: acme.member.key })).status, 200)
+  }
+  const endpoint = withParams().find((each) => nameOf(each) === 'DELETE /console/api_keys/:id')!
+  const caller = { cookie: acme.member.cookie }
+  assert.deepEqual(
+    await seen(endpoint, acme.things.key, caller),
+    await seen(endpoint, missing(acme.things.key), caller),
+  )
+})
+
+test('the audit is clean', async () => {
+  assert.deepEqual(await app.audit(), {})
+})
