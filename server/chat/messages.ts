@@ -1,30 +1,48 @@
 import type { Context } from '../context.ts'
-import type { ChatEngine, ChatMessage, ChatPart } from '../engines/chat.ts'
-import type { ChatModelConfig } from '../platform/config.ts'
+import type { ChatMessage, ChatPart } from '../engines/chat.ts'
 import { ApiError } from '../platform/errors.ts'
-import { resolvePart } from './parts.ts'
-import type { BodyMessage } from './schema.ts'
+import type { PartSource } from './part-source.ts'
+import { type PartWork, resolveParts } from './parts.ts'
+import type { BodyMessage, BodyPart } from './schema.ts'
 
-export type Conversation = { org_id: string; model: ChatModelConfig; engine: ChatEngine; messages: readonly BodyMessage[] }
+export type Conversation = PartWork & { messages: readonly BodyMessage[] }
 
 /**
  * The messages as the engine is given them: members by name, files resolved, pictures and sounds only where the model takes them.
  * Throws ApiError 400 with the path of what is wrong. Source: contract 9.2.
  */
-export async function resolveMessages(ctx: Context, conversation: Conversation, left: AbortSignal): Promise<ChatMessage[]> {
+export async function resolveMessages(
+  ctx: Context,
+  conversation: Conversation,
+  left: AbortSignal,
+): Promise<ChatMessage[]> {
   const { messages } = conversation
-  const resolved: ChatMessage[] = []
-  for (const [i, message] of messages.entries()) {
+  const media: Media[] = []
+  const resolved = messages.map((message, i): ChatMessage => {
     if (message.role === 'tool') requireCall(messages, i, message.tool_call_id)
     if (message.role === 'assistant') requireSaying(message, i)
-    const plain = plainMessage(message)
-    resolved.push(plain ?? (await userMessage(ctx, conversation, i, left)))
-  }
+    return message.role === 'user' ? userMessage(message, `messages[${i}].content`, media) : plainMessage(message)
+  })
+  if (media.length > 0) await placeMedia(ctx, conversation, media, left)
   return resolved
 }
 
-/** A message without media; null for a user's parts, which need looking at. */
-function plainMessage(message: BodyMessage): ChatMessage | null {
+/** A part that is yet to be resolved, and the placeholder it will replace. */
+type Media = { source: PartSource; content: ChatPart[]; placeholder: ChatPart }
+
+async function placeMedia(
+  ctx: Context,
+  conversation: Conversation,
+  media: readonly Media[],
+  left: AbortSignal,
+): Promise<void> {
+  const sources = media.map(({ source }) => source)
+  const parts = await resolveParts(ctx, conversation, sources, left)
+  for (const [i, { content, placeholder }] of media.entries())
+    content.splice(content.indexOf(placeholder), 1, ...parts[i]!)
+}
+
+function plainMessage(message: Exclude<BodyMessage, { role: 'user' }>): ChatMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -33,22 +51,21 @@ function plainMessage(message: BodyMessage): ChatMessage | null {
       return { role: 'tool', tool_call_id: message.tool_call_id, content: textOf(message.content) }
     case 'assistant':
       return assistantMessage(message)
-    case 'user':
-      return typeof message.content === 'string' ? { role: 'user', content: message.content, ...named(message) } : null
   }
 }
 
-async function userMessage(
-  ctx: Context,
-  conversation: Conversation,
-  index: number,
-  left: AbortSignal,
-): Promise<ChatMessage> {
-  const message = conversation.messages[index] as Extract<BodyMessage, { role: 'user' }>
+/** Media among the parts are noted in `media`, to be resolved all together. */
+function userMessage(message: Extract<BodyMessage, { role: 'user' }>, param: string, media: Media[]): ChatMessage {
+  if (typeof message.content === 'string') return { role: 'user', content: message.content, ...named(message) }
   const content: ChatPart[] = []
-  for (const [i, part] of (message.content as Exclude<typeof message.content, string>).entries()) {
-    const param = `messages[${index}].content[${i}]`
-    content.push(...(await resolvePart(ctx, conversation, { part, param }, left)))
+  for (const [j, part] of message.content.entries()) {
+    if (part.type === 'text') {
+      content.push({ type: 'text', text: part.text })
+      continue
+    }
+    const placeholder: ChatPart = { type: 'text', text: '' }
+    content.push(placeholder)
+    media.push({ source: sourceOf(part, `${param}[${j}]`), content, placeholder })
   }
   return { role: 'user', content, ...named(message) }
 }
@@ -64,7 +81,13 @@ function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>):
     content: texts === undefined ? null : textOf(texts),
     ...named(message),
     ...(tool_calls?.length
-      ? { tool_calls: tool_calls.map(({ id, function: { name, arguments: text } }) => ({ id, type: 'function', function: { name, arguments: text } })) }
+      ? {
+          tool_calls: tool_calls.map(({ id, function: { name, arguments: text } }) => ({
+            id,
+            type: 'function',
+            function: { name, arguments: text },
+          })),
+        }
       : {}),
     ...(refusal === undefined ? {} : { refusal }),
     ...(reasoning === undefined ? {} : { reasoning }),
@@ -83,6 +106,47 @@ function requireSaying(message: Extract<BodyMessage, { role: 'assistant' }>, i: 
   const { content, tool_calls, refusal } = message
   if (content !== undefined || tool_calls?.length || refusal !== undefined) return
   const param = `messages[${i}].content`
+  throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
+}
+
+function sourceOf(part: Exclude<BodyPart, { type: 'text' }>, path: string): PartSource {
+  const blame = `${path}.type`
+  switch (part.type) {
+    case 'image_url': {
+      const { url, detail } = part.image_url
+      return { from: 'url', family: 'image', url, ...(detail && { detail }), param: `${path}.image_url.url`, blame }
+    }
+    case 'video_url':
+      return { from: 'url', family: 'video', url: part.video_url.url, param: `${path}.video_url.url`, blame }
+    case 'audio_url':
+      return { from: 'url', family: 'audio', url: part.audio_url.url, param: `${path}.audio_url.url`, blame }
+    case 'input_audio': {
+      const { data, format } = part.input_audio
+      return { from: 'sound', data, format, param: `${path}.input_audio.data`, blame }
+    }
+    case 'file':
+      return fileSource(part.file, `${path}.file`)
+  }
+}
+
+function fileSource(file: Extract<BodyPart, { type: 'file' }>['file'], path: string): PartSource {
+  const { file_id, file_data, filename } = file
+  if (file_id !== undefined && file_data !== undefined) {
+    throw new ApiError('invalid_value', `Invalid '${path}': give either 'file_id' or 'file_data', not both.`, {
+      param: path,
+    })
+  }
+  if (file_id !== undefined) return { from: 'file_id', file_id, param: `${path}.file_id`, blame: path }
+  if (file_data !== undefined) {
+    return {
+      from: 'file_data',
+      file_data,
+      ...(filename !== undefined && { filename }),
+      param: `${path}.file_data`,
+      blame: path,
+    }
+  }
+  const param = `${path}.file_id`
   throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
 }
 

@@ -5,6 +5,8 @@ export type ChildOptions = {
   time_limit_seconds: number
   /** Whole child with what it starts; beyond it the child ends itself. Default 1200. */
   memory_mb?: number
+  /** Further flags of Node for the child. */
+  node_flags?: readonly string[]
   /** 0 to 1, never falling. */
   on_progress?: ((progress: number) => void) | undefined
   /** Called once with the child's process id. */
@@ -44,13 +46,13 @@ export class ChildError extends Error {
  * Throws ChildError, or the signal's reason.
  */
 export function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
-  const { signal, time_limit_seconds, memory_mb = 1200 } = options
+  const { signal, time_limit_seconds, memory_mb = 1200, node_flags = [] } = options
   if (signal?.aborted) return Promise.reject(signal.reason)
   const child = fork(entry, {
     detached: process.platform !== 'win32',
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    execArgv: ['--max-old-space-size=256', '--disable-warning=ExperimentalWarning'],
+    execArgv: ['--max-old-space-size=256', '--disable-warning=ExperimentalWarning', ...node_flags],
     env: childEnvironment(),
   })
   if (child.pid !== undefined) options.on_start?.(child.pid)

@@ -63,6 +63,11 @@ const ACCEPTED: Record<string, RecognisedType> = {
 export async function recogniseType(path: string): Promise<RecognisedType> {
   const found = await fileTypeFromFile(path).catch(() => undefined)
   const media_type = found?.mime.split(';')[0] ?? 'application/octet-stream'
+  return acceptedType(media_type)
+}
+
+/** What a media type in any of its spellings means here. */
+export function acceptedType(media_type: string): RecognisedType {
   return ACCEPTED[media_type] ?? { media_type, family: null }
 }
 

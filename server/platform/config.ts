@@ -61,6 +61,8 @@ export type Config = {
   public_url: string | null
   /** Null: the same as the public URL. */
   engine_url: string | null
+  /** How long URLs live that chat engines are given of files. */
+  signed_url_ttl_seconds: number
   api_key_prefix: string
   terms: { version: string; url: string }
   /** By name; the first is the default plan. */
@@ -154,6 +156,7 @@ function complete(file: ConfigFile): FileSettings {
     currency: file.currency ?? 'usd',
     public_url: file.public_url?.replace(/\/+$/, '') ?? null,
     engine_url: file.engine_url?.replace(/\/+$/, '') ?? null,
+    signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
     terms: file.terms ?? { version: '2026-11-01', url: 'https://kinora.example/video-terms' },
     plans,

@@ -1,0 +1,102 @@
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { ChildError, runChild } from './child.ts'
+
+/** A longer document is refused by its page count, before any page is drawn. */
+export const PAGES_MAX = 50
+/** Pixels of the longer side of a page, and pixels for each point of a small one. */
+export const PAGE_EDGE_MAX = 1568
+export const PAGE_SCALE_MAX = 2
+/** Of all pages together; beyond it every page is drawn smaller. 50 pages of A4 stay below. */
+export const PIXELS_MAX = 100_000_000
+/** All pictures of one document, encoded. */
+export const PICTURES_BYTES_MAX = 40_000_000
+
+export type PdfTask = { bytes: Uint8Array; pages_max: number }
+
+const FAULTS = ['unreadable', 'encrypted', 'too_many_pages', 'too_complex', 'busy'] as const
+/** `too_complex`: takes more time, memory or picture bytes than one document may. `busy`: too many documents at once. */
+export type PdfFault = (typeof FAULTS)[number]
+
+/** A PDF whose pages cannot be had. */
+export class PdfError extends Error {
+  override name = 'PdfError'
+  readonly fault: PdfFault
+
+  constructor(fault: PdfFault, options: { cause?: unknown } = {}) {
+    super(`The PDF cannot be drawn: ${fault}.`, options)
+    this.fault = fault
+  }
+}
+
+/**
+ * A JPEG of every page, in order: at most twice its size in points and 1568 pixels on the longer side. Text in fonts that the document
+ * does not embed may be missing: there are no system fonts. Drawn in a child that may read nothing but the service's own code.
+ * Throws PdfError, or the signal's reason. Source: docs/api/chat.md, files.
+ */
+export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<Uint8Array[]> {
+  const { signal } = options
+  const leave = await takeTurn(signal)
+  try {
+    const task: PdfTask = { bytes, pages_max: PAGES_MAX }
+    const limits = { signal, time_limit_seconds: RENDER_SECONDS, memory_mb: MEMORY_MB, node_flags: lockedIn() }
+    return await runChild<Uint8Array[]>(new URL('./pdf-child.ts', import.meta.url), task, limits)
+  } catch (error) {
+    if (!(error instanceof ChildError)) throw error
+    const fault = FAULTS.find((known) => known === error.cause_name)
+    throw new PdfError(fault ?? (error.fault === 'failed' ? 'unreadable' : 'too_complex'), { cause: error })
+  } finally {
+    leave()
+  }
+}
+
+/** A document that takes longer is hostile or far too rich: a page of text and photos takes about 50 ms. */
+const RENDER_SECONDS = 10
+/** An idle child has 120 MB. */
+const MEMORY_MB = 700
+/** Children at once, and requests that may wait for one. */
+const CHILDREN_MAX = Math.max(1, Math.min(4, availableParallelism() - 1))
+const WAITING_MAX = 64
+
+let running = 0
+const waiting: Array<() => void> = []
+
+/** Resolves when a child may be started, with the call that ends the turn. */
+async function takeTurn(signal: AbortSignal | undefined): Promise<() => void> {
+  signal?.throwIfAborted()
+  if (running < CHILDREN_MAX) running++
+  else {
+    if (waiting.length >= WAITING_MAX) throw new PdfError('busy')
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = () => {
+        waiting.splice(waiting.indexOf(start), 1)
+        reject(signal?.reason)
+      }
+      const start = () => {
+        signal?.removeEventListener('abort', onAbort)
+        resolve()
+      }
+      waiting.push(start)
+      signal?.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+  return () => {
+    const next = waiting.shift()
+    if (next) next()
+    else running--
+  }
+}
+
+/** Node's permission model: no file but code can be read, none written, no program started. */
+function lockedIn(): string[] {
+  const code = fileURLToPath(new URL('../', import.meta.url))
+  const library = fileURLToPath(import.meta.resolve('@hyzyla/pdfium'))
+  const modules = library.slice(0, library.lastIndexOf('node_modules') + 'node_modules'.length)
+  return [
+    '--permission',
+    `--allow-fs-read=${code}*`,
+    `--allow-fs-read=${modules}/*`,
+    '--allow-addons',
+    '--allow-worker',
+  ]
+}
