@@ -69,19 +69,31 @@ export function registerEndpoints(
   list: readonly Endpoint[],
   who: Authenticator,
 ): void {
+  const admit = admission(ctx, who)
   const methods = new Map<string, Endpoint[]>()
   for (const spec of list) {
     methods.set(spec.path, [...(methods.get(spec.path) ?? []), spec])
-    addRoute(http, ctx, spec, who)
+    addRoute(http, ctx, spec, admit)
   }
-  for (const [path, specs] of methods) addWrongMethods(http, path, specs, who)
+  for (const [path, specs] of methods) addWrongMethods(http, path, specs, admit)
 }
 
-function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, who: Authenticator): void {
+type Admit = (spec: Endpoint, request: FastifyRequest, reply: FastifyReply) => Promise<Principal | null>
+
+/** Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. */
+function admission(ctx: Context, who: Authenticator): Admit {
+  const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
+  return async (spec, request, reply) => {
+    const principal = await authenticate(spec, request, who)
+    if (principal !== null && limits) reply.headers((await countRequest(ctx, principal)) ?? {})
+    return principal
+  }
+}
+
+function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Admit): void {
   const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
   const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
   const checkQuery = spec.query ? shape(spec.query) : () => ({})
-  const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
   // What takes forms alone is an upload and may take long to arrive.
   const upload = accepts.has('multipart') && !accepts.has('json')
   const config: RouteConfig = { plain_400: spec.plain_400, upload, accepts }
@@ -90,8 +102,7 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, who: Auth
     url: spec.path,
     config: { kinora: config },
     onRequest: async (request, reply) => {
-      request.principal = await authenticate(spec, request, who)
-      if (request.principal !== null && limits) reply.headers((await countRequest(ctx, request.principal)) ?? {})
+      request.principal = await admit(spec, request, reply)
       requireStorablePath(request)
       if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
       if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
@@ -162,7 +173,7 @@ function requireStorablePath(request: FastifyRequest): void {
   if (params.some(hasUnstorableText)) throw new ApiError('unknown_url', 'The request URL is not valid.')
 }
 
-function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], who: Authenticator): void {
+function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], admit: Admit): void {
   const allowed = new Set<string>(specs.map((spec) => spec.method))
   if (allowed.has('GET')) allowed.add('HEAD')
   const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
@@ -171,8 +182,8 @@ function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[],
     method: others as Method[],
     url: path,
     config: { kinora: { accepts: new Set<string>(), plain_400: spec.plain_400 } },
-    onRequest: async (request) => {
-      await authenticate(spec, request, who)
+    onRequest: async (request, reply) => {
+      await admit(spec, request, reply)
       const wrong = specs.find((candidate) => candidate.wrong_method)?.wrong_method
       const other = wrong?.(request.params as Record<string, string>)
       if (other) throw other

@@ -48,6 +48,31 @@ test('401 before 405, 413, 415 and an unreadable body', async () => {
   assertRefused(await sendRaw(app, length, '{'), wrong)
 })
 
+test('401 before 429 of the request limit, and that before 405, 415, an unreadable body and all that follows', async () => {
+  const limited = await startApp({ config: 'plans: { free: { requests_per_minute: 2 } }' })
+  try {
+    const caller = await newCustomer(limited)
+    for (let i = 0; i < 2; i++)
+      assert.equal((await send(limited, 'GET', '/v1/videos', { key: caller.key })).status, 200)
+    const over = {
+      status: 429,
+      code: 'rate_limit_exceeded',
+      type: 'rate_limit_error',
+      message: /Please try again in \d+\.\ds\.$/,
+    }
+    const refused = await send(limited, 'PUT', '/v1/videos', { key: caller.key })
+    assertRefused(refused, over)
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal(refused.headers.get('x-should-retry'), null)
+    assertRefused(await sendRaw(limited, { key: caller.key }, '{', 'text/plain'), over)
+    assertRefused(await sendRaw(limited, { key: caller.key }, '{'), over)
+    const wrong = { status: 401, code: 'invalid_api_key', type: 'authentication_error' }
+    assertRefused(await send(limited, 'PUT', '/v1/videos', { key: 'kin_wrong' }), wrong)
+  } finally {
+    await limited.close()
+  }
+})
+
 test('405 before 415 and an unreadable body', async () => {
   const headers = { authorization: `Bearer ${rich.key}`, 'content-type': 'text/plain' }
   for (const body of ['x', '{']) {
