@@ -30,13 +30,12 @@ export async function requireAcceptance(ctx: Pick<Context, 'db' | 'config'>, per
 export async function readAcceptance(ctx: Pick<Context, 'db' | 'config'>, person: Person): Promise<Static<typeof AcceptanceView>> {
   const { version, url } = ctx.config.terms
   const rows = await acceptances(ctx.db, person).orderBy('accepted_at', 'desc').execute()
-  const current = rows.find(({ terms_version }) => terms_version === version)
-  const latest = current ?? rows[0]
+  const latest = rows[0]
   return {
     object: 'video_terms_acceptance',
     terms_version: version,
     terms_url: url,
-    accepted: current !== undefined,
+    accepted: rows.some(({ terms_version }) => terms_version === version),
     accepted_version: latest?.terms_version ?? null,
     accepted_at: latest ? unixSeconds(latest.accepted_at) : null,
     user_id: person.user_id,

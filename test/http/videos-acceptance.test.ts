@@ -152,6 +152,7 @@ test('a new version asks everybody again, and remembers what they agreed to', as
   const terms = 'terms: { version: "2027-01-01", url: "https://kinora.example/2027" }'
   const { database, dir, secret } = app
   const later = await startApp({ config: `${INSTANT_CONFIG}\n${terms}`, beside: { database, dir, secret } })
+  later.clock.set(new Date(app.clock.now().getTime() + 10_000))
   try {
     const seen = (await send(later, 'GET', PATH, key(person))).body
     assert.deepEqual([seen.terms_version, seen.terms_url], ['2027-01-01', 'https://kinora.example/2027'])
@@ -163,6 +164,8 @@ test('a new version asks everybody again, and remembers what they agreed to', as
     await agree(later, browser(person))
     assert.deepEqual((await send(later, 'GET', PATH, key(person))).body.accepted_version, '2027-01-01')
     assert.equal((await submit(later, key(person))).status, 200)
+    const back = (await read(key(person))).body
+    assert.deepEqual([back.accepted, back.accepted_version, back.accepted_at], [true, '2027-01-01', agreed_at + 10])
   } finally {
     await later.close()
   }
