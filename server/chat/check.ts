@@ -1,6 +1,8 @@
 import type { ChatModelConfig } from '../platform/config.ts'
 import { EXTRA_PARAMS } from '../platform/config-file.ts'
 import { ApiError } from '../platform/errors.ts'
+import { supportedValues } from '../platform/explain.ts'
+import { countCodePoints } from '../platform/text.ts'
 import { shape } from '../platform/validate.ts'
 import { ChatBody } from './schema.ts'
 
@@ -24,15 +26,20 @@ export function checkBody(unchecked: unknown): ChatBody {
     refuse('top_logprobs', "'top_logprobs' is only allowed when 'logprobs' is true.")
   }
   if (body.modalities?.some((modality) => modality !== 'text')) {
-    throw new ApiError('unsupported_parameter', "Unsupported parameter: 'modalities' with anything but 'text' is not supported.", {
-      param: 'modalities',
-    })
+    throw new ApiError(
+      'unsupported_parameter',
+      "Unsupported parameter: 'modalities' with anything but 'text' is not supported.",
+      {
+        param: 'modalities',
+      },
+    )
   }
   for (const id of Object.keys(body.logit_bias ?? {})) {
     if (!/^\d{1,9}$/.test(id)) refuse(`logit_bias.${id.slice(0, 64)}`, "Invalid 'logit_bias': its keys are token ids.")
   }
   for (const key of Object.keys(body.metadata ?? {})) {
-    if (key.length < 1 || key.length > 64) refuse('metadata', "Invalid 'metadata': its keys have 1 to 64 characters.")
+    const length = countCodePoints(key)
+    if (length < 1 || length > 64) refuse('metadata', "Invalid 'metadata': its keys have 1 to 64 characters.")
   }
   if (body.response_format?.type === 'json_schema') {
     requireSmallSchema(body.response_format.json_schema.schema, 'response_format.json_schema.schema')
@@ -51,8 +58,9 @@ export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
   if (body.logprobs) needs('logprobs', 'logprobs', 'log probabilities')
   const effort = body.reasoning_effort
   if (effort !== undefined && !model.reasoning_efforts.includes(effort)) {
-    const supported = model.reasoning_efforts.map((value) => `'${value}'`).join(', ') || 'none'
-    const text = `Unsupported value: 'reasoning_effort' does not support '${effort.slice(0, 64)}' with this model. Supported values are: ${supported}.`
+    const efforts = model.reasoning_efforts
+    const remedy = efforts.length > 0 ? supportedValues(efforts) : 'Leave it out: this model does not reason.'
+    const text = `Unsupported value: 'reasoning_effort' does not support '${effort.slice(0, 64)}' with this model. ${remedy}`
     throw new ApiError('unsupported_value', text, { param: 'reasoning_effort' })
   }
   const max = model.max_output_tokens
@@ -66,9 +74,13 @@ export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
 
 /** Content that needs a capability the model lacks. */
 export function mismatch(model: string, param: string, what: string): ApiError {
-  return new ApiError('model_capability_mismatch', `The model '${model}' does not take ${what}. GET /v1/models lists what each model takes.`, {
-    param,
-  })
+  return new ApiError(
+    'model_capability_mismatch',
+    `The model '${model}' does not take ${what}. GET /v1/models lists what each model takes.`,
+    {
+      param,
+    },
+  )
 }
 
 /** Members of the body that the model's configuration lets through, as they came. */
@@ -90,7 +102,8 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
   const names = new Set<string>()
   for (const [i, tool] of tools.entries()) {
     const { name, parameters } = tool.function
-    if (names.has(name)) refuse(`tools[${i}].function.name`, `The tool name '${name}' is used twice. Give each tool its own name.`)
+    if (names.has(name))
+      refuse(`tools[${i}].function.name`, `The tool name '${name}' is used twice. Give each tool its own name.`)
     names.add(name)
     requireSmallSchema(parameters, `tools[${i}].function.parameters`)
   }
@@ -113,7 +126,8 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
 
 function requireSmallSchema(schema: object | undefined, param: string): void {
   if (schema === undefined) return
-  if (depthOf(schema) > SCHEMA_DEPTH_MAX) refuse(param, `Invalid '${param}': nested deeper than ${SCHEMA_DEPTH_MAX} levels.`)
+  if (depthOf(schema) > SCHEMA_DEPTH_MAX)
+    refuse(param, `Invalid '${param}': nested deeper than ${SCHEMA_DEPTH_MAX} levels.`)
   if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {
     refuse(param, `Invalid '${param}': larger than ${SCHEMA_BYTES_MAX} bytes.`)
   }

@@ -45,6 +45,12 @@ export function meantVariant(variants: readonly JsonSchema[], value: object): Js
   })
 }
 
+/** The sentence that lists what is taken instead; `allowed` has at least one value. */
+export function supportedValues(allowed: readonly unknown[]): string {
+  const list = allowed.map((item) => (typeof item === 'string' ? `'${item}'` : String(item)))
+  return list.length === 1 ? `Supported value is: ${list[0]}.` : `Supported values are: ${oxford(list)}.`
+}
+
 function problem(schema: JsonSchema, value: unknown, path: string): ApiError | null {
   if (schema.anyOf) return unionProblem(schema.anyOf, value, path)
   if (schema.const !== undefined) return value === schema.const ? null : choice(path, value, [schema.const])
@@ -177,9 +183,7 @@ function taggedProblem(variants: JsonSchema[], value: Record<string, unknown>, p
 function choice(path: string, value: unknown, allowed: unknown[]): ApiError {
   if (typeof value !== typeof allowed[0]) return wrongType(path, typeof allowed[0], value)
   const got = typeof value === 'string' ? `'${value.slice(0, 64)}'` : String(value)
-  const list = allowed.map((item) => (typeof item === 'string' ? `'${item}'` : String(item)))
-  const supported = list.length === 1 ? `Supported value is: ${list[0]}` : `Supported values are: ${oxford(list)}`
-  return refuse('invalid_value', `Invalid value: ${got}. ${supported}.`, path)
+  return refuse('invalid_value', `Invalid value: ${got}. ${supportedValues(allowed)}`, path)
 }
 
 function oxford(items: string[]): string {
