@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import { type Database, openDb } from '../server/platform/db.ts'
+import { runningPostgresUrl } from '../server/platform/embedded-postgres.ts'
+
+/** The real service in a process of its own, on a fresh data directory with its own PostgreSQL. */
+export type BenchService = {
+  url: string
+  dir: string
+  /** Of the Node process. */
+  pid: number
+  /** Of the database's main process. */
+  postgres_pid: number
+  api_key: string
+  org_id: string
+  user_id: string
+  db: Kysely<Database>
+  pool: pg.Pool
+  stop(): Promise<void>
+}
+
+const MAIN = join(import.meta.dirname, '..', 'server', 'main.ts')
+
+/** An engine that answers at once, and limits nobody reaches: what is measured is the service. */
+export const BENCH_CONFIG = `
+plans:
+  bench: { max_concurrent_renders: 100000 }
+video_models:
+  - { id: instant-1, engine: instant, per_second: "0.010000" }
+first_run: { balance: "100000000.00" }
+limits: { pipeline_concurrency: 32 }
+`
+
+/** Starts `kinora serve` and has its owner agree to the terms. `node` are options for Node itself. */
+export async function startService(
+  options: { config?: string; dir?: string; node?: string[] } = {},
+): Promise<BenchService> {
+  const dir = options.dir ?? newDir()
+  writeFileSync(join(dir, 'kinora.yaml'), options.config ?? BENCH_CONFIG)
+  const { child, url } = await launch(dir, options.node)
+  const run = JSON.parse(readFileSync(join(dir, 'data', 'first-run.json'), 'utf8')) as FirstRun
+  const { db, pool, close } = openDb(runningPostgresUrl(join(dir, 'data', 'postgres'))!, { pool_max: 4 })
+  await pool.query(
+    `insert into video_acceptances (org_id, user_id, terms_version, session_id, accepted_at)
+     values ($1, $2, '2026-11-01', 'bench', now() - interval '60 days') on conflict do nothing`,
+    [run.organization_id, run.user_id],
+  )
+  return {
+    ...{ url, dir, pid: child.pid!, postgres_pid: postmasterOf(dir), db, pool },
+    ...{ api_key: run.api_key, org_id: run.organization_id, user_id: run.user_id },
+    async stop() {
+      await close()
+      await end(child)
+      if (!options.dir) rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+    },
+  }
+}
+
+/** An empty directory under the system's place for temporary files. */
+export function newDir(): string {
+  return mkdtempSync(join(tmpdir(), 'kinora-bench-'))
+}
+
+/** Starts the service on `dir` and resolves when it says that it is ready. */
+export async function launch(
+  dir: string,
+  node: string[] = [],
+): Promise<{ child: ChildProcess; url: string; output: string }> {
+  const args = [
+    ...node,
+    MAIN,
+    'serve',
+    '--port',
+    '0',
+    '--data-dir',
+    join(dir, 'data'),
+    '--config',
+    join(dir, 'kinora.yaml'),
+  ]
+  const env = { ...process.env, KINORA_LOG_LEVEL: process.env.KINORA_LOG_LEVEL ?? 'warn' }
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env, cwd: dir })
+  let output = ''
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the service ended with ${code}: ${output}`)))
+    child.stdout!.on('data', (chunk) => {
+      output += chunk
+      const ready = /kinora ready on (\S+)/.exec(output)
+      if (ready) resolve(ready[1]!)
+    })
+  })
+  return { child, url, output }
+}
+
+/** A clean stop; resolves when the process is gone. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  await gone
+}
+
+/** The main process of the database under `dir`. */
+export function postmasterOf(dir: string): number {
+  return Number(readFileSync(join(dir, 'data', 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n', 1)[0])
+}
+
+type FirstRun = { organization_id: string; user_id: string; api_key: string }
