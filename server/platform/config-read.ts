@@ -17,7 +17,8 @@ export function readConfigFile(
 ): { file: ConfigFile; mistakes: Mistake[] } {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
-  const place = (path: Path) => `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
+  const place = (path: Path) =>
+    `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
   if (document.errors.length > 0) {
     const mistakes = document.errors.map((error) => ({
       place: `${options.name}:${lines.linePos(error.pos[0]).line}`,
@@ -30,16 +31,16 @@ export function readConfigFile(
     mistakes.push({ place: place(path), message })
   })
   if (!shapeOfFile.Check(value)) {
-    const seen = new Set<string>()
-    for (const error of shapeOfFile.Errors(value)) {
-      const mistake = { place: place(toPath(error.instancePath)), message: messageOf(error) }
-      const key = mistake.place + mistake.message
-      if (error.keyword !== 'boolean' && !seen.has(key)) mistakes.push(mistake)
-      seen.add(key)
+    const found = new Map<string, Mistake>()
+    for (const [path, message] of shapeMistakes(shapeOfFile.Errors(value))) {
+      const mistake = { place: place(path), message }
+      found.set(mistake.place + message, mistake)
     }
+    mistakes.push(...found.values())
     return { file: {}, mistakes }
   }
-  for (const [path, message] of meaningMistakes(value, options.checkEngine)) mistakes.push({ place: place(path), message })
+  for (const [path, message] of meaningMistakes(value, options.checkEngine))
+    mistakes.push({ place: place(path), message })
   return { file: value, mistakes }
 }
 
@@ -55,22 +56,28 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
   for (const [i, model] of (file.chat_models ?? []).entries()) {
     if (chat.has(model.id) || video.has(model.id)) yield [['chat_models', i, 'id'], `the id ${model.id} is used twice`]
     chat.add(model.id)
+    yield* engineMistakes('chat', model.engine, ['chat_models', i, 'engine'], checkEngine)
   }
   const plans = Object.entries(file.plans ?? {})
   if (file.plans && plans.length === 0) yield [['plans'], 'at least one plan is needed']
   for (const [name, plan] of plans) {
-    for (const [kind, known] of [['video_models', file.video_models && video], ['chat_models', file.chat_models && chat]] as const) {
+    for (const [kind, known] of [
+      ['video_models', file.video_models && video],
+      ['chat_models', file.chat_models && chat],
+    ] as const) {
       for (const [i, id] of (plan[kind] ?? []).entries()) {
         if (id !== '*' && known && !known.has(id)) yield [['plans', name, kind, i], `no such model: ${id}`]
       }
     }
   }
-  if (file.moderation) yield* engineMistakes('moderation', file.moderation.engine, ['moderation', 'engine'], checkEngine)
-  if (file.translation) yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)
+  if (file.moderation)
+    yield* engineMistakes('moderation', file.moderation.engine, ['moderation', 'engine'], checkEngine)
+  if (file.translation)
+    yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)
 }
 
 function* engineMistakes(
-  family: 'video' | 'moderation' | 'translation',
+  family: 'video' | 'chat' | 'moderation' | 'translation',
   entry: unknown,
   path: Path,
   checkEngine: EngineCheck,
@@ -81,7 +88,12 @@ function* engineMistakes(
 }
 
 /** Puts environment variables in for `${NAME}` inside strings, so that secrets stay out of the file. */
-function substitute(value: unknown, path: Path, env: NodeJS.ProcessEnv, report: (path: Path, message: string) => void): unknown {
+function substitute(
+  value: unknown,
+  path: Path,
+  env: NodeJS.ProcessEnv,
+  report: (path: Path, message: string) => void,
+): unknown {
   if (typeof value === 'string') {
     return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
       if (!env[name]) report(path, `the environment variable ${name} is not set`)
@@ -90,12 +102,28 @@ function substitute(value: unknown, path: Path, env: NodeJS.ProcessEnv, report: 
   }
   if (Array.isArray(value)) return value.map((item, i) => substitute(item, [...path, i], env, report))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, substitute(member, [...path, name], env, report)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, substitute(member, [...path, name], env, report)]),
+  )
 }
 
-function messageOf(error: { keyword: string; message: string; params: object }): string {
-  const names = (error.params as { additionalProperties?: string[] }).additionalProperties
-  return error.keyword === 'additionalProperties' && names ? `unknown setting: ${names.join(', ')}` : error.message
+/** An unknown setting is named by its own place. A member whose content is wrong is told by that content alone. */
+function* shapeMistakes(
+  errors: ReadonlyArray<{ keyword: string; message: string; instancePath: string; params: object }>,
+): Generator<[Path, string]> {
+  const inside = (pointer: string) =>
+    errors.some(({ keyword, instancePath }) => keyword !== 'boolean' && `${instancePath}/`.startsWith(`${pointer}/`))
+  for (const { keyword, message, instancePath, params } of errors) {
+    const names = (params as { additionalProperties?: string[] }).additionalProperties
+    if (keyword === 'additionalProperties' && names) {
+      for (const name of names) {
+        const pointer = `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+        if (!inside(pointer)) yield [toPath(pointer), 'unknown setting']
+      }
+    } else if (keyword !== 'boolean') {
+      yield [toPath(instancePath), message]
+    }
+  }
 }
 
 function toPath(pointer: string): Path {

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { engineMistakes } from '../../server/engines/registry.ts'
+import { type ConfigFlags, loadConfig } from '../../server/platform/config.ts'
+import { ConfigFile } from '../../server/platform/config-file.ts'
+import { StartError } from '../../server/platform/start-error.ts'
+import { filesMatching, ROOT } from '../support/sources.ts'
+
+let dir: string
+before(() => {
+  dir = mkdtempSync(join(tmpdir(), 'kinora-config-'))
+})
+after(() => rmSync(dir, { recursive: true, force: true }))
+
+test('nothing configured is a complete service: embedded engines, one plan, a price for each second', () => {
+  const config = loadConfig({}, {}, engineMistakes)
+  assert.deepEqual([config.host, config.port, config.workers, config.currency], ['127.0.0.1', 8080, 1, 'usd'])
+  assert.deepEqual([config.database_url, config.secret, config.public_url], [null, null, null])
+  assert.deepEqual(
+    config.video_models.map(({ id, engine, per_second }) => [id, engine, per_second]),
+    [['storyboard-1', 'storyboard', 1_000_000n]],
+  )
+  assert.deepEqual([...config.plans.keys(), config.default_plan], ['free', 'free'])
+  assert.deepEqual(
+    [config.moderation, config.translation, config.first_run.balance],
+    ['rules', 'none', 10_000_000_000n],
+  )
+})
+
+test('flags win over the environment, the environment over the file, the file over the defaults', () => {
+  const path = write('host: 127.0.0.4\nport: 4\nworkers: 4\ndata_dir: /four\nlog_level: error\n')
+  const env = {
+    KINORA_CONFIG: path,
+    KINORA_HOST: '127.0.0.3',
+    KINORA_PORT: '3',
+    KINORA_WORKERS: '3',
+    KINORA_DATA_DIR: '/three',
+  }
+  const of = (flags: ConfigFlags, given: NodeJS.ProcessEnv) => {
+    const { host, port, workers, data_dir } = loadConfig(flags, given, engineMistakes)
+    return [host, port, workers, data_dir]
+  }
+  const flags = { host: '127.0.0.2', port: '2', workers: '2', data_dir: '/two' }
+  assert.deepEqual(of(flags, env), ['127.0.0.2', 2, 2, '/two'])
+  assert.deepEqual(of({}, env), ['127.0.0.3', 3, 3, '/three'])
+  assert.deepEqual(of({}, { KINORA_CONFIG: path }), ['127.0.0.4', 4, 4, '/four'])
+  assert.equal(loadConfig({}, { ...env, KINORA_LOG_LEVEL: 'debug' }, engineMistakes).log_level, 'debug')
+  assert.equal(loadConfig({}, env, engineMistakes).log_level, 'error')
+})
+
+test('all mistakes are reported together, each with its line and what is wrong there', () => {
+  const path = write(`currency: USD
+plans:
+  free:
+    max_concurrent_renders: many
+video_models:
+  - { id: one, engine: storyboard, per_second: 0.01 }
+colour: red
+`)
+  const message = refusal(
+    { config: path, port: '70000', workers: '0' },
+    { KINORA_SECRET: 'short', DATABASE_URL: 'mysql://x' },
+  )
+  for (const place of [
+    `${path}:1 currency`,
+    `${path}:4 plans.free.max_concurrent_renders`,
+    `${path}:6 video_models[0].per_second`,
+    '--port',
+    '--workers',
+    'KINORA_SECRET',
+    'DATABASE_URL',
+  ]) {
+    assert.ok(message.includes(`  ${place}: `), `${place} in ${message}`)
+  }
+  assert.match(message, /:7 colour: unknown setting/)
+  assert.match(message, /has 8 mistakes/)
+})
+
+test('what a schema cannot say is a mistake too: ids used twice, models nobody has, options an engine does not know', () => {
+  const path = write(`plans:
+  free: { video_models: [gone] }
+video_models:
+  - { id: one, engine: storyboard, per_second: "0.01" }
+  - { id: one, engine: holodeck, per_second: "0.01" }
+  - id: three
+    engine:
+      kind: videos-api
+      dialect: sglang
+      base_url: "http://h3.internal:30000"
+      speed: fast
+    per_second: "0.01"
+moderation: { engine: { kind: rules, deny: ["/(/"] } }
+`)
+  const lines = refusal({ config: path }, {}).split('\n')
+  const at = (line: number, text: RegExp) =>
+    assert.ok(
+      lines.some((each) => each.includes(`:${line} `) && text.test(each)),
+      `${line} ${text}\n${lines.join('\n')}`,
+    )
+  at(2, /no such model: gone/)
+  at(5, /the id one is used twice/)
+  at(5, /storyboard, videos-api/)
+  at(11, /not an option/)
+  at(13, /moderation/)
+})
+
+test('a text that is not YAML is refused with the line where it breaks, and a file that is not there by its name', () => {
+  assert.match(refusal({ config: write('plans:\n  free: {\n') }, {}), /:\d+: /)
+  assert.match(refusal({ config: write('currency: usd\ncurrency: eur\n') }, {}), /:2: .*unique/i)
+  assert.match(refusal({ config: join(dir, 'nowhere.yaml') }, {}), /Cannot read the configuration .*nowhere\.yaml/)
+})
+
+test('environment variables are put in wherever a text names them, and one that is not set is a mistake', () => {
+  const text = `moderation:
+  engine: { kind: openai-moderations, base_url: "http://\${GUARD_HOST}:9000", api_key: "\${GUARD_KEY}" }
+`
+  const config = loadConfig(
+    { config: write(text) },
+    { GUARD_HOST: 'guard.internal', GUARD_KEY: 'secret $& {x}' },
+    engineMistakes,
+  )
+  assert.deepEqual(config.moderation, {
+    kind: 'openai-moderations',
+    base_url: 'http://guard.internal:9000',
+    api_key: 'secret $& {x}',
+  })
+  assert.match(refusal({ config: write(text) }, { GUARD_HOST: 'guard.internal' }), /:2 .*GUARD_KEY is not set/)
+})
+
+test('a mistake never shows the secret it is about', () => {
+  const secret = 'hunter2-hunter2'
+  const path = write(`public_url: "\${LEAK}"\nfirst_run: { email: "\${LEAK}" }\n`)
+  const message = refusal({ config: path }, { LEAK: secret, KINORA_SECRET: secret, DATABASE_URL: secret })
+  assert.ok(!message.includes(secret), message)
+})
+
+test('docs/kinora.schema.json is the schema that validates', () => {
+  const published = JSON.parse(readFileSync(join(ROOT, 'docs/kinora.schema.json'), 'utf8'))
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'kinora.yaml',
+    ...JSON.parse(JSON.stringify(ConfigFile)),
+  }
+  assert.deepEqual(published, schema, `write it anew: node test/support/write-schema.ts`)
+})
+
+test('every example is a valid configuration', () => {
+  const examples = filesMatching(['examples/**/*.yaml'])
+  assert.ok(examples.length > 0)
+  for (const { path, text } of examples) {
+    const named = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => [name, 'value'] as const)
+    loadConfig({ config: join(ROOT, path) }, Object.fromEntries(named), engineMistakes)
+  }
+})
+
+function write(text: string): string {
+  const path = join(dir, 'kinora.yaml')
+  writeFileSync(path, text)
+  return path
+}
+
+function refusal(flags: ConfigFlags, env: NodeJS.ProcessEnv): string {
+  try {
+    loadConfig(flags, env, engineMistakes)
+  } catch (error) {
+    assert.ok(error instanceof StartError)
+    return error.message
+  }
+  return assert.fail('nothing was refused')
+}

