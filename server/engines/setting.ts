@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import type { Log } from '../platform/log.ts'
 
 /** One `engine` of the configuration: the name of a kind, or a kind with its options. */
 export type EngineSetting = string | { kind: string; [option: string]: unknown }
@@ -11,6 +12,10 @@ export type Mistake = { path: string; message: string }
 export type EngineEnv = {
   /** Existing directory in which an engine may keep its working files. */
   work_dir: string
+  /** Where an engine reports what only the operator can mend. */
+  log?: Pick<Log, 'error'>
+  /** How long chat engines may be silent and may take, unless their entry says otherwise. */
+  upstream?: { idle_seconds: number; total_seconds: number }
 }
 
 /** One kind of engine: what its entry looks like, what else can be wrong with it, how it is built. */

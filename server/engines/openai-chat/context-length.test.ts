@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readContextLength } from './context-length.ts'
+
+const MESSAGES: Array<[server: string, message: string, limit: number | null, asked: number | null]> = [
+  [
+    'OpenAI',
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.",
+    8192,
+    9000,
+  ],
+  [
+    'OpenAI',
+    "This model's maximum context length is 4097 tokens, however you requested 4226 tokens (3970 in your prompt; 256 for the completion).",
+    4097,
+    4226,
+  ],
+  [
+    'OpenAI',
+    'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300123 tokens.',
+    272000,
+    300123,
+  ],
+  [
+    'vLLM',
+    "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
+    16384,
+    19591,
+  ],
+  [
+    'vLLM',
+    "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages.",
+    8192,
+    9000,
+  ],
+  [
+    'vLLM',
+    "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your request has 100 input tokens (5000 > 4096 - 100).",
+    4096,
+    5100,
+  ],
+  [
+    'vLLM',
+    'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.',
+    4096,
+    5000,
+  ],
+  [
+    'vLLM',
+    "You passed 8193 input tokens and requested 10 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 8182 tokens.",
+    8192,
+    8193,
+  ],
+  ['SGLang', "The input (61709 tokens) is longer than the model's context length (40960 tokens).", 40960, 61709],
+  [
+    'SGLang',
+    "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens: 4000 tokens from the input messages and 1000 tokens for the completion.",
+    4096,
+    5000,
+  ],
+  [
+    'llama.cpp',
+    'request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it',
+    4096,
+    5000,
+  ],
+  [
+    'llama.cpp',
+    'the request exceeds the available context size. try increasing the context size or enable context shift',
+    null,
+    null,
+  ],
+  ['llama-cpp-python', 'Requested tokens (516) exceed context window of 512', 512, 516],
+  ['Ollama', 'the input length exceeds the context length', null, null],
+  ['Ollama', 'input length exceeds maximum context length', null, null],
+  [
+    'OpenRouter',
+    "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens (139000 of text input, 1000 in the output).",
+    131072,
+    140000,
+  ],
+  ['Anthropic', 'prompt is too long: 200001 tokens > 200000 maximum', 200000, 200001],
+]
+
+for (const [server, message, limit, asked] of MESSAGES) {
+  test(`reads what ${server} says: ${message.slice(0, 60)}`, () => {
+    const found = readContextLength({ code: '', message })
+    assert.deepEqual(found, { tokens: limit === null ? undefined : { limit, asked } })
+  })
+}
+
+test('reads the code alone, and the numbers llama.cpp gives beside its message', () => {
+  assert.deepEqual(readContextLength({ code: 'context_length_exceeded', message: '' }), { tokens: undefined })
+  const counts = { n_prompt_tokens: 14429, n_ctx: 8192 }
+  const found = readContextLength({ code: 'exceed_context_size_error', message: '', ...counts })
+  assert.deepEqual(found, { tokens: { limit: 8192, asked: 14429 } })
+})
+
+test('does not take other refusals for it', () => {
+  const others = [
+    'Invalid value for temperature: 3',
+    'Please include more context in your request',
+    "The model 'gpt' does not exist.",
+    'messages: text content blocks must be non-empty',
+    'max_tokens must be at least 1',
+  ]
+  for (const message of others) assert.equal(readContextLength({ code: '400', message }), null, message)
+})

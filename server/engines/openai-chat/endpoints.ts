@@ -1,0 +1,78 @@
+/**
+ * Which of several servers of one model to ask. Health is passive: what calls tell of a server decides, nothing is sent for it.
+ * After `FAILURES_MAX` faults in a row, or when a server asks for a pause, it is left out for a while; then one call is let through as
+ * a probe, and its end decides. With a weight of 3 a server is chosen three times as often as one with 1.
+ */
+export type Endpoints = {
+  /**
+   * The next server for a request that was at `tried` already, or null. `healthy`: only one that is believed to work; otherwise, when
+   * none is, the one whose pause ends first, because trying is better than refusing.
+   */
+  pick(tried: readonly number[], options: { healthy: boolean }): number | null
+  /** How a call ended. `neutral` says nothing about the server. */
+  report(endpoint: number, end: 'worked' | 'failed' | 'neutral'): void
+  /** The server asked not to be called for so long. */
+  pause(endpoint: number, seconds: number): void
+}
+
+/** `random` gives numbers from 0 to 1 without 1, `now` milliseconds that never go back. */
+export type Chance = { random(): number; now(): number }
+
+export function endpointHealth(weights: readonly number[], { random, now }: Chance): Endpoints {
+  const states = weights.map((weight): Health => ({ weight, failures: 0, opened: 0, open_until: 0, probing: false }))
+
+  const isUsable = (state: Health, time: number) =>
+    state.open_until === 0 || (time >= state.open_until && !state.probing)
+
+  return {
+    pick(tried, { healthy }) {
+      if (states.length === 1) return tried.length === 0 ? 0 : null
+      const time = now()
+      const left = states.map((_, i) => i).filter((i) => !tried.includes(i))
+      const usable = left.filter((i) => isUsable(states[i]!, time))
+      const chosen = usable.length > 0 ? byWeight(usable, states, random()) : healthy ? null : soonest(left, states)
+      if (chosen !== null && states[chosen]!.open_until > 0) states[chosen]!.probing = true
+      return chosen
+    },
+    report(endpoint, end) {
+      const state = states[endpoint]!
+      const probed = state.probing
+      state.probing = false
+      if (end === 'worked') {
+        state.failures = 0
+        if (probed || now() >= state.open_until) Object.assign(state, { opened: 0, open_until: 0 })
+      }
+      if (end !== 'failed') return
+      state.failures += 1
+      if (state.failures < FAILURES_MAX) return
+      state.opened += 1
+      state.open_until = now() + Math.min(OPEN_MS * 2 ** (state.opened - 1), OPEN_MS_MAX)
+    },
+    pause(endpoint, seconds) {
+      const state = states[endpoint]!
+      state.open_until = Math.max(state.open_until, now() + Math.min(seconds * 1000, OPEN_MS_MAX))
+    },
+  }
+}
+
+/** `open_until` 0: in use. `opened`: how often in a row it was left out. `probing`: a call is out to see whether it works again. */
+type Health = { weight: number; failures: number; opened: number; open_until: number; probing: boolean }
+
+const FAILURES_MAX = 3
+const OPEN_MS = 5_000
+const OPEN_MS_MAX = 60_000
+
+function byWeight(among: readonly number[], states: readonly Health[], chance: number): number {
+  const total = among.reduce((sum, i) => sum + states[i]!.weight, 0)
+  let left = chance * total
+  for (const i of among) {
+    left -= states[i]!.weight
+    if (left < 0) return i
+  }
+  return among.at(-1)!
+}
+
+function soonest(among: readonly number[], states: readonly Health[]): number | null {
+  if (among.length === 0) return null
+  return among.reduce((best, i) => (states[i]!.open_until < states[best]!.open_until ? i : best))
+}

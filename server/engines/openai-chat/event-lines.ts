@@ -1,0 +1,125 @@
+import { growingBytes } from './growing-bytes.ts'
+
+/** One event of a stream: its data, lines joined, and whether the server called it an error. */
+export type Frame = { data: string; is_error: boolean }
+
+/** Longest line, and longest event, in bytes. A real one is a few hundred. */
+export const LINE_BYTES_MAX = 1024 * 1024
+
+export type EventLines = {
+  /** Reads what came from the socket. Throws RangeError on a line or an event longer than `LINE_BYTES_MAX`. */
+  feed(chunk: Buffer): void
+  /** The body ended; what is left without its last line break is still read. */
+  end(): void
+}
+
+/**
+ * Server-sent events as the HTML standard reads them: LF, CR and CRLF, comments, several `data:` lines, a byte order mark, with reads
+ * that end anywhere, inside a character too. `onFrame` is called for every event that has data. Beyond the standard, an event cut off
+ * before its blank line still counts, and a line `error:` is an event of its own (older llama.cpp).
+ * Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
+export function eventLines(onFrame: (frame: Frame) => void): EventLines {
+  const rest = growingBytes()
+  const event: PendingEvent = { data: null, is_error: false }
+  let begun = false
+  let afterCr = false
+
+  function readText(bytes: string): void {
+    let text = bytes
+    if (!begun && text !== '') {
+      begun = true
+      if (text.charCodeAt(0) === BOM) text = text.slice(1)
+    }
+    if (afterCr) {
+      afterCr = false
+      if (text.charCodeAt(0) === LF) text = text.slice(1)
+    }
+    if (text === '') return
+    afterCr = text.charCodeAt(text.length - 1) === CR
+    readLines(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text, event, onFrame)
+  }
+
+  return {
+    feed(chunk) {
+      const cut = lastBreak(chunk)
+      if (cut < 0) {
+        rest.append(chunk)
+      } else if (rest.size() === 0) {
+        readText(chunk.toString('utf8', 0, cut + 1))
+        if (cut + 1 < chunk.length) rest.append(chunk.subarray(cut + 1))
+      } else {
+        rest.append(chunk.subarray(0, cut + 1))
+        readText(rest.view().toString('utf8'))
+        rest.clear()
+        if (cut + 1 < chunk.length) rest.append(chunk.subarray(cut + 1))
+      }
+      if (rest.size() > LINE_BYTES_MAX) throw tooLong()
+    },
+    end() {
+      if (rest.size() > 0) readText(`${rest.view().toString('utf8')}\n`)
+      rest.clear()
+      readLines('\n', event, onFrame)
+    },
+  }
+}
+
+type PendingEvent = { data: string | null; is_error: boolean }
+
+const LF = 10
+const CR = 13
+const BOM = 0xfeff
+
+/** Where the last line break is, or -1. A byte below 128 is never a part of another character in UTF-8. */
+function lastBreak(chunk: Buffer): number {
+  const last = chunk[chunk.length - 1]
+  if (last === LF || last === CR) return chunk.length - 1
+  return Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR))
+}
+
+/** Reads whole lines; `text` ends with LF and holds no CR. */
+function readLines(text: string, event: PendingEvent, onFrame: (frame: Frame) => void): void {
+  let start = 0
+  for (let stop = text.indexOf('\n'); stop >= 0; stop = text.indexOf('\n', start)) {
+    if (stop > start) {
+      if (stop - start > LINE_BYTES_MAX) throw tooLong()
+      readField(text, start, stop, event, onFrame)
+    } else if (event.data !== null) {
+      const frame = { data: event.data, is_error: event.is_error }
+      event.data = null
+      event.is_error = false
+      onFrame(frame)
+    } else {
+      event.is_error = false
+    }
+    start = stop + 1
+  }
+}
+
+function readField(
+  text: string,
+  start: number,
+  stop: number,
+  event: PendingEvent,
+  onFrame: (frame: Frame) => void,
+): void {
+  if (text.startsWith('data:', start)) {
+    const data = valueAt(text, start + 5, stop)
+    event.data = event.data === null ? data : `${event.data}\n${data}`
+    if (event.data.length > LINE_BYTES_MAX) throw tooLong()
+  } else if (text.startsWith('error:', start)) {
+    onFrame({ data: valueAt(text, start + 6, stop), is_error: true })
+  } else if (text.startsWith('event:', start)) {
+    event.is_error = valueAt(text, start + 6, stop) === 'error'
+  } else if (stop - start === 4 && text.startsWith('data', start)) {
+    event.data = event.data === null ? '' : `${event.data}\n`
+  }
+}
+
+function valueAt(text: string, start: number, stop: number): string {
+  return text.slice(text.charCodeAt(start) === 32 ? start + 1 : start, stop)
+}
+
+function tooLong(): RangeError {
+  return new RangeError('A line of the stream is too long.')
+}
