@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import Type from 'typebox'
-import { type ChatEngine, ChatEngineError, type ChatEvent, type ChatRequest, type TokenUsage } from './chat.ts'
+import { type ChatEngine, ChatEngineError, type ChatEvent, type TokenUsage } from './chat.ts'
 import { type Prompt, readPrompt } from './sandbox/prompt.ts'
-import { type Step, stepsOf } from './sandbox/steps.ts'
+import { type Content, contentOf, type Step, stepsOf } from './sandbox/steps.ts'
 import { countInput } from './sandbox/usage.ts'
 
 /** `model` says nothing to the sandbox but changes its wording. `delay_ms_per_token` paces answers for demonstrations. */
@@ -35,7 +35,7 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
       const prompt = readPrompt(request)
       const input = await countInput(request, signal)
       refuseIfAsked(prompt, input)
-      return batches(request, prompt, { input, signal, delay_ms: delay_ms_per_token })
+      return batches(contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })
     },
 
     countTokens: countInput,
@@ -60,16 +60,16 @@ type Delivery = { input: number; signal: AbortSignal; delay_ms: number }
 
 /** Every choice a step in turn. A stream comes in small batches, a plain answer in one. */
 async function* batches(
-  request: ChatRequest,
-  prompt: Prompt,
+  content: Content,
   { input, signal, delay_ms }: Delivery,
 ): AsyncGenerator<readonly ChatEvent[], void, undefined> {
   const usage: TokenUsage = { input, cached_input: 0, output: 0, reasoning: 0 }
+  const { request } = content
   const turn = delay_ms > 0 ? request.n : BATCH_TOKENS
   let batch: ChatEvent[] = []
   let pending = 0
   try {
-    for (const { event, tokens } of interleaved(request, prompt)) {
+    for (const { event, tokens } of interleaved(content)) {
       batch.push(event)
       usage.output += tokens
       if (event.type === 'reasoning-delta') usage.reasoning += tokens
@@ -89,8 +89,8 @@ async function* batches(
   yield [...batch, { type: 'end', usage }]
 }
 
-function* interleaved(request: ChatRequest, prompt: Prompt): Generator<Step, void, undefined> {
-  let open = Array.from({ length: request.n }, (_, choice) => stepsOf(request, prompt, choice))
+function* interleaved(content: Content): Generator<Step, void, undefined> {
+  let open = Array.from({ length: content.request.n }, (_, choice) => stepsOf(content, choice))
   while (open.length > 0) {
     const still: typeof open = []
     for (const steps of open) {

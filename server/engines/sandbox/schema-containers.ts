@@ -76,7 +76,7 @@ function makeItem(work: Work, schema: Schema, place: Place, seen: Set<string> | 
 }
 
 /** What is required, and what that requires in turn. */
-function requiredNames(keywords: Keywords, declared: Map<string, Schema>): Set<string> {
+function requiredNames(keywords: Keywords, declared: ReadonlyMap<string, Schema>): Set<string> {
   const required = new Set(namesOf(keywords.required))
   const needs = isRecord(keywords.dependentRequired) ? keywords.dependentRequired : {}
   for (const name of Object.keys(needs)) {

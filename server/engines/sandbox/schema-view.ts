@@ -42,10 +42,18 @@ export function schemasOf(value: unknown): Schema[] {
 }
 
 /** The schemas under `properties` and its like. */
-export function memberSchemas(value: unknown): Map<string, Schema> {
-  const members = isRecord(value) ? Object.entries(value) : []
-  return new Map(members.filter((member): member is [string, Schema] => isSchema(member[1])))
+export function memberSchemas(value: unknown): ReadonlyMap<string, Schema> {
+  if (!isRecord(value)) return NO_MEMBERS
+  let members = membersRead.get(value)
+  if (members === undefined) {
+    members = new Map(Object.entries(value).filter((member): member is [string, Schema] => isSchema(member[1])))
+    membersRead.set(value, members)
+  }
+  return members
 }
+
+const NO_MEMBERS: ReadonlyMap<string, Schema> = new Map()
+const membersRead = new WeakMap<object, ReadonlyMap<string, Schema>>()
 
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
@@ -93,6 +101,7 @@ type Keywords = Readonly<Record<string, unknown>>
 /** What satisfies both; null when nothing can. */
 function merge(a: Keywords, b: Keywords): Keywords | null {
   if (Object.keys(a).length === 0) return b
+  if (Object.keys(b).length === 0) return a
   const merged: Record<string, unknown> = { ...b, ...a }
   for (const [keyword, other] of Object.entries(b)) {
     if (!Object.hasOwn(a, keyword)) continue
@@ -100,10 +109,7 @@ function merge(a: Keywords, b: Keywords): Keywords | null {
     if (joined === undefined) return null
     merged[keyword] = joined
   }
-  if (isRecord(merged.properties)) {
-    const members = [...memberSchemas(merged.properties).keys()].map((name) => [name, memberOf(a, b, name)])
-    merged.properties = Object.fromEntries(members)
-  }
+  if (isRecord(merged.properties)) merged.properties = commonMembers(a, b)
   return merged
 }
 
@@ -138,9 +144,15 @@ function join(keyword: string, a: unknown, b: unknown): unknown {
 const LARGER = new Set(['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties', 'minContains'])
 const SMALLER = new Set(['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties', 'maxContains'])
 
-function memberOf(a: Keywords, b: Keywords, name: string): Schema {
-  const parts = [a, b].map((side) => memberSchemas(side.properties).get(name) ?? undeclared(side))
-  return parts.includes(false) ? false : { allOf: parts.filter((part) => part !== true) }
+/** Members that either side names, each as both sides want it. */
+function commonMembers(a: Keywords, b: Keywords): Record<string, Schema> {
+  const sides = [a, b].map((side) => ({ declared: memberSchemas(side.properties), others: undeclared(side) }))
+  const names = new Set(sides.flatMap(({ declared }) => [...declared.keys()]))
+  const members = [...names].map((name): [string, Schema] => {
+    const parts = sides.map(({ declared, others }) => declared.get(name) ?? others).filter((part) => part !== true)
+    return [name, parts.includes(false) ? false : parts.length === 1 ? parts[0]! : { allOf: parts }]
+  })
+  return Object.fromEntries(members)
 }
 
 function undeclared({ additionalProperties, patternProperties }: Keywords): Schema {

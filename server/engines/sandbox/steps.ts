@@ -5,17 +5,33 @@ import { logprobsOf } from './logprobs.ts'
 import { biased, cut, type Piece, piecesOf } from './pieces.ts'
 import type { Prompt } from './prompt.ts'
 import { valueFor } from './schema-value.ts'
-import { type Call, callsFor } from './tools.ts'
+import { type Call, callId, callsFor } from './tools.ts'
 import { answerText, longText, refusalText, thoughtsText } from './wording.ts'
 
 /** One event of an answer and the output tokens it stands for. */
 export type Step = { event: ChatEvent; tokens: number }
 
+/** What the choices of an answer have in common: schemas are costly, so that a request pays for few of them whatever its `n`. */
+export type Content = { request: ChatRequest; prompt: Prompt; calls: readonly Call[]; json: readonly string[] }
+
+/** Different JSON answers of one request; further choices repeat them. */
+const JSON_ANSWERS_MAX = 4
+
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
 
+export function contentOf(request: ChatRequest, prompt: Prompt): Content {
+  const isPlain = prompt.directive === null
+  const calls = isPlain ? callsFor(request, prompt) : []
+  const wantsJson = isPlain && calls.length === 0 && (request.response_format ?? { type: 'text' }).type !== 'text'
+  const count = wantsJson ? Math.min(request.n, JSON_ANSWERS_MAX) : 0
+  const json = Array.from({ length: count }, (_, choice) => jsonAnswer(request, prompt, choice))
+  return { request, prompt, calls, json }
+}
+
 /** One choice of an answer, token by token: thoughts, then text, a refusal or calls, then `finish`. Throws what `sandbox:error` asks for. */
-export function* stepsOf(request: ChatRequest, prompt: Prompt, choice: number): Generator<Step, void, undefined> {
+export function* stepsOf(content: Content, choice: number): Generator<Step, void, undefined> {
+  const { request, prompt, calls } = content
   let left = request.max_tokens ?? Infinity
   if (request.reasoning_effort !== undefined && request.reasoning_effort !== 'none') {
     const thoughts = cut(piecesOf(thoughtsText(prompt, request.reasoning_effort, choice)), { stop: [], tokens: left })
@@ -23,16 +39,14 @@ export function* stepsOf(request: ChatRequest, prompt: Prompt, choice: number): 
     left -= thoughts.tokens
     if (thoughts.reason === 'length') return yield finish(choice, 'length')
   }
-  const calls = prompt.directive === null ? callsFor(request, prompt, choice) : []
-  if (calls.length > 0) yield* callSteps(calls, choice, left)
+  if (calls.length > 0) yield* callSteps(content, choice, left)
   else if (prompt.directive?.name === 'refuse') yield* refusalSteps(request, prompt, choice, left)
-  else yield* answerSteps(request, prompt, choice, left)
+  else yield* answerSteps(content, choice, left)
 }
 
-function* answerSteps(request: ChatRequest, prompt: Prompt, choice: number, left: number): Generator<Step> {
-  const json =
-    prompt.directive === null || prompt.directive.name === 'long' ? jsonAnswer(request, prompt, choice) : null
-  const whole = json === null ? biased(piecesOf(wordsOf(prompt, choice)), request.logit_bias) : piecesOf(json)
+function* answerSteps({ request, prompt, json: answers }: Content, choice: number, left: number): Generator<Step> {
+  const json = answers[choice % answers.length]
+  const whole = json === undefined ? biased(piecesOf(wordsOf(prompt, choice)), request.logit_bias) : piecesOf(json)
   const { name } = prompt.directive ?? {}
   const interrupted = name === 'filter' || name === 'error'
   const { pieces, tokens, reason } = cut(whole, {
@@ -63,16 +77,11 @@ function wordsOf(prompt: Prompt, choice: number): string {
   }
 }
 
-/** JSON text where the request asks for it. */
-function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prompt, choice: number): string | null {
-  if (format === undefined || format.type === 'text') return null
-  const schema = format.type === 'json_schema' ? format.json_schema.schema : undefined
-  if (schema === undefined) {
-    const answer = answerText(prompt, choice)
-    return JSON.stringify({ question: prompt.clues.excerpt(160), answer })
-  }
-  const value = valueFor(schema, prompt.clues, chanceOf(`${prompt.seed}/${choice}`))
-  return JSON.stringify(value === null && schema.type === 'object' ? {} : value)
+function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prompt, choice: number): string {
+  const schema = format?.type === 'json_schema' ? format.json_schema.schema : undefined
+  if (schema === undefined)
+    return JSON.stringify({ question: prompt.clues.excerpt(160), answer: answerText(prompt, choice) })
+  return JSON.stringify(valueFor(schema, prompt.clues, chanceOf(`${prompt.seed}/${choice}`)))
 }
 
 function* refusalSteps(request: ChatRequest, prompt: Prompt, choice: number, left: number): Generator<Step> {
@@ -85,13 +94,16 @@ function* refusalSteps(request: ChatRequest, prompt: Prompt, choice: number, lef
 }
 
 /** A call is its name, which comes whole or not at all, and its arguments token by token. */
-function* callSteps(calls: readonly Call[], choice: number, limit: number): Generator<Step> {
+function* callSteps({ prompt, calls }: Content, choice: number, limit: number): Generator<Step> {
   let left = limit
-  for (const [call, { id, name, arguments: text }] of calls.entries()) {
+  for (const [call, { name, arguments: text }] of calls.entries()) {
     const nameTokens = countTokens(name)
     if (nameTokens > left) return yield finish(choice, 'length')
     left -= nameTokens
-    yield { event: { type: 'tool-call-delta', choice, call, id, name, arguments: '' }, tokens: nameTokens }
+    yield {
+      event: { type: 'tool-call-delta', choice, call, id: callId(prompt, choice, call), name, arguments: '' },
+      tokens: nameTokens,
+    }
     const { pieces, tokens, reason } = cut(piecesOf(text), { stop: [], tokens: left })
     yield* textSteps(pieces, tokens, (part) => ({ type: 'tool-call-delta', choice, call, arguments: part }))
     left -= tokens

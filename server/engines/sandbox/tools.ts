@@ -5,20 +5,23 @@ import type { Prompt } from './prompt.ts'
 import { valueFor } from './schema-value.ts'
 import { isRecord, isSchema } from './schema-view.ts'
 
-export type Call = { id: string; name: string; arguments: string }
+export type Call = { name: string; arguments: string }
 
 /**
- * The calls an answer consists of; none when it is to be text. Tools are called in the user's turn only: the one `tool_choice` names,
+ * The calls every choice of an answer consists of; none when it is to be text. Tools are called in the user's turn only: the one `tool_choice` names,
  * else those the prompt names (one without `parallel_tool_calls`), else the first that is allowed.
  */
-export function callsFor(request: ChatRequest, prompt: Prompt, choice: number): Call[] {
+export function callsFor(request: ChatRequest, prompt: Prompt): Call[] {
   if (!prompt.is_users_turn) return []
-  return chosenTools(request, prompt).map(({ function: { name, parameters } }, index) => {
-    const chance = chanceOf(`${prompt.seed}/${name}`)
-    const value = isSchema(parameters) ? valueFor(parameters, prompt.clues, chance) : {}
-    const id = createHash('sha256').update(`${prompt.seed}/${choice}/${index}`).digest('hex').slice(0, 24)
-    return { id: `call_${id}`, name, arguments: JSON.stringify(isRecord(value) ? value : {}) }
+  return chosenTools(request, prompt).map(({ function: { name, parameters } }) => {
+    const value = isSchema(parameters) ? valueFor(parameters, prompt.clues, chanceOf(`${prompt.seed}/${name}`)) : {}
+    return { name, arguments: JSON.stringify(isRecord(value) ? value : {}) }
   })
+}
+
+/** The same for the same request, and no other call of it has it. */
+export function callId(prompt: Prompt, choice: number, call: number): string {
+  return `call_${createHash('sha256').update(`${prompt.seed}/${choice}/${call}`).digest('hex').slice(0, 24)}`
 }
 
 function chosenTools(

@@ -40,7 +40,7 @@ export function longText(prompt: Prompt, choice: number): string {
     )
     const paragraph = `\n\n${number}. ${words.join(phrases.space)}`
     paragraphs.push(paragraph)
-    tokens += countTokens(paragraph)
+    tokens += countTokens(paragraph.trimStart())
   }
   return paragraphs.join('')
 }

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Check } from 'typebox/schema'
+import { sandboxChat } from '../../server/engines/chat-sandbox.ts'
+import { ask, type Told, textOf } from '../support/sandbox.ts'
+
+const engine = sandboxChat({ kind: 'sandbox' })
+
+/** Schemas that some value satisfies, of all the keywords clients use. */
+const { schema: anySchema } = fc.letrec<{ schema: Record<string, unknown> }>((tie) => ({
+  schema: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    leaf(),
+    fc.array(tie('schema'), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+    tie('schema').map((schema) => ({ allOf: [schema, { description: 'the same again' }] })),
+    list(tie('schema')),
+    record(tie('schema')),
+  ),
+}))
+
+test('law: json_schema answers satisfy the schema, whatever it says', async () => {
+  await fc.assert(
+    fc.asyncProperty(anySchema, fc.integer({ min: 0, max: 5 }), async (schema, seed) => {
+      const value = await answerTo(schema, seed)
+      assert.ok(Check(schema, value), `${JSON.stringify(schema)}\n${JSON.stringify(value)}`)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('law: arguments of a call satisfy the schema of the tool', async () => {
+  await fc.assert(
+    fc.asyncProperty(record(anySchema), async (parameters) => {
+      const told = await ask(engine, 'Do it in Paris with 3 of them.', { tools: [toolOf(parameters)] })
+      const value = JSON.parse(argumentsOf(told)[0]!)
+      assert.ok(Check(parameters, value), `${JSON.stringify(parameters)}\n${JSON.stringify(value)}`)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+for (const [what, schema] of Object.entries(particular())) {
+  test(`satisfies ${what}`, async () => {
+    for (const seed of [1, 2, 3]) {
+      const value = await answerTo(schema, seed)
+      assert.ok(Check(schema, value), JSON.stringify(value))
+    }
+  })
+}
+
+for (const [what, schema] of Object.entries(hostile())) {
+  test(`answers soon and briefly to ${what}`, async () => {
+    const before = process.cpuUsage()
+    const text = textOf(await ask(engine, 'Answer me.', { response_format: formatOf(schema) }))
+    JSON.parse(text)
+    assert.ok(text.length < 4_000_000)
+    assert.ok(process.cpuUsage(before).user < 5_000_000)
+  })
+}
+
+test('values come from the prompt where they fit', async () => {
+  const properties = {
+    location: { type: 'string' },
+    unit: { enum: ['kelvin', 'celsius'] },
+    days: { type: 'integer', minimum: 1, maximum: 7 },
+    email: { type: 'string', format: 'email' },
+    date: { type: 'string', format: 'date' },
+  }
+  const tools = [toolOf({ type: 'object', properties, required: Object.keys(properties) })]
+  const prompt = 'Mail bob@shop.example the weather in Rio Grande for 5 days from 2026-12-24 in celsius'
+  assert.deepEqual(JSON.parse(argumentsOf(await ask(engine, prompt, { tools }))[0]!), {
+    location: 'Rio Grande',
+    unit: 'celsius',
+    days: 5,
+    email: 'bob@shop.example',
+    date: '2026-12-24',
+  })
+})
+
+function leaf(): fc.Arbitrary<Record<string, unknown>> {
+  const bounds = fc.tuple(fc.integer({ min: -500, max: 500 }), fc.nat(300))
+  const lengths = fc
+    .tuple(fc.nat(12), fc.nat(30))
+    .map(([minLength, more]) => ({ minLength, maxLength: minLength + more }))
+  return fc.oneof(
+    fc.constantFrom({ type: 'boolean' }, { type: 'null' }, { type: ['string', 'null'] }, { const: 'fixed' }, {}),
+    lengths.map((sizes) => ({ type: 'string', ...sizes })),
+    fc
+      .constantFrom('date', 'date-time', 'time', 'email', 'uri', 'uuid', 'ipv4', 'ipv6', 'hostname')
+      .map((format) => ({ type: 'string', format })),
+    fc
+      .constantFrom('^[A-Z]{2}-\\d{4}$', '^(?:cat|dog)s?$', '^\\w+@\\w+\\.com$', '[^a-y\\s]{3,}', '^#[0-9a-f]{6}$')
+      .map((pattern) => ({ type: 'string', pattern })),
+    fc
+      .array(fc.oneof(fc.string(), fc.integer(), fc.constant(null)), { minLength: 1, maxLength: 4 })
+      .map((options) => ({ enum: options })),
+    bounds.map(([minimum, more]) => ({ type: 'integer', minimum, maximum: minimum + more })),
+    bounds.map(([exclusiveMinimum, more]) => ({
+      type: 'number',
+      exclusiveMinimum,
+      exclusiveMaximum: exclusiveMinimum + more + 0.5,
+    })),
+    fc
+      .tuple(bounds, fc.constantFrom(2, 3, 5, 0.5, 7))
+      .map(([[minimum], multipleOf]) => ({ type: 'number', minimum, multipleOf })),
+  )
+}
+
+function list(items: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> {
+  const sizes = fc.tuple(fc.nat(3), fc.nat(4))
+  return fc
+    .tuple(items, sizes)
+    .map(([items, [minItems, more]]) => ({ type: 'array', items, minItems, maxItems: minItems + more }))
+}
+
+function record(member: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> {
+  const name = fc.oneof(fc.constantFrom('name', 'city', 'url', 'id', '__proto__', ''), fc.string({ maxLength: 8 }))
+  return fc
+    .tuple(
+      fc.uniqueArray(fc.tuple(name, member), { selector: ([key]) => key, maxLength: 4 }),
+      fc.array(fc.boolean(), { maxLength: 4 }),
+    )
+    .map(([members, needed]) => ({
+      type: 'object',
+      properties: Object.fromEntries(members),
+      required: members.flatMap(([key], index) => (needed[index] === true ? [key] : [])),
+      additionalProperties: false,
+    }))
+}
+
+function particular(): Record<string, Record<string, unknown>> {
+  const node = {
+    type: 'object',
+    properties: { value: { type: 'integer' }, next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } },
+    required: ['value', 'next'],
+    additionalProperties: false,
+  }
+  const person = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
+  return {
+    'a recursive definition that ends by null': { $defs: { node }, $ref: '#/$defs/node' },
+    'allOf of two objects': {
+      allOf: [person, { type: 'object', properties: { age: { type: 'integer', minimum: 0 } }, required: ['age'] }],
+    },
+    'oneOf told apart by a constant': {
+      oneOf: ['a', 'b'].map((kind) => ({
+        type: 'object',
+        properties: { kind: { const: kind }, [kind]: { type: 'number' } },
+        required: ['kind', kind],
+      })),
+    },
+    'oneOf whose branches overlap': {
+      oneOf: [
+        { type: 'integer', minimum: 0, maximum: 10 },
+        { type: 'integer', minimum: 5, maximum: 20 },
+      ],
+    },
+    'items that differ': { type: 'array', items: { enum: ['a', 'b', 'c', 'd'] }, minItems: 4, uniqueItems: true },
+    'a tuple': { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false, minItems: 2 },
+    'a list that contains': {
+      type: 'array',
+      items: { type: ['integer', 'string'] },
+      contains: { type: 'integer', minimum: 7 },
+      minItems: 3,
+    },
+    'what it must not be': { type: 'boolean', not: { const: true } },
+    'a condition': {
+      type: 'object',
+      properties: { on: { type: 'boolean' } },
+      required: ['on'],
+      if: { properties: { on: { const: false } } },
+      else: { required: ['level'], properties: { level: { type: 'integer' } } },
+    },
+    'members by pattern': {
+      type: 'object',
+      patternProperties: { '^x-[a-z]+$': { type: 'integer' } },
+      minProperties: 2,
+      additionalProperties: false,
+    },
+    'further members': { type: 'object', additionalProperties: { type: 'integer' }, minProperties: 3 },
+    'members that need others': {
+      type: 'object',
+      properties: { card: { type: 'string' }, address: { type: 'string' } },
+      dependentRequired: { card: ['address'] },
+    },
+    'numbers between close bounds': { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1e-9 },
+    'a length together with a pattern': { type: 'string', pattern: '^[a-z]+$', minLength: 20, maxLength: 40 },
+    'escaped pointers': { definitions: { 'a/b~c': { type: 'integer' } }, $ref: '#/definitions/a~1b~0c' },
+  }
+}
+
+function hostile(): Record<string, Record<string, unknown>> {
+  const members = Array.from({ length: 800 }, (_, i) => [`member_${i}`, { $ref: '#' }])
+  const doubling = Array.from({ length: 60 }, (_, i) => [
+    `d${i}`,
+    { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+  ])
+  const branching = Array.from({ length: 60 }, (_, i) => [
+    `d${i}`,
+    { anyOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+  ])
+  const chain = Array.from({ length: 3000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }])
+  return {
+    'a schema that requires itself': { type: 'object', properties: { self: { $ref: '#' } }, required: ['self'] },
+    'a reference to itself': { $ref: '#' },
+    'a choice of itself': { anyOf: [{ $ref: '#' }, { $ref: '#' }] },
+    'hundreds of members that are the whole again': { type: 'object', properties: Object.fromEntries(members) },
+    'the same, all required': {
+      type: 'object',
+      properties: Object.fromEntries(members),
+      required: members.map(([name]) => name),
+    },
+    'references that double': { $defs: Object.fromEntries(doubling), $ref: '#/$defs/d0' },
+    'choices that double': { $defs: Object.fromEntries(branching), $ref: '#/$defs/d0' },
+    'a chain of references': { $defs: Object.fromEntries(chain), $ref: '#/$defs/d0' },
+    'a billion items': {
+      type: 'array',
+      items: { type: 'array', items: { type: 'string' }, minItems: 1e9 },
+      minItems: 1e9,
+    },
+    'a text of a billion characters': { type: 'string', minLength: 1e9 },
+    'a pattern that would run for ever': { type: 'string', pattern: '^((a+)+)+$|(x{1000}){1000}' },
+    'patterns within patterns': { type: 'string', pattern: `${'('.repeat(400)}a${')'.repeat(400)}` },
+    'keywords of the wrong type': {
+      type: 5,
+      properties: [],
+      required: 'all',
+      items: 3,
+      enum: 'x',
+      anyOf: {},
+      minLength: 'no',
+      allOf: [null],
+    },
+    'nothing at all': { not: {} },
+  }
+}
+
+async function answerTo(schema: Record<string, unknown>, seed: number): Promise<unknown> {
+  return JSON.parse(
+    textOf(await ask(engine, 'Tell me about 3 cats in Paris.', { response_format: formatOf(schema), seed })),
+  )
+}
+
+function formatOf(schema: Record<string, unknown>) {
+  return { type: 'json_schema' as const, json_schema: { name: 'answer', schema } }
+}
+
+function toolOf(parameters: Record<string, unknown>) {
+  return { type: 'function' as const, function: { name: 'do_it', parameters } }
+}
+
+function argumentsOf({ events }: Told): string[] {
+  const calls: string[] = []
+  for (const event of events)
+    if (event.type === 'tool-call-delta') calls[event.call] = (calls[event.call] ?? '') + event.arguments
+  return calls
+}
