@@ -23,6 +23,7 @@ before(async () => {
         video: new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]]),
         moderation: { sees_images: false, media: 'allow', moderate },
         translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
+        chat: new Map(),
         close: async () => {},
       },
     },

@@ -122,7 +122,7 @@ async function stageWith(change: Partial<VideoEngine>): Promise<Stage> {
   }
   const translation = { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) }
   const video = new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]])
-  return openStage({}, { engines: { video, moderation, translation, close: async () => {} } })
+  return openStage({}, { engines: { video, moderation, translation, chat: new Map(), close: async () => {} } })
 }
 
 test('a clip beyond a gigabyte is given up while it arrives, costs nothing and leaves no bytes behind', async () => {

@@ -1,0 +1,48 @@
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { formatMoney } from '../../server/platform/money.ts'
+import { startApp } from '../support/app.ts'
+import { CROWD_CONFIG, type Crowd, newPayer, seedOf, startCrowd, weatheredEngines } from './crowd.ts'
+import { assertClean, COMMANDS, type Model, PRICES, type Real, SLOTS } from './model.ts'
+
+/** Sequences of commands; a long run asks for more. */
+const RUNS = Number(process.env.RUNS ?? 30)
+const OPENING = 80_000_000n
+
+test('law: whatever happens in whatever order, the books are what a model kept by hand says', async () => {
+  const seed = seedOf('model')
+  const first = await startCrowd({ slots: SLOTS })
+  const prices: Crowd[] = [first]
+  try {
+    for (const price of PRICES.slice(1)) {
+      const config = CROWD_CONFIG(SLOTS).replace('"0.010000"', `"${formatMoney(price, 6)}"`)
+      const beside = { database: first.database, dir: first.dir, secret: first.secret }
+      const app = await startApp({ config, engines: weatheredEngines(first.weather), beside })
+      app.ctx.clock = first.clock
+      prices.push(Object.assign(app, { weather: first.weather }))
+    }
+    const property = fc.asyncProperty(fc.commands(COMMANDS, { size: 'max', maxCommands: 100 }), async (commands) => {
+      const payer = await newPayer(first, OPENING)
+      Object.assign(first.weather, { render: 'succeed', moderation: 'allow' })
+      const model: Model = { balance: OPENING, jobs: new Map(), price: 0, keys: new Map() }
+      const real: Real = { prices, payer, weather: first.weather }
+      await fc.asyncModelRun(() => ({ model, real }), commands)
+      await assertClean(first)
+      await endAll(first)
+    })
+    await fc.assert(property, { seed, numRuns: RUNS, endOnFailure: false, interruptAfterTimeLimit: 120_000 })
+  } finally {
+    for (const app of prices.reverse()) await app.close()
+  }
+})
+
+/** What is still running would be worked on in the next run. */
+async function endAll(app: Crowd): Promise<void> {
+  Object.assign(app.weather, { render: 'start_refused', moderation: 'block' })
+  for (let steps = 0; steps < 3; steps++) {
+    await app.tick()
+    for (const each of [700, 0]) app.clock.advance(each)
+  }
+  await app.tick()
+  await assertClean(app)
+}
