@@ -67,7 +67,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { config, clock, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
-  const engines = options.engines ?? buildEngines(config, { work_dir })
+  const engines = options.engines ?? buildEngines(config, { work_dir, log, upstream: upstreamLimits(config) })
   const wakes = openWakes({
     url: database_url,
     db,
@@ -129,6 +129,10 @@ export async function openApp(options: AppOptions): Promise<App> {
       await closeDb()
     },
   }
+}
+
+function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {
+  return { idle_seconds: limits.upstream_idle_seconds, total_seconds: limits.upstream_total_seconds }
 }
 
 /** Every periodic duty. */

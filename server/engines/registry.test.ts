@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildEngines, engineMistakes } from './registry.ts'
 
-const quiet = { moderation: 'rules', translation: 'none' }
+const quiet = { chat_models: [], moderation: 'rules', translation: 'none' }
 const env = { work_dir: '/tmp' }
 const h3 = { kind: 'videos-api', dialect: 'sglang', base_url: 'http://h3:30000' }
 

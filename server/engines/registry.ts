@@ -1,4 +1,7 @@
 import Type from 'typebox'
+import type { ChatEngine } from './chat.ts'
+import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat-openai.ts'
+import { SandboxOptions, sandboxChat } from './chat-sandbox.ts'
 import type { ModerationEngine } from './moderation.ts'
 import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation-chat-guard.ts'
 import { OpenaiModerationsOptions, openaiModerations } from './moderation-openai.ts'
@@ -23,47 +26,49 @@ import { VideosApiOptions, videosApi, videosApiMistakes } from './video-videos-a
 
 export type { EngineSetting } from './setting.ts'
 
-/** Everything outside this process that the service asks for work. `video` is keyed by the id of the video model. */
+/** An engine that serves a model of ours: what it calls the model, and of which kind it is. */
+export type Served<E> = { engine: E; model: string; name: string }
+
+/** Everything outside this process that the service asks for work. `video` and `chat` are keyed by the id of the model. */
 export type Engines = {
-  video: ReadonlyMap<string, { engine: VideoEngine; model: string; name: string }>
+  video: ReadonlyMap<string, Served<VideoEngine>>
+  chat: ReadonlyMap<string, Served<ChatEngine>>
   moderation: ModerationEngine
   translation: TranslationEngine
   close(): Promise<void>
 }
 
+type ModelEntry = { id: string; engine: EngineSetting }
+
 /** Builds every configured engine. Models whose entries differ in `model` alone share one. Throws on an entry with mistakes. */
 export function buildEngines(
   input: {
-    video_models: ReadonlyArray<{ id: string; engine: EngineSetting }>
+    video_models: readonly ModelEntry[]
+    chat_models: readonly ModelEntry[]
     moderation: EngineSetting
     translation: EngineSetting
   },
   env: EngineEnv,
 ): Engines {
-  const shared = new Map<string, VideoEngine>()
-  const video = new Map<string, { engine: VideoEngine; model: string; name: string }>()
-  for (const { id, engine: setting } of input.video_models) {
-    const identity = settingIdentity(setting)
-    const engine = shared.get(identity) ?? build(FAMILIES.video, setting, env)
-    shared.set(identity, engine)
-    const { kind: name, model } = settingOptions(setting)
-    video.set(id, { engine, model: typeof model === 'string' ? model : id, name })
-  }
+  const video = serve(FAMILIES.video, input.video_models, env)
+  const chat = serve(FAMILIES.chat, input.chat_models, env)
   const moderation = build(FAMILIES.moderation, input.moderation, env)
   const translation = build(FAMILIES.translation, input.translation, env)
   return {
     video,
+    chat,
     moderation,
     translation,
     async close() {
-      await Promise.all([...shared.values()].map((engine) => engine.close?.()))
+      const served = [...video.values(), ...chat.values()].map(({ engine }) => engine)
+      await Promise.all([...new Set(served)].map((engine) => engine.close?.()))
       await Promise.all([moderation.close?.(), translation.close?.()])
     },
   }
 }
 
 /** Mistakes of one engine entry, each with the path of the option inside the entry. */
-export function engineMistakes(family: 'video' | 'moderation' | 'translation', setting: EngineSetting): Mistake[] {
+export function engineMistakes(family: keyof typeof FAMILIES, setting: EngineSetting): Mistake[] {
   return settingMistakes<unknown>(FAMILIES[family], setting)
 }
 
@@ -75,6 +80,10 @@ const FAMILIES = {
     ['videos-api', kind(VideosApiOptions, videosApi, videosApiMistakes)],
     ['instant', kind(InstantOptions, instantVideo)],
   ]),
+  chat: new Map<string, Kind<ChatEngine>>([
+    ['sandbox', kind(SandboxOptions, sandboxChat)],
+    ['openai', kind(OpenaiChatOptions, openaiChat, openaiChatMistakes)],
+  ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],
     ['openai-moderations', kind(OpenaiModerationsOptions, openaiModerations)],
@@ -84,6 +93,20 @@ const FAMILIES = {
     ['none', kind(NoneOptions, noTranslation)],
     ['chat', kind(ChatTranslationOptions, chatTranslation)],
   ]),
+}
+
+/** One engine for each entry that differs in more than the model it asks for. */
+function serve<E>(kinds: ReadonlyMap<string, Kind<E>>, models: readonly ModelEntry[], env: EngineEnv): Map<string, Served<E>> {
+  const engines = new Map<string, E>()
+  const served = new Map<string, Served<E>>()
+  for (const { id, engine: setting } of models) {
+    const identity = settingIdentity(setting)
+    const engine = engines.get(identity) ?? build(kinds, setting, env)
+    engines.set(identity, engine)
+    const { kind: name, model } = settingOptions(setting)
+    served.set(id, { engine, model: typeof model === 'string' ? model : id, name })
+  }
+  return served
 }
 
 function build<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineSetting, env: EngineEnv): E {

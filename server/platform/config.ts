@@ -87,7 +87,7 @@ export type ConfigFlags = { host?: string; port?: string; data_dir?: string; con
 
 /** Checks one engine entry; each mistake has the path of the option inside the entry. */
 export type EngineCheck = (
-  family: 'video' | 'moderation' | 'translation',
+  family: 'video' | 'chat' | 'moderation' | 'translation',
   entry: EngineEntry,
 ) => ReadonlyArray<{ path: string; message: string }>
 
