@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { formatMoney } from '../platform/money.ts'
-import { insertEntry, insertHolds, lockAccount, returnHold, settleHold, takeHold } from './store.ts'
+import { captureHoldOf, insertHolds, lockAccount, releaseHoldOf, takeHold } from './store.ts'
 
 export type Hold = { job_id: string; org_id: string; amount: bigint; running_max: number; now: Date }
 
@@ -34,7 +34,8 @@ export async function placeHolds(tx: Tx, holds: readonly Hold[]): Promise<boolea
 /** Says why nothing was taken, with the row locked; returns when it could be taken by now. */
 async function explainRefusal(tx: Tx, { org_id, amount, running_max }: Hold): Promise<void> {
   const account = await lockAccount(tx, org_id)
-  if (!account) throw new ApiError('insufficient_credits', 'The organization has no account.', { internal: `org ${org_id}` })
+  if (!account)
+    throw new ApiError('insufficient_credits', 'The organization has no account.', { internal: `org ${org_id}` })
   const available = account.balance - account.held
   if (available < amount) {
     const text = `This render costs ${formatMoney(amount)}, and ${formatMoney(available)} is available. Add credits or wait for jobs in flight to end.`
@@ -62,19 +63,10 @@ export type ChargedJob = {
  */
 export async function captureHold(tx: Tx, job: ChargedJob, now: Date): Promise<boolean> {
   const { id: job_id, user_id, key_id, request_id, model, seconds } = job
-  const hold = await settleHold(tx, { job_id, state: 'captured', now })
-  if (!hold) return false
-  const { org_id, amount } = hold
-  const charged = { job_id, user_id, key_id, request_id, model, seconds, note: null, created_at: now }
-  await insertEntry(tx, { id: newId('entry', now), org_id, kind: 'charge', amount: -amount, ...charged })
-  await returnHold(tx, { org_id, amount, charge: amount })
-  return true
+  return captureHoldOf(tx, { id: newId('entry', now), job_id, user_id, key_id, request_id, model, seconds, now })
 }
 
 /** Frees hold and slot of a job that ended without a video. Nothing is charged. */
 export async function releaseHold(tx: Tx, job_id: string, now: Date): Promise<boolean> {
-  const hold = await settleHold(tx, { job_id, state: 'released', now })
-  if (!hold) return false
-  await returnHold(tx, { ...hold, charge: 0n })
-  return true
+  return releaseHoldOf(tx, { job_id, now })
 }

@@ -81,28 +81,41 @@ export async function insertHolds(
   await tx.insertInto('holds').values(rows).execute()
 }
 
-/** Ends a placed hold. Null when it was not placed any more: somebody else settled it. */
-export async function settleHold(
+/**
+ * Ends a placed hold with its charge, and gives back what it had taken from the account. One statement, because the account's row stays
+ * locked from its update to the commit. False when the hold was not placed any more: somebody else settled it.
+ */
+export async function captureHoldOf(
   tx: Db,
-  settlement: { job_id: string; state: 'captured' | 'released'; now: Date },
-): Promise<{ org_id: string; amount: bigint } | null> {
-  const { job_id, state, now } = settlement
-  const row = await tx
-    .updateTable('holds')
-    .set({ state, settled_at: now })
-    .where('job_id', '=', job_id)
-    .where('state', '=', 'placed')
-    .returning(['org_id', 'amount'])
-    .executeTakeFirst()
-  return row ?? null
+  charge: Pick<LedgerEntryRow, 'id' | 'user_id' | 'key_id' | 'request_id' | 'model' | 'seconds'> & {
+    job_id: string
+    now: Date
+  },
+): Promise<boolean> {
+  const { id, job_id, user_id, key_id, request_id, model, seconds, now } = charge
+  const result = await sql`
+    with settled as (
+      update holds set state = 'captured', settled_at = ${now} where job_id = ${job_id} and state = 'placed' returning org_id, amount
+    ), paid as (
+      update accounts a set held = a.held - s.amount, running = a.running - 1, balance = a.balance - s.amount
+      from settled s where a.org_id = s.org_id
+    )
+    insert into ledger_entries (id, org_id, kind, amount, job_id, user_id, key_id, request_id, model, seconds, created_at)
+    select ${id}, org_id, 'charge', -amount, ${job_id}, ${user_id}, ${key_id}, ${request_id}, ${model}, ${seconds}::int, ${now}
+    from settled`.execute(tx)
+  return result.numAffectedRows === 1n
 }
 
-/** Gives back what a hold had taken from the account, and takes `charge` from its balance. */
-export async function returnHold(tx: Db, hold: { org_id: string; amount: bigint; charge: bigint }): Promise<void> {
-  const { org_id, amount, charge } = hold
-  await sql`
-    update accounts set held = held - ${amount}, running = running - 1, balance = balance - ${charge}
-    where org_id = ${org_id}`.execute(tx)
+/** Ends a placed hold and gives back what it had taken from the account, charging nothing. False as above. */
+export async function releaseHoldOf(tx: Db, { job_id, now }: { job_id: string; now: Date }): Promise<boolean> {
+  const result = await sql`
+    with settled as (
+      update holds set state = 'released', settled_at = ${now} where job_id = ${job_id} and state = 'placed' returning org_id, amount
+    )
+    update accounts a set held = a.held - s.amount, running = a.running - 1 from settled s where a.org_id = s.org_id`.execute(
+    tx,
+  )
+  return result.numAffectedRows === 1n
 }
 
 export async function addToBalance(tx: Db, change: { org_id: string; amount: bigint }): Promise<boolean> {
@@ -119,10 +132,20 @@ export async function insertEntry(tx: Db, entry: NewEntry): Promise<void> {
 export async function listEntries(db: Db, org_id: string, page: Position): Promise<LedgerEntryRow[]> {
   let query = db.selectFrom('ledger_entries').selectAll().where('org_id', '=', org_id)
   if (page.after !== null) query = query.where('id', comparisonOf(page.order), page.after)
-  return query.orderBy('id', page.order).limit(page.limit + 1).execute()
+  return query
+    .orderBy('id', page.order)
+    .limit(page.limit + 1)
+    .execute()
 }
 
-type NewUsage = { id: string; org_id: string; user_id: string; key_id: string | null; request_id: string; model: string } & {
+type NewUsage = {
+  id: string
+  org_id: string
+  user_id: string
+  key_id: string | null
+  request_id: string
+  model: string
+} & {
   [Name in TokenColumn]: number
 } & { amount: bigint; now: Date }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, mkdirSync } from 'node:fs'
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable, type Writable } from 'node:stream'
 import { BlobMissing, type Blobs, BlobTooLarge, type ByteRange, DiskFull, type StagedBlob } from './blobs.ts'
@@ -17,7 +17,7 @@ export function diskBlobs(root: string): Blobs {
   return {
     stage: (source, limits) => stage(root, source, limits),
     publish: ({ temp }) => publish(root, temp),
-    discard: async ({ temp }) => rm(tempPath(root, temp), { force: true }),
+    discard: async ({ temp }) => void (await remove(tempPath(root, temp))),
     async write(source, limits) {
       const { temp, ...facts } = await stage(root, source, limits)
       return { key: await publish(root, temp), ...facts }
@@ -74,8 +74,11 @@ async function publish(root: string, temp: string): Promise<string> {
   const path = keyPath(root, key)
   try {
     await sync(tempPath(root, temp), new Date())
-    if ((await mkdir(dirname(path), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
-    await rename(tempPath(root, temp), path)
+    await rename(tempPath(root, temp), path).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error
+      if ((await mkdir(dirname(path), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
+      await rename(tempPath(root, temp), path)
+    })
     await sync(dirname(path))
     return key
   } catch (error) {
@@ -98,7 +101,7 @@ function keyPath(root: string, key: string): string {
 
 async function remove(path: string): Promise<boolean> {
   try {
-    await rm(path)
+    await unlink(path)
     return true
   } catch (error) {
     if (isMissing(error)) return false
