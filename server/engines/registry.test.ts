@@ -29,6 +29,42 @@ test('models whose entries differ in the model alone share one engine, others do
   await engines.close()
 })
 
+test('chat models share an engine likewise, and keep what it calls each of them', async () => {
+  const vllm = { kind: 'openai', base_url: 'http://vllm:8000/v1' }
+  const chat_models = [
+    { id: 'qwen', engine: { ...vllm, model: 'Qwen/Qwen3' } },
+    { id: 'llama', engine: { ...vllm, model: 'Llama' } },
+    { id: 'other', engine: { ...vllm, developer_role: true } },
+    { id: 'sandbox-1', engine: 'sandbox' },
+  ]
+  const engines = buildEngines({ video_models: [], ...quiet, chat_models }, env)
+  const [qwen, llama, other, sandbox] = chat_models.map(({ id }) => engines.chat.get(id)!)
+  assert.equal(qwen!.engine, llama!.engine)
+  assert.notEqual(qwen!.engine, other!.engine)
+  assert.deepEqual(
+    [qwen!.model, llama!.model, other!.model, sandbox!.model],
+    ['Qwen/Qwen3', 'Llama', 'other', 'sandbox-1'],
+  )
+  assert.deepEqual([qwen!.name, sandbox!.name], ['openai', 'sandbox'])
+  await engines.close()
+})
+
+test('the mistakes of a chat engine have their places', () => {
+  const paths = (more: object) => engineMistakes('chat', { kind: 'openai', ...more }).map(({ path }) => path)
+  const base_url = 'http://vllm:8000'
+  assert.deepEqual(paths({ base_url }), [])
+  assert.deepEqual(paths({ endpoints: [{ base_url, weight: 3, api_key: 'k', model: 'm' }, { base_url }] }), [])
+  assert.deepEqual(paths({}), ['base_url'])
+  assert.deepEqual(paths({ base_url, endpoints: [{ base_url }] }), ['endpoints'])
+  assert.deepEqual(paths({ endpoints: [{ base_url: 'vllm', weight: 0 }] }).toSorted(), [
+    'endpoints.0.base_url',
+    'endpoints.0.weight',
+  ])
+  assert.deepEqual(paths({ base_url, headers: { Host: 'x' } }), ['headers.Host'])
+  assert.deepEqual(paths({ base_url, max_tokens_field: 'tokens' }), ['max_tokens_field'])
+  assert.equal(engineMistakes('chat', 'gpt')[0]?.message, 'Must be one of sandbox, openai.')
+})
+
 test('an entry with a mistake is not built, and the error holds none of its values', () => {
   const secret = { ...h3, api_key: 5, headers: { authorization: 'canary' }, dialect: 'canary' }
   assert.throws(

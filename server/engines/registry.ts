@@ -96,7 +96,11 @@ const FAMILIES = {
 }
 
 /** One engine for each entry that differs in more than the model it asks for. */
-function serve<E>(kinds: ReadonlyMap<string, Kind<E>>, models: readonly ModelEntry[], env: EngineEnv): Map<string, Served<E>> {
+function serve<E>(
+  kinds: ReadonlyMap<string, Kind<E>>,
+  models: readonly ModelEntry[],
+  env: EngineEnv,
+): Map<string, Served<E>> {
   const engines = new Map<string, E>()
   const served = new Map<string, Served<E>>()
   for (const { id, engine: setting } of models) {
