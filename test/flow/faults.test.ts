@@ -21,7 +21,6 @@ before(async () => {
     {
       engines: {
         video: new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]]),
-        chat: new Map(),
         moderation: { sees_images: false, media: 'allow', moderate },
         translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
         chat: new Map(),
