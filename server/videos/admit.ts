@@ -25,9 +25,8 @@ export function admitJob(ctx: Context, admission: Admission): Promise<void> {
   if (line) {
     line.push(caller)
   } else {
-    const opened = [caller]
-    lines.set(org_id, opened)
-    void serve(ctx, opened).finally(() => lines.delete(org_id))
+    lines.set(org_id, [caller])
+    void serve(ctx, lines, org_id)
   }
   return promise
 }
@@ -44,7 +43,9 @@ function linesOf(ctx: Context): Lines {
   return lines
 }
 
-async function serve(ctx: Context, line: Caller[]): Promise<void> {
+/** Serves one line until nobody waits, and closes it in that same moment: whoever comes later opens another. */
+async function serve(ctx: Context, lines: Lines, org_id: string): Promise<void> {
+  const line = lines.get(org_id)!
   while (line.length > 0) {
     const callers = line.splice(0, TOGETHER_MAX)
     try {
@@ -57,6 +58,7 @@ async function serve(ctx: Context, line: Caller[]): Promise<void> {
       for (const { reject } of callers) reject(error)
     }
   }
+  lines.delete(org_id)
 }
 
 /** False when nothing was stored because not all of them can be: each is then to have its own answer. */
