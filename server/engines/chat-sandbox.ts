@@ -35,7 +35,7 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
       const prompt = readPrompt(request)
       const input = await countInput(request, signal)
       refuseIfAsked(prompt, input)
-      return batches(contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })
+      return batches(await contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })
     },
 
     countTokens: countInput,

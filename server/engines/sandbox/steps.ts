@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { countTokens } from '../../platform/tokenizer.ts'
 import { ChatEngineError, type ChatEvent, type ChatRequest, type FinishReason } from '../chat.ts'
 import { chanceOf } from '../storyboard/chance.ts'
@@ -5,14 +6,16 @@ import { logprobsOf } from './logprobs.ts'
 import { biased, cut, type Piece, piecesOf } from './pieces.ts'
 import type { Prompt } from './prompt.ts'
 import { valueFor } from './schema-value.ts'
-import { type Call, callId, callsFor } from './tools.ts'
+import { callId, callsFor } from './tools.ts'
 import { answerText, longText, refusalText, thoughtsText } from './wording.ts'
 
 /** One event of an answer and the output tokens it stands for. */
 export type Step = { event: ChatEvent; tokens: number }
 
 /** What the choices of an answer have in common: schemas are costly, so that a request pays for few of them whatever its `n`. */
-export type Content = { request: ChatRequest; prompt: Prompt; calls: readonly Call[]; json: readonly string[] }
+export type Content = { request: ChatRequest; prompt: Prompt; calls: readonly SpelledCall[]; json: readonly Piece[][] }
+
+type SpelledCall = { name: string; pieces: Piece[] }
 
 /** Different JSON answers of one request; further choices repeat them. */
 const JSON_ANSWERS_MAX = 4
@@ -20,13 +23,17 @@ const JSON_ANSWERS_MAX = 4
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
 
-export function contentOf(request: ChatRequest, prompt: Prompt): Content {
+/** Gives way to other work between one answer and the next. */
+export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<Content> {
   const isPlain = prompt.directive === null
   const calls = isPlain ? callsFor(request, prompt) : []
   const wantsJson = isPlain && calls.length === 0 && (request.response_format ?? { type: 'text' }).type !== 'text'
-  const count = wantsJson ? Math.min(request.n, JSON_ANSWERS_MAX) : 0
-  const json = Array.from({ length: count }, (_, choice) => jsonAnswer(request, prompt, choice))
-  return { request, prompt, calls, json }
+  const json: Piece[][] = []
+  while (wantsJson && json.length < Math.min(request.n, JSON_ANSWERS_MAX)) {
+    if (json.length > 0) await nextTurn()
+    json.push(piecesOf(jsonAnswer(request, prompt, json.length)))
+  }
+  return { request, prompt, calls: calls.map((call) => ({ name: call.name, pieces: piecesOf(call.arguments) })), json }
 }
 
 /** One choice of an answer, token by token: thoughts, then text, a refusal or calls, then `finish`. Throws what `sandbox:error` asks for. */
@@ -46,7 +53,7 @@ export function* stepsOf(content: Content, choice: number): Generator<Step, void
 
 function* answerSteps({ request, prompt, json: answers }: Content, choice: number, left: number): Generator<Step> {
   const json = answers[choice % answers.length]
-  const whole = json === undefined ? biased(piecesOf(wordsOf(prompt, choice)), request.logit_bias) : piecesOf(json)
+  const whole = json ?? biased(piecesOf(wordsOf(prompt, choice)), request.logit_bias)
   const { name } = prompt.directive ?? {}
   const interrupted = name === 'filter' || name === 'error'
   const { pieces, tokens, reason } = cut(whole, {
@@ -96,7 +103,7 @@ function* refusalSteps(request: ChatRequest, prompt: Prompt, choice: number, lef
 /** A call is its name, which comes whole or not at all, and its arguments token by token. */
 function* callSteps({ prompt, calls }: Content, choice: number, limit: number): Generator<Step> {
   let left = limit
-  for (const [call, { name, arguments: text }] of calls.entries()) {
+  for (const [call, { name, pieces: whole }] of calls.entries()) {
     const nameTokens = countTokens(name)
     if (nameTokens > left) return yield finish(choice, 'length')
     left -= nameTokens
@@ -104,7 +111,7 @@ function* callSteps({ prompt, calls }: Content, choice: number, limit: number): 
       event: { type: 'tool-call-delta', choice, call, id: callId(prompt, choice, call), name, arguments: '' },
       tokens: nameTokens,
     }
-    const { pieces, tokens, reason } = cut(piecesOf(text), { stop: [], tokens: left })
+    const { pieces, tokens, reason } = cut(whole, { stop: [], tokens: left })
     yield* textSteps(pieces, tokens, (part) => ({ type: 'tool-call-delta', choice, call, arguments: part }))
     left -= tokens
     if (reason === 'length') return yield finish(choice, 'length')
