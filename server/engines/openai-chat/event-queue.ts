@@ -84,6 +84,7 @@ export function eventQueue(flow: { pause(): void; resume(): void; leave(): void 
     batches,
     events: [],
     arrived(bytes) {
+      if (queue.events.length === 0) return
       if (waiting !== null) return wake()
       size += bytes
       if (size <= WAITING_BYTES_MAX || paused || ended) return
