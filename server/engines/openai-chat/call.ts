@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { ChatEngineError, type ChatEvent } from '../chat.ts'
-import { type Batches, eventQueue } from './event-queue.ts'
+import { type EventQueue, eventQueue, oneBatch } from './event-queue.ts'
 import { growingBytes } from './growing-bytes.ts'
 import { type AnswerReader, brokenOff, unreadable } from './read-answer.ts'
 import { needsOperator, type ReplyHeaders, statusFault } from './refusal.ts'
@@ -28,7 +28,7 @@ export type CallOptions = {
  * request may have reached the server, `operator` that only the operator can mend it.
  */
 export type CallOutcome =
-  | { accepted: Batches }
+  | { accepted: AsyncIterable<readonly ChatEvent[]> }
   | { accepted: null; refused: ChatEngineError; sent: boolean; operator: boolean }
 
 /** One exchange with one server. Rejects only with the reason of `signal`. */
@@ -65,7 +65,8 @@ type Call = {
   /** Bytes after the end of the answer, which are not read. */
   surplus: number
   readonly bytes: ReturnType<typeof growingBytes>
-  readonly queue: ReturnType<typeof eventQueue>
+  /** Both are there once a stream has begun. */
+  queue: EventQueue | null
   frames: ReturnType<typeof streamReader> | null
   timer: NodeJS.Timeout | null
   onAbort(): void
@@ -94,11 +95,7 @@ function openState(
     settled: false,
     surplus: 0,
     bytes: growingBytes(),
-    queue: eventQueue({
-      pause: () => state.controller?.pause(),
-      resume: () => state.controller?.resume(),
-      leave: () => leave(state),
-    }),
+    queue: null,
     frames: null,
     timer: null,
     onAbort: () => leave(state),
@@ -154,6 +151,11 @@ function readHead(state: Call, status: number, headers: ReplyHeaders): void {
   } else {
     state.mode = 'stream'
     state.frames = streamReader(state.options.reader)
+    state.queue = eventQueue({
+      pause: () => state.controller?.pause(),
+      resume: () => state.controller?.resume(),
+      leave: () => leave(state),
+    })
   }
 }
 
@@ -174,11 +176,11 @@ function readBytes(state: Call, chunk: Buffer): void {
 
 function readStream(state: Call, chunk: Buffer): void {
   const frames = state.frames!
-  const { queue } = state
+  const queue = state.queue!
   try {
     frames.feed(chunk, queue.events)
   } finally {
-    if (frames.begun()) accept(state)
+    if (frames.begun()) accept(state, queue.batches)
     queue.arrived(chunk.length)
   }
   if (frames.done()) finish(state)
@@ -186,16 +188,16 @@ function readStream(state: Call, chunk: Buffer): void {
 
 /** The body is complete. */
 function readEnd(state: Call): void {
-  const { queue, options, bytes } = state
+  const { options, bytes, frames, queue } = state
   if (state.mode === 'stream') {
-    state.frames!.end(queue.events)
-    accept(state)
+    frames!.end(queue!.events)
+    accept(state, queue!.batches)
     finish(state)
   } else if (state.mode === 'whole') {
-    const events: ChatEvent[] = queue.events
+    const events: ChatEvent[] = []
     options.reader.read(parseJson(bytes.view()), events)
     options.reader.end(events)
-    accept(state)
+    accept(state, oneBatch(events))
     finish(state)
   } else if (state.mode === 'refusal') {
     const body = parseRefusal(bytes.view())
@@ -204,16 +206,16 @@ function readEnd(state: Call): void {
 }
 
 /** The first piece of an answer has been read. */
-function accept(state: Call): void {
+function accept(state: Call, batches: AsyncIterable<readonly ChatEvent[]>): void {
   if (state.settled) return
   state.settled = true
-  state.resolve({ accepted: state.queue.batches })
+  state.resolve({ accepted: batches })
 }
 
 /** The answer is whole. */
 function finish(state: Call): void {
   close(state)
-  state.queue.end()
+  state.queue?.end()
   state.options.onEnd(null)
 }
 
@@ -226,9 +228,10 @@ function breakOff(state: Call, fault: ChatEngineError): void {
 
 /** The connection was lost, or fell silent, when only the usage, or nothing, was still to come. */
 function finishEarly(state: Call): void {
-  state.options.reader.end(state.queue.events)
-  accept(state)
-  state.queue.arrived(0)
+  const queue = state.queue!
+  state.options.reader.end(queue.events)
+  accept(state, queue.batches)
+  queue.arrived(0)
   finish(state)
   state.controller?.abort(givenUp())
 }
@@ -237,7 +240,7 @@ function finishEarly(state: Call): void {
 function settle(state: Call, fault: ChatEngineError, operator: boolean): void {
   close(state)
   if (state.settled) {
-    state.queue.fail(fault)
+    state.queue!.fail(fault)
   } else {
     state.settled = true
     state.resolve({ accepted: null, refused: fault, sent: state.sent, operator })
@@ -251,7 +254,7 @@ function leave(state: Call): void {
   if (state.mode === 'done') return
   close(state)
   const { signal, onEnd } = state.options
-  if (state.settled) state.queue.fail(signal.reason)
+  if (state.settled) state.queue!.fail(signal.reason)
   else state.reject(signal.reason)
   onEnd('aborted')
   state.controller?.abort(givenUp())

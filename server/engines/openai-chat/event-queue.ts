@@ -103,6 +103,24 @@ export function eventQueue(flow: { pause(): void; resume(): void; leave(): void 
   return queue
 }
 
+/** A whole answer, which is one batch. */
+export function oneBatch(events: ChatEvent[]): Batches {
+  let given = false
+  const batches: Batches = {
+    [Symbol.asyncIterator]: () => batches,
+    next() {
+      if (given) return Promise.resolve(OVER)
+      given = true
+      return Promise.resolve({ done: false, value: events })
+    },
+    return() {
+      given = true
+      return Promise.resolve(OVER)
+    },
+  }
+  return batches
+}
+
 type Waiting = {
   resolve(result: IteratorResult<readonly ChatEvent[], undefined>): void
   reject(reason: unknown): void
