@@ -142,6 +142,21 @@ test('a client that does not read holds the upstream back, and leaving ends the 
     assert.ok(upstream.flooded() > before, 'reading set it going again')
   }))
 
+test('a request given up while it waits for a connection is never sent', () =>
+  withUpstream({ connections: 1 }, async ({ engine, ask, upstream }) => {
+    upstream.reply({ kind: 'stall' })
+    const first = ask(textRequest('m'))
+    await upstream.received()
+    const leaving = new AbortController()
+    const second = engine.generate(textRequest('m', { user: 'second' }), leaving.signal)
+    leaving.abort(new Error('gone'))
+    await assert.rejects(second, /gone/)
+    upstream.release()
+    assertEventOrder(await first, 1)
+    assertEventOrder(await ask(textRequest('m')), 1)
+    assert.ok(upstream.requests.every(({ json }) => json?.user === undefined))
+  }))
+
 test('giving up ends the upstream call at once: before the head, and in the middle', () =>
   withUpstream({}, async ({ engine, upstream }) => {
     const early = new AbortController()
