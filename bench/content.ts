@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { cpuOf, median, memoryOf } from './cpu.ts'
 import { caller } from './create-video.ts'
 import { NO_NGINX, startNginx } from './nginx.ts'
@@ -22,7 +22,7 @@ const KEY = '00000000000000000000000000000b17'
 export async function run(): Promise<Row[]> {
   const service = await startService()
   const path = writeBlob(service)
-  const nginx = await startNginx(`sendfile off; alias ${path}; default_type video/mp4;`)
+  const nginx = await startNginx(`sendfile off; root ${dirname(dirname(path))}; default_type video/mp4;`)
   try {
     const url = await giveClip(service)
     const { authorization } = caller(service) as { authorization: string }
@@ -30,7 +30,9 @@ export async function run(): Promise<Row[]> {
     const before = memoryOf(service.pid)
     const own = await medianRate(service.pid, url, authorization)
     const after = memoryOf(service.pid)
-    const yardstick = nginx ? await medianRate(nginx.pid, nginx.url, authorization) : null
+    const yardstick = nginx
+      ? await medianRate(nginx.pid, `${nginx.url}/${KEY.slice(0, 2)}/${KEY}`, authorization)
+      : null
     return [row(own, yardstick), memoryRow(before.now, after.peak)]
   } finally {
     await nginx?.stop()

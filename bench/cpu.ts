@@ -23,9 +23,6 @@ export function memoryOf(pid: number): { now: number; peak: number } {
   return { now: mb('VmRSS'), peak: mb('VmHWM') }
 }
 
-/** Forgets the highest resident memory so far. */
-export const PEAK_RESET = '5'
-
 /** The middle one of several rounds. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
