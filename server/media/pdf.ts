@@ -39,7 +39,7 @@ export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSign
   const leave = await takeTurn(signal)
   try {
     const task: PdfTask = { bytes, pages_max: PAGES_MAX }
-    const limits = { signal, time_limit_seconds: RENDER_SECONDS, memory_mb: MEMORY_MB, node_flags: lockedIn() }
+    const limits = { signal, time_limit_seconds: RENDER_SECONDS, memory_mb: MEMORY_MB, node_flags: lockedFlags() }
     return await runChild<Uint8Array[]>(new URL('./pdf-child.ts', import.meta.url), task, limits)
   } catch (error) {
     if (!(error instanceof ChildError)) throw error
@@ -48,6 +48,20 @@ export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSign
   } finally {
     leave()
   }
+}
+
+/** Flags of Node for a child that can read no file but the service's own code, write none and start no program. */
+export function lockedFlags(): string[] {
+  const code = fileURLToPath(new URL('../', import.meta.url))
+  const library = fileURLToPath(import.meta.resolve('@hyzyla/pdfium'))
+  const modules = library.slice(0, library.lastIndexOf('node_modules') + 'node_modules'.length)
+  return [
+    '--permission',
+    `--allow-fs-read=${code}*`,
+    `--allow-fs-read=${modules}/*`,
+    '--allow-addons',
+    '--allow-worker',
+  ]
 }
 
 /** A document that takes longer is hostile or far too rich: a page of text and photos takes about 50 ms. */
@@ -85,18 +99,4 @@ async function takeTurn(signal: AbortSignal | undefined): Promise<() => void> {
     if (next) next()
     else running--
   }
-}
-
-/** Node's permission model: no file but code can be read, none written, no program started. */
-function lockedIn(): string[] {
-  const code = fileURLToPath(new URL('../', import.meta.url))
-  const library = fileURLToPath(import.meta.resolve('@hyzyla/pdfium'))
-  const modules = library.slice(0, library.lastIndexOf('node_modules') + 'node_modules'.length)
-  return [
-    '--permission',
-    `--allow-fs-read=${code}*`,
-    `--allow-fs-read=${modules}/*`,
-    '--allow-addons',
-    '--allow-worker',
-  ]
 }

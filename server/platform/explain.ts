@@ -117,7 +117,9 @@ function arrayProblem(schema: JsonSchema, value: unknown[], path: string): ApiEr
 }
 
 function stringProblem(schema: JsonSchema, value: string, path: string): ApiError | null {
-  const length = countCodePoints(value)
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema
+  // Counted only where it can matter: a text has half as many characters as code units, or more.
+  const length = value.length > maxLength || value.length < 2 * minLength ? countCodePoints(value) : minLength
   if (schema.maxLength !== undefined && length > schema.maxLength) {
     const text = `string too long. Expected a string with maximum length ${schema.maxLength}, but got a string with length ${length} instead.`
     return refuse('string_above_max_length', `Invalid '${path}': ${text}`, path)

@@ -5,7 +5,13 @@ export function hasUnstorableText(text: string): boolean {
 
 /** Number of Unicode code points, the way the contract counts characters. */
 export function countCodePoints(text: string): number {
-  let count = 0
-  for (const _ of text) count++
+  let count = text.length
+  for (let i = 0; i < text.length - 1; i++) {
+    // A pair of surrogates is one character.
+    if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      count--
+      i++
+    }
+  }
   return count
 }
