@@ -5,24 +5,24 @@ import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
 import { chatEndpoints } from './chat/routes.ts'
 import type { Context } from './context.ts'
-import { type Engines, buildEngines } from './engines/registry.ts'
+import { buildEngines, type Engines } from './engines/registry.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
 import { knownFileBlobs } from './files/store.ts'
+import { healthEndpoints } from './health.ts'
 import { type Endpoint, registerEndpoints } from './identity/endpoint.ts'
-import type { Authenticator } from './identity/principal.ts'
 import { openIdentity } from './identity/open.ts'
+import type { Authenticator } from './identity/principal.ts'
 import { identityEndpoints } from './identity/routes.ts'
+import { openApiEndpoints } from './openapi-routes.ts'
 import type { Blobs } from './platform/blobs.ts'
 import { openChanges } from './platform/changes.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import { type Database, openDb } from './platform/db.ts'
-import { healthEndpoints } from './health.ts'
 import { openHttp } from './platform/http.ts'
 import { openWakes } from './platform/jobs.ts'
 import type { Log } from './platform/log.ts'
-import { openApiEndpoints } from './openapi-routes.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
 import { openJobCache } from './videos/cache.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline.ts'
@@ -137,7 +137,10 @@ function upstreamLimits({ limits }: Config): { idle_seconds: number; total_secon
 
 /** Every periodic duty. */
 export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
-  const known = [(keys: readonly string[]) => knownFileBlobs(db, keys), (keys: readonly string[]) => findKnownBlobs(db, keys)]
+  const known = [
+    (keys: readonly string[]) => knownFileBlobs(db, keys),
+    (keys: readonly string[]) => findKnownBlobs(db, keys),
+  ]
   return [...videoSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, known)]
 }
 

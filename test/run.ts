@@ -20,7 +20,8 @@ const { TEST_DATABASE_URL: given, ...env } = process.env
 let failed = await runOn('the embedded PostgreSQL', files, await startTestServer())
 if (onDatabase.length > 0 && process.env.KINORA_TEST_ONCE === undefined) {
   const other = given ? { url: given, stop: async () => {} } : await installedPostgres()
-  if (other) failed = (await runOn(given ? 'TEST_DATABASE_URL' : 'the installed PostgreSQL', onDatabase, other)) || failed
+  if (other)
+    failed = (await runOn(given ? 'TEST_DATABASE_URL' : 'the installed PostgreSQL', onDatabase, other)) || failed
 }
 process.exitCode = failed ? 1 : 0
 

@@ -93,6 +93,14 @@ const CHECKS: readonly Check[] = [
       where j.status in ('failed', 'canceled') and h.state is distinct from 'released'`,
   },
   {
+    invariant: 'I8',
+    title: 'a charge without a job is one for chat: it names its request and its tokens',
+    broken: sql`
+      select id from ledger_entries where kind = 'charge' and job_id is null
+        and (num_nulls(request_id, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens) > 0
+             or (amount <> 0 and input_tokens + output_tokens = 0))`,
+  },
+  {
     invariant: 'I15',
     title: 'nothing is held for a job that is gone',
     broken: sql`

@@ -21,11 +21,17 @@ export type UsageCharge = {
 }
 
 export type Meter = {
-  /** Throws ApiError `insufficient_credits` unless the organization's balance is above zero. */
+  /**
+   * Throws ApiError `insufficient_credits` unless the organization's balance is above zero. Each admission is followed by one charge,
+   * which `close` waits for.
+   */
   admit(org_id: string): void | Promise<void>
-  /** Resolves once the usage and its charge are on disk. Once per request id, however often it is called. */
+  /**
+   * Resolves once the usage and its charge are on disk. Once per request id, however often it is called. Rejects when the database
+   * stays away; the charge is written nevertheless when it comes back.
+   */
   charge(usage: UsageCharge): Promise<void>
-  /** Waits for what is under way. */
+  /** Waits for the charges of everything admitted. */
   close(): Promise<void>
 }
 
@@ -34,77 +40,137 @@ const BALANCE_MILLISECONDS = 1000
 /** Rows of one statement. Enough to catch up at any rate one process can answer. */
 const GROUP_MAX = 1000
 /** How long an answer waits for a database that went away before it ends in an error. */
-const PATIENCE_SECONDS = 20
+const PATIENCE_MS = 20_000
+/** A statement that takes longer is sent again over another connection: this one may have been lost without a word. */
+const STATEMENT_MS = 5000
+/** How long the end of the process waits for charges. */
+const CLOSE_MS = 10_000
 const ACCOUNTS_MAX = 50_000
 
-type Waiting = { usage: UsageCharge; done: () => void; failed: (error: unknown) => void }
+type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => void; failed: (error: unknown) => void }
 
 /**
  * Counts what chat costs. Charges are written in groups: while one statement is on its way to the disk the next group gathers, so the
  * cost of a commit is shared by all who wait for it. Source: docs/decisions, group commit of usage.
  */
 export function openMeter(db: Db): Meter {
-  const balances = new Map<string, { balance: bigint; until: number }>()
+  const balances = openBalances(db)
+  let admitted = 0
   let gathering: Waiting[] = []
   let writing: Promise<void> | null = null
-
-  const remember = (org_id: string, balance: bigint) => {
-    balances.delete(org_id)
-    balances.set(org_id, { balance, until: performance.now() + BALANCE_MILLISECONDS })
-    if (balances.size > ACCOUNTS_MAX) balances.delete(balances.keys().next().value!)
-  }
-
-  const readBalance = async (org_id: string): Promise<void> => {
-    const account = await findAccount(db, org_id)
-    if (account) remember(org_id, account.balance)
-    if (!account || account.balance <= 0n) {
-      throw new ApiError('insufficient_credits', 'Your balance is used up. Add credits and try again.')
-    }
+  let closed = false
+  const count = (): void => {
+    admitted += 1
   }
 
   const writeGroups = async (): Promise<void> => {
     while (gathering.length > 0) {
       const group = gathering.slice(0, GROUP_MAX)
       gathering = gathering.slice(GROUP_MAX)
-      try {
-        const changed = await writeOnce(db, group)
-        for (const { org_id, balance } of changed) remember(org_id, balance)
-        for (const { done } of group) done()
-      } catch (error) {
-        for (const { failed } of group) failed(error)
-      }
+      await write(group)
     }
     writing = null
   }
 
+  /** A group that may or may not have been written when the database went away is written again: a request id is charged once. */
+  const write = async (group: readonly Waiting[]): Promise<void> => {
+    for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
+      try {
+        const changed = await attempt(db, group)
+        for (const { org_id, balance } of changed) balances.remember(org_id, balance)
+        for (const { done } of group) done()
+        return
+      } catch (error) {
+        if (!isPassing(error)) return apart(group, error)
+        refuseImpatient([...group, ...gathering])
+        if (closed) return group.forEach(({ failed }) => failed(error))
+        await sleep(pause)
+      }
+    }
+  }
+
+  /** One row that cannot be written is no reason to lose the others. */
+  const apart = async (group: readonly Waiting[], error: unknown): Promise<void> => {
+    if (group.length === 1) return group[0]!.failed(error)
+    const half = group.length >> 1
+    await write(group.slice(0, half))
+    await write(group.slice(half))
+  }
+
   return {
     admit(org_id) {
-      const known = balances.get(org_id)
-      if (known && known.balance > 0n && known.until > performance.now()) return
-      return readBalance(org_id)
+      if (!balances.isKnownPositive(org_id)) return balances.requirePositive(org_id).then(count)
+      count()
     },
     charge(usage) {
-      const written = new Promise<void>((done, failed) => gathering.push({ usage, done, failed }))
+      admitted -= 1
+      const row = { ...usage, id: newId('entry', usage.now) }
+      const since = performance.now()
+      const written = new Promise<void>((done, failed) => gathering.push({ row, since, done, failed }))
       writing ??= writeGroups()
       return written
     },
     async close() {
-      await writing
+      const deadline = performance.now() + CLOSE_MS
+      while ((admitted > 0 || writing) && performance.now() < deadline) await sleep(5)
+      closed = true
     },
   }
 }
 
-/** A group that may or may not have been written when the database went away is written again: a request id is charged once. */
-async function writeOnce(db: Db, group: readonly Waiting[]): Promise<Array<{ org_id: string; balance: bigint }>> {
-  const rows = group.map(({ usage }) => ({ ...usage, id: newId('entry', usage.now) }))
-  const deadline = performance.now() + PATIENCE_SECONDS * 1000
-  for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
-    try {
-      return await chargeUsages(db, rows)
-    } catch (error) {
-      const deadlocked = (error as { code?: string }).code === '40P01'
-      if ((!isDatabaseDown(error) && !deadlocked) || performance.now() > deadline) throw error
-      await sleep(pause)
-    }
+function openBalances(db: Db) {
+  const balances = new Map<string, { balance: bigint; until: number }>()
+  const remember = (org_id: string, balance: bigint): void => {
+    balances.delete(org_id)
+    balances.set(org_id, { balance, until: performance.now() + BALANCE_MILLISECONDS })
+    if (balances.size > ACCOUNTS_MAX) balances.delete(balances.keys().next().value!)
+  }
+  return {
+    remember,
+    isKnownPositive(org_id: string): boolean {
+      const known = balances.get(org_id)
+      return known !== undefined && known.balance > 0n && known.until > performance.now()
+    },
+    async requirePositive(org_id: string): Promise<void> {
+      const account = await findAccount(db, org_id)
+      if (account) remember(org_id, account.balance)
+      if (!account || account.balance <= 0n) {
+        throw new ApiError('insufficient_credits', 'Your balance is used up. Add credits and try again.')
+      }
+    },
+  }
+}
+
+async function attempt(db: Db, group: readonly Waiting[]): Promise<Array<{ org_id: string; balance: bigint }>> {
+  const rows = group.map(({ row }) => row)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new LateStatement('the database has not answered')), STATEMENT_MS)
+  })
+  try {
+    return await Promise.race([chargeUsages(db, rows), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+class LateStatement extends Error {
+  override name = 'LateStatement'
+}
+
+/** Whether the same statement may succeed later: the database is away, busy, or chose this one to end a deadlock. */
+function isPassing(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return (
+    error instanceof LateStatement || isDatabaseDown(error) || code === '40P01' || code === '40001' || code === '57014'
+  )
+}
+
+/** Their answers end in an error; what they owe is still written. */
+function refuseImpatient(waiting: readonly Waiting[]): void {
+  const before = performance.now() - PATIENCE_MS
+  for (const { since, failed } of waiting) {
+    if (since <= before)
+      failed(new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.'))
   }
 }

@@ -1,13 +1,20 @@
 import Type, { type Static } from 'typebox'
+import { unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/list.ts'
 import { formatMoney } from '../platform/money.ts'
-import { unixSeconds } from '../platform/clock.ts'
 import type { AccountRow, LedgerEntryRow, UsageRow } from './store.ts'
 
 const Money = Type.String({ description: 'Decimal string with 8 fraction digits.' })
 const MaybeText = Type.Union([Type.String(), Type.Null()])
+const MaybeCount = Type.Union([Type.Integer(), Type.Null()])
 
-export const BalanceView = Type.Object({ object: Type.Literal('balance'), balance: Money, held: Money, available: Money, currency: Type.String() })
+export const BalanceView = Type.Object({
+  object: Type.Literal('balance'),
+  balance: Money,
+  held: Money,
+  available: Money,
+  currency: Type.String(),
+})
 
 export const LedgerEntryView = Type.Object({
   id: Type.String(),
@@ -19,7 +26,11 @@ export const LedgerEntryView = Type.Object({
   key_id: MaybeText,
   request_id: MaybeText,
   model: MaybeText,
-  seconds: Type.Union([Type.Integer(), Type.Null()]),
+  seconds: MaybeCount,
+  input_tokens: MaybeCount,
+  cached_input_tokens: MaybeCount,
+  output_tokens: MaybeCount,
+  reasoning_tokens: MaybeCount,
   note: MaybeText,
   created_at: Type.Integer(),
 })
@@ -29,8 +40,12 @@ export const LEDGER_PAGE = { default: 20, max: 100 }
 export const LedgerQuery = Type.Object(listQuery(LEDGER_PAGE))
 
 export const UsageQuery = Type.Object({
-  from: Type.Optional(Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds; default 30 days before `to`.' })),
-  to: Type.Optional(Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds, not included; default now.' })),
+  from: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds; default 30 days before `to`.' }),
+  ),
+  to: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds, not included; default now.' }),
+  ),
   group_by: Type.Optional(Type.Enum(['day', 'model', 'key', 'person'])),
 })
 
@@ -41,7 +56,16 @@ export const UsageView = Type.Object({
   group_by: Type.String(),
   currency: Type.String(),
   total: Money,
-  data: Type.Array(Type.Object({ group: MaybeText, amount: Money, charges: Type.Integer(), video_seconds: Type.Integer() })),
+  data: Type.Array(
+    Type.Object({
+      group: MaybeText,
+      amount: Money,
+      charges: Type.Integer(),
+      video_seconds: Type.Integer(),
+      input_tokens: Type.Integer(),
+      output_tokens: Type.Integer(),
+    }),
+  ),
 })
 
 export function balanceView(account: AccountRow, currency: string): Static<typeof BalanceView> {
@@ -52,7 +76,13 @@ export function balanceView(account: AccountRow, currency: string): Static<typeo
 
 export function ledgerEntryView(row: LedgerEntryRow): Static<typeof LedgerEntryView> {
   const { org_id: _, job_id, amount, created_at, ...rest } = row
-  return { object: 'ledger_entry', ...rest, amount: formatMoney(amount), video_id: job_id, created_at: unixSeconds(created_at) }
+  return {
+    object: 'ledger_entry',
+    ...rest,
+    amount: formatMoney(amount),
+    video_id: job_id,
+    created_at: unixSeconds(created_at),
+  }
 }
 
 export function usageView(
@@ -60,11 +90,13 @@ export function usageView(
   query: { from: Date; to: Date; group_by: string; currency: string },
 ): Static<typeof UsageView> {
   const { from, to, group_by, currency } = query
-  const data = rows.map(({ group, amount, count, seconds }) => ({
+  const data = rows.map(({ group, amount, count, seconds, input_tokens, output_tokens }) => ({
     group,
     amount: formatMoney(amount),
     charges: Number(count),
     video_seconds: Number(seconds),
+    input_tokens: Number(input_tokens),
+    output_tokens: Number(output_tokens),
   }))
   const total = formatMoney(rows.reduce((sum, { amount }) => sum + amount, 0n))
   return { object: 'usage', from: unixSeconds(from), to: unixSeconds(to), group_by, currency, total, data }

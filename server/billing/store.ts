@@ -180,7 +180,14 @@ export async function chargeUsages(
   return result.rows
 }
 
-export type UsageRow = { group: string | null; amount: bigint; count: bigint; seconds: bigint }
+export type UsageRow = {
+  group: string | null
+  amount: bigint
+  count: bigint
+  seconds: bigint
+  input_tokens: bigint
+  output_tokens: bigint
+}
 
 const GROUPS = {
   day: sql<string>`to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')`,
@@ -197,7 +204,8 @@ export async function sumCharges(
 ): Promise<UsageRow[]> {
   const group = GROUPS[query.group_by]
   const result = await sql<UsageRow>`
-    select ${group} as "group", (-sum(amount))::bigint as amount, count(*) as count, coalesce(sum(seconds), 0)::bigint as seconds
+    select ${group} as "group", (-sum(amount))::bigint as amount, count(*) as count, coalesce(sum(seconds), 0)::bigint as seconds,
+           coalesce(sum(input_tokens), 0)::bigint as input_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens
     from ledger_entries
     where org_id = ${org_id} and kind = 'charge' and created_at >= ${query.from} and created_at < ${query.to}
     group by 1 order by 1`.execute(db)

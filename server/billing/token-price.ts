@@ -10,6 +10,8 @@ export function priceTokens(
 ): bigint {
   const { input, cached_input, output } = tokens
   const millionths =
-    prices.input * BigInt(input - cached_input) + prices.cached_input * BigInt(cached_input) + prices.output * BigInt(output)
+    prices.input * BigInt(input - cached_input) +
+    prices.cached_input * BigInt(cached_input) +
+    prices.output * BigInt(output)
   return (millionths + MILLION - 1n) / MILLION
 }

@@ -3,7 +3,14 @@ import { ApiError } from '../platform/errors.ts'
 
 /** The plan an organization is on. A plan that left the configuration entitles to nothing until the operator sets another. */
 export function planOf(config: Config, name: string): Plan {
-  return config.plans.get(name) ?? { max_concurrent_renders: 0, requests_per_minute: null, video_models: [], chat_models: [] }
+  return (
+    config.plans.get(name) ?? {
+      max_concurrent_renders: 0,
+      requests_per_minute: null,
+      video_models: [],
+      chat_models: [],
+    }
+  )
 }
 
 /** The video models the plan is entitled to, in the order of the configuration. */
@@ -16,9 +23,13 @@ export function entitledVideoModels(config: Config, plan: string): VideoModelCon
 export function entitledVideoModel(config: Config, plan: string, id: string): VideoModelConfig {
   const model = entitledVideoModels(config, plan).find((candidate) => candidate.id === id)
   if (model) return model
-  throw new ApiError('model_not_found', `The model '${id}' does not exist or your plan does not include it. List video models with GET /v1/videos/models.`, {
-    param: 'model',
-  })
+  throw new ApiError(
+    'model_not_found',
+    `The model '${id}' does not exist or your plan does not include it. List video models with GET /v1/videos/models.`,
+    {
+      param: 'model',
+    },
+  )
 }
 
 /** The chat models the plan is entitled to, in the order of the configuration. */

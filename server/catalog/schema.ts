@@ -23,6 +23,10 @@ export function chatModelView(model: ChatModelConfig): Static<typeof ChatModelVi
   const { id, created, name, description, context_length, max_output_tokens, default_reasoning_effort } = model
   return {
     ...{ id, object: 'model', created, owned_by: 'organization', name, description, context_length, max_output_tokens },
-    ...{ capabilities: [...model.capabilities], reasoning_efforts: [...model.reasoning_efforts], default_reasoning_effort },
+    ...{
+      capabilities: [...model.capabilities],
+      reasoning_efforts: [...model.reasoning_efforts],
+      default_reasoning_effort,
+    },
   }
 }

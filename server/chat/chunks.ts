@@ -81,6 +81,7 @@ function toolCallChunks(
     const first = { index, id, type: 'function', function: { name: name ?? '', arguments: '' } }
     text += chunk(JSON.stringify({ tool_calls: [first] }))
   }
-  if (event.arguments !== '') text += chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: event.arguments } }] }))
+  if (event.arguments !== '')
+    text += chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: event.arguments } }] }))
   return text
 }

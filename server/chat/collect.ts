@@ -43,7 +43,7 @@ function fold(choice: Choice, event: Exclude<ChatEvent, { type: 'end' }>): void 
   switch (event.type) {
     case 'text-delta':
       choice.text += event.text
-      if (event.logprobs) choice.logprobs = [...(choice.logprobs ?? []), ...event.logprobs]
+      for (const each of event.logprobs ?? []) (choice.logprobs ??= []).push(each)
       break
     case 'reasoning-delta':
       choice.reasoning += event.text

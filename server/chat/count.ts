@@ -15,14 +15,29 @@ export async function countRequest(request: ChatRequest): Promise<number> {
     tokens += TOKENS_PER_MESSAGE
     const { content } = message
     if (typeof content === 'string') tokens += await countTokens(content)
-    else for (const part of content ?? []) tokens += part.type === 'text' ? await countTokens(part.text) : TOKENS_PER_MEDIUM
-    if (message.role === 'assistant' && message.tool_calls) tokens += await countTokens(JSON.stringify(message.tool_calls))
+    else
+      for (const part of content ?? [])
+        tokens += part.type === 'text' ? await countTokens(part.text) : TOKENS_PER_MEDIUM
+    if (message.role === 'assistant' && message.tool_calls)
+      tokens += await countTokens(JSON.stringify(message.tool_calls))
   }
   if (request.tools) tokens += await countTokens(JSON.stringify(request.tools))
   return tokens
 }
 
-/** Output tokens of the texts an engine has produced. */
-export async function countProduced(texts: readonly string[]): Promise<number> {
-  return countTokens(texts.join(''))
+/** The pieces of one choice as they came: what it said, names and arguments of calls among it, and what it thought. */
+export type ProducedChoice = { said: string[]; thought: string[] }
+
+/** Output tokens of what an engine has produced. Choices come interleaved, and are counted each by itself. */
+export async function countProduced(
+  choices: readonly ProducedChoice[],
+): Promise<{ output: number; reasoning: number }> {
+  let said = 0
+  let reasoning = 0
+  for (const choice of choices) {
+    if (choice === undefined) continue
+    said += await countTokens(choice.said.join(''))
+    reasoning += await countTokens(choice.thought.join(''))
+  }
+  return { output: said + reasoning, reasoning }
 }

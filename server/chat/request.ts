@@ -43,7 +43,9 @@ export function engineRequest(
 
 function withoutPerson(extra: Record<string, unknown>, secret: string): Record<string, unknown> {
   const { safety_identifier } = extra
-  return typeof safety_identifier === 'string' ? { ...extra, safety_identifier: hashed(secret, safety_identifier) } : extra
+  return typeof safety_identifier === 'string'
+    ? { ...extra, safety_identifier: hashed(secret, safety_identifier) }
+    : extra
 }
 
 /** The same person is the same text to the model server, which cannot tell who it is. */

@@ -8,7 +8,7 @@ import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import type { Principal } from '../identity/principal.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
-import { openEventStream } from '../platform/sse.ts'
+import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/sse.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { chunkWriter, DONE } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
@@ -19,7 +19,7 @@ import { startTurn, type Turn } from './turn.ts'
 import type { AnswerHead } from './views.ts'
 
 /** The routes of chat completions. What they use is charged to `meter`. */
-export function chatEndpoints(meter: Meter): readonly Endpoint[] {
+export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -32,11 +32,16 @@ export function chatEndpoints(meter: Meter): readonly Endpoint[] {
       async handle(ctx, { principal, request, reply }) {
         const body = checkBody(request.body)
         const left = abortOnLeaving(reply)
-        const turn = await openTurn(ctx, meter, { principal, request_id: request.id, body, raw: request.body }, left.signal)
+        const turn = await openTurn(
+          ctx,
+          meter,
+          { principal, request_id: request.id, body, raw: request.body },
+          left.signal,
+        )
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
         if (!body.stream) return collectAnswer(turn, head)
         const include_usage = body.stream_options?.include_usage ?? false
-        return streamAnswer(ctx, { reply, left }, turn, { head, include_usage, request_id: request.id })
+        return streamAnswer(ctx, { reply, left, timing }, turn, { head, include_usage, request_id: request.id })
       },
     }),
   ]
@@ -52,7 +57,11 @@ async function openTurn(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   checkForModel(body, model)
-  const messages = await resolveMessages(ctx, { org_id: principal.org_id, model, engine: served.engine, messages: body.messages }, left)
+  const messages = await resolveMessages(
+    ctx,
+    { org_id: principal.org_id, model, engine: served.engine, messages: body.messages },
+    left,
+  )
   const request = engineRequest(body, { model, engine_model: served.model, messages, secret: ctx.secret })
   return startTurn(ctx, meter, { principal, request_id, model, engine: served.engine, request }, left)
 }
@@ -60,15 +69,19 @@ async function openTurn(
 /** Once the headers are sent an error can only be an event; the stream ends with the mark either way. */
 async function streamAnswer(
   ctx: Context,
-  { reply, left }: { reply: FastifyReply; left: AbortController },
+  { reply, left, timing }: { reply: FastifyReply; left: AbortController; timing: StreamTiming },
   turn: Turn,
   answer: { head: AnswerHead; include_usage: boolean; request_id: string },
 ): Promise<FastifyReply> {
-  const stream = openEventStream(reply, left)
+  const stream = openEventStream(reply, left, timing)
   const chunks = chunkWriter(answer.head, answer)
   try {
     let usage: TokenUsage | null = null
-    for (let batch: readonly ChatEvent[] | null = turn.first; batch && !left.signal.aborted; batch = await turn.next()) {
+    for (
+      let batch: readonly ChatEvent[] | null = turn.first;
+      batch && !left.signal.aborted;
+      batch = await turn.next()
+    ) {
       const frames = chunks.frames(batch)
       const last = batch.at(-1)
       if (last?.type === 'end') usage = last.usage
@@ -93,6 +106,8 @@ function internalError(ctx: Context, request_id: string, error: unknown): ApiErr
 /** Aborts when the client goes away before its answer is complete. */
 function abortOnLeaving(reply: FastifyReply): AbortController {
   const left = new AbortController()
+  // It may have gone while the caller was being looked up.
+  if (reply.raw.destroyed) left.abort()
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) left.abort()
   })

@@ -17,7 +17,10 @@ const UserPart = Type.Union([
   Type.Object({ type: Type.Literal('audio_url'), audio_url: Type.Object({ url: Url }) }),
   Type.Object({
     type: Type.Literal('input_audio'),
-    input_audio: Type.Object({ data: Type.String({ minLength: 1 }), format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a']) }),
+    input_audio: Type.Object({
+      data: Type.String({ minLength: 1 }),
+      format: Type.Enum(['wav', 'mp3', 'flac', 'ogg', 'm4a']),
+    }),
   }),
   Type.Object({
     type: Type.Literal('file'),
@@ -75,7 +78,10 @@ const ToolChoice = Type.Union([
   NamedTool,
   Type.Object({
     type: Type.Literal('allowed_tools'),
-    allowed_tools: Type.Object({ mode: Type.Enum(['auto', 'required']), tools: Type.Array(NamedTool, { minItems: 1 }) }),
+    allowed_tools: Type.Object({
+      mode: Type.Enum(['auto', 'required']),
+      tools: Type.Array(NamedTool, { minItems: 1 }),
+    }),
   }),
 ])
 
@@ -96,7 +102,11 @@ const ResponseFormat = Type.Union([
 /** At most 16 pairs; keys of 1 to 64 characters, values of at most 512. */
 export const Metadata = Type.Object(
   {},
-  { additionalProperties: Type.String({ maxLength: 512 }), maxProperties: 16, description: 'Keys of 1 to 64 characters.' },
+  {
+    additionalProperties: Type.String({ maxLength: 512 }),
+    maxProperties: 16,
+    description: 'Keys of 1 to 64 characters.',
+  },
 )
 
 const Penalty = Type.Number({ minimum: -2, maximum: 2 })
@@ -120,7 +130,9 @@ export const ChatBody = Type.Object({
   logprobs: Type.Optional(Type.Boolean()),
   top_logprobs: Type.Optional(Type.Integer({ minimum: 0, maximum: 20 })),
   logit_bias: Type.Optional(
-    Type.Unsafe<Record<string, number>>(Type.Object({}, { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }) })),
+    Type.Unsafe<Record<string, number>>(
+      Type.Object({}, { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }) }),
+    ),
   ),
   response_format: Type.Optional(ResponseFormat),
   seed: Type.Optional(Type.Integer()),
@@ -137,7 +149,11 @@ export const ChatBody = Type.Object({
 })
 export type ChatBody = Static<typeof ChatBody>
 
-const TokenDetails = Type.Object({ token: Type.String(), logprob: Type.Number(), bytes: Type.Union([Type.Array(Type.Integer()), Type.Null()]) })
+const TokenDetails = Type.Object({
+  token: Type.String(),
+  logprob: Type.Number(),
+  bytes: Type.Union([Type.Array(Type.Integer()), Type.Null()]),
+})
 
 const Usage = Type.Object({
   prompt_tokens: Type.Integer(),

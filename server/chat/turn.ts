@@ -1,11 +1,11 @@
 import type { Meter } from '../billing/meter.ts'
 import { priceTokens } from '../billing/token-price.ts'
 import type { Context } from '../context.ts'
-import { ChatEngineError, type ChatEngine, type ChatEvent, type ChatRequest, type TokenUsage } from '../engines/chat.ts'
+import { type ChatEngine, ChatEngineError, type ChatEvent, type ChatRequest, type TokenUsage } from '../engines/chat.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
-import { countProduced, countRequest } from './count.ts'
+import { countProduced, countRequest, type ProducedChoice } from './count.ts'
 
 /** Everything one turn needs to know of its request. */
 export type TurnRequest = {
@@ -51,8 +51,8 @@ export async function startTurn(
   }
 }
 
-/** What has come so far: enough to count it when the engine does not. */
-type Produced = { texts: string[]; begun: boolean; ended: boolean; usage: TokenUsage | null }
+/** What has come so far: enough to count it when the engine does not. `asked`: the engine was handed the request. */
+type Produced = { choices: ProducedChoice[]; asked: boolean; ended: boolean; usage: TokenUsage | null }
 
 async function* produce(
   ctx: Pick<Context, 'clock' | 'log'>,
@@ -60,11 +60,12 @@ async function* produce(
   turn: TurnRequest,
   left: AbortSignal,
 ): AsyncGenerator<readonly ChatEvent[], void, void> {
-  const produced: Produced = { texts: [], begun: false, ended: false, usage: null }
+  const produced: Produced = { choices: [], asked: false, ended: false, usage: null }
   let usage: TokenUsage
   try {
+    left.throwIfAborted()
+    produced.asked = true
     const events = await turn.engine.generate(turn.request, left)
-    produced.begun = true
     for await (const batch of events) {
       const shown = observe(produced, batch)
       if (shown.length > 0) yield shown
@@ -74,7 +75,7 @@ async function* produce(
   } catch (error) {
     if (!left.aborted) throw refusal(ctx, turn, error)
   } finally {
-    usage = await charge(ctx, meter, turn, produced)
+    usage = await charge(ctx, meter, turn, { produced, left })
   }
   yield [{ type: 'end', usage }]
 }
@@ -82,32 +83,42 @@ async function* produce(
 /** Takes note of a batch, and keeps `end` back: it is told only after the charge. */
 function observe(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
   for (const event of batch) {
-    switch (event.type) {
-      case 'text-delta':
-      case 'reasoning-delta':
-      case 'refusal-delta':
-        produced.texts.push(event.text)
-        break
-      case 'tool-call-delta':
-        produced.texts.push((event.name ?? '') + event.arguments)
-        break
-      case 'end':
-        produced.usage = event.usage
-        produced.ended = true
+    if (event.type === 'end') {
+      produced.usage = event.usage
+      produced.ended = true
+    } else {
+      produced.choices[event.choice] ??= { said: [], thought: [] }
+      note(produced.choices[event.choice]!, event)
     }
   }
   return produced.ended ? batch.filter(({ type }) => type !== 'end') : batch
 }
 
+function note(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' }>): void {
+  switch (event.type) {
+    case 'text-delta':
+    case 'refusal-delta':
+      choice.said.push(event.text)
+      break
+    case 'reasoning-delta':
+      choice.thought.push(event.text)
+      break
+    case 'tool-call-delta':
+      choice.said.push((event.name ?? '') + event.arguments)
+  }
+}
+
 async function charge(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'log'>,
   meter: Meter,
   turn: TurnRequest,
-  produced: Produced,
+  { produced, left }: { produced: Produced; left: AbortSignal },
 ): Promise<TokenUsage> {
   const { principal, model, request_id } = turn
   const { org_id, user_id, key_id } = principal
-  const usage = produced.usage ?? (await countUsage(turn, produced))
+  const told = produced.usage
+  if (told && !isUsable(told)) ctx.log.warn('chat_usage_unusable', { request_id, engine: model.id })
+  const usage = told && isUsable(told) ? told : await countUsage(turn, produced, left)
   await meter.charge({
     ...{ request_id, org_id, user_id, key_id, model: model.id },
     input_tokens: usage.input,
@@ -120,11 +131,28 @@ async function charge(
   return usage
 }
 
-/** For engines that do not say, and for answers that were left: a request the engine never took used nothing. */
-async function countUsage(turn: TurnRequest, produced: Produced): Promise<TokenUsage> {
-  if (!produced.begun) return { input: 0, cached_input: 0, output: 0, reasoning: 0 }
-  const input = await countRequest(turn.request)
-  return { input, cached_input: 0, output: await countProduced(produced.texts), reasoning: 0 }
+/** Beyond this a count of tokens is a mistake of the engine: nothing has such a context. */
+const TOKENS_MAX = 2 ** 31 - 1
+
+function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boolean {
+  const isCount = (value: number, max: number) => Number.isSafeInteger(value) && value >= 0 && value <= max
+  return (
+    isCount(input, TOKENS_MAX) &&
+    isCount(output, TOKENS_MAX) &&
+    isCount(cached_input, input) &&
+    isCount(reasoning, output)
+  )
+}
+
+/**
+ * For engines that do not say, and for answers that broke off. A request that failed before anything was produced used nothing; one
+ * that the client left while the engine worked on it used its input.
+ */
+async function countUsage({ request }: TurnRequest, produced: Produced, left: AbortSignal): Promise<TokenUsage> {
+  const { choices, ended, asked } = produced
+  const worked = ended || choices.length > 0 || (asked && left.aborted)
+  if (!worked) return { input: 0, cached_input: 0, output: 0, reasoning: 0 }
+  return { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
 }
 
 function refusal(ctx: Pick<Context, 'log'>, { model, request_id }: TurnRequest, error: unknown): unknown {
@@ -133,11 +161,16 @@ function refusal(ctx: Pick<Context, 'log'>, { model, request_id }: TurnRequest, 
   ctx.log.warn('chat_engine_failed', { request_id, code: fault, engine: model.id, detail: error.message })
   switch (fault) {
     case 'rejected':
-      return new ApiError('invalid_request_error', 'The model did not accept this request. Check the messages and parameters against what the model takes.')
+      return new ApiError(
+        'invalid_request_error',
+        'The model did not accept this request. Check the messages and parameters against what the model takes.',
+      )
     case 'context_length':
       return new ApiError('context_length_exceeded', contextMessage(model, tokens), { param: 'messages' })
     case 'overloaded':
-      return new ApiError('server_is_overloaded', 'The model has no capacity at the moment. Try again shortly.', { retry_after_seconds })
+      return new ApiError('server_is_overloaded', 'The model has no capacity at the moment. Try again shortly.', {
+        retry_after_seconds,
+      })
     case 'unreachable':
       return new ApiError('server_is_overloaded', 'The model cannot be reached at the moment. Try again shortly.')
     case 'timeout':

@@ -18,10 +18,9 @@ const READY_SECONDS = 30
 export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: string; stop(): Promise<void> }> {
   cluster.setupPrimary({ serialization: 'advanced' })
   let stopping = false
-  let port = boot.config.port
   const start = async (): Promise<string> => {
     const worker = cluster.fork()
-    worker.send({ ...boot, config: { ...boot.config, port } })
+    worker.send(boot)
     return readyUrl(worker)
   }
   cluster.on('exit', (worker) => {
@@ -29,8 +28,8 @@ export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: str
     log.error('http_worker_died', { detail: `process ${worker.process.pid}` })
     void start().catch((error: unknown) => log.error('http_worker_failed', { error }))
   })
+  // Port 0 is one and the same port for all of them: the cluster picks it once.
   const url = await start()
-  port = Number(new URL(url).port)
   await Promise.all(Array.from({ length: boot.config.workers - 1 }, start))
   return {
     url,

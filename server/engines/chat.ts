@@ -34,12 +34,18 @@ export type ChatToolChoice =
   | 'auto'
   | 'required'
   | { type: 'function'; function: { name: string } }
-  | { type: 'allowed_tools'; allowed_tools: { mode: 'auto' | 'required'; tools: Array<{ type: 'function'; function: { name: string } }> } }
+  | {
+      type: 'allowed_tools'
+      allowed_tools: { mode: 'auto' | 'required'; tools: Array<{ type: 'function'; function: { name: string } }> }
+    }
 
 export type ChatResponseFormat =
   | { type: 'text' }
   | { type: 'json_object' }
-  | { type: 'json_schema'; json_schema: { name: string; description?: string; schema?: Record<string, unknown>; strict?: boolean } }
+  | {
+      type: 'json_schema'
+      json_schema: { name: string; description?: string; schema?: Record<string, unknown>; strict?: boolean }
+    }
 
 /**
  * What a chat engine is asked for: checked, resolved, and nothing but what may be forwarded. Absent means that the client did not say.

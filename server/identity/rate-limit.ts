@@ -25,25 +25,33 @@ export async function countRequest(
   if (limit === null || principal.key_id === null) return null
   const now = ctx.clock.now().getTime() * 1000
   const cost = Math.floor(MINUTE_MICROSECONDS / limit)
-  const full_at = await spend(ctx.db, { key_id: principal.key_id, now, cost })
+  const allowance = cost * limit
+  const full_at = await spend(ctx.db, { key_id: principal.key_id, now, cost, allowance })
   if (full_at !== null) return headersOf({ limit, cost, ahead: full_at - now })
 
   const ahead = (await readFullAt(ctx.db, principal.key_id, now)) - now
-  const seconds = Math.max(0.1, (ahead + cost - MINUTE_MICROSECONDS) / 1_000_000)
+  const seconds = Math.max(0.1, (ahead + cost - allowance) / 1_000_000)
   const wait = (Math.ceil(seconds * 10) / 10).toFixed(1)
-  throw new ApiError('rate_limit_exceeded', `Rate limit reached: ${limit} requests per minute for this key. Please try again in ${wait}s.`, {
-    retry_after_seconds: seconds,
-    headers: headersOf({ limit, cost, ahead }),
-  })
+  throw new ApiError(
+    'rate_limit_exceeded',
+    `Rate limit reached: ${limit} requests per minute for this key. Please try again in ${wait}s.`,
+    {
+      retry_after_seconds: seconds,
+      headers: headersOf({ limit, cost, ahead }),
+    },
+  )
 }
 
 /** Null when the allowance does not cover one more request. */
-async function spend(db: Db, request: { key_id: string; now: number; cost: number }): Promise<number | null> {
-  const { key_id, now, cost } = request
+async function spend(
+  db: Db,
+  request: { key_id: string; now: number; cost: number; allowance: number },
+): Promise<number | null> {
+  const { key_id, now, cost, allowance } = request
   const result = await sql<{ full_at: bigint }>`
     insert into rate_limits (key_id, full_at) values (${key_id}, ${now + cost})
     on conflict (key_id) do update set full_at = greatest(rate_limits.full_at, ${now}::bigint) + ${cost}
-      where greatest(rate_limits.full_at, ${now}::bigint) - ${now}::bigint + ${cost} <= ${MINUTE_MICROSECONDS}
+      where greatest(rate_limits.full_at, ${now}::bigint) - ${now}::bigint + ${cost} <= ${allowance}
     returning full_at`.execute(db)
   const row = result.rows[0]
   return row ? Number(row.full_at) : null
@@ -55,7 +63,7 @@ async function readFullAt(db: Db, key_id: string, now: number): Promise<number> 
 }
 
 function headersOf({ limit, cost, ahead }: { limit: number; cost: number; ahead: number }): Record<string, string> {
-  const remaining = Math.max(0, Math.floor((MINUTE_MICROSECONDS - ahead) / cost))
+  const remaining = Math.max(0, Math.floor((cost * limit - ahead) / cost))
   return {
     'x-ratelimit-limit-requests': String(limit),
     'x-ratelimit-remaining-requests': String(remaining),

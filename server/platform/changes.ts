@@ -35,7 +35,11 @@ export async function openChanges(options: { db: Db; url: string }): Promise<Cha
       const [topic, ...ids] = payload.split(' ')
       for (const id of ids) tell(topic!, id)
     },
-    { onReconnect: () => [...listeners.keys()].forEach((topic) => tell(topic, null)) },
+    {
+      onReconnect: () => {
+        for (const topic of listeners.keys()) tell(topic, null)
+      },
+    },
   )
   let sending: Promise<unknown> = Promise.resolve()
   const send = () => {
@@ -67,6 +71,7 @@ export async function openChanges(options: { db: Db; url: string }): Promise<Cha
 
 function payloadsOf(topic: string, ids: string[]): string[] {
   const payloads: string[] = []
-  for (let i = 0; i < ids.length; i += IDS_PER_PAYLOAD) payloads.push([topic, ...ids.slice(i, i + IDS_PER_PAYLOAD)].join(' '))
+  for (let i = 0; i < ids.length; i += IDS_PER_PAYLOAD)
+    payloads.push([topic, ...ids.slice(i, i + IDS_PER_PAYLOAD)].join(' '))
   return payloads
 }

@@ -14,7 +14,9 @@ export function addSeconds(date: Date, seconds: number): Date {
 }
 
 /** A clock that stands still until it is moved: retention and time limits are tested with it. */
-export function handMovedClock(start: Date = new Date()): Clock & { advance(seconds: number): void; set(date: Date): void } {
+export function handMovedClock(
+  start: Date = new Date(),
+): Clock & { advance(seconds: number): void; set(date: Date): void } {
   let now = start
   return {
     now: () => new Date(now),

@@ -4,7 +4,10 @@ import Type, { type Static } from 'typebox'
 const Decimal = (digits: number) => Type.String({ pattern: `^\\d{1,9}(\\.\\d{1,${digits}})?$` })
 const Strict = { additionalProperties: false }
 const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
-const ModelId = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$', description: 'What clients send as `model`.' })
+const ModelId = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$',
+  description: 'What clients send as `model`.',
+})
 const Engine = Type.Union([Type.String(), Type.Object({ kind: Type.String() }, { additionalProperties: true })], {
   description: 'A name or { kind, ... }; see docs/configuration.md for the options of each kind.',
 })
@@ -12,7 +15,9 @@ const Engine = Type.Union([Type.String(), Type.Object({ kind: Type.String() }, {
 const Plan = Type.Object(
   {
     max_concurrent_renders: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000, description: 'Default 2.' })),
-    requests_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Per key; null: off.' })),
+    requests_per_minute: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Per key; null: off.' }),
+    ),
     video_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
     chat_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
   },
@@ -71,7 +76,9 @@ const ChatModel = Type.Object(
     extra_params: Type.Optional(
       Type.Array(Type.Enum([...EXTRA_PARAMS]), { description: 'Body members that this model is given as they are.' }),
     ),
-    hash_user: Type.Optional(Type.Boolean({ description: 'Forward `user` and `safety_identifier` only as keyed hashes.' })),
+    hash_user: Type.Optional(
+      Type.Boolean({ description: 'Forward `user` and `safety_identifier` only as keyed hashes.' }),
+    ),
     price_per_million: Type.Object(
       { input: Decimal(8), cached_input: Type.Optional(Decimal(8)), output: Decimal(8) },
       Strict,
@@ -93,9 +100,14 @@ export const ConfigFile = Type.Object(
     signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
     api_key_prefix: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9]{1,7}$', description: 'Default kin.' })),
     terms: Type.Optional(
-      Type.Object({ version: Type.String({ minLength: 1, maxLength: 64 }), url: Type.String({ pattern: '^https?://' }) }, Strict),
+      Type.Object(
+        { version: Type.String({ minLength: 1, maxLength: 64 }), url: Type.String({ pattern: '^https?://' }) },
+        Strict,
+      ),
     ),
-    plans: Type.Optional(Type.Object({}, { additionalProperties: Plan, description: 'By name. The first is the default plan.' })),
+    plans: Type.Optional(
+      Type.Object({}, { additionalProperties: Plan, description: 'By name. The first is the default plan.' }),
+    ),
     video_models: Type.Optional(Type.Array(VideoModel)),
     chat_models: Type.Optional(Type.Array(ChatModel)),
     moderation: Type.Optional(Type.Object({ engine: Engine }, Strict)),

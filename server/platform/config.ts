@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Mistake, readConfigFile } from './config-read.ts'
 import type { Capability, ConfigFile } from './config-file.ts'
+import { type Mistake, readConfigFile } from './config-read.ts'
 import { parseMoney } from './money.ts'
 import { StartError } from './start-error.ts'
 
@@ -101,7 +101,10 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
   const { file, mistakes } = readConfigFile(text, { name: path ?? 'kinora.yaml', env, checkEngine })
   const found: Mistake[] = [...mistakes]
   const port = integerSetting({ flag: flags.port, env: env.KINORA_PORT, name: 'port', min: 0, max: 65_535 }, found)
-  const workers = integerSetting({ flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 }, found)
+  const workers = integerSetting(
+    { flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 },
+    found,
+  )
   const secret = env.KINORA_SECRET ?? null
   if (secret !== null && Buffer.byteLength(secret) < 32) {
     found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
@@ -123,13 +126,19 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
   }
 }
 
-const DEFAULT_PLAN: Plan = { max_concurrent_renders: 2, requests_per_minute: null, video_models: ['*'], chat_models: ['*'] }
+const DEFAULT_PLAN: Plan = {
+  max_concurrent_renders: 2,
+  requests_per_minute: null,
+  video_models: ['*'],
+  chat_models: ['*'],
+}
 
 const DEFAULT_VIDEO_MODELS: NonNullable<ConfigFile['video_models']> = [
   {
     id: 'storyboard-1',
     name: 'Storyboard',
-    description: 'Embedded preview renderer: an animatic of your prompt, frames and references. Not a generative model.',
+    description:
+      'Embedded preview renderer: an animatic of your prompt, frames and references. Not a generative model.',
     engine: 'storyboard',
     per_second: '0.010000',
   },
@@ -149,7 +158,9 @@ type FileSettings = Omit<Config, 'host' | 'port' | 'data_dir' | 'workers' | 'log
 
 /** Fills in the defaults of everything the file may leave out. */
 function complete(file: ConfigFile): FileSettings {
-  const plans = new Map(Object.entries(file.plans ?? { free: {} }).map(([name, plan]) => [name, { ...DEFAULT_PLAN, ...plan }]))
+  const plans = new Map(
+    Object.entries(file.plans ?? { free: {} }).map(([name, plan]) => [name, { ...DEFAULT_PLAN, ...plan }]),
+  )
   const ttl = file.signed_url_ttl_seconds ?? 900
   const render_seconds = file.limits?.render_seconds ?? 3600
   return {

@@ -69,7 +69,8 @@ function objectProblem(schema: JsonSchema, value: Record<string, unknown>, path:
   for (const [name, member] of Object.entries(properties)) {
     const inner = join(path, name)
     if (!Object.hasOwn(value, name)) {
-      if (required.has(name)) return refuse('missing_required_parameter', `Missing required parameter: '${inner}'.`, inner)
+      if (required.has(name))
+        return refuse('missing_required_parameter', `Missing required parameter: '${inner}'.`, inner)
       continue
     }
     const found = problem(member, value[name], inner)
@@ -166,7 +167,11 @@ function unionProblem(variants: JsonSchema[], value: unknown, path: string): Api
   if (ofType.length === 1) return problem(ofType[0]!, value, path)
   if (ofType.length > 1 && isRecord(value)) return taggedProblem(ofType, value, path)
   const expected = [...new Set(variants.map((variant) => variant.type ?? 'value'))].map(article).join(' or ')
-  return refuse('invalid_type', `Invalid type for '${path}': expected ${expected}, but got ${nameOf(value)} instead.`, path)
+  return refuse(
+    'invalid_type',
+    `Invalid type for '${path}': expected ${expected}, but got ${nameOf(value)} instead.`,
+    path,
+  )
 }
 
 function taggedProblem(variants: JsonSchema[], value: Record<string, unknown>, path: string): ApiError | null {
@@ -176,7 +181,8 @@ function taggedProblem(variants: JsonSchema[], value: Record<string, unknown>, p
     const meant = variants[tags.indexOf(value[tag])]
     if (meant) return problem(meant, value, path)
     const inner = join(path, tag)
-    if (!Object.hasOwn(value, tag)) return refuse('missing_required_parameter', `Missing required parameter: '${inner}'.`, inner)
+    if (!Object.hasOwn(value, tag))
+      return refuse('missing_required_parameter', `Missing required parameter: '${inner}'.`, inner)
     return choice(inner, value[tag], tags)
   }
   return problem(variants[0]!, value, path)
@@ -194,8 +200,17 @@ function oxford(items: string[]): string {
 }
 
 function wrongType(path: string, expected: string, value: unknown): ApiError {
-  if (path === '') return refuse('invalid_type', `Invalid request body: expected ${article(expected)}, but got ${nameOf(value)} instead.`, null)
-  return refuse('invalid_type', `Invalid type for '${path}': expected ${article(expected)}, but got ${nameOf(value)} instead.`, path)
+  if (path === '')
+    return refuse(
+      'invalid_type',
+      `Invalid request body: expected ${article(expected)}, but got ${nameOf(value)} instead.`,
+      null,
+    )
+  return refuse(
+    'invalid_type',
+    `Invalid type for '${path}': expected ${article(expected)}, but got ${nameOf(value)} instead.`,
+    path,
+  )
 }
 
 function refuse(code: ErrorCode, message: string, param: string | null): ApiError {

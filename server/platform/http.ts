@@ -61,13 +61,17 @@ export function openHttp(options: { log: Log; body_seconds?: number; isDraining?
   addParsers(http)
   http.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
-    if (options.isDraining?.()) throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+    if (options.isDraining?.())
+      throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
     requirePlainTransfer(request)
   })
   http.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply))
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
   http.setNotFoundHandler((request) => {
-    throw new ApiError('unknown_url', `Unknown request URL: ${request.method} ${pathOf(request)}. See /docs for the routes.`)
+    throw new ApiError(
+      'unknown_url',
+      `Unknown request URL: ${request.method} ${pathOf(request)}. See /docs for the routes.`,
+    )
   })
   return http
 }
@@ -80,7 +84,8 @@ export function pathOf(request: FastifyRequest): string {
 /** Starts the deadline for the body of a route that takes no upload; Node's own limit covers the whole server. */
 export function limitBodyTime(request: FastifyRequest): void {
   const timer = setTimeout(() => {
-    if (!request.raw.complete) request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
+    if (!request.raw.complete)
+      request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
   }, request.server.bodySeconds * 1000)
   timer.unref()
   request.raw.once('close', () => clearTimeout(timer))
@@ -90,13 +95,17 @@ export function limitBodyTime(request: FastifyRequest): void {
 /** JSON is parsed strictly; other types are refused unless the route takes them; a route without a body ignores what comes. */
 function addParsers(http: FastifyInstance): void {
   http.removeAllContentTypeParsers()
-  http.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: string | Buffer) => {
-    const accepts = request.routeOptions.config.kinora?.accepts
-    if (accepts?.size === 0) return undefined
-    if (accepts && !accepts.has('json')) throw wrongContentType(accepts)
-    if (body.length === 0) return undefined
-    return parseJson(body as Buffer)
-  })
+  http.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: string | Buffer) => {
+      const accepts = request.routeOptions.config.kinora?.accepts
+      if (accepts?.size === 0) return undefined
+      if (accepts && !accepts.has('json')) throw wrongContentType(accepts)
+      if (body.length === 0) return undefined
+      return parseJson(body as Buffer)
+    },
+  )
   http.addContentTypeParser('*', (request, payload, done) => {
     const accepts = request.routeOptions.config.kinora?.accepts
     payload.resume()
@@ -108,7 +117,10 @@ function addParsers(http: FastifyInstance): void {
 
 /** Parses a JSON text of a client. Throws ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. */
 export function parseJson(bytes: Buffer): unknown {
-  const unreadable = new ApiError('invalid_json', 'We could not parse the JSON body of your request. Send one JSON object in UTF-8.')
+  const unreadable = new ApiError(
+    'invalid_json',
+    'We could not parse the JSON body of your request. Send one JSON object in UTF-8.',
+  )
   if (!isUtf8(bytes)) throw unreadable
   let value: unknown
   try {
@@ -134,7 +146,12 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
   const answer = apiErrorOf(error)
   if (answer.status >= 500 || answer.internal) {
     const level = answer.status >= 500 ? 'error' : 'info'
-    log[level]('request_failed', { request_id: request.id, code: answer.code, detail: answer.internal, error: answer.cause ?? answer })
+    log[level]('request_failed', {
+      request_id: request.id,
+      code: answer.code,
+      detail: answer.internal,
+      error: answer.cause ?? answer,
+    })
   }
   if (reply.raw.headersSent) {
     reply.raw.destroy()
@@ -149,7 +166,8 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
 const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
   FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => wrongContentType(new Set(['json'])),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
   FST_ERR_BAD_URL: () => new ApiError('unknown_url', 'The request URL is not valid.'),
   FST_ERR_MAX_PARAM_LENGTH: () => new ApiError('unknown_url', 'The request URL is too long.'),
   FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
@@ -161,7 +179,9 @@ function apiErrorOf(error: unknown): ApiError {
   const known = FRAMEWORK_ERRORS[code ?? '']
   if (known) return known()
   if (isDatabaseDown(error)) {
-    return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', { cause: error })
+    return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', {
+      cause: error,
+    })
   }
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
     return new ApiError('invalid_request_error', 'The request ended before it was complete.')
@@ -169,7 +189,9 @@ function apiErrorOf(error: unknown): ApiError {
   if (statusCode && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request_error', 'The request could not be read.', { internal: code, cause: error })
   }
-  return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.', { cause: error })
+  return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.', {
+    cause: error,
+  })
 }
 
 function requirePlainTransfer(request: FastifyRequest): void {
@@ -183,7 +205,10 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [line, problem] =
     error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', new ApiError('invalid_request_error', 'The request headers are too large.')]
+      ? [
+          '431 Request Header Fields Too Large',
+          new ApiError('invalid_request_error', 'The request headers are too large.'),
+        ]
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', new ApiError('request_timeout', 'The request did not arrive in time.')]
         : ['400 Bad Request', new ApiError('invalid_request_error', 'The request is not valid HTTP.')]

@@ -58,7 +58,10 @@ const FIELDS: ReadonlySet<string> = new Set<keyof LogFields>([
 /** JSON lines on stderr. `level` is a pino level, `silent` included. */
 export function openLog(level: string, destination: { write(line: string): void } = process.stderr): Log {
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, messageKey: 'event' }, destination)
-  const write = (method: keyof Log) => (event: string, fields: LogFields = {}) => logger[method](allowed(fields), event)
+  const write =
+    (method: keyof Log) =>
+    (event: string, fields: LogFields = {}) =>
+      logger[method](allowed(fields), event)
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 

@@ -10,34 +10,48 @@ export type EventStream = {
   end(frames: string): void
 }
 
-/** Silence this long is broken by a comment, so that proxies keep the connection. */
-const KEEPALIVE_SECONDS = 15
-/** A client that takes nothing for this long, with bytes waiting, is cut off. */
-const STALLED_SECONDS = 30
+/**
+ * Silence of `keepalive_seconds` is broken by a comment, so that proxies keep the connection. A client that takes nothing for
+ * `stalled_seconds`, with bytes waiting, is cut off.
+ */
+export type StreamTiming = { keepalive_seconds: number; stalled_seconds: number }
+export const STREAM_TIMING: StreamTiming = { keepalive_seconds: 15, stalled_seconds: 30 }
 
 /**
  * Sends the headers and opens the stream. `left` aborts with the client, also before the first byte. At most one write waits in memory
  * for a client that does not read: the producer waits with it.
  */
-export function openEventStream(reply: FastifyReply, left: AbortController): EventStream {
+export function openEventStream(
+  reply: FastifyReply,
+  left: AbortController,
+  { keepalive_seconds, stalled_seconds }: StreamTiming = STREAM_TIMING,
+): EventStream {
   const { raw } = reply
   const headers = reply.getHeaders() as Record<string, string>
   reply.hijack()
   raw.writeHead(200, { ...headers, ...HEADERS })
   const keepalive = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(': keepalive\n\n')
-  }, KEEPALIVE_SECONDS * 1000)
+  }, keepalive_seconds * 1000)
   raw.once('close', () => clearInterval(keepalive))
+  const cutOffLater = () =>
+    setTimeout(() => {
+      left.abort()
+      raw.destroy()
+    }, stalled_seconds * 1000)
   return {
     signal: left.signal,
     write(frames) {
       keepalive.refresh()
       if (raw.write(frames) || raw.destroyed) return undefined
-      return drained(raw, left.signal)
+      return drained(raw, left.signal, cutOffLater())
     },
     end(frames) {
       clearInterval(keepalive)
       raw.end(frames)
+      if (raw.writableLength === 0 || raw.destroyed) return
+      const stalled = cutOffLater()
+      raw.once('close', () => clearTimeout(stalled))
     },
   }
 }
@@ -48,8 +62,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-async function drained(raw: FastifyReply['raw'], left: AbortSignal): Promise<void> {
-  const stalled = setTimeout(() => raw.destroy(), STALLED_SECONDS * 1000)
+async function drained(raw: FastifyReply['raw'], left: AbortSignal, stalled: NodeJS.Timeout): Promise<void> {
   try {
     await once(raw, 'drain', { signal: left })
   } catch {

@@ -27,7 +27,10 @@ export async function requireAcceptance(ctx: Pick<Context, 'db' | 'config'>, per
 }
 
 /** What the person has agreed to, beside what there is to agree to now. */
-export async function readAcceptance(ctx: Pick<Context, 'db' | 'config'>, person: Person): Promise<Static<typeof AcceptanceView>> {
+export async function readAcceptance(
+  ctx: Pick<Context, 'db' | 'config'>,
+  person: Person,
+): Promise<Static<typeof AcceptanceView>> {
   const { version, url } = ctx.config.terms
   const rows = await acceptances(ctx.db, person).orderBy('accepted_at', 'desc').execute()
   const latest = rows[0]

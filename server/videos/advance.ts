@@ -12,7 +12,11 @@ import { changeJob, changeStatus, type VideoJobRow } from './store.ts'
  * Applies what a step decided, in one transaction: status, money and moderation record stand or fall together.
  * Returns the job as it now is; null when another worker, a cancellation or a deletion got there first and nothing was done.
  */
-export async function advance(ctx: Pick<Context, 'db' | 'clock' | 'changes'>, job: VideoJobRow, outcome: Outcome): Promise<VideoJobRow | null> {
+export async function advance(
+  ctx: Pick<Context, 'db' | 'clock' | 'changes'>,
+  job: VideoJobRow,
+  outcome: Outcome,
+): Promise<VideoJobRow | null> {
   const now = ctx.clock.now()
   if (outcome.to === 'same') {
     const next_run_at = addSeconds(now, outcome.retry_after_seconds)

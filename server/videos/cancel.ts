@@ -34,7 +34,10 @@ export async function cancelJob(
 }
 
 /** Null when the status moved in the meantime. */
-async function endAsCanceled(ctx: Pick<Context, 'db' | 'clock' | 'wakes'>, job: VideoJobRow): Promise<VideoJobRow | null> {
+async function endAsCanceled(
+  ctx: Pick<Context, 'db' | 'clock' | 'wakes'>,
+  job: VideoJobRow,
+): Promise<VideoJobRow | null> {
   const now = ctx.clock.now()
   return ctx.db.transaction().execute(async (tx) => {
     const row = await changeStatus(tx, { id: job.id, status: job.status, claim_id: null }, { to: 'canceled', now })

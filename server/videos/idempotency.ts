@@ -37,9 +37,13 @@ export type Claim = { org_id: string; key: string; claim_id: string }
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined
   if (typeof header === 'string' && /^[\x20-\x7e]{1,255}$/.test(header)) return header
-  throw new ApiError('invalid_value', "Invalid 'Idempotency-Key' header: expected 1 to 255 printable ASCII characters.", {
-    param: 'Idempotency-Key',
-  })
+  throw new ApiError(
+    'invalid_value',
+    "Invalid 'Idempotency-Key' header: expected 1 to 255 printable ASCII characters.",
+    {
+      param: 'Idempotency-Key',
+    },
+  )
 }
 
 /** Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. */
@@ -113,7 +117,11 @@ export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promi
 }
 
 function ofClaim(db: Db, { org_id, key, claim_id }: Claim) {
-  return db.updateTable('video_idempotency').where('org_id', '=', org_id).where('key', '=', key).where('claim_id', '=', claim_id)
+  return db
+    .updateTable('video_idempotency')
+    .where('org_id', '=', org_id)
+    .where('key', '=', key)
+    .where('claim_id', '=', claim_id)
 }
 
 function recall(row: IdempotencyRow, body_digest: string): Remembered {
@@ -127,9 +135,13 @@ function recall(row: IdempotencyRow, body_digest: string): Remembered {
 }
 
 function inProgress(): ApiError {
-  return new ApiError('idempotency_in_progress', 'A request with this Idempotency-Key is still being processed. Try again in a moment.', {
-    retry_after_seconds: 1,
-  })
+  return new ApiError(
+    'idempotency_in_progress',
+    'A request with this Idempotency-Key is still being processed. Try again in a moment.',
+    {
+      retry_after_seconds: 1,
+    },
+  )
 }
 
 function canonical(value: unknown): string {

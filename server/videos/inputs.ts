@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import type { Context } from '../context.ts'
 import type { InputRole } from '../engines/video.ts'
 import { type FileRow, findFiles } from '../files/store.ts'
-import type { Context } from '../context.ts'
 import { ChildError } from '../media/child.ts'
 import { FfmpegError } from '../media/ffmpeg-runner.ts'
 import { type MediaFamily, ProbeError, type ProbeResult, probeFile } from '../media/probe.ts'
@@ -50,7 +50,9 @@ export async function withVerifiedFile<T>(
   use: (path: string) => Promise<T>,
 ): Promise<T | null> {
   try {
-    return await ctx.blobs.withLocalFile(file.blob_key, async (path) => ((await sha256Of(path)) === file.sha256 ? use(path) : null))
+    return await ctx.blobs.withLocalFile(file.blob_key, async (path) =>
+      (await sha256Of(path)) === file.sha256 ? use(path) : null,
+    )
   } catch (error) {
     if (error instanceof BlobMissing) return null
     throw error
@@ -61,7 +63,10 @@ export async function withVerifiedFile<T>(
  * The preflight in front of every engine: bytes unchanged, decodable headers, references of 2 to 15 seconds.
  * Null when the bytes are gone or changed. Throws ProbeError for media that cannot be used.
  */
-export async function probeInput(ctx: Pick<Context, 'blobs'>, { role, file }: JobFile): Promise<ProbeResult | 'bad_duration' | null> {
+export async function probeInput(
+  ctx: Pick<Context, 'blobs'>,
+  { role, file }: JobFile,
+): Promise<ProbeResult | 'bad_duration' | null> {
   const probe = await withVerifiedFile(ctx, file, (path) => probeFile(path, familyOf(role)))
   if (!probe || probe.kind === 'image') return probe
   const seconds = probe.duration_seconds ?? 0

@@ -1,6 +1,14 @@
 import type { InputRole, Ticket } from '../engines/video.ts'
 
-export const STATUSES = ['moderating', 'translating', 'queued', 'in_progress', 'completed', 'failed', 'canceled'] as const
+export const STATUSES = [
+  'moderating',
+  'translating',
+  'queued',
+  'in_progress',
+  'completed',
+  'failed',
+  'canceled',
+] as const
 export type Status = (typeof STATUSES)[number]
 
 /** Everything a status may become. `docs/states.md` and the trigger in the database are compared with it. Source: contract 4.3. */
@@ -33,7 +41,8 @@ export const FAILURES = {
   render_failed: 'The render failed. Nothing was billed; submit the job again, or change the request.',
   invalid_reference_media:
     'A reference could not be used: clips and audio must be decodable and 2 to 15 seconds long. Nothing was billed.',
-  reference_unavailable: 'A referenced file was deleted or expired before the render began. Nothing was billed; upload it again.',
+  reference_unavailable:
+    'A referenced file was deleted or expired before the render began. Nothing was billed; upload it again.',
   internal_error: 'The service could not process this job. Nothing was billed; submit it again.',
 } as const
 export type FailureCode = keyof typeof FAILURES

@@ -1,5 +1,5 @@
-import type { ModerationInput, ModerationResult } from '../engines/moderation.ts'
 import type { Context } from '../context.ts'
+import type { ModerationInput, ModerationResult } from '../engines/moderation.ts'
 import { sampleFrames, shrinkImage } from '../media/frames.ts'
 import { familyOf, findInputs, isMediaFault, type JobFile, withVerifiedFile } from './inputs.ts'
 import type { ModerationNote, MovesOn, Outcome } from './job.ts'
@@ -15,7 +15,8 @@ export async function moderate(ctx: Context, job: VideoJobRow, signal: AbortSign
   const files = await findInputs(ctx, job)
   if (!files) return { to: 'failed', code: 'reference_unavailable' }
   const engine = ctx.engines.moderation
-  if (!engine.sees_images && engine.media === 'block' && files.length > 0) return { to: 'failed', code: 'moderation_unavailable' }
+  if (!engine.sees_images && engine.media === 'block' && files.length > 0)
+    return { to: 'failed', code: 'moderation_unavailable' }
 
   let images: ModerationInput['images'] = []
   if (engine.sees_images) {
@@ -55,7 +56,11 @@ export async function judge(
   }
   if (verdict === 'allow') return { ...allowed, record: { stage, verdict, categories, engine, version, ...evidence } }
   if (verdict === 'block') {
-    return { to: 'failed', code: 'moderation_blocked', record: { stage, verdict, categories, engine, version, ...evidence } }
+    return {
+      to: 'failed',
+      code: 'moderation_blocked',
+      record: { stage, verdict, categories, engine, version, ...evidence },
+    }
   }
   return tryAgain(job, 'moderation_unavailable')
 }

@@ -3,7 +3,13 @@ import type { Db } from '../platform/db.ts'
 import { newId } from '../platform/ids.ts'
 import type { ModerationNote } from './job.ts'
 
-type ModerationRecordRow = ModerationNote & { id: string; job_id: string; org_id: string; user_id: string; created_at: Date }
+type ModerationRecordRow = ModerationNote & {
+  id: string
+  job_id: string
+  org_id: string
+  user_id: string
+  created_at: Date
+}
 
 declare module '../platform/db.ts' {
   interface Database {
@@ -42,7 +48,8 @@ export async function wasAllowed(
     .execute()
   const files = new Set(records.flatMap(({ file_sha256s }) => file_sha256s))
   return (
-    records.some(({ text_digest }) => text_digest === wanted.text_digest) && wanted.file_sha256s.every((hash) => files.has(hash))
+    records.some(({ text_digest }) => text_digest === wanted.text_digest) &&
+    wanted.file_sha256s.every((hash) => files.has(hash))
   )
 }
 

@@ -21,16 +21,23 @@ export async function readMultipartBody(request: FastifyRequest): Promise<Record
     for await (const part of request.parts({ limits })) {
       if (part.type === 'file') {
         part.file.resume()
-        throw new ApiError('invalid_value', `'${part.fieldname}' is a file. Upload it with POST /v1/files and send its file_id.`, {
-          param: part.fieldname,
-        })
+        throw new ApiError(
+          'invalid_value',
+          `'${part.fieldname}' is a file. Upload it with POST /v1/files and send its file_id.`,
+          {
+            param: part.fieldname,
+          },
+        )
       }
-      if (part.valueTruncated || part.fieldnameTruncated) throw new ApiError('request_too_large', 'A form field is too large.')
+      if (part.valueTruncated || part.fieldnameTruncated)
+        throw new ApiError('request_too_large', 'A form field is too large.')
       putField(body, part.fieldname, String(part.value))
     }
   } catch (error) {
     if (error instanceof ApiError) throw error
-    throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', { cause: error })
+    throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', {
+      cause: error,
+    })
   }
   requireSafeJson(body)
   return body
@@ -38,7 +45,10 @@ export async function readMultipartBody(request: FastifyRequest): Promise<Record
 
 function putField(body: Record<string, unknown>, name: string, text: string): void {
   const match = SEGMENT.exec(name)
-  if (!match) throw new ApiError('unknown_parameter', `Unknown parameter: '${name.slice(0, 100)}'.`, { param: name.slice(0, 100) })
+  if (!match)
+    throw new ApiError('unknown_parameter', `Unknown parameter: '${name.slice(0, 100)}'.`, {
+      param: name.slice(0, 100),
+    })
   const path = [...match[2]!.matchAll(/\[([\w-]*)\]/g)].map((segment) => segment[1]!)
   const value = name === 'seconds' && /^\d{1,9}$/.test(text) ? Number(text) : text
   put(body, [match[1]!, ...path], value, name)
@@ -49,7 +59,8 @@ function put(target: Record<string, unknown>, path: string[], value: unknown, na
   const [head, next, ...rest] = path as [string, ...string[]]
   if (head === '__proto__') throw unreadable(name)
   if (next === undefined) {
-    if (Object.hasOwn(target, head)) throw new ApiError('invalid_value', `'${name}' is sent twice. Send it once.`, { param: name })
+    if (Object.hasOwn(target, head))
+      throw new ApiError('invalid_value', `'${name}' is sent twice. Send it once.`, { param: name })
     target[head] = value
     return
   }
@@ -71,7 +82,8 @@ function put(target: Record<string, unknown>, path: string[], value: unknown, na
 function elementOf(list: unknown[], wanted: { index: string; member: string }, name: string): Record<string, unknown> {
   if (wanted.index !== '') {
     const index = Number(wanted.index)
-    if (index > list.length) throw new ApiError('invalid_value', `'${name}' skips an index. Count from 0.`, { param: name })
+    if (index > list.length)
+      throw new ApiError('invalid_value', `'${name}' skips an index. Count from 0.`, { param: name })
     list[index] ??= Object.create(null)
     return recordOf(list[index], name)
   }
@@ -88,7 +100,11 @@ function recordOf(value: unknown, name: string): Record<string, unknown> {
 }
 
 function unreadable(name: string): ApiError {
-  return new ApiError('invalid_value', `'${name}' does not fit the other fields. See the multipart form in docs/api/videos.md.`, {
-    param: name,
-  })
+  return new ApiError(
+    'invalid_value',
+    `'${name}' does not fit the other fields. See the multipart form in docs/api/videos.md.`,
+    {
+      param: name,
+    },
+  )
 }

@@ -1,6 +1,6 @@
-import { type FileRow, findFiles } from '../files/store.ts'
-import type { Purpose } from '../files/purposes.ts'
 import type { Capabilities, InputRole, RenderMode } from '../engines/video.ts'
+import type { Purpose } from '../files/purposes.ts'
+import { type FileRow, findFiles } from '../files/store.ts'
 import type { Db } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { JobInput } from './job.ts'
@@ -22,13 +22,19 @@ type Named = { role: InputRole; file_id: string; param: string }
 export function requireConsistentReferences(body: CreateVideo): void {
   const { image_reference, references } = body
   if (image_reference && references) {
-    throw new ApiError('invalid_value', "Send either 'image_reference' or 'references', not both.", { param: 'references' })
+    throw new ApiError('invalid_value', "Send either 'image_reference' or 'references', not both.", {
+      param: 'references',
+    })
   }
   const roles = image_reference?.map(({ role }) => role) ?? []
   if (new Set(roles).size < roles.length) {
-    throw new ApiError('invalid_value', `The role '${roles[1]}' is used twice. Use 'first_frame' and 'last_frame' once each.`, {
-      param: 'image_reference[1].role',
-    })
+    throw new ApiError(
+      'invalid_value',
+      `The role '${roles[1]}' is used twice. Use 'first_frame' and 'last_frame' once each.`,
+      {
+        param: 'image_reference[1].role',
+      },
+    )
   }
   if (references && !references.images?.length && !references.videos?.length) {
     throw new ApiError('invalid_value', "'references' needs at least one image or video.", { param: 'references' })
@@ -36,7 +42,8 @@ export function requireConsistentReferences(body: CreateVideo): void {
   const seen = new Set<string>()
   // One picture may be both frames: a clip that loops.
   for (const { file_id, param } of references ? namedFiles(body) : []) {
-    if (seen.has(file_id)) throw new ApiError('invalid_value', `The file '${file_id}' is used twice. Name each file once.`, { param })
+    if (seen.has(file_id))
+      throw new ApiError('invalid_value', `The file '${file_id}' is used twice. Name each file once.`, { param })
     seen.add(file_id)
   }
 }
@@ -44,12 +51,18 @@ export function requireConsistentReferences(body: CreateVideo): void {
 /** Refuses what the model's engine cannot do, so that nobody waits for a render that must fail. Throws ApiError 400 with the field as `param`. */
 export function requireCapable(body: CreateVideo, can: Capabilities): void {
   const refuse = (param: string, what: string) => {
-    throw new ApiError('unsupported_value', `The model '${body.model}' cannot take ${what}. Choose another model or leave it out.`, { param })
+    throw new ApiError(
+      'unsupported_value',
+      `The model '${body.model}' cannot take ${what}. Choose another model or leave it out.`,
+      { param },
+    )
   }
   const [shortest, longest] = can.seconds
-  if (body.seconds < shortest || body.seconds > longest) refuse('seconds', `${body.seconds} seconds, only ${shortest} to ${longest}`)
+  if (body.seconds < shortest || body.seconds > longest)
+    refuse('seconds', `${body.seconds} seconds, only ${shortest} to ${longest}`)
   const ratio = body.aspect_ratio
-  if (ratio === 'Auto' ? !can.auto_aspect_ratio : !can.aspect_ratios.has(ratio)) refuse('aspect_ratio', `the aspect ratio ${ratio}`)
+  if (ratio === 'Auto' ? !can.auto_aspect_ratio : !can.aspect_ratios.has(ratio))
+    refuse('aspect_ratio', `the aspect ratio ${ratio}`)
   const mode = modeOf(body)
   if (mode !== 'references') {
     if (!can.modes.has(mode)) refuse(body.image_reference ? 'image_reference' : 'prompt', MODE_NAMES[mode])
@@ -58,8 +71,10 @@ export function requireCapable(body: CreateVideo, can: Capabilities): void {
   const { images = [], videos = [], audio = [] } = body.references ?? {}
   if (!can.modes.has('references')) refuse('references', MODE_NAMES.references)
   const max = can.references_max
-  if (images.length > max.images) refuse('references.images', `${images.length} reference images, at most ${max.images}`)
-  if (videos.length > max.videos) refuse('references.videos', `${videos.length} reference videos, at most ${max.videos}`)
+  if (images.length > max.images)
+    refuse('references.images', `${images.length} reference images, at most ${max.images}`)
+  if (videos.length > max.videos)
+    refuse('references.videos', `${videos.length} reference videos, at most ${max.videos}`)
   if (audio.length > max.audio) refuse('references.audio', `${audio.length} reference sounds, at most ${max.audio}`)
   const all = images.length + videos.length + audio.length
   if (all > max.files) refuse('references', `${all} references together, at most ${max.files}`)

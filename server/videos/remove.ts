@@ -14,7 +14,10 @@ export async function removeJob(
   const deleted = await deleteEndedJob(ctx.db, org_id, id)
   if (deleted === null) throw notFound('video')
   if (deleted === 'running') {
-    throw new ApiError('conflict', 'A job that is running or under review cannot be deleted. Cancel it first, or wait for it to end.')
+    throw new ApiError(
+      'conflict',
+      'A job that is running or under review cannot be deleted. Cancel it first, or wait for it to end.',
+    )
   }
   ctx.changes.announce(VIDEO_TOPIC, id)
   if (deleted.blob_key !== null) await ctx.blobs.remove(deleted.blob_key)

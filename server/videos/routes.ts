@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Capabilities } from '../engines/video.ts'
 import { entitledVideoModels } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
+import type { Capabilities } from '../engines/video.ts'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import { BlobMissing } from '../platform/blobs.ts'
 import { namesTag } from '../platform/byte-range.ts'
@@ -110,7 +110,8 @@ const agreeToTerms = endpoint({
   response: AcceptanceView,
   async handle(ctx, { principal, body }) {
     const { session_id } = principal
-    if (session_id === null) throw new ApiError('console_login_required', 'Sign in to the console to agree to the terms.')
+    if (session_id === null)
+      throw new ApiError('console_login_required', 'Sign in to the console to agree to the terms.')
     await acceptTerms(ctx, { ...principal, session_id }, body.terms_version)
     return readAcceptance(ctx, principal)
   },
@@ -155,7 +156,8 @@ export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
     summary: 'Read a job',
     response: VideoView,
     // POST to `/v1/videos/edits` and the like are calls this API does not offer, not wrong methods.
-    wrong_method: ({ video_id }) => (isId('video', video_id!) ? null : new ApiError('unknown_url', 'Unknown request URL. See /docs for the routes.')),
+    wrong_method: ({ video_id }) =>
+      isId('video', video_id!) ? null : new ApiError('unknown_url', 'Unknown request URL. See /docs for the routes.'),
     async handle(ctx, { principal, params, request, reply }) {
       const job = await find(ctx, principal.org_id, params.video_id!)
       if (!isTerminal(job.status)) reply.header('openai-poll-after-ms', POLL_AFTER_MS)
@@ -173,15 +175,31 @@ export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
       const job = await find(ctx, principal.org_id, params.video_id!)
       const { variant = 'video' } = query
       if (variant !== 'video') {
-        throw new ApiError('invalid_value', `Invalid value: '${variant.slice(0, 64)}'. Supported value is: 'video'.`, { param: 'variant' })
+        throw new ApiError('invalid_value', `Invalid value: '${variant.slice(0, 64)}'. Supported value is: 'video'.`, {
+          param: 'variant',
+        })
       }
       return sendVideo(ctx, job, { request, reply })
     },
   })
-  return [createVideo, listVideos, listModels, readTerms, agreeToTerms, readVideo, readContent, cancelVideo, deleteVideo]
+  return [
+    createVideo,
+    listVideos,
+    listModels,
+    readTerms,
+    agreeToTerms,
+    readVideo,
+    readContent,
+    cancelVideo,
+    deleteVideo,
+  ]
 }
 
-async function sendVideo(ctx: Context, job: VideoJobRow, call: { request: FastifyRequest; reply: FastifyReply }): Promise<unknown> {
+async function sendVideo(
+  ctx: Context,
+  job: VideoJobRow,
+  call: { request: FastifyRequest; reply: FastifyReply },
+): Promise<unknown> {
   const { id, status, blob_key, output_sha256, output_size_bytes } = job
   if (status !== 'completed' || blob_key === null || output_sha256 === null || output_size_bytes === null) {
     throw new ApiError('invalid_request_error', `This job is ${status}; it has content once it is completed.`)

@@ -77,7 +77,9 @@ export const VideoModelView = Type.Object({
   object: Type.Literal('video_model'),
   name: Type.String(),
   description: Type.String(),
-  pricing: Type.Array(Type.Object({ resolution: Type.Literal('768p'), per_second: Type.String(), currency: Type.String() })),
+  pricing: Type.Array(
+    Type.Object({ resolution: Type.Literal('768p'), per_second: Type.String(), currency: Type.String() }),
+  ),
   inputs: Type.Optional(
     Type.Array(Type.Enum(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'])),
   ),
@@ -96,7 +98,11 @@ export const AcceptanceView = Type.Object({
   organization_id: Type.String(),
 })
 
-export const DeletedVideo = Type.Object({ id: Type.String(), object: Type.Literal('video'), deleted: Type.Literal(true) })
+export const DeletedVideo = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('video'),
+  deleted: Type.Literal(true),
+})
 
 type Shown =
   | 'id'

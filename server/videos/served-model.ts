@@ -1,5 +1,5 @@
-import type { VideoEngine } from '../engines/video.ts'
 import type { Context } from '../context.ts'
+import type { VideoEngine } from '../engines/video.ts'
 
 export type ServedModel = {
   engine: VideoEngine

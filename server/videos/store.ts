@@ -129,7 +129,10 @@ export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow |
 export async function listJobs(db: Db, org_id: string, page: Position): Promise<VideoJobRow[]> {
   let query = db.selectFrom('video_jobs').selectAll().where('org_id', '=', org_id)
   if (page.after !== null) query = query.where('id', comparisonOf(page.order), page.after)
-  const rows = await query.orderBy('id', page.order).limit(page.limit + 1).execute()
+  const rows = await query
+    .orderBy('id', page.order)
+    .limit(page.limit + 1)
+    .execute()
   return rows as unknown as VideoJobRow[]
 }
 
@@ -180,7 +183,11 @@ export async function changeJob(
 ): Promise<VideoJobRow | null> {
   const row = await tx
     .updateTable('video_jobs')
-    .set({ ...columnsOf(change.set), ...(change.next_run_at ? { next_run_at: change.next_run_at } : {}), claim_id: job.claim_id })
+    .set({
+      ...columnsOf(change.set),
+      ...(change.next_run_at ? { next_run_at: change.next_run_at } : {}),
+      claim_id: job.claim_id,
+    })
     .where('id', '=', job.id)
     .where('status', '=', job.status)
     .$if(job.claim_id !== null, (query) => query.where('claim_id', '=', job.claim_id!))

@@ -6,7 +6,7 @@ import { openApp } from '../../server/app.ts'
 import { runAudit } from '../../server/billing/audit.ts'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import type { Context } from '../../server/context.ts'
-import { engineMistakes, type Engines } from '../../server/engines/registry.ts'
+import { type Engines, engineMistakes } from '../../server/engines/registry.ts'
 import type { Role } from '../../server/identity/principal.ts'
 import { diskBlobs } from '../../server/platform/blobs-fs.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
@@ -69,7 +69,9 @@ export async function startApp(
     /** Violations of the audit, by invariant; empty when all is well. */
     async audit(): Promise<Record<string, number>> {
       const rows = await runAudit(database.db)
-      return Object.fromEntries(rows.filter(({ violations }) => violations > 0).map(({ invariant, violations }) => [invariant, violations]))
+      return Object.fromEntries(
+        rows.filter(({ violations }) => violations > 0).map(({ invariant, violations }) => [invariant, violations]),
+      )
     },
     async close() {
       app.http.server.closeAllConnections()

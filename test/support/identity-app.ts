@@ -80,7 +80,11 @@ export async function newOrganization(app: Pick<IdentityApp, 'database' | 'clock
 }
 
 /** A person with PASSWORD and an API key, member of `org_id`. */
-export async function newPerson(app: Pick<IdentityApp, 'database' | 'clock'>, org_id: string, role: Role = 'member'): Promise<Person> {
+export async function newPerson(
+  app: Pick<IdentityApp, 'database' | 'clock'>,
+  org_id: string,
+  role: Role = 'member',
+): Promise<Person> {
   const { db } = app.database
   const now = app.clock.now()
   const email = `${role}-${randomBytes(4).toString('hex')}@example.com`
