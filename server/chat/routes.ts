@@ -57,6 +57,9 @@ async function openTurn(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   checkForModel(body, model)
+  // Before anything is fetched or drawn on the caller's behalf.
+  const admitted = meter.admit(principal.org_id)
+  if (admitted) await admitted
   const messages = await resolveMessages(
     ctx,
     { org_id: principal.org_id, model, engine: served.engine, messages: body.messages },
