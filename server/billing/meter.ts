@@ -83,7 +83,10 @@ export function openMeter(db: Db): Meter {
       } catch (error) {
         if (!isPassing(error)) return apart(group, error)
         refuseImpatient([...group, ...gathering])
-        if (closed) return group.forEach(({ failed }) => failed(error))
+        if (closed) {
+          for (const { failed } of group) failed(error)
+          return
+        }
         await sleep(pause)
       }
     }

@@ -19,8 +19,12 @@ export async function collectAnswer(turn: Turn, head: AnswerHead): Promise<ChatC
   let usage: TokenUsage = { input: 0, cached_input: 0, output: 0, reasoning: 0 }
   for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
     for (const event of batch) {
-      if (event.type === 'end') usage = event.usage ?? usage
-      else fold((choices[event.choice] ??= emptyChoice()), event)
+      if (event.type === 'end') {
+        usage = event.usage ?? usage
+      } else {
+        choices[event.choice] ??= emptyChoice()
+        fold(choices[event.choice]!, event)
+      }
     }
   }
   return {
@@ -43,7 +47,10 @@ function fold(choice: Choice, event: Exclude<ChatEvent, { type: 'end' }>): void 
   switch (event.type) {
     case 'text-delta':
       choice.text += event.text
-      for (const each of event.logprobs ?? []) (choice.logprobs ??= []).push(each)
+      if (event.logprobs) {
+        choice.logprobs ??= []
+        for (const each of event.logprobs) choice.logprobs.push(each)
+      }
       break
     case 'reasoning-delta':
       choice.reasoning += event.text
