@@ -63,7 +63,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
   const dialect = DIALECTS[options.dialect]
   const clients = openClients(options)
   const capabilities = readCapabilities(dialect, options)
-  const started = new Set<string>()
+  const started = new Map<string, string>()
 
   return {
     capabilities: () => capabilities,
@@ -74,18 +74,21 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await dialect.start(request, options)
       const reply = await ask(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
-      return { id: remember(started, readView(reply.json).id), where }
+      return { id: remember(started, readView(reply.json).id, request), where }
     },
 
     async recover(request, since) {
-      if (!dialect.lists) return null
       const where = addressOf(dialect, request)
+      // The engine had answered, and the host could not keep the ticket.
+      const own = [...started].find(([, attempt_id]) => attempt_id === request.attempt_id)
+      if (own) return { id: own[0], where }
+      if (!dialect.lists) return null
       const path = `/videos?limit=${LIST_LIMIT}&order=desc`
       const reply = await ask(clients[where], { method: 'GET', path }, new AbortController().signal)
       const list = (reply.json as { data?: unknown } | null | undefined)?.data
-      const view = recognize(Array.isArray(list) ? list : [], request, since, started)
+      const view = recognize(Array.isArray(list) ? list : [], request, since, new Set(started.keys()))
       if (view === null) return null
-      return { id: remember(started, view.id), where }
+      return { id: remember(started, view.id, request), where }
     },
 
     async poll(ticket, signal) {
@@ -148,7 +151,7 @@ const OUTPUT_MS = 900_000
 const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 const LIST_LIMIT = 100
 
-/** Renders this process started and has a ticket for: another job's, when a start is looked for. Bounded; older ones no longer match by time. */
+/** Renders this process started, by their attempts: found again by the same attempt, never taken for another's. Bounded; older ones no longer match by time. */
 const STARTED_MAX = 10_000
 
 type Where = 'base' | 'references'
@@ -221,9 +224,9 @@ async function ask(
   return reply
 }
 
-function remember(started: Set<string>, id: string): string {
-  started.add(id)
-  if (started.size > STARTED_MAX) started.delete(started.values().next().value!)
+function remember(started: Map<string, string>, id: string, { attempt_id }: RenderRequest): string {
+  started.set(id, attempt_id)
+  if (started.size > STARTED_MAX) started.delete(started.keys().next().value!)
   return id
 }
 

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  audit,
+  databasePid,
+  drained,
+  type Kinora,
+  kill,
+  openSite,
+  orphans,
+  ownerOf,
+  query,
+  type Site,
+  start,
+  stop,
+  submit,
+} from './kinora.ts'
+
+type Seen = { acknowledged: Set<string>; statuses: Set<number> }
+
+/** Submits jobs one after another, several at a time, until told to stop; keeps what was acknowledged. */
+function load(kinora: Kinora, key: string, name: string): { stop(): Promise<Seen> } {
+  const seen: Seen = { acknowledged: new Set(), statuses: new Set() }
+  let over = false
+  const lines = Array.from({ length: 4 }, async (_, line) => {
+    for (let i = 0; !over; i++) {
+      const answer = await submit(kinora, key, { prompt: `A boat of ${name}, ${line}, ${i}` })
+      if (answer) seen.statuses.add(answer.status)
+      if (answer?.id) seen.acknowledged.add(answer.id)
+      await pause(50)
+    }
+  })
+  return {
+    async stop() {
+      over = true
+      await Promise.all(lines)
+      return seen
+    },
+  }
+}
+
+/** Everything acknowledged is there and complete, and paid for and rendered once. */
+async function compare(site: Site, acknowledged: Set<string>): Promise<void> {
+  await drained(site)
+  const jobs = await query(
+    site,
+    "select j.id, j.status, j.error_code, (select count(*)::int from ledger_entries e where e.job_id = j.id and kind = 'charge') as charges from video_jobs j",
+  )
+  const ids = new Set(jobs.map(({ id }) => id))
+  assert.deepEqual(
+    [...acknowledged].filter((id) => !ids.has(id)),
+    [],
+    'nothing acknowledged is missing',
+  )
+  assert.deepEqual(
+    jobs.filter(({ status, charges }) => status !== 'completed' || charges !== 1),
+    [],
+  )
+  assert.equal(site.engines.started(), jobs.length, 'one render each')
+  const { code, text } = await audit(site)
+  assert.equal(code, 0, text)
+  assert.deepEqual((await orphans(site)).length < 20, true)
+}
+
+test('PostgreSQL killed under load, one backend and then the whole: the service lives, says 503, and nothing acknowledged is missing', async () => {
+  const site = await openSite()
+  try {
+    const kinora = await start(site)
+    const { key } = await ownerOf(site, kinora)
+    const acknowledged = new Set<string>()
+    for (const round of [1, 2]) {
+      const loading = load(kinora, key, `round ${round}`)
+      await pause(500)
+      await query(
+        site,
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      )
+      await pause(500)
+      process.kill(databasePid(site), 'SIGKILL')
+      await pause(1500)
+      const seen = await loading.stop()
+      for (const id of seen.acknowledged) acknowledged.add(id)
+      assert.equal(kinora.process.exitCode, null, kinora.log().slice(-2000))
+      assert.deepEqual(
+        [...seen.statuses].filter((status) => status !== 200 && status !== 503),
+        [],
+        'what is not taken is 503',
+      )
+      assert.ok(seen.statuses.has(503), 'the outage was seen')
+      await answering(kinora, key)
+    }
+    await compare(site, acknowledged)
+    assert.equal(await stop(kinora), 0)
+  } finally {
+    await site.close()
+  }
+})
+
+test('service and PostgreSQL killed together, as when a container dies: the next start finds everything acknowledged', async () => {
+  const site = await openSite()
+  try {
+    let kinora = await start(site)
+    const { key } = await ownerOf(site, kinora)
+    const acknowledged = new Set<string>()
+    for (const round of [1, 2]) {
+      const loading = load(kinora, key, `round ${round}`)
+      await pause(600)
+      process.kill(databasePid(site), 'SIGKILL')
+      await kill(kinora)
+      for (const id of (await loading.stop()).acknowledged) acknowledged.add(id)
+      kinora = await start(site)
+    }
+    assert.ok(acknowledged.size > 10)
+    await compare(site, acknowledged)
+    assert.equal(await stop(kinora), 0)
+  } finally {
+    await site.close()
+  }
+})
+
+/** Resolves once a submission is taken again; throws after half a minute. */
+async function answering(kinora: Kinora, key: string): Promise<void> {
+  for (let tries = 0; tries < 150; tries++) {
+    const answer = await submit(kinora, key, { prompt: `Is anybody there? ${tries} ${performance.now()}` })
+    if (answer?.status === 200) return
+    await pause(200)
+  }
+  throw new Error('the service did not come back')
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
+import { audit, drained, kill, openSite, orphans, ownerOf, query, type Site, start, stop, submit } from './kinora.ts'
+
+/** Jobs submitted at once before each crash; the last of them violates the policy. More follow when it does not come. */
+const JOBS = 4
+const JOBS_MAX = 12
+const PATIENCE_SECONDS = 3
+
+/**
+ * Kills the service at each point in turn, `name:n` being the nth pass of it, and starts it again; then every job must have ended, been
+ * charged once if it completed, and been rendered once.
+ */
+export async function killAtEach(points: readonly string[]): Promise<void> {
+  const site = await openSite()
+  const acknowledged = new Map<string, string>()
+  const passed: string[] = []
+  let key = ''
+  try {
+    const first = await start(site)
+    key = (await ownerOf(site, first)).key
+    assert.equal(await stop(first), 0)
+    for (const point of points) {
+      const kinora = await start(site, { failpoint: point })
+      for (
+        let i = 0;
+        i < JOBS_MAX && kinora.process.exitCode === null && kinora.process.signalCode === null;
+        i += JOBS
+      ) {
+        await Promise.all(
+          Array.from({ length: JOBS }, async (_, nth) => {
+            const prompt = `A boat at ${point}, number ${i + nth}${nth === JOBS - 1 ? ', forbidden' : ''}`
+            const answer = await submit(kinora, key, { prompt, idempotency_key: prompt })
+            if (answer?.id) acknowledged.set(answer.id, prompt)
+          }),
+        )
+        await Promise.race([kinora.ended, pause(PATIENCE_SECONDS * 1000)])
+      }
+      if (kinora.process.signalCode === null) await kill(kinora)
+      else passed.push(point)
+    }
+    assert.deepEqual(passed, points)
+    const last = await start(site)
+    await drained(site)
+    await compare(site, acknowledged, points.length)
+    for (const [id, prompt] of [...acknowledged].slice(-JOBS)) {
+      assert.deepEqual(
+        await submit(last, key, { prompt, idempotency_key: prompt }),
+        { status: 200, id },
+        'a repeated submission is the same job',
+      )
+    }
+    assert.equal(await stop(last), 0)
+  } finally {
+    await site.close()
+  }
+}
+
+async function compare(site: Site, acknowledged: Map<string, string>, crashes: number): Promise<void> {
+  const jobs = await query(
+    site,
+    `select j.id, j.prompt, j.status, j.attempts, (select count(*)::int from ledger_entries e where e.job_id = j.id and kind = 'charge') as charges
+     from video_jobs j`,
+  )
+  const ids = new Set(jobs.map(({ id }) => id))
+  assert.deepEqual(
+    [...acknowledged.keys()].filter((id) => !ids.has(id)),
+    [],
+    'nothing acknowledged is missing',
+  )
+  for (const { prompt, status, charges } of jobs) {
+    const ends = String(prompt).includes('forbidden') ? 'failed' : 'completed'
+    assert.deepEqual([status, charges], [ends, ends === 'completed' ? 1 : 0], String(prompt))
+  }
+  const rendered = [...site.engines.renders.values()].map(({ fields }) => fields.prompt)
+  const twice = rendered.filter((prompt, i) => rendered.indexOf(prompt) !== i)
+  assert.deepEqual(twice, [], 'no render was begun twice')
+  assert.equal(rendered.length, jobs.filter(({ status }) => status === 'completed').length)
+  const { code, text } = await audit(site)
+  assert.equal(code, 0, text)
+  // A clip published by a service that died before it could say so is swept within the hour.
+  const left = await orphans(site)
+  assert.ok(left.length <= crashes * JOBS, `${left.length} orphans`)
+}

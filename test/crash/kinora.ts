@@ -1,0 +1,223 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { postgresHome } from '../../server/platform/data-dir.ts'
+import { openDb } from '../../server/platform/db.ts'
+import { runningPostgresUrl } from '../../server/platform/embedded-postgres.ts'
+import { type EngineServer, startEngineServer } from '../support/engine-server.ts'
+import { cookieOf, send } from '../support/identity-app.ts'
+
+/** What one service that can be killed lives from: a data directory, a configuration, an engine that outlives it. */
+export type Site = {
+  dir: string
+  data_dir: string
+  config: string
+  engines: EngineServer
+  services: Kinora[]
+  /** Ends whatever is still running, and takes everything away. */
+  close(): Promise<void>
+}
+
+export type Kinora = {
+  url: string
+  process: ChildProcess
+  /** Resolves with the exit code, or the name of the signal that ended it. */
+  ended: Promise<number | string>
+  /** What it said on standard error so far. */
+  log(): string
+}
+
+const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
+
+export async function openSite(): Promise<Site> {
+  const dir = mkdtempSync(join(tmpdir(), 'kinora-crash-'))
+  const engines = await startEngineServer()
+  const config = join(dir, 'kinora.yaml')
+  writeFileSync(
+    config,
+    `plans: { free: { max_concurrent_renders: 100000 } }
+first_run: { balance: "1000000.00" }
+video_models:
+  - { id: outside-1, engine: { kind: videos-api, dialect: openai, base_url: "${engines.url}", model: wan }, per_second: "0.010000" }
+moderation: { engine: { kind: rules, deny: [forbidden] } }
+`,
+  )
+  const site = { dir, data_dir: join(dir, 'data'), config, engines, services: [] as Kinora[] }
+  return {
+    ...site,
+    async close() {
+      for (const service of site.services) await kill(service)
+      endDatabase(site)
+      await engines.close()
+      rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    },
+  }
+}
+
+/** Starts the real service and resolves once it answers. Throws with what it said when it ends before. */
+export async function start(
+  site: Site,
+  options: { failpoint?: string; args?: string[]; env?: NodeJS.ProcessEnv } = {},
+): Promise<Kinora> {
+  const { DATABASE_URL: _, KINORA_TEST_PG: __, ...inherited } = process.env
+  const env = { ...inherited, ...options.env, ...(options.failpoint ? { KINORA_FAILPOINT: options.failpoint } : {}) }
+  const args = [
+    MAIN,
+    'serve',
+    '--data-dir',
+    site.data_dir,
+    '--port',
+    '0',
+    '--config',
+    site.config,
+    ...(options.args ?? []),
+  ]
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const text = { out: '', err: '' }
+  child.stderr.on('data', (chunk) => {
+    text.err += chunk
+  })
+  const ended = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string)
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      text.out += chunk
+      const ready = /kinora ready on (\S+)/.exec(text.out)
+      if (ready) resolve(ready[1]!)
+    })
+    void ended.then((code) => reject(new Error(`ended with ${code}: ${text.err.slice(-2000)}`)))
+  })
+  const kinora = { url, process: child, ended, log: () => text.err }
+  site.services.push(kinora)
+  return kinora
+}
+
+/** SIGKILL, as when the machine's memory ran out; resolves when it is dead. */
+export async function kill(kinora: Kinora): Promise<void> {
+  kinora.process.kill('SIGKILL')
+  await kinora.ended
+}
+
+export async function stop(kinora: Kinora): Promise<number | string> {
+  kinora.process.kill('SIGTERM')
+  return kinora.ended
+}
+
+/** The owner of the first run, who has agreed to the terms. */
+export async function ownerOf(site: Site, { url }: { url: string }): Promise<{ key: string }> {
+  const run = JSON.parse(readFileSync(join(site.data_dir, 'first-run.json'), 'utf8')) as {
+    email: string
+    password: string
+    api_key: string
+  }
+  const signedIn = await send(
+    { url },
+    'POST',
+    '/console/auth/sign-in/email',
+    {},
+    { email: run.email, password: run.password },
+  )
+  const cookie = cookieOf(signedIn)
+  const { body } = await send({ url }, 'GET', '/v1/videos/acceptance', { cookie })
+  await send({ url }, 'POST', '/v1/videos/acceptance', { cookie }, { terms_version: body.terms_version })
+  return { key: run.api_key }
+}
+
+/** Submits one job; null when no answer came. */
+export async function submit(
+  kinora: { url: string },
+  key: string,
+  options: { prompt: string; idempotency_key?: string },
+): Promise<{ status: number; id: string | null } | null> {
+  const { prompt, idempotency_key } = options
+  const headers: Record<string, string> = idempotency_key ? { 'idempotency-key': idempotency_key } : {}
+  try {
+    const { status, body } = await send(
+      kinora,
+      'POST',
+      '/v1/videos',
+      { key, headers },
+      { model: 'outside-1', prompt, seconds: 4, aspect_ratio: '16:9' },
+    )
+    return { status, id: status === 200 ? body.id : null }
+  } catch {
+    return null
+  }
+}
+
+/** Asks the database of a running service. */
+export async function query(site: Site, sql: string, values: unknown[] = []): Promise<Array<Record<string, unknown>>> {
+  const { pool, close } = openDb(databaseUrl(site), { pool_max: 1 })
+  try {
+    return (await pool.query(sql, values)).rows
+  } finally {
+    await close()
+  }
+}
+
+function endDatabase(site: Pick<Site, 'data_dir'>): void {
+  try {
+    process.kill(databasePid(site), 'SIGKILL')
+  } catch {
+    // It has ended already.
+  }
+}
+
+export function databaseUrl(site: Site): string {
+  const url = runningPostgresUrl(postgresHome(site.data_dir))
+  if (!url) throw new Error('the database is not running')
+  return url
+}
+
+/** The database's main process. */
+export function databasePid(site: Pick<Site, 'data_dir'>): number {
+  const file = readdirSync(postgresHome(site.data_dir), { recursive: true, encoding: 'utf8' }).find((name) =>
+    name.endsWith('postmaster.pid'),
+  )
+  return Number(readFileSync(join(postgresHome(site.data_dir), file!), 'utf8').split('\n')[0])
+}
+
+/** Resolves once no job is left in flight; throws after a minute. */
+export async function drained(site: Site): Promise<void> {
+  const until = performance.now() + 60_000
+  for (;;) {
+    const [row] = await query(
+      site,
+      "select count(*)::int as n, string_agg(status || ' ' || tries, ', ') as what from video_jobs where finished_at is null",
+    )
+    if (row!.n === 0) return
+    if (performance.now() > until) throw new Error(`still in flight: ${row!.what}`)
+    await pause(100)
+  }
+}
+
+/** Runs `kinora admin audit` beside the service and returns its exit code and words. */
+export async function audit(site: Site): Promise<{ code: number | null; text: string }> {
+  const child = spawn(
+    process.execPath,
+    [MAIN, 'admin', 'audit', '--data-dir', site.data_dir, '--config', site.config],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      text += chunk
+    })
+  }
+  const [code] = await once(child, 'exit')
+  return { code: code as number | null, text }
+}
+
+/** Published blobs that no row knows. */
+export async function orphans(site: Site): Promise<string[]> {
+  const blobs = join(site.data_dir, 'blobs')
+  const keys = readdirSync(blobs, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('staging'))
+    .map(({ name }) => name)
+  const known = new Set(
+    (await query(site, 'select blob_key from video_jobs where blob_key is not null')).map(({ blob_key }) => blob_key),
+  )
+  return keys.filter((key) => !known.has(key))
+}

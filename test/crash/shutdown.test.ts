@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { audit, drained, openSite, ownerOf, query, start, stop, submit } from './kinora.ts'
+
+test('SIGTERM under load: the service drains and ends with 0, no acknowledged job is lost, none is charged without a clip', async () => {
+  const site = await openSite()
+  try {
+    let kinora = await start(site)
+    const { key } = await ownerOf(site, kinora)
+    const acknowledged = new Set<string>()
+    const statuses = new Set<number>()
+    site.engines.conduct({ polls: 1 })
+    for (let round = 0; round < 3; round++) {
+      let over = false
+      const lines = Array.from({ length: 6 }, async (_, line) => {
+        for (let i = 0; !over; i++) {
+          const answer = await submit(kinora, key, { prompt: `A boat of round ${round}, ${line}, ${i}` })
+          if (answer) statuses.add(answer.status)
+          else await pause(10)
+          if (answer?.id) acknowledged.add(answer.id)
+        }
+      })
+      await pause(150 + round * 130)
+      assert.equal(await stop(kinora), 0, kinora.log().slice(-2000))
+      over = true
+      await Promise.all(lines)
+      kinora = await start(site)
+    }
+    assert.deepEqual(
+      [...statuses].filter((status) => status !== 200 && status !== 503),
+      [],
+    )
+    site.engines.conduct({ polls: 0 })
+    await drained(site)
+    const jobs = await query(site, 'select id, status from video_jobs')
+    const ids = new Set(jobs.map(({ id }) => id))
+    assert.ok(acknowledged.size > 20)
+    assert.deepEqual(
+      [...acknowledged].filter((id) => !ids.has(id)),
+      [],
+    )
+    assert.deepEqual(
+      jobs.filter(({ status }) => status !== 'completed'),
+      [],
+    )
+    assert.equal(site.engines.started(), jobs.length)
+    const { code, text } = await audit(site)
+    assert.equal(code, 0, text)
+    assert.equal(await stop(kinora), 0)
+  } finally {
+    await site.close()
+  }
+})
+
+test('jobs that wait for their next poll when the service stops go on as soon as it is back', async () => {
+  const site = await openSite()
+  try {
+    const first = await start(site)
+    const { key } = await ownerOf(site, first)
+    site.engines.conduct({ polls: 1 })
+    await submit(first, key, { prompt: 'A boat that waits' })
+    await site.engines.received('GET', /^\/v1\/videos\/video_1$/)
+    await pause(300)
+    assert.equal(await stop(first), 0)
+    await assert.rejects(query(site, 'select 1'), 'the database stops with the service')
+    const second = await start(site)
+    const back = performance.now()
+    await drained(site)
+    assert.ok(performance.now() - back < 15_000, 'within the budget of a recovery')
+    assert.equal(await stop(second), 0)
+  } finally {
+    await site.close()
+  }
+})
+
+test('a second service on a data directory ends at once and says why, and the first notices nothing', async () => {
+  const site = await openSite()
+  try {
+    const first = await start(site)
+    const { key } = await ownerOf(site, first)
+    await assert.rejects(start(site), /ended with 1: .*in use by another service/s)
+    const answer = await submit(first, key, { prompt: 'A boat in peace' })
+    assert.equal(answer?.status, 200)
+    await drained(site)
+    assert.equal(await stop(first), 0)
+  } finally {
+    await site.close()
+  }
+})
+
+test('several HTTP processes serve one set of jobs; one that is killed is replaced', async () => {
+  const site = await openSite()
+  try {
+    const kinora = await start(site, { args: ['--workers', '2'] })
+    const { key } = await ownerOf(site, kinora)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => submit(kinora, key, { prompt: `A boat of many, ${i}` })),
+    )
+    assert.ok(answers.every((answer) => answer?.status === 200))
+    process.kill(httpProcesses(kinora.process.pid!)[0]!, 'SIGKILL')
+    const replaced = performance.now() + 20_000
+    while (httpProcesses(kinora.process.pid!).length < 2) {
+      assert.ok(performance.now() < replaced, 'the killed process is replaced')
+      await pause(100)
+    }
+    await drained(site)
+    const jobs = await query(site, "select id from video_jobs where status = 'completed'")
+    assert.equal(jobs.length, 20)
+    assert.equal(site.engines.started(), 20)
+    const { code, text } = await audit(site)
+    assert.equal(code, 0, text)
+    assert.equal(await stop(kinora), 0)
+  } finally {
+    await site.close()
+  }
+})
+
+/** The HTTP processes of a service, as Linux tells of its children. */
+function httpProcesses(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+  return children.filter((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('main.ts'))
+}
