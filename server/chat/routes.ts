@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { Meter } from '../billing/meter.ts'
 import { entitledChatModel } from '../catalog/entitlements.ts'
@@ -8,6 +7,7 @@ import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import type { Principal } from '../identity/principal.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
+import { randomHex } from '../platform/ids.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/sse.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { chunkWriter, DONE } from './chunks.ts'
@@ -118,5 +118,5 @@ function abortOnLeaving(reply: FastifyReply): AbortController {
 }
 
 function newCompletionId(): string {
-  return 'chatcmpl-' + randomBytes(12).toString('hex')
+  return 'chatcmpl-' + randomHex(12)
 }

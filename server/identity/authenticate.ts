@@ -51,6 +51,13 @@ export function openCallers(deps: {
       uses.set(principal.key_id!, clock.now())
       return principal
     },
+    recall(authorization) {
+      const key = bearerOf(authorization)
+      if (key === null || !isKey(key)) return null
+      const principal = keys.recall(hashKey(key))
+      if (principal) uses.set(principal.key_id!, clock.now())
+      return principal
+    },
     async session(headers) {
       const token = readSessionToken(headers.cookie, deps.cookie())
       if (token === null) return null

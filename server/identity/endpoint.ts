@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema, TUnknown } from 'typebox'
 import type { Context } from '../context.ts'
 import { ApiError } from '../platform/errors.ts'
-import { limitBodyTime, type RouteConfig, wrongContentType } from '../platform/http.ts'
+import { limitBodyTime, type RouteConfig, withForms } from '../platform/http.ts'
 import { parseQuery } from '../platform/query.ts'
 import { hasUnstorableText } from '../platform/text.ts'
 import { shape } from '../platform/validate.ts'
@@ -73,20 +73,34 @@ export function registerEndpoints(
   const methods = new Map<string, Endpoint[]>()
   for (const spec of list) {
     methods.set(spec.path, [...(methods.get(spec.path) ?? []), spec])
-    addRoute(http, ctx, spec, admit)
+    if (!spec.accepts?.includes('multipart')) addRoute(http, ctx, spec, admit)
   }
+  withForms(http, (forms) => {
+    for (const spec of list) if (spec.accepts?.includes('multipart')) addRoute(forms, ctx, spec, admit)
+  })
   for (const [path, specs] of methods) addWrongMethods(http, path, specs, admit)
 }
 
-type Admit = (spec: Endpoint, request: FastifyRequest, reply: FastifyReply) => Promise<Principal | null>
+/** Answers at once for a caller in memory. */
+type Admit = (
+  spec: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Principal | null | Promise<Principal | null>
 
 /** Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. */
 function admission(ctx: Context, who: Authenticator): Admit {
   const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
-  return async (spec, request, reply) => {
+  const find: Admit = async (spec, request, reply) => {
     const principal = await authenticate(spec, request, who)
     if (principal !== null && limits) reply.headers((await countRequest(ctx, principal)) ?? {})
     return principal
+  }
+  return (spec, request, reply) => {
+    const { authorization } = request.headers
+    const keyTaken = authorization !== undefined && (spec.auth === 'api_key' || spec.auth === 'api_key_or_session')
+    const known = keyTaken && !limits ? who.recall(authorization) : null
+    return known === null ? find(spec, request, reply) : noteCaller(request, known)
   }
 }
 
@@ -101,14 +115,19 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Ad
     method: spec.method,
     url: spec.path,
     config: { kinora: config },
-    onRequest: async (request, reply) => {
-      request.principal = await admit(spec, request, reply)
-      requireStorablePath(request)
-      if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
-      if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
+    onRequest: (request, reply, done) => {
+      const enter = (principal: Principal | null) => {
+        request.principal = principal
+        requireStorablePath(request)
+        if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
+        if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
+      }
+      const principal = admit(spec, request, reply)
+      if (principal instanceof Promise) return void principal.then(enter).then(() => done(), done)
+      enter(principal)
+      done()
     },
     handler: async (request, reply) => {
-      if (accepts.size > 0 && !accepts.has('multipart') && request.isMultipart()) throw wrongContentType(accepts)
       return spec.handle(ctx, {
         principal: request.principal as never,
         query: checkQuery(spec.query ? parseQuery(spec.query, request.query) : {}) as never,
@@ -129,7 +148,10 @@ declare module 'fastify' {
 
 async function authenticate(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal | null> {
   if (spec.auth === 'none' || spec.auth === 'signed_url') return null
-  const principal = await findPrincipal(spec, request, who)
+  return noteCaller(request, await findPrincipal(spec, request, who))
+}
+
+function noteCaller(request: FastifyRequest, principal: Principal): Principal {
   request.caller = { org_id: principal.org_id, user_id: principal.user_id, key_id: principal.key_id }
   return principal
 }
@@ -169,8 +191,10 @@ function requireSomeBody(request: FastifyRequest): void {
 
 /** Text that PostgreSQL refuses names nothing that could exist. */
 function requireStorablePath(request: FastifyRequest): void {
-  const params = Object.values(request.params as Record<string, string>)
-  if (params.some(hasUnstorableText)) throw new ApiError('unknown_url', 'The request URL is not valid.')
+  const params = request.params as Record<string, string>
+  for (const name in params) {
+    if (hasUnstorableText(params[name]!)) throw new ApiError('unknown_url', 'The request URL is not valid.')
+  }
 }
 
 function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], admit: Admit): void {

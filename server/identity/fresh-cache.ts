@@ -2,6 +2,8 @@
 export type FreshCache<V> = {
   /** The answer for `key`, kept or loaded. Callers that miss together share one load. */
   find(key: string, load: () => Promise<V | null>): Promise<V | null>
+  /** The answer for `key` if it is kept and still good. */
+  recall(key: string): V | null
   /** Forgets every answer that `matches`, and loads under way, which may have read what is no longer so. */
   drop(matches: (value: V) => boolean): void
   clear(): void
@@ -40,12 +42,14 @@ export function freshCache<V>(options: {
     }
   }
 
+  function recall(key: string): V | null {
+    const found = kept.get(key)
+    return found && monotonic() < found.until ? found.value : null
+  }
+
   return {
-    find: async (key, load) => {
-      const found = kept.get(key)
-      if (found && monotonic() < found.until) return found.value
-      return loading.get(key) ?? loadOnce(key, load)
-    },
+    find: async (key, load) => recall(key) ?? loading.get(key) ?? loadOnce(key, load),
+    recall,
     drop: (matches) => {
       loading = new Map()
       for (const [key, { value }] of kept) if (matches(value)) kept.delete(key)

@@ -20,5 +20,7 @@ export type Principal = {
  */
 export type Authenticator = {
   api_key(authorization: string): Promise<Principal>
+  /** The caller of an API key that is in memory and still good, else null: ask `api_key`. */
+  recall(authorization: string): Principal | null
   session(headers: { cookie: string }): Promise<Principal | null>
 }

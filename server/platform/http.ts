@@ -56,16 +56,19 @@ export function openHttp(options: { log: Log; body_seconds?: number; isDraining?
   http.server.maxConnections = CONNECTIONS_MAX
   http.server.maxHeadersCount = 100
   http.decorate('bodySeconds', body_seconds)
-  http.register(cookie)
-  http.register(multipart)
+  http.register(cookie, { hook: false })
   addParsers(http)
-  http.addHook('onRequest', async (request, reply) => {
+  http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (options.isDraining?.())
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
     requirePlainTransfer(request)
+    done()
   })
-  http.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply))
+  http.addHook('onResponse', (request, reply, done) => {
+    logAnswer(log, request, reply)
+    done()
+  })
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
   http.setNotFoundHandler((request) => {
     throw new ApiError(
@@ -74,6 +77,14 @@ export function openHttp(options: { log: Log; body_seconds?: number; isDraining?
     )
   })
   return http
+}
+
+/** Routes that take forms: only they pay for what reading forms needs of every request. */
+export function withForms(http: FastifyInstance, addRoutes: (routes: FastifyInstance) => void): void {
+  http.register(async (routes) => {
+    await routes.register(multipart)
+    addRoutes(routes)
+  })
 }
 
 /** The path of a request without its query string. */
@@ -98,12 +109,10 @@ function addParsers(http: FastifyInstance): void {
   http.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: string | Buffer) => {
+    (request: FastifyRequest, body: Buffer, done) => {
       const accepts = request.routeOptions.config.kinora?.accepts
-      if (accepts?.size === 0) return undefined
-      if (accepts && !accepts.has('json')) throw wrongContentType(accepts)
-      if (body.length === 0) return undefined
-      return parseJson(body as Buffer)
+      if (accepts && accepts.size > 0 && !accepts.has('json')) throw wrongContentType(accepts)
+      done(null, accepts?.size === 0 || body.length === 0 ? undefined : parseJson(body))
     },
   )
   http.addContentTypeParser('*', (request, payload, done) => {
@@ -117,19 +126,22 @@ function addParsers(http: FastifyInstance): void {
 
 /** Parses a JSON text of a client. Throws ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. */
 export function parseJson(bytes: Buffer): unknown {
-  const unreadable = new ApiError(
-    'invalid_json',
-    'We could not parse the JSON body of your request. Send one JSON object in UTF-8.',
-  )
-  if (!isUtf8(bytes)) throw unreadable
+  if (!isUtf8(bytes)) throw unreadable()
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw unreadable
+    throw unreadable()
   }
   requireSafeJson(value)
   return value
+}
+
+function unreadable(): ApiError {
+  return new ApiError(
+    'invalid_json',
+    'We could not parse the JSON body of your request. Send one JSON object in UTF-8.',
+  )
 }
 
 export function wrongContentType(accepts: ReadonlySet<string>): ApiError {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
 /** Prefixes of contract section 1.2 and of our own objects. Files are joined by a dash, as the OpenAI convention has it. */
 const JOINS = {
@@ -32,8 +32,21 @@ export function isId(kind: IdKind, value: string): boolean {
 
 /** `req_` and 32 hex digits: names one HTTP request in answers and logs. */
 export function newRequestId(): string {
-  return 'req_' + randomBytes(16).toString('hex')
+  return 'req_' + randomHex(16)
 }
+
+/** Random hex digits for `bytes` bytes, at most 4096: fresh ones from the system's generator, which is asked for many at a time. */
+export function randomHex(bytes: number): string {
+  if (poolUsed + bytes > pool.length) {
+    randomFillSync(pool)
+    poolUsed = 0
+  }
+  poolUsed += bytes
+  return pool.toString('hex', poolUsed - bytes, poolUsed)
+}
+
+const pool = Buffer.alloc(4096)
+let poolUsed = pool.length
 
 let lastTime = 0
 let lastRandom = 0n
@@ -42,7 +55,7 @@ function monotonicUlid(time: number): string {
   if (time > lastTime) {
     lastTime = time
     // The top bit stays free so that counting up within a millisecond cannot overflow 80 bits.
-    lastRandom = BigInt(`0x${randomBytes(10).toString('hex')}`) & ((1n << 79n) - 1n)
+    lastRandom = BigInt(`0x${randomHex(10)}`) & ((1n << 79n) - 1n)
   } else {
     lastRandom += 1n
   }

@@ -60,8 +60,9 @@ export function openLog(level: string, destination: { write(line: string): void 
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, messageKey: 'event' }, destination)
   const write =
     (method: keyof Log) =>
-    (event: string, fields: LogFields = {}) =>
-      logger[method](allowed(fields), event)
+    (event: string, fields: LogFields = {}) => {
+      if (logger.isLevelEnabled(method)) logger[method](allowed(fields), event)
+    }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 

@@ -24,10 +24,23 @@ export function shape<S extends TSchema>(schema: S): Shape<S> {
 
 /** Refuses what can be parsed but not stored or handled safely: NUL, lone surrogates, nesting over 64. Throws ApiError `invalid_value`. */
 export function requireSafeJson(value: unknown): void {
+  if (isSafe(value, 0)) return
   const problem = unsafePart(value, '', 0)
   if (!problem) return
   const where = problem.path === '' ? 'body' : `'${problem.path}'`
   throw new ApiError('invalid_value', `Invalid ${where}: ${problem.reason}.`, { param: problem.path || null })
+}
+
+/** The same question without the path to the answer, which costs more than the question. */
+function isSafe(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return !hasUnstorableText(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (depth >= JSON_DEPTH_MAX) return false
+  if (Array.isArray(value)) return value.every((item) => isSafe(item, depth + 1))
+  for (const name in value) {
+    if (hasUnstorableText(name) || !isSafe((value as Record<string, unknown>)[name], depth + 1)) return false
+  }
+  return true
 }
 
 function unsafePart(value: unknown, path: string, depth: number): { path: string; reason: string } | null {
