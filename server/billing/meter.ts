@@ -21,17 +21,16 @@ export type UsageCharge = {
 }
 
 export type Meter = {
-  /**
-   * Throws ApiError `insufficient_credits` unless the organization's balance is above zero. Each admission is followed by one charge,
-   * which `close` waits for.
-   */
+  /** Throws ApiError `insufficient_credits` unless the organization's balance is above zero. */
   admit(org_id: string): void | Promise<void>
+  /** Announces one charge, which `close` waits for. */
+  expect(): void
   /**
    * Resolves once the usage and its charge are on disk. Once per request id, however often it is called. Rejects when the database
    * stays away; the charge is written nevertheless when it comes back.
    */
   charge(usage: UsageCharge): Promise<void>
-  /** Waits for the charges of everything admitted. */
+  /** Waits for the charges that were announced. */
   close(): Promise<void>
 }
 
@@ -55,13 +54,10 @@ type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => v
  */
 export function openMeter(db: Db): Meter {
   const balances = openBalances(db)
-  let admitted = 0
+  let expected = 0
   let gathering: Waiting[] = []
   let writing: Promise<void> | null = null
   let closed = false
-  const count = (): void => {
-    admitted += 1
-  }
 
   const writeGroups = async (): Promise<void> => {
     while (gathering.length > 0) {
@@ -102,11 +98,13 @@ export function openMeter(db: Db): Meter {
 
   return {
     admit(org_id) {
-      if (!balances.isKnownPositive(org_id)) return balances.requirePositive(org_id).then(count)
-      count()
+      if (!balances.isKnownPositive(org_id)) return balances.requirePositive(org_id)
+    },
+    expect() {
+      expected += 1
     },
     charge(usage) {
-      admitted -= 1
+      expected -= 1
       const row = { ...usage, id: newId('entry', usage.now) }
       const since = performance.now()
       const written = new Promise<void>((done, failed) => gathering.push({ row, since, done, failed }))
@@ -115,7 +113,7 @@ export function openMeter(db: Db): Meter {
     },
     async close() {
       const deadline = performance.now() + CLOSE_MS
-      while ((admitted > 0 || writing) && performance.now() < deadline) await sleep(5)
+      while ((expected > 0 || writing) && performance.now() < deadline) await sleep(5)
       closed = true
     },
   }

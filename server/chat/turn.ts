@@ -37,6 +37,7 @@ export async function startTurn(
 ): Promise<Turn> {
   const admitted = meter.admit(request.principal.org_id)
   if (admitted) await admitted
+  meter.expect()
   const events = produce(ctx, meter, request, left)
   const first = await events.next()
   return {

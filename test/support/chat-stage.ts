@@ -1,4 +1,11 @@
+import type { AddressInfo, Socket } from 'node:net'
+import { openMeter } from '../../server/billing/meter.ts'
+import { chatEndpoints } from '../../server/chat/routes.ts'
+import { registerEndpoints } from '../../server/identity/endpoint.ts'
+import { openIdentity } from '../../server/identity/open.ts'
+import { openHttp } from '../../server/platform/http.ts'
 import { openLog } from '../../server/platform/log.ts'
+import type { StreamTiming } from '../../server/platform/sse.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
 import { type ChatUpstream, startChatUpstream, UPSTREAM_MODEL } from './chat-upstream.ts'
 
@@ -149,4 +156,35 @@ export function canariesIn(text: string, upstream: Pick<ChatUpstream, 'url'>): s
 
 export function customer(stage: ChatStage, balance?: bigint): Promise<TestPerson> {
   return newCustomer(stage.app, balance === undefined ? {} : { balance })
+}
+
+/**
+ * One more front of the same service, with limits of time of its own for its streams. `waiting` tells how many bytes of answers stand
+ * in its memory, on the fullest connection.
+ */
+export async function startFront({ app }: ChatStage, timing: StreamTiming) {
+  const { ctx } = app
+  const identity = await openIdentity({ ...ctx, config: ctx.config })
+  const meter = openMeter(ctx.db)
+  const http = openHttp({ log: ctx.log })
+  const sockets = new Set<Socket>()
+  http.server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  http.decorateRequest('principal', null)
+  http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
+  http.register(async (routes) => registerEndpoints(routes, ctx, chatEndpoints(meter, timing), identity.authenticator))
+  await http.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,
+    connections: () => sockets.size,
+    waiting: () => Math.max(0, ...[...sockets].map(({ writableLength }) => writableLength)),
+    async close() {
+      http.server.closeAllConnections()
+      await http.close()
+      await meter.close()
+      await identity.close()
+    },
+  }
 }
