@@ -13,6 +13,7 @@ export async function run(): Promise<Row[]> {
     const first = await start(site)
     const { key } = await ownerOf(site, first)
     const seconds: number[] = []
+    const afterReady: number[] = []
     site.engines.conduct({ polls: 1e9 })
     let kinora = first
     for (let round = 0; round < ROUNDS; round++) {
@@ -24,23 +25,31 @@ export async function run(): Promise<Row[]> {
       const killed = performance.now()
       const before = await lastMoves(site)
       kinora = await start(site)
+      const ready = performance.now()
       while (!(await allMoved(site, before))) await pause(20)
       seconds.push((performance.now() - killed) / 1000)
+      afterReady.push((performance.now() - ready) / 1000)
     }
     await stop(kinora)
-    const sorted = seconds.sort((a, b) => a - b)
-    return [row('p50', sorted[Math.floor(ROUNDS / 2)]!), row('p99', sorted.at(-1)!)]
+    const [p50, worst] = quantiles(seconds)
+    const [p50AfterReady] = quantiles(afterReady)
+    return [row('p50', p50, `${p50AfterReady.toFixed(2)} s of it once ready`), row('p99', worst, '—')]
   } finally {
     await site.close()
   }
 }
 
-function row(quantile: 'p50' | 'p99', seconds: number): Row {
+function quantiles(seconds: number[]): [p50: number, worst: number] {
+  const sorted = seconds.sort((a, b) => a - b)
+  return [sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!]
+}
+
+function row(quantile: 'p50' | 'p99', seconds: number, yardstick: string): Row {
   const budget = BUDGET_SECONDS[quantile]
   return {
     name: `After kill -9, every job moving again, ${quantile}`,
     figure: `${seconds.toFixed(2)} s`,
-    yardstick: '—',
+    yardstick,
     ratio: '—',
     budget: `≤ ${budget} s`,
     ok: seconds <= budget,
