@@ -32,7 +32,7 @@ export function describeApi(endpoints: readonly Endpoint[]): Json {
     info: {
       title: 'Kinora',
       version: '1',
-      summary: 'Video jobs and files behind one API.',
+      summary: 'Video jobs, chat and files behind one API.',
       description: 'Errors share one envelope; lists share one form. Unknown members of an answer are to be ignored.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },

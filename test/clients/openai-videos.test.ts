@@ -116,7 +116,7 @@ test('openai: refusals arrive as its typed errors with code, param and request i
   await refused(create(client, { prompt: 'another' }, reused), OpenAI.UnprocessableEntityError, [
     422,
     'idempotency_key_reused',
-    null,
+    'Idempotency-Key',
     invalid,
   ])
 })

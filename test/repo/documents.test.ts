@@ -64,7 +64,7 @@ test('docs/configuration.md explains every setting of the file, every environmen
     [...new Set(asked)].filter((name) => !told.has(name) && !internal.has(name)),
     [],
   )
-  for (const family of ['video', 'moderation', 'translation'] as const) {
+  for (const family of ['video', 'chat', 'moderation', 'translation'] as const) {
     const [mistake] = engineMistakes(family, 'nobody')
     const kinds = mistake!.message.replace(/^Must be one of |\.$/g, '').split(', ')
     assert.deepEqual(

@@ -52,6 +52,15 @@ test('the program of the README makes a clip with the official client', async ()
   assert.equal((await probeFile(join(dir, 'sdk.mp4'), 'video')).width, 1366)
 })
 
+test('the chat program of the README gets an answer with the official client', async () => {
+  const { api_key } = JSON.parse(readFileSync(join(dir, '.kinora', 'first-run.json'), 'utf8'))
+  const env = { PATH: process.env.PATH, KINORA_BASE_URL: url, KINORA_API_KEY: api_key }
+  const program = blockAfter('<!-- test: chat client -->')
+  const { code, stdout, stderr } = await ended(spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: ROOT, env }))
+  assert.equal(code, 0, stderr)
+  assert.ok(stdout.length > 0)
+})
+
 test('the configuration shown in the README is valid', async () => {
   writeFileSync(join(dir, 'shown.yaml'), /```yaml\n([\s\S]*?)```/.exec(readme)![1]!)
   const { loadConfig } = await import('../../server/platform/config.ts')

@@ -42,7 +42,7 @@ test('a table is written by the one folder that declares it', () => {
 test('every table of the migrations is declared by a folder, and every declared one is migrated', () => {
   const migrations = filesMatching(['server/migrations/*.sql'])
   const made = migrations.flatMap(({ text }) =>
-    [...text.matchAll(/create table (?:if not exists )?(\w+)/gi)].map(([, name]) => name!),
+    [...text.matchAll(/create (?:unlogged )?table (?:if not exists )?(\w+)/gi)].map(([, name]) => name!),
   )
   const declared = [...tableOwners(server).keys()]
   const library = new Set(['verifications', 'two_factors'])
