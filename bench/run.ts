@@ -6,6 +6,8 @@ import { printRows, type Row } from './row.ts'
 /** Every benchmark by the name it is asked for: `npm run bench -- poll start`. All of them without a name. */
 const BENCHES: Record<string, string> = {
   chat: 'chat.ts',
+  'chat-stream': 'chat-stream.ts',
+  'chat-crowd': 'chat-crowd.ts',
   create: 'create-video.ts',
   poll: 'poll-video.ts',
   list: 'list-videos.ts',
