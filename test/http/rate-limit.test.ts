@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { TestPerson } from '../support/app.ts'
+import { ask, type ChatStage, customer, eventsOf, startChatStage } from '../support/chat-stage.ts'
+import { type Answer, send } from '../support/identity-app.ts'
+
+let stage: ChatStage
+let beside: ChatStage
+before(async () => {
+  stage = await startChatStage({ plan: '{ requests_per_minute: 24 }' })
+  beside = await startChatStage({ plan: '{ requests_per_minute: 24 }', beside: stage })
+})
+after(async () => {
+  await beside.close()
+  await stage.close()
+})
+
+const NAMES = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`)
+const limits = ({ headers }: { headers: Headers }) => NAMES.map((name) => headers.get(name))
+const list = (person: { key: string }, app: { url: string } = stage.app): Promise<Answer> =>
+  send(app, 'GET', '/v1/models', { key: person.key })
+const spend = async (person: TestPerson, count: number) => {
+  for (let i = 0; i < count; i++) assert.equal((await list(person)).status, 200)
+}
+
+test('every answer to a key says its limit, what remains and when all of it is back: errors and streams as well', async () => {
+  const person = await customer(stage)
+  const { key } = person
+  const calls: Array<() => Promise<{ status: number; headers: Headers }>> = [
+    () => list(person),
+    () => ask(stage.app, person, { model: 'sandbox-1' }),
+    () => ask(stage.app, person, { model: 'sandbox-1', stream: true }),
+    () => ask(stage.app, person, { model: 'nowhere-1' }),
+    () => ask(stage.app, person, { temperature: 9 }),
+    () => send(stage.app, 'GET', '/v1/files/file-unknown', { key }),
+    () => send(stage.app, 'DELETE', '/v1/models', { key }),
+    () => send(stage.app, 'POST', '/v1/chat/completions', { key }, []),
+  ]
+  const statuses: number[] = []
+  for (const [i, call] of calls.entries()) {
+    const answer = await call()
+    statuses.push(answer.status)
+    assert.deepEqual(limits(answer), ['24', String(23 - i), `${Math.ceil(2.5 * (i + 1))}s`], `call ${i}`)
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 404, 400, 404, 405, 400])
+})
+
+test('429 after a minute of requests at once, with the wait to the tenth of a second, and nothing is charged or asked', async () => {
+  const person = await customer(stage)
+  await spend(person, 24)
+  const answer = await ask(stage.app, person)
+  assert.equal(answer.status, 429)
+  assert.deepEqual(limits(answer), ['24', '0', '1m0s'])
+  assert.deepEqual([answer.json.error.type, answer.json.error.code], ['rate_limit_error', 'rate_limit_exceeded'])
+  assert.match(answer.json.error.message, / Please try again in 2\.5s\.$/)
+  assert.equal(answer.headers.get('retry-after'), '3')
+  assert.equal(answer.headers.get('x-should-retry'), null)
+  assert.equal(stage.upstream.requests.length, 0)
+})
+
+test('requests come back one by one with time, and never more than a minute of them', async () => {
+  const person = await customer(stage)
+  await spend(person, 24)
+  stage.app.clock.advance(2.4)
+  assert.match((await list(person)).body.error.message, /try again in 0\.1s\.$/)
+  stage.app.clock.advance(0.1)
+  assert.deepEqual([(await list(person)).status, (await list(person)).status], [200, 429])
+  stage.app.clock.advance(5)
+  await spend(person, 2)
+  assert.equal((await list(person)).status, 429)
+  stage.app.clock.advance(3600)
+  await spend(person, 24)
+  assert.equal((await list(person)).status, 429)
+})
+
+test('a refused request costs nothing: who keeps asking is not kept out longer', async () => {
+  const person = await customer(stage)
+  await spend(person, 24)
+  for (let i = 0; i < 30; i++) assert.equal((await list(person)).status, 429)
+  stage.app.clock.advance(2.5)
+  assert.equal((await list(person)).status, 200)
+})
+
+test('200 calls at once to two processes: exactly the allowance passes, and what remains counts down to nothing', async () => {
+  const person = await customer(stage)
+  beside.app.clock.set(stage.app.clock.now())
+  const calls = Array.from({ length: 200 }, (_, i) => list(person, [stage, beside][i % 2]!.app))
+  const answers = await Promise.all(calls)
+  const passed = answers.filter(({ status }) => status === 200)
+  assert.equal(passed.length, 24)
+  assert.ok(answers.every(({ status }) => status === 200 || status === 429))
+  const remaining = passed.map((answer) => Number(limits(answer)[1])).toSorted((a, b) => a - b)
+  assert.deepEqual(
+    remaining,
+    Array.from({ length: 24 }, (_, i) => i),
+  )
+})
+
+test('each key has its own allowance, and the console is not limited by any', async () => {
+  const [one, other] = [await customer(stage), await customer(stage)]
+  await spend(one, 24)
+  assert.equal((await list(one)).status, 429)
+  assert.equal((await list(other)).status, 200)
+  const answer = await send(stage.app, 'GET', '/console/balance', { cookie: one.cookie })
+  assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])
+})
+
+test('who is not known is told nothing of limits', async () => {
+  const answer = await send(stage.app, 'GET', '/v1/models')
+  assert.deepEqual([answer.status, ...limits(answer)], [401, null, null, null])
+})
+
+test('retry-after is at most a minute, however small the allowance', async () => {
+  const slow = await startChatStage({ plan: '{ requests_per_minute: 1 }' })
+  const person = await customer(slow)
+  assert.equal((await list(person, slow.app)).status, 200)
+  const answer = await list(person, slow.app)
+  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, '60'])
+  assert.match(answer.body.error.message, /try again in 60\.0s\.$/)
+  assert.deepEqual(limits(answer), ['1', '0', '1m0s'])
+  await slow.close()
+})
+
+test('an allowance that does not divide a minute is exact too', async () => {
+  const odd = await startChatStage({ plan: '{ requests_per_minute: 7 }' })
+  const person = await customer(odd)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => list(person, odd.app)))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 7)
+  await odd.close()
+})
+
+test('without a limit, which is the default, no answer speaks of one', async () => {
+  const free = await startChatStage()
+  const person = await customer(free)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => list(person, free.app)))
+  for (const answer of answers) assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])
+  const streamed = await ask(free.app, person, { stream: true })
+  assert.deepEqual([eventsOf(streamed.text).at(-1), ...limits(streamed)], ['[DONE]', null, null, null])
+  await free.close()
+})
