@@ -38,12 +38,13 @@ export type Meter = {
 const BALANCE_MILLISECONDS = 1000
 /** Rows of one statement. Enough to catch up at any rate one process can answer. */
 const GROUP_MAX = 1000
-/** How long an answer waits for a database that went away before it ends in an error. */
-const PATIENCE_MS = 20_000
-/** A statement that takes longer is sent again over another connection: this one may have been lost without a word. */
-const STATEMENT_MS = 5000
-/** How long the end of the process waits for charges. */
-const CLOSE_MS = 10_000
+/**
+ * `patience_ms`: how long an answer waits for a database that went away before it ends in an error. `statement_ms`: a statement that
+ * takes longer is sent again over another connection, since this one may have been lost without a word. `close_ms`: how long the end
+ * of the process waits for charges.
+ */
+export type MeterLimits = { patience_ms: number; statement_ms: number; close_ms: number }
+const LIMITS: MeterLimits = { patience_ms: 20_000, statement_ms: 5000, close_ms: 10_000 }
 const ACCOUNTS_MAX = 50_000
 
 type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => void; failed: (error: unknown) => void }
@@ -52,7 +53,7 @@ type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => v
  * Counts what chat costs. Charges are written in groups: while one statement is on its way to the disk the next group gathers, so the
  * cost of a commit is shared by all who wait for it. Source: docs/decisions, group commit of usage.
  */
-export function openMeter(db: Db): Meter {
+export function openMeter(db: Db, { patience_ms, statement_ms, close_ms }: MeterLimits = LIMITS): Meter {
   const balances = openBalances(db)
   let expected = 0
   let gathering: Waiting[] = []
@@ -72,13 +73,13 @@ export function openMeter(db: Db): Meter {
   const write = async (group: readonly Waiting[]): Promise<void> => {
     for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
       try {
-        const changed = await attempt(db, group)
+        const changed = await attempt(db, group, statement_ms)
         for (const { org_id, balance } of changed) balances.remember(org_id, balance)
         for (const { done } of group) done()
         return
       } catch (error) {
         if (!isPassing(error)) return apart(group, error)
-        refuseImpatient([...group, ...gathering])
+        refuseImpatient([...group, ...gathering], patience_ms)
         if (closed) {
           for (const { failed } of group) failed(error)
           return
@@ -112,7 +113,7 @@ export function openMeter(db: Db): Meter {
       return written
     },
     async close() {
-      const deadline = performance.now() + CLOSE_MS
+      const deadline = performance.now() + close_ms
       while ((expected > 0 || writing) && performance.now() < deadline) await sleep(5)
       closed = true
     },
@@ -142,11 +143,15 @@ function openBalances(db: Db) {
   }
 }
 
-async function attempt(db: Db, group: readonly Waiting[]): Promise<Array<{ org_id: string; balance: bigint }>> {
+async function attempt(
+  db: Db,
+  group: readonly Waiting[],
+  statement_ms: number,
+): Promise<Array<{ org_id: string; balance: bigint }>> {
   const rows = group.map(({ row }) => row)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LateStatement('the database has not answered')), STATEMENT_MS)
+    timer = setTimeout(() => reject(new LateStatement('the database has not answered')), statement_ms)
   })
   try {
     return await Promise.race([chargeUsages(db, rows), late])
@@ -168,8 +173,8 @@ function isPassing(error: unknown): boolean {
 }
 
 /** Their answers end in an error; what they owe is still written. */
-function refuseImpatient(waiting: readonly Waiting[]): void {
-  const before = performance.now() - PATIENCE_MS
+function refuseImpatient(waiting: readonly Waiting[], patience_ms: number): void {
+  const before = performance.now() - patience_ms
   for (const { since, failed } of waiting) {
     if (since <= before)
       failed(new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.'))

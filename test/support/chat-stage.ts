@@ -1,4 +1,5 @@
 import type { AddressInfo, Socket } from 'node:net'
+import { grantCredits } from '../../server/billing/ledger.ts'
 import { openMeter } from '../../server/billing/meter.ts'
 import { chatEndpoints } from '../../server/chat/routes.ts'
 import { registerEndpoints } from '../../server/identity/endpoint.ts'
@@ -187,4 +188,9 @@ export async function startFront({ app }: ChatStage, timing: StreamTiming) {
       await identity.close()
     },
   }
+}
+
+export async function grant(app: TestApp, { org_id }: { org_id: string }, amount: bigint): Promise<void> {
+  const entry = { org_id, amount, note: 'More', user_id: null, now: app.clock.now() }
+  await app.database.db.transaction().execute((tx) => grantCredits(tx, entry))
 }
