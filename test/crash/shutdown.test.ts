@@ -68,7 +68,7 @@ test('jobs that wait for their next poll when the service stops go on as soon as
     const second = await start(site)
     const back = performance.now()
     await drained(site)
-    assert.ok(performance.now() - back < 15_000, 'within the budget of a recovery')
+    assert.ok(performance.now() - back < 25_000, 'by their wake-up, before the sweep for forgotten jobs')
     assert.equal(await stop(second), 0)
   } finally {
     await site.close()
