@@ -24,7 +24,9 @@ function installedNode() {
   } catch {
     // Not installed: the message below says what to do.
   }
-  process.stderr.write(`kinora: needs Node 24 or newer; this is Node ${process.versions.node}. Run npm ci, which installs one.\n`)
+  process.stderr.write(
+    `kinora: needs Node 24 or newer; this is Node ${process.versions.node}. Run npm ci, which installs one.\n`,
+  )
   process.exit(1)
 }
 

@@ -47,8 +47,10 @@ test('the lock file has every package that the manifest names, at that version, 
   assert.deepEqual(unchecked, [])
 })
 
-test('only packages with a reason run a script at install', () => {
+test('only packages with a reason run a script at install, and npm is told which', () => {
   const running = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path)
+  const allowed = Object.keys(manifest.allowScripts).map((name) => `node_modules/${name}`)
+  assert.deepEqual(allowed.sort(), [...running].sort())
   assert.deepEqual(
     running.filter((path) => !INSTALL_SCRIPTS.some(([name]) => name.test(path))),
     [],

@@ -56,7 +56,9 @@ test('the chat program of the README gets an answer with the official client', a
   const { api_key } = JSON.parse(readFileSync(join(dir, '.kinora', 'first-run.json'), 'utf8'))
   const env = { PATH: process.env.PATH, KINORA_BASE_URL: url, KINORA_API_KEY: api_key }
   const program = blockAfter('<!-- test: chat client -->')
-  const { code, stdout, stderr } = await ended(spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: ROOT, env }))
+  const { code, stdout, stderr } = await ended(
+    spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: ROOT, env }),
+  )
   assert.equal(code, 0, stderr)
   assert.ok(stdout.length > 0)
 })
