@@ -48,13 +48,15 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
  * Source: PostgreSQL, Appendix A, classes 08, 53 and 57; pg's own messages for connections that end.
  */
 export function isDatabaseDown(error: unknown): boolean {
-  const { code, message } = fieldsOf(error)
+  const { code, message, syscall } = fieldsOf(error)
+  // A socket that is missing is an outage; a file that is missing is not.
+  if (code === 'ENOENT') return syscall === 'connect'
   if (code !== undefined) return DOWN_CODES.has(code) || /^(08|53)/.test(code)
   return DOWN_MESSAGES.some((each) => message.includes(each))
 }
 
 const DOWN_CODES = new Set([
-  ...['57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT'],
+  ...['57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
 ])
 
@@ -89,6 +91,8 @@ function parseBigints(text: string): (bigint | null)[] {
   return body === '' ? [] : body.split(',').map((each) => (each === 'NULL' ? null : BigInt(each)))
 }
 
-function fieldsOf(error: unknown): { code?: string; constraint?: string; message: string } {
-  return error instanceof Error ? (error as Error & { code?: string; constraint?: string }) : { message: '' }
+function fieldsOf(error: unknown): { code?: string; constraint?: string; syscall?: string; message: string } {
+  return error instanceof Error
+    ? (error as Error & { code?: string; constraint?: string; syscall?: string })
+    : { message: '' }
 }

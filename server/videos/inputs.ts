@@ -75,7 +75,8 @@ export async function probeInput(
 
 /** Whether the media itself is at fault: unreadable, of another kind, or too much for the limits of those who looked at it. */
 export function isMediaFault(error: unknown): boolean {
-  return error instanceof ProbeError || error instanceof FfmpegError || error instanceof ChildError
+  if (error instanceof FfmpegError) return error.fault !== 'unavailable'
+  return error instanceof ProbeError || error instanceof ChildError
 }
 
 async function sha256Of(path: string): Promise<string> {

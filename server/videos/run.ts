@@ -58,7 +58,7 @@ async function decide(ctx: Context, job: VideoJobRow, signal: AbortSignal): Prom
     faults.delete(job.id)
     return outcome
   } catch (error) {
-    if (signal.aborted || isOutage(error)) throw error
+    if (signal.aborted || isDatabaseDown(error)) throw error
     const count = (faults.get(job.id) ?? 0) + 1
     ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
     if (count <= FAULTS_MAX) {
@@ -68,11 +68,6 @@ async function decide(ctx: Context, job: VideoJobRow, signal: AbortSignal): Prom
     faults.delete(job.id)
     return { to: 'failed', code: 'internal_error' }
   }
-}
-
-/** A file that is missing has the code of a socket that is missing, and no outage ends by waiting for it. */
-function isOutage(error: unknown): boolean {
-  return isDatabaseDown(error) && !('path' in (error as Error))
 }
 
 /**

@@ -28,7 +28,11 @@ export function renderState(reply: EngineReply, id: string): RenderState {
     }
   if (FAILED.has(status)) return { state: 'failed', error: renderFault(view.error ?? view) }
   const wait = retryAfterSeconds(reply.headers)
-  return { state: 'running', ...progress(view.progress), ...(wait === undefined ? {} : { next_poll_seconds: wait }) }
+  return {
+    state: 'running',
+    ...progress(view.progress),
+    ...(wait === undefined ? {} : { next_poll_seconds: Math.max(1, wait) }),
+  }
 }
 
 /**
