@@ -15,8 +15,11 @@ type Locked = {
   hasInstallScript?: boolean
   link?: boolean
 }
-const manifest =
-  readJson<Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>>('package.json')
+type Manifest = { allowScripts: Record<string, boolean> } & Record<
+  'dependencies' | 'optionalDependencies' | 'devDependencies',
+  Record<string, string>
+>
+const manifest = readJson<Manifest>('package.json')
 const lock = readJson<{ packages: Record<string, Locked> }>('package-lock.json')
 const locked = Object.entries(lock.packages).filter(([path]) => path !== '')
 const inProduction = locked.filter(([, { dev, devOptional }]) => !dev && !devOptional)
