@@ -1,5 +1,10 @@
 #!/usr/bin/env node
+import { enableCompileCache } from 'node:module'
+import { join } from 'node:path'
 import { StartError } from './platform/start-error.ts'
+
+// Compiled modules are kept beside the packages, where only whoever may change the code can write; it saves a third of a start.
+enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'kinora'))
 
 const USAGE = `kinora <command>
 
