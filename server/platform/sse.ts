@@ -30,8 +30,9 @@ export function openEventStream(
   const headers = reply.getHeaders() as Record<string, string>
   reply.hijack()
   raw.writeHead(200, { ...headers, ...HEADERS })
+  const framed = frameChunks(raw)
   const keepalive = setInterval(() => {
-    if (!raw.writableNeedDrain) raw.write(': keepalive\n\n')
+    if (!raw.writableNeedDrain) raw.write(framed(': keepalive\n\n'))
   }, keepalive_seconds * 1000)
   raw.once('close', () => clearInterval(keepalive))
   const cutOffLater = () =>
@@ -43,12 +44,12 @@ export function openEventStream(
     signal: left.signal,
     write(frames) {
       keepalive.refresh()
-      if (raw.write(frames) || raw.destroyed) return undefined
+      if (raw.write(framed(frames)) || raw.destroyed) return undefined
       return drained(raw, left.signal, cutOffLater())
     },
     end(frames) {
       clearInterval(keepalive)
-      raw.end(frames)
+      raw.end(framed(frames, LAST_CHUNK))
       if (raw.writableLength === 0 || raw.destroyed) return
       const stalled = cutOffLater()
       raw.once('close', () => clearTimeout(stalled))
@@ -60,6 +61,18 @@ const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
   'x-accel-buffering': 'no',
+}
+
+const LAST_CHUNK = '0\r\n\r\n'
+
+/**
+ * Writes the chunks of the transfer coding here, around the text: Node would hand the socket four pieces for each. A client of HTTP/1.0
+ * gets the text alone.
+ */
+function frameChunks(raw: FastifyReply['raw']): (text: string, after?: string) => string {
+  if (!raw.chunkedEncoding) return (text) => text
+  raw.chunkedEncoding = false
+  return (text, after = '') => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${after}`
 }
 
 async function drained(raw: FastifyReply['raw'], left: AbortSignal, stalled: NodeJS.Timeout): Promise<void> {
