@@ -34,7 +34,9 @@ export function openEventStream(
   const keepalive = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(framed(': keepalive\n\n'))
   }, keepalive_seconds * 1000)
-  raw.once('close', () => clearInterval(keepalive))
+  // A client that left before this has closed already.
+  if (raw.destroyed || left.signal.aborted) clearInterval(keepalive)
+  else raw.once('close', () => clearInterval(keepalive))
   const cutOffLater = () =>
     setTimeout(() => {
       left.abort()

@@ -263,6 +263,25 @@ test('a client that stops reading before the very end is cut off too', async () 
   await http.close()
 })
 
+test('nothing goes on for a client that left before its stream was opened', async () => {
+  const http = openHttp({ log: silentLog })
+  const opened = Promise.withResolvers<string[]>()
+  http.get('/', async (_, reply) => {
+    const left = new AbortController()
+    await once(reply.raw, 'close')
+    left.abort()
+    const before = process.getActiveResourcesInfo().length
+    openEventStream(reply, left)
+    opened.resolve(process.getActiveResourcesInfo().slice(before))
+    return reply
+  })
+  const connection = await rawConnection(await http.listen({ host: '127.0.0.1', port: 0 }))
+  await connection.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  connection.close()
+  assert.deepEqual(await opened.promise, [])
+  await http.close()
+})
+
 test('a client that leaves takes its request to the model server with it, and pays for what it had', async () => {
   const leaver = await customer(stage)
   stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' })

@@ -1,6 +1,6 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { grantCredits } from '../../server/billing/ledger.ts'
-import { openMeter } from '../../server/billing/meter.ts'
+import { type Meter, openMeter } from '../../server/billing/meter.ts'
 import { chatEndpoints } from '../../server/chat/routes.ts'
 import { registerEndpoints } from '../../server/identity/endpoint.ts'
 import { openIdentity } from '../../server/identity/open.ts'
@@ -167,6 +167,14 @@ export async function startFront({ app }: ChatStage, timing: StreamTiming) {
   const { ctx } = app
   const identity = await openIdentity({ ...ctx, config: ctx.config })
   const meter = openMeter(ctx.db)
+  let admitted = 0
+  const counting: Meter = {
+    ...meter,
+    expect() {
+      admitted += 1
+      meter.expect()
+    },
+  }
   const http = openHttp({ log: ctx.log })
   const sockets = new Set<Socket>()
   http.server.on('connection', (socket: Socket) => {
@@ -175,11 +183,14 @@ export async function startFront({ app }: ChatStage, timing: StreamTiming) {
   })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
-  http.register(async (routes) => registerEndpoints(routes, ctx, chatEndpoints(meter, timing), identity.authenticator))
+  http.register(async (routes) =>
+    registerEndpoints(routes, ctx, chatEndpoints(counting, timing), identity.authenticator),
+  )
   await http.listen({ host: '127.0.0.1', port: 0 })
   return {
     url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,
     connections: () => sockets.size,
+    admitted: () => admitted,
     waiting: () => Math.max(0, ...[...sockets].map(({ writableLength }) => writableLength)),
     async close() {
       http.server.closeAllConnections()
