@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ask, type ChatStage, chargesOf, customer, eventsOf, startChatStage } from '../support/chat-stage.ts'
+import { textFrames, USAGE } from '../support/chat-upstream.ts'
+import { rawConnection } from '../support/raw-http.ts'
+
+/** A stage that closes its own service, so that the database can be looked at afterwards. */
+async function closing(use: (stage: ChatStage, close: () => Promise<void>) => Promise<void>): Promise<void> {
+  const stage = await startChatStage()
+  const { app } = stage.app
+  let closed: Promise<void> | null = null
+  const close = () => {
+    closed ??= app.close()
+    return closed
+  }
+  try {
+    await use(stage, close)
+  } finally {
+    await close()
+    await stage.app.database.close()
+    await stage.upstream.close()
+  }
+}
+
+/** Resolves when the model server has been asked `count` times. */
+async function asked(stage: ChatStage, count: number): Promise<void> {
+  while (stage.upstream.requests.length < count) await new Promise(setImmediate)
+}
+
+test('answers in flight are completed while the service closes, plain and streamed, and paid for', () =>
+  closing(async (stage, close) => {
+    const person = await customer(stage)
+    const held = { kind: 'stream', frames: textFrames(['So far']), done: false, finally: 'stall' } as const
+    stage.upstream.reply(held, { kind: 'stall' }, { kind: 'stall' })
+    const streaming = ask(stage.app, person, { stream: true })
+    await asked(stage, 1)
+    const late = [ask(stage.app, person, { stream: true }), ask(stage.app, person)]
+    await asked(stage, 3)
+    const closed = close()
+    stage.upstream.release()
+    for (const { status, text } of await Promise.all([streaming, late[0]!])) {
+      assert.deepEqual([status, eventsOf(text).at(-1)], [200, '[DONE]'])
+    }
+    assert.equal((await late[1])!.json.choices[0].message.content, 'Hello there.')
+    await closed
+    const charges = await chargesOf(stage.app, person)
+    assert.deepEqual(
+      charges.map(({ output_tokens }) => output_tokens),
+      [USAGE.completion_tokens, USAGE.completion_tokens, USAGE.completion_tokens],
+    )
+  }))
+
+test('503 with advice to come back for what arrives meanwhile, the health check too, and nothing is asked or charged', () =>
+  closing(async (stage, close) => {
+    const person = await customer(stage)
+    const body = JSON.stringify({ model: 'far-1', messages: [{ role: 'user', content: 'Hello' }] })
+    const key = `authorization: Bearer ${person.key}`
+    const requests = [
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `GET /v1/models HTTP/1.1\r\nhost: x\r\n${key}\r\n\r\n`,
+      'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n',
+    ]
+    // Begun before the service closes and finished after: their connections are there already.
+    const connections = await Promise.all(requests.map(() => rawConnection(stage.app.url)))
+    for (const [i, request] of requests.entries()) await connections[i]!.write(request.slice(0, 10))
+    // One whole exchange later the beginnings have been read.
+    assert.equal((await ask(stage.app, person, { model: 'sandbox-1' })).status, 200)
+    const closed = close()
+    for (const [i, request] of requests.entries()) await connections[i]!.write(request.slice(10))
+    for (const connection of connections) {
+      const { status, headers, body: text } = await connection.answer()
+      const { error } = JSON.parse(String(text))
+      assert.deepEqual([status, error.code, error.type], [503, 'server_is_overloaded', 'server_error'])
+      assert.match(headers['x-request-id']!, /^req_/)
+      assert.equal(headers['retry-after'], '1')
+      connection.close()
+    }
+    await closed
+    assert.equal(stage.upstream.requests.length, 0)
+    assert.equal((await chargesOf(stage.app, person)).length, 1)
+  }))
+
+test('answers cut at the end of the patience are charged for what was produced before the process ends', () =>
+  closing(async (stage, close) => {
+    const person = await customer(stage)
+    const held = { kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' } as const
+    stage.upstream.reply(...Array.from({ length: 20 }, () => held))
+    const begun = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const answer = await fetch(`${stage.app.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model: 'far-1', stream: true, messages: [{ role: 'user', content: 'Hello' }] }),
+        })
+        const reader = answer.body!.getReader()
+        for (let text = ''; !text.includes('So far'); ) text += new TextDecoder().decode((await reader.read()).value)
+        return reader
+      }),
+    )
+    const closed = close()
+    stage.app.app.http.server.closeAllConnections()
+    await closed
+    for (const reader of begun) await assert.rejects(reader.read())
+    const charges = await chargesOf(stage.app, person)
+    assert.equal(charges.length, 20)
+    for (const { input_tokens, output_tokens } of charges) assert.deepEqual([input_tokens, output_tokens], [7, 2])
+  }))
