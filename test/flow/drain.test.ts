@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { countTokens } from '../../server/platform/tokenizer.ts'
 import { ask, type ChatStage, chargesOf, customer, eventsOf, startChatStage } from '../support/chat-stage.ts'
 import { textFrames, USAGE } from '../support/chat-upstream.ts'
 import { rawConnection } from '../support/raw-http.ts'
@@ -84,13 +85,15 @@ test('answers cut at the end of the patience are charged for what was produced b
   closing(async (stage, close) => {
     const person = await customer(stage)
     const held = { kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' } as const
-    stage.upstream.reply(...Array.from({ length: 20 }, () => held))
+    // Long enough that counting it outlasts the connections.
+    const content = 'word '.repeat(40_000)
+    stage.upstream.reply(...Array.from({ length: 6 }, () => held))
     const begun = await Promise.all(
-      Array.from({ length: 20 }, async () => {
+      Array.from({ length: 6 }, async () => {
         const answer = await fetch(`${stage.app.url}/v1/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'far-1', stream: true, messages: [{ role: 'user', content: 'Hello' }] }),
+          body: JSON.stringify({ model: 'far-1', stream: true, messages: [{ role: 'user', content }] }),
         })
         const reader = answer.body!.getReader()
         for (let text = ''; !text.includes('So far'); ) text += new TextDecoder().decode((await reader.read()).value)
@@ -102,6 +105,7 @@ test('answers cut at the end of the patience are charged for what was produced b
     await closed
     for (const reader of begun) await assert.rejects(reader.read())
     const charges = await chargesOf(stage.app, person)
-    assert.equal(charges.length, 20)
-    for (const { input_tokens, output_tokens } of charges) assert.deepEqual([input_tokens, output_tokens], [7, 2])
+    assert.equal(charges.length, 6)
+    const input = 6 + countTokens(content)
+    for (const { input_tokens, output_tokens } of charges) assert.deepEqual([input_tokens, output_tokens], [input, 2])
   }))
