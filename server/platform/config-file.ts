@@ -46,6 +46,7 @@ export const EXTRA_PARAMS = [
   'safety_identifier',
   'verbosity',
   'prediction',
+  'moderation',
   'min_tokens',
   'stop_token_ids',
   'ignore_eos',

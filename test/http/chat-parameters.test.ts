@@ -228,6 +228,7 @@ const EXTRA: Record<(typeof EXTRA_PARAMS)[number], unknown> = {
   prompt_cache_key: 'key',
   prompt_cache_retention: '24h',
   safety_identifier: 'person-1',
+  moderation: { model: 'omni-moderation-latest' },
   verbosity: 'low',
   prediction: { type: 'content', content: 'x' },
   min_tokens: 2,
