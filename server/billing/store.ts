@@ -157,10 +157,10 @@ export async function chargeUsages(
   db: Db,
   usages: readonly NewUsage[],
 ): Promise<Array<{ org_id: string; balance: bigint }>> {
-  const column = <Name extends keyof NewUsage>(name: Name) => usages.map((usage) => usage[name])
+  const column = (name: keyof NewUsage) => arrayText(usages.map((usage) => usage[name]))
   const result = await sql<{ org_id: string; balance: bigint }>`
     with accounts_in_order as (
-      select org_id from accounts where org_id = any(${[...new Set(column('org_id'))]}::text[]) order by org_id for update
+      select org_id from accounts where org_id = any(${arrayText([...new Set(usages.map(({ org_id }) => org_id))])}::text[]) order by org_id for update
     ), written as (
       insert into ledger_entries (id, org_id, kind, amount, user_id, key_id, request_id, model,
                                   input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, created_at)
@@ -178,6 +178,18 @@ export async function chargeUsages(
     where a.org_id = due.org_id
     returning a.org_id, a.balance`.execute(db)
   return result.rows
+}
+
+/** An array as PostgreSQL reads it from text; the driver's own takes several times as long for each element. */
+function arrayText(values: ReadonlyArray<string | number | bigint | Date | null>): string {
+  return `{${values.map(elementText).join(',')}}`
+}
+
+function elementText(value: string | number | bigint | Date | null): string {
+  if (value === null) return 'NULL'
+  if (value instanceof Date) return `"${value.toISOString()}"`
+  if (typeof value !== 'string') return String(value)
+  return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
 }
 
 export type UsageRow = {

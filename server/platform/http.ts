@@ -100,7 +100,6 @@ export function limitBodyTime(request: FastifyRequest): void {
   }, request.server.bodySeconds * 1000)
   timer.unref()
   request.raw.once('close', () => clearTimeout(timer))
-  request.raw.once('end', () => clearTimeout(timer))
 }
 
 /** JSON is parsed strictly; other types are refused unless the route takes them; a route without a body ignores what comes. */
