@@ -123,7 +123,7 @@ test('openrouter: JSON with frames and references by signed URL, and no list to 
   assert.deepEqual([path, prompt, duration, aspect_ratio], ['/api/v1/videos', PROMPT, 4, '1:1'])
   assert.deepEqual(frame_images, [{ type: 'image_url', image_url: { url: uri }, frame_type: 'first_frame' }])
   const before = server.requests.length
-  assert.equal(await engine.recover!(sent, new Date(0)), null)
+  assert.equal(await engine.recover!({ ...sent, attempt_id: 'att_another' }, new Date(0)), null)
   assert.equal(server.requests.length, before)
   const ticket = await engine.start(request(), live())
   server.conduct({ extra: { unsigned_urls: [`${server.url}/v1/videos/video_1/content`] } })
@@ -227,7 +227,9 @@ test('a start whose answer was lost is found again, once and by nothing less tha
   const found = await engine.recover!(mine, since)
   assert.deepEqual(found, { id: `video_${before + 1}`, where: 'base' })
   assert.equal((await engine.poll(found!, live())).state, 'succeeded')
-  assert.equal(await engine.recover!(mine, since), null, 'a render that has a ticket is not handed out twice')
+  assert.deepEqual(await engine.recover!(mine, since), found, 'the same attempt has the same render')
+  const other = { ...mine, attempt_id: 'att_another' }
+  assert.equal(await engine.recover!(other, since), null, 'a render that has a ticket is not handed to another attempt')
 
   const fresh = open('openai')
   assert.equal(await fresh.recover!(request({ prompt: 'never sent' }), since), null)
