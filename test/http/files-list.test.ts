@@ -113,7 +113,6 @@ test('a colleague sees, reads and deletes the file; another organization meets t
       [id, KEYS.rival],
       [missing, KEYS.acme],
       [missing, KEYS.rival],
-      ['file-%00', KEYS.acme],
       ["file-'or'1", KEYS.acme],
       [id.toLowerCase(), KEYS.acme],
       ['x'.repeat(400), KEYS.acme],
