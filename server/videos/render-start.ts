@@ -62,9 +62,9 @@ async function findStarted({ engine }: ServedModel, request: RenderRequest, sinc
   }
 }
 
-/** The ticket is stored with the same write that moves the job. */
-function started(job: VideoJobRow, ticket: Ticket, { width, height }: RenderRequest): Outcome {
-  const set = { ticket, width, height, tries: 0 }
+/** The ticket is stored, beside the attempt it belongs to, with the same write that moves the job. */
+function started(job: VideoJobRow, ticket: Ticket, { attempt_id, width, height }: RenderRequest): Outcome {
+  const set = { ticket, attempt_id, width, height, tries: 0 }
   return job.status === 'queued' ? { to: 'in_progress', set } : { to: 'same', retry_after_seconds: 0, set }
 }
 
