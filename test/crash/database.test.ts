@@ -60,8 +60,13 @@ async function compare(site: Site, acknowledged: Set<string>): Promise<void> {
   assert.equal(site.engines.started(), jobs.length, 'one render each')
   const { code, text } = await audit(site)
   assert.equal(code, 0, text)
-  assert.deepEqual((await orphans(site)).length < 20, true)
+  const left = (await orphans(site)).length
+  assert.ok(left <= KILLS_MAX * IN_FLIGHT_MAX, `${left} clips are left to the sweep`)
 }
+
+/** A commit whose answer was lost leaves its clip to the sweep: at most one for each job in flight at each kill. */
+const KILLS_MAX = 4
+const IN_FLIGHT_MAX = 32
 
 test('PostgreSQL killed under load, one backend and then the whole: the service lives, says 503, and nothing acknowledged is missing', async () => {
   const site = await openSite()
