@@ -7,38 +7,49 @@ import type { BenchService } from './service.ts'
 import { spentOn } from './spent.ts'
 
 const CALLERS = 64
-const ROUNDS = 5
-const SECONDS = 2
+const ROUNDS = 7
+/** Of one round. */
+const ANSWERS = 6000
 /** Compilers take their time: until then an answer costs twice as much. */
-const WARM_ANSWERS = 20_000
+const WARM_ANSWERS = 40_000
 
-/** CPU for one plain answer of 500 bytes with key, validation, balance and committed usage. Every server is asked in every round. */
+/** CPU for one plain answer of 500 bytes with key, validation, balance and committed usage, in rounds that alternate with the yardstick's. */
 export async function run(): Promise<Row[]> {
   const upstream = await startUpstream({ events: 1, gap_ms: 0 })
   const service = await startChatService(upstream)
-  const nginx = await startProxy(upstream)
-  const portkey = await startPortkey(upstream)
+  const own = chatLoad(`${service.url}/v1`, service, false)
   try {
-    const own = chatLoad(`${service.url}/v1`, service, false)
-    const proxied = nginx && { ...own, url: `${nginx.url}/v1/chat/completions` }
-    const theirs = portkey && {
-      ...chatLoad(portkey.url, service, false),
-      headers: { ...own.headers, ...portkey.headers },
-    }
-    const costs: Costs = { node: [], postgres: [], nginx: [], portkey: [] }
-    const load = { callers: CALLERS, amount: { answers: WARM_ANSWERS } }
-    for (const each of [own, proxied, theirs]) if (each) await chat({ ...each, ...load })
-    for (let round = 0; round < ROUNDS; round++) {
-      await measureOwn(service, own, costs)
-      if (proxied) costs.nginx.push(await costOf(nginx.pid, proxied))
-      if (theirs) costs.portkey.push(await costOf(portkey.pid, theirs))
-    }
-    return rows(costs)
+    await answer(own, WARM_ANSWERS)
+    return [await againstNginx(upstream, service, own), await againstPortkey(upstream, service, own)]
   } finally {
-    await portkey?.stop()
-    await nginx?.stop()
     await service.stop()
     await upstream.stop()
+  }
+}
+
+async function againstNginx(upstream: Upstream, service: BenchService, own: Target): Promise<Row> {
+  const nginx = await startProxy(upstream)
+  if (!nginx) return row(await compare(service, own, null), { name: NO_NGINX, times: 3.5, budget: '≤ 3.5 ×' })
+  const theirs = { pid: nginx.pid, target: { ...own, url: `${nginx.url}/v1/chat/completions` } }
+  try {
+    const costs = await compare(service, own, theirs)
+    return row(costs, { name: 'nginx proxy_pass', times: 3.5, budget: '≤ 3.5 ×' })
+  } finally {
+    await nginx.stop()
+  }
+}
+
+async function againstPortkey(upstream: Upstream, service: BenchService, own: Target): Promise<Row> {
+  const portkey = await startPortkey(upstream)
+  if (!portkey) return row(await compare(service, own, null), { name: NO_PORTKEY, times: 1 / 7, budget: '≤ 1/7' })
+  const url = `${portkey.url}/chat/completions`
+  const target = { ...own, url, headers: { ...own.headers, ...portkey.headers } }
+  try {
+    await answer(target, WARM_ANSWERS / 2)
+    const costs = await compare(service, own, { pid: portkey.pid, target })
+    return row(costs, { name: "Portkey's gateway", times: 1 / 7, budget: '≤ 1/7' })
+  } finally {
+    await portkey.stop()
   }
 }
 
@@ -48,51 +59,41 @@ export function startProxy(upstream: Upstream, more = ''): Promise<Nginx | null>
   return startNginx(`proxy_pass ${origin}; proxy_http_version 1.1; proxy_set_header Connection ""; ${more}`)
 }
 
-type Costs = Record<'node' | 'postgres' | 'nginx' | 'portkey', number[]>
 type Target = ReturnType<typeof chatLoad>
+type Costs = Record<'node' | 'postgres' | 'theirs', number[]>
 
-async function measureOwn(service: BenchService, target: Target, costs: Costs): Promise<void> {
-  const load = { ...target, callers: CALLERS, amount: { seconds: SECONDS } }
-  const { result, spent } = await spentOn(service, () => chat(load))
-  costs.node.push(spent.node / result.answers)
-  costs.postgres.push(spent.postgres / result.answers)
+function answer(target: Target, answers: number) {
+  return chat({ ...target, callers: CALLERS, amount: { answers } })
 }
 
-async function costOf(pid: number, target: Target): Promise<number> {
-  const before = cpuOf(pid)
-  const { answers } = await chat({ ...target, callers: CALLERS, amount: { seconds: SECONDS } })
-  return (cpuOf(pid) - before) / answers
+async function compare(
+  service: BenchService,
+  own: Target,
+  other: { pid: number; target: Target } | null,
+): Promise<Costs> {
+  const costs: Costs = { node: [], postgres: [], theirs: [] }
+  for (let round = 0; round < ROUNDS; round++) {
+    if (other) {
+      const before = cpuOf(other.pid)
+      await answer(other.target, ANSWERS)
+      costs.theirs.push((cpuOf(other.pid) - before) / ANSWERS)
+    }
+    const { spent } = await spentOn(service, () => answer(own, ANSWERS))
+    costs.node.push(spent.node / ANSWERS)
+    costs.postgres.push(spent.postgres / ANSWERS)
+  }
+  return costs
 }
 
-function rows(costs: Costs): Row[] {
+function row(costs: Costs, yardstick: { name: string; times: number; budget: string }): Row {
   const own = median(costs.node)
-  const figure = `${own.toFixed(1)} + ${median(costs.postgres).toFixed(1)} µs CPU (Node + PostgreSQL)`
-  const name = 'Chat, plain answer of 500 bytes'
-  return [
-    against(
-      { name, figure, yardstick: 'nginx proxy_pass', missing: NO_NGINX, budget: '≤ 3.5 ×' },
-      own,
-      costs.nginx,
-      3.5,
-    ),
-    against(
-      { name, figure, yardstick: "Portkey's gateway", missing: NO_PORTKEY, budget: '≤ 1/7' },
-      own,
-      costs.portkey,
-      1 / 7,
-    ),
-  ]
-}
-
-type Named = { name: string; figure: string; yardstick: string; missing: string; budget: string }
-
-function against({ missing, yardstick, ...row }: Named, own: number, theirs: number[], times: number): Row {
-  if (theirs.length === 0) return { ...row, yardstick: missing, ratio: '—', ok: true }
-  const other = median(theirs)
+  const other = costs.theirs.length > 0 ? median(costs.theirs) : null
   return {
-    ...row,
-    yardstick: `${yardstick} ${other.toFixed(1)} µs`,
-    ratio: (own / other).toFixed(2),
-    ok: own <= times * other,
+    name: 'Chat, plain answer of 500 bytes',
+    figure: `${own.toFixed(1)} + ${median(costs.postgres).toFixed(1)} µs CPU (Node + PostgreSQL)`,
+    yardstick: other === null ? yardstick.name : `${yardstick.name} ${other.toFixed(1)} µs`,
+    ratio: other === null ? '—' : (own / other).toFixed(2),
+    budget: yardstick.budget,
+    ok: other === null || own <= yardstick.times * other,
   }
 }
