@@ -47,7 +47,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   /** Not part of the public API page. */
   internal?: boolean
   /** What a wrong method on this path is told when it is not 405. */
-  wrong_method?: (params: Record<string, string>) => ApiError | null
+  wrong_method?: (method: string, params: Record<string, string>) => ApiError | null
   /** Returns the JSON answer, or the reply after sending it itself. */
   handle(ctx: Context, call: Call<A, Static<B>, Static<Q>>): Promise<unknown>
 }
@@ -209,7 +209,7 @@ function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[],
     onRequest: async (request, reply) => {
       await admit(spec, request, reply)
       const wrong = specs.find((candidate) => candidate.wrong_method)?.wrong_method
-      const other = wrong?.(request.params as Record<string, string>)
+      const other = wrong?.(request.method, request.params as Record<string, string>)
       if (other) throw other
       const allow = [...allowed].join(', ')
       throw new ApiError('method_not_allowed', `${request.method} is not allowed here. Allowed: ${allow}.`, {

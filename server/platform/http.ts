@@ -189,20 +189,24 @@ function apiErrorOf(error: unknown): ApiError {
   const { code, statusCode } = error as { code?: string; statusCode?: number }
   const known = FRAMEWORK_ERRORS[code ?? '']
   if (known) return known()
+  // Node's own word for a client that left while it was sending; a connection of the database says otherwise.
+  if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
   if (isDatabaseDown(error)) {
     return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', {
       cause: error,
     })
   }
-  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
-    return new ApiError('invalid_request_error', 'The request ended before it was complete.')
-  }
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return endedEarly()
   if (statusCode && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request_error', 'The request could not be read.', { internal: code, cause: error })
   }
   return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.', {
     cause: error,
   })
+}
+
+function endedEarly(): ApiError {
+  return new ApiError('invalid_request_error', 'The request ended before it was complete.')
 }
 
 function requirePlainTransfer(request: FastifyRequest): void {

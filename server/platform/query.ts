@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { JsonSchema } from './explain.ts'
 
-const INTEGER = /^-?\d{1,15}$/
+const INTEGER = /^-?\d{1,30}$/
 
 /**
  * Query values as their schema wants them: integers and booleans are read from text, strictly; text that is neither stays text and

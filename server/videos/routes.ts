@@ -156,8 +156,10 @@ export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
     summary: 'Read a job',
     response: VideoView,
     // POST to `/v1/videos/edits` and the like are calls this API does not offer, not wrong methods.
-    wrong_method: ({ video_id }) =>
-      isId('video', video_id!) ? null : new ApiError('unknown_url', 'Unknown request URL. See /docs for the routes.'),
+    wrong_method: (method, { video_id }) =>
+      method !== 'POST' || isId('video', video_id!)
+        ? null
+        : new ApiError('unknown_url', 'Unknown request URL. See /docs for the routes.'),
     async handle(ctx, { principal, params, request, reply }) {
       const job = await find(ctx, principal.org_id, params.video_id!)
       if (!isTerminal(job.status)) reply.header('openai-poll-after-ms', POLL_AFTER_MS)

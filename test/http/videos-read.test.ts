@@ -201,3 +201,16 @@ test('401 without a credential on every path, with the challenge', async () => {
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
   }
 })
+
+test('400 that names the maximum for a limit beyond any number of ours', async () => {
+  const { status, body } = await list('?limit=99999999999999999999')
+  assert.equal(status, 400)
+  assert.match(body.error.message, /integer above maximum value\. Expected a value <= 100/)
+})
+
+test('405 for a method a job does not have, whatever the id; 404 unknown_url for calls other APIs have there', async () => {
+  for (const id of ['video_x', 'edits', 'video_01M7WPCJJA2ZV43KAZ4TZBWBWB']) {
+    assert.equal((await read(id, {}, 'PATCH')).body.error.code, 'method_not_allowed', id)
+  }
+  assert.equal((await read('edits', {}, 'POST')).body.error.code, 'unknown_url')
+})
