@@ -32,12 +32,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       async handle(ctx, { principal, request, reply }) {
         const body = checkBody(request.body)
         const left = abortOnLeaving(reply)
-        const turn = await openTurn(
-          ctx,
-          meter,
-          { principal, request_id: request.id, body, raw: request.body },
-          left.signal,
-        )
+        const turn = await openTurn(ctx, meter, { principal, request_id: request.id, body }, left.signal)
         const head: AnswerHead = { id: newCompletionId(), created: unixSeconds(ctx.clock.now()), model: body.model }
         if (!body.stream) return collectAnswer(turn, head)
         const include_usage = body.stream_options?.include_usage ?? false
@@ -50,7 +45,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
 async function openTurn(
   ctx: Context,
   meter: Meter,
-  call: { principal: Principal; request_id: string; body: ChatBody; raw: unknown },
+  call: { principal: Principal; request_id: string; body: ChatBody },
   left: AbortSignal,
 ): Promise<Turn> {
   const { principal, request_id, body } = call

@@ -28,7 +28,6 @@ export function isTerminal(status: Status): boolean {
 }
 
 export const TERMINAL = STATUSES.filter(isTerminal)
-export const RUNNING = STATUSES.filter((status) => !isTerminal(status))
 
 /** Why a job failed, and the text its owner reads. No failed job is charged. Source: contract 4.4. */
 export const FAILURES = {
