@@ -99,12 +99,15 @@ const AWAITED = new Map([
 ])
 
 test('every package of production is used', () => {
-  const used = sourcesIn('server', 'console', 'bin').flatMap((source) =>
-    [...importsOf(source), ...source.text.matchAll(/'(@?[\w./-]+)'/g)].map(String),
+  const used = new Set(
+    sourcesIn('server', 'console', 'bin').flatMap((source) => [
+      ...importsOf(source),
+      ...[...source.text.matchAll(/'(@?[\w./-]+)'/g)].map(([, text]) => text!),
+    ]),
   )
-  const text = used.join('\n')
+  const isUsed = (name: string) => [...used].some((each) => each === name || each.startsWith(`${name}/`))
   const idle = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }).filter(
-    (name) => name !== 'node' && text.includes(name) === AWAITED.has(name),
+    (name) => name !== 'node' && isUsed(name) === AWAITED.has(name),
   )
   assert.deepEqual(idle, [])
 })
