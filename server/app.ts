@@ -4,6 +4,7 @@ import { openMeter } from './billing/meter.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
 import { chatEndpoints } from './chat/routes.ts'
+import { consoleEndpoints } from './console/routes.ts'
 import type { Context } from './context.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
@@ -90,6 +91,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...chatEndpoints(meter),
     ...identityEndpoints(identity),
     ...billingEndpoints,
+    ...consoleEndpoints,
     ...healthEndpoints,
   ]
   const answered = [...endpoints, ...openApiEndpoints(endpoints)]

@@ -7,6 +7,7 @@ import { assertRefused } from '../support/videos-app.ts'
 
 /** The only routes that know no caller: each is a decision. */
 const OPEN = [
+  'GET /console/site',
   'GET /healthz',
   'GET /openapi.json',
   'GET /v1/files/:file_id/signed',

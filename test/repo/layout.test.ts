@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   chat: [...DOMAIN, 'catalog', 'files', 'billing'],
   videos: [...DOMAIN, 'catalog', 'files', 'billing'],
   webhooks: [...DOMAIN, 'catalog', 'files', 'billing'],
+  console: [...DOMAIN, 'billing', 'videos'],
   responses: [...DOMAIN, 'catalog', 'files', 'billing', 'chat'],
 }
 /** The context is a type that names what all folders use: these may take its parts as types. */

@@ -1,0 +1,16 @@
+import Type, { type Static } from 'typebox'
+
+/** Shapes of what the console is told beside its session. Source: docs/api/console.md. */
+export const SiteView = Type.Object({
+  object: Type.Literal('console_site'),
+  version: Type.String({ description: 'Of the service.' }),
+  public_url: Type.String({ description: 'Where clients reach the API, without `/v1`.' }),
+  currency: Type.String(),
+  terms: Type.Object({ version: Type.String(), url: Type.String() }, { description: 'The video terms in force.' }),
+  oidc: Type.Union([Type.Object({ name: Type.String() }), Type.Null()], {
+    description: 'The identity provider people may sign in with.',
+  }),
+  two_factor: Type.Boolean({ description: 'People may protect their login by a second factor.' }),
+  password: Type.Object({ min_length: Type.Integer(), max_length: Type.Integer() }),
+})
+export type SiteView = Static<typeof SiteView>

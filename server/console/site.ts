@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import type { Context } from '../context.ts'
+import { PASSWORD_LENGTH } from '../identity/login-library.ts'
+import type { SiteView } from './schema.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
+
+/** What the sign-in page and the console need to know of this service; nothing here is secret, nobody is named. */
+export function siteView({ config, site }: Pick<Context, 'config' | 'site'>): SiteView {
+  const { min, max } = PASSWORD_LENGTH
+  return {
+    object: 'console_site',
+    version,
+    public_url: site.public_url,
+    currency: config.currency,
+    terms: { version: config.terms.version, url: config.terms.url },
+    oidc: null,
+    two_factor: true,
+    password: { min_length: min, max_length: max },
+  }
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newCustomer, startApp, type TestApp } from '../support/app.ts'
+import { send } from '../support/identity-app.ts'
+
+let app: TestApp
+before(async () => {
+  app = await startApp()
+})
+after(() => app.close())
+
+test('200 without a credential: what a sign-in page needs, and nothing else', async () => {
+  const answer = await send(app, 'GET', '/console/site')
+  assert.equal(answer.status, 200)
+  assert.match(answer.body.version, /^\d+\.\d+\.\d+/)
+  const { terms, currency } = app.ctx.config
+  assert.deepEqual(answer.body, {
+    object: 'console_site',
+    version: answer.body.version,
+    public_url: app.url,
+    currency,
+    terms: { version: terms.version, url: terms.url },
+    oidc: null,
+    two_factor: true,
+    password: { min_length: 8, max_length: 128 },
+  })
+})
+
+test('200 and the same answer for somebody who is signed in', async () => {
+  const { cookie } = await newCustomer(app)
+  const [open, signedIn] = [
+    await send(app, 'GET', '/console/site'),
+    await send(app, 'GET', '/console/site', { cookie }),
+  ]
+  assert.deepEqual(signedIn.body, open.body)
+})
