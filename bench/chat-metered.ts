@@ -56,6 +56,12 @@ function context(): Context {
 function model(): ChatModelConfig {
   const prices = { input: 10_000_000n, cached_input: 10_000_000n, output: 40_000_000n }
   const none = { capabilities: [], reasoning_efforts: [], extra_params: [] }
-  const unset = { context_length: null, max_output_tokens: null, default_reasoning_effort: null, hash_user: false }
+  const unset = {
+    context_length: null,
+    max_output_tokens: null,
+    default_reasoning_effort: null,
+    hash_user: false,
+    expose_raw_reasoning: false,
+  }
   return { id: 'fast-1', prices, ...none, ...unset } as unknown as ChatModelConfig
 }

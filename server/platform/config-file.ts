@@ -80,6 +80,9 @@ const ChatModel = Type.Object(
     hash_user: Type.Optional(
       Type.Boolean({ description: 'Forward `user` and `safety_identifier` only as keyed hashes.' }),
     ),
+    expose_raw_reasoning: Type.Optional(
+      Type.Boolean({ description: 'Responses hold what the model thought as it is, beside summaries. Default off.' }),
+    ),
     price_per_million: Type.Object(
       { input: Decimal(8), cached_input: Type.Optional(Decimal(8)), output: Decimal(8) },
       Strict,

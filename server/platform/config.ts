@@ -42,6 +42,8 @@ export type ChatModelConfig = {
   default_reasoning_effort: string | null
   extra_params: readonly string[]
   hash_user: boolean
+  /** Responses hold what the model thought as it is, beside summaries. */
+  expose_raw_reasoning: boolean
   prices: TokenPrices
 }
 
@@ -218,6 +220,7 @@ function completeChatModel(model: NonNullable<ConfigFile['chat_models']>[number]
     default_reasoning_effort: model.default_reasoning_effort ?? null,
     extra_params: model.extra_params ?? [],
     hash_user: model.hash_user ?? false,
+    expose_raw_reasoning: model.expose_raw_reasoning ?? false,
     prices: { input: parseMoney(input)!, cached_input: parseMoney(cached_input)!, output: parseMoney(output)! },
   }
 }
