@@ -124,7 +124,8 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
   }
 }
 
-function requireSmallSchema(schema: object | undefined, param: string): void {
+/** Throws ApiError `invalid_value` for a JSON Schema larger or deeper than what is handed on. */
+export function requireSmallSchema(schema: object | undefined, param: string): void {
   if (schema === undefined) return
   if (depthOf(schema) > SCHEMA_DEPTH_MAX)
     refuse(param, `Invalid '${param}': nested deeper than ${SCHEMA_DEPTH_MAX} levels.`)

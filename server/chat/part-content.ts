@@ -48,7 +48,7 @@ export async function partsOfContent(
 export function mediumPart(family: MediaFamily, url: string, source: PartSource): ChatPart {
   switch (family) {
     case 'image': {
-      const detail = source.from === 'url' ? source.detail : undefined
+      const detail = source.from === 'url' || source.from === 'file_id' ? source.detail : undefined
       return { type: 'image_url', image_url: { url, ...(detail ? { detail } : {}) } }
     }
     case 'video':

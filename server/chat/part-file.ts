@@ -5,6 +5,7 @@ import { signFileUrl } from '../files/sign.ts'
 import { type FileRow, findFiles } from '../files/store.ts'
 import { acceptedType, ProbeError, probeFile } from '../media/probe.ts'
 import { BlobMissing } from '../platform/blobs.ts'
+import { ApiError } from '../platform/errors.ts'
 import { mediumPart, PICTURE_PROBLEMS, partsOfContent } from './part-content.ts'
 import { tooLarge } from './part-inline.ts'
 import {
@@ -34,6 +35,7 @@ export async function findStored(
   for (const source of sources) {
     const file = files.get(source.file_id)
     if (!file) throw missing(source)
+    requirePurpose(source, file)
     const kind = storedKind(file)
     requireCapability(work.model, source, kind)
     if (isHandedOver(work, kind)) continue
@@ -58,6 +60,14 @@ export async function partsOfStored(
   }
   const bytes = await readBlob(ctx, source, file)
   return partsOfContent(source, { bytes, declared: null, filename: file.filename }, work)
+}
+
+function requirePurpose(source: Stored, { purpose }: FileRow): void {
+  const { purposes, param } = source
+  if (!purposes || purposes.includes(purpose)) return
+  const taken = purposes.map((each) => `'${each}'`).join(', ')
+  const text = `Invalid '${param}': the file was uploaded with purpose '${purpose}'. Upload it with one of: ${taken}.`
+  throw new ApiError('invalid_file_purpose', text, { param })
 }
 
 /** By the bytes at upload. What is neither a medium nor a PDF has yet to show that it is text. */

@@ -1,18 +1,22 @@
+import type { Purpose } from '../files/purposes.ts'
 import type { MediaFamily } from '../media/probe.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
 import { mismatch } from './check.ts'
 
+type Detail = 'auto' | 'low' | 'high'
 export type SoundFormat = 'wav' | 'mp3' | 'flac' | 'ogg' | 'm4a'
 
 /**
  * What one part of a message refers to, in whichever API. `param` is the path of the member that holds it, `blame` the path that is named
  * when the model cannot take such content. `url` is http(s) or `data:`; `file_data` a data URL or bare base64; `data` bare base64.
+ * `refuses`: kinds that the API does not take here whatever the model, each with what to do instead; `purposes`: those a stored file may
+ * have been uploaded for.
  */
-export type PartSource = { param: string; blame: string } & (
-  | { from: 'url'; family: MediaFamily; url: string; detail?: 'auto' | 'low' | 'high' }
+export type PartSource = { param: string; blame: string; refuses?: Partial<Record<PartKind, string>> } & (
+  | { from: 'url'; family: MediaFamily; url: string; detail?: Detail }
   | { from: 'sound'; data: string; format: SoundFormat }
-  | { from: 'file_id'; file_id: string }
+  | { from: 'file_id'; file_id: string; detail?: Detail; purposes?: readonly Purpose[] }
   | { from: 'file_data'; file_data: string; filename?: string }
   | { from: 'file_url'; url: string; filename?: string }
 )
@@ -53,8 +57,10 @@ export function refuse(source: PartSource, problem: string): ApiError {
   return new ApiError(codeOf(source), `Invalid '${source.param}': ${problem}`, { param: source.param })
 }
 
-/** Throws ApiError `model_capability_mismatch` when the model does not take such content. */
+/** Throws ApiError when the API does not take such content here, and `model_capability_mismatch` when the model does not. */
 export function requireCapability(model: ChatModelConfig, source: PartSource, kind: PartKind): void {
+  const remedy = source.refuses?.[kind]
+  if (remedy !== undefined) throw refuse(source, remedy)
   if (kind === 'text') return
   const { capability, what } = NEEDS[kind]
   if (!model.capabilities.includes(capability)) throw mismatch(model.id, source.blame, what)

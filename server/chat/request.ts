@@ -35,10 +35,20 @@ export function engineRequest(
   }
   const effort = body.reasoning_effort ?? model.default_reasoning_effort
   if (effort !== null) request.reasoning_effort = effort
-  if (body.user !== undefined) request.user = model.hash_user ? hashed(secret, body.user) : body.user
+  return Object.assign(request, personAndExtras(body, { model, secret }))
+}
+
+/** The end user, hashed where the model's configuration says so, and the members it lets through as they are. */
+export function personAndExtras(
+  body: { user?: string },
+  { model, secret }: { model: ChatModelConfig; secret: string },
+): Pick<ChatRequest, 'user' | 'extra'> {
+  const { user } = body
   const extra = extraParams(body, model)
-  if (extra) request.extra = model.hash_user ? withoutPerson(extra, secret) : extra
-  return request
+  return {
+    ...(user === undefined ? {} : { user: model.hash_user ? hashed(secret, user) : user }),
+    ...(extra ? { extra: model.hash_user ? withoutPerson(extra, secret) : extra } : {}),
+  }
 }
 
 function withoutPerson(extra: Record<string, unknown>, secret: string): Record<string, unknown> {

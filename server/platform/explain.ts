@@ -27,10 +27,10 @@ export const NOT_BLANK = '\\S'
 
 /**
  * The first thing wrong with a value that failed its schema, as the error a client gets. Members are looked at in the order the
- * schema lists them, unknown ones last. Source: docs/errors.md, codes under 400.
+ * schema lists them, unknown ones last. `path` is where the value stands in the body. Source: docs/errors.md, codes under 400.
  */
-export function explain(schema: JsonSchema, value: unknown): ApiError {
-  return problem(schema, value, '') ?? new ApiError('invalid_value', 'Invalid request body.')
+export function explain(schema: JsonSchema, value: unknown, path = ''): ApiError {
+  return problem(schema, value, path) ?? new ApiError('invalid_value', 'Invalid request body.')
 }
 
 /** The variant of a union an object or array was meant to be: by its constant member, else the only one of its JSON type. */

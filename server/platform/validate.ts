@@ -7,7 +7,8 @@ import { hasUnstorableText } from './text.ts'
 /** Deepest nesting of JSON accepted from a client: deeper values break `JSON.stringify` long after they were parsed. */
 export const JSON_DEPTH_MAX = 64
 
-export type Shape<S extends TSchema> = (value: unknown) => Static<S>
+/** `path`: where the value stands in the body, for one that is checked apart from it. */
+export type Shape<S extends TSchema> = (value: unknown, path?: string) => Static<S>
 
 /**
  * Compiles a schema once into a check of request values. The check drops `null` of optional members (contract 1.1), coerces nothing,
@@ -15,10 +16,10 @@ export type Shape<S extends TSchema> = (value: unknown) => Static<S>
  */
 export function shape<S extends TSchema>(schema: S): Shape<S> {
   const compiled = Compile(schema)
-  return (value) => {
+  return (value, path) => {
     const present = dropNulls(schema as JsonSchema, value)
     if (compiled.Check(present)) return present as Static<S>
-    throw explain(schema as JsonSchema, present)
+    throw explain(schema as JsonSchema, present, path)
   }
 }
 
