@@ -1,6 +1,7 @@
 import type { Meter } from '../billing/meter.ts'
 import type { Principal } from '../identity/principal.ts'
-import type { CreateResponse, InputItem, ResponseObject } from './schema.ts'
+import type { CreateResponse, ResponseObject } from './schema.ts'
+import type { Item } from './schema-items.ts'
 
 /**
  * One event of contract 11.1. `data` is its JSON on one line, `type` and `sequence_number` included: a transport frames it, a store
@@ -12,7 +13,7 @@ export type ResponseEvent = { type: string; sequence_number: number; data: strin
 export type EndedResponse = {
   response: ResponseObject
   /** The items of this request alone, in order, each with an id. */
-  input: readonly InputItem[]
+  input: readonly Item[]
 }
 
 /** What answering needs beside the context. */
@@ -26,7 +27,7 @@ export type ResponseCall = {
   /** False: no model is asked; the response is completed with empty output and no usage. Sockets alone. */
   generate?: boolean
   /** The whole context of a previous response that the caller holds in memory; null when it holds none of that id. Sockets alone. */
-  recall?: (response_id: string) => readonly InputItem[] | null
+  recall?: (response_id: string) => readonly Item[] | null
   /**
    * The stored response that a background worker goes on with. Its `created` and `queued` were told already: the run begins with
    * `in_progress`, and every failure is an event, not a throw.
@@ -48,7 +49,7 @@ export type ResponseCall = {
  */
 export type ResponseRun = EndedResponse & {
   /** The items before `input`: with them and `response.output` they are the context that the next response may continue from. */
-  history: readonly InputItem[]
+  history: readonly Item[]
   /** Types of tools that were not handed to the model, for `x-dropped-tools`. */
   dropped_tools: readonly string[]
   first: readonly ResponseEvent[]
