@@ -8,6 +8,7 @@ import { ApiError, errorBody, errorHeaders } from './errors.ts'
 import { newRequestId } from './ids.ts'
 import type { Log } from './log.ts'
 import { requireSafeJson } from './validate.ts'
+import type { Sockets } from './websocket.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
 export const JSON_BYTES_MAX = 64 * 1024 * 1024
@@ -35,9 +36,17 @@ declare module 'fastify' {
   }
 }
 
+export type HttpOptions = {
+  log: Log
+  body_seconds?: number
+  isDraining?: () => boolean
+  /** Without them every `Upgrade` is answered as if it were not there. */
+  sockets?: Sockets
+}
+
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
-export function openHttp(options: { log: Log; body_seconds?: number; isDraining?: () => boolean }): FastifyInstance {
-  const { log, body_seconds = BODY_SECONDS } = options
+export function openHttp(options: HttpOptions): FastifyInstance {
+  const { log, body_seconds = BODY_SECONDS, sockets } = options
   const http = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -49,10 +58,16 @@ export function openHttp(options: { log: Log; body_seconds?: number; isDraining?
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
-    http: { maxHeaderSize: 16_384, headersTimeout: 20_000 },
+    http: {
+      maxHeaderSize: 16_384,
+      headersTimeout: 20_000,
+      // Node would hand every request with an `Upgrade` to the listener, `h2c` of ordinary clients among them.
+      shouldUpgradeCallback: (request) => sockets?.isHandshake(request) ?? false,
+    },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
     clientErrorHandler: answerBrokenRequest,
   })
+  sockets?.attach(http)
   http.server.maxConnections = CONNECTIONS_MAX
   http.server.maxHeadersCount = 100
   http.decorate('bodySeconds', body_seconds)

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { after, afterEach, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { ApiError } from '../../server/platform/errors.ts'
+import { openHttp } from '../../server/platform/http.ts'
+import { type LogFields, silentLog } from '../../server/platform/log.ts'
+import { type Connection, openSockets, type Sockets, type SocketTiming } from '../../server/platform/websocket.ts'
+import { rawConnection } from '../support/raw-http.ts'
+import { frame, handshake, handshakeText, openSocket } from '../support/socket-client.ts'
+
+/** A server that gives every message back, at one path, and the connections it serves. */
+async function startEcho(
+  options: { timing?: SocketTiming; limits?: { connections_max: number; per_owner_max: number } } = {},
+) {
+  const lines: LogFields[] = []
+  const log = { ...silentLog, info: (_event: string, fields: LogFields = {}) => void lines.push(fields) }
+  const sockets = openSockets({ path: '/echo', log, ...options })
+  const http = openHttp({ log, sockets })
+  const served: Connection[] = []
+  http.get('/echo', async (request, reply) => {
+    if (request.headers.authorization === 'no') throw new ApiError('invalid_api_key', 'No.')
+    reply.header('x-more', 'told')
+    const serve = (connection: Connection) => {
+      served.push(connection)
+      return (text: Buffer | null) => void connection.send(text ? String(text) : '"binary"')
+    }
+    const answered = sockets.accept({ request, reply, owner: String(request.headers.owner), serve })
+    return answered ?? { plain: true }
+  })
+  http.post('/slow', async () => {
+    await new Promise<void>((resolve) => releases.push(resolve))
+    return {}
+  })
+  await http.listen({ host: '127.0.0.1', port: 0 })
+  const url = `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`
+  opened.push({ http, sockets })
+  return { http, sockets, served, lines, url, releases }
+}
+
+const opened: Array<{ http: FastifyInstance; sockets: Sockets }> = []
+const releases: Array<() => void> = []
+let echo: Awaited<ReturnType<typeof startEcho>>
+before(async () => {
+  echo = await startEcho()
+})
+after(async () => {
+  for (const release of releases) release()
+  for (const { http, sockets } of opened) {
+    await sockets.drain({ seconds: 0 })
+    http.server.closeAllConnections()
+    await http.close()
+  }
+})
+afterEach(async () => {
+  while (echo.sockets.count() > 0) await nextTurn()
+})
+
+const PATH = { path: '/echo' }
+
+test('messages go both ways, whatever their size, with and without compression', async () => {
+  for (const perMessageDeflate of [false, true]) {
+    const client = await openSocket(echo.url, { ...PATH, client: { perMessageDeflate } })
+    assert.match(String(client.headers['x-request-id']), /^req_[0-9a-f]{32}$/)
+    assert.equal(client.headers['x-more'], 'told')
+    assert.equal(client.headers['sec-websocket-extensions']?.includes('permessage-deflate') ?? false, perMessageDeflate)
+    for (const text of ['a', 'é'.repeat(100), 'x'.repeat(70_000), 'x'.repeat(2_000_000)]) {
+      client.send({ text })
+      assert.equal((await client.next()).text, text)
+    }
+    await client.close()
+  }
+})
+
+test('a handshake is a line of the access log, once, when its connection has ended', async () => {
+  const before = echo.lines.length
+  const client = await openSocket(echo.url, PATH)
+  const id = client.headers['x-request-id']
+  await client.close()
+  await nextTurn()
+  const lines = echo.lines.slice(before)
+  assert.deepEqual(
+    lines.map(({ request_id, method, route, status }) => ({ request_id, method, route, status })),
+    [{ request_id: id, method: 'GET', route: '/echo', status: 101 }],
+  )
+})
+
+test('an Upgrade that the service does not make is answered as if it were not there', async () => {
+  const plain = [
+    await handshake(
+      echo.url,
+      { upgrade: 'h2c', connection: 'Upgrade, HTTP2-Settings', 'http2-settings': 'x' },
+      'GET /echo',
+    ),
+    await handshake(echo.url, { upgrade: 'websocket, x' }, 'GET /echo'),
+    await handshake(echo.url, { connection: 'keep-alive' }, 'GET /echo'),
+    await handshake(echo.url, { upgrade: null }, 'GET /echo/'),
+  ]
+  for (const { status, body } of plain) assert.deepEqual([status, String(body)], [200, '{"plain":true}'])
+  assert.equal((await handshake(echo.url, {}, 'GET /other')).status, 404)
+  assert.equal((await handshake(echo.url, { 'content-length': '0' }, 'POST /echo')).status, 404)
+})
+
+test('the path is meant with a trailing slash, a query and capital letters of the protocol', async () => {
+  for (const request of ['GET /echo', 'GET /echo/', 'GET /echo?model=x', 'GET /echo/?']) {
+    assert.equal(
+      (await handshake(echo.url, { upgrade: 'WebSocket', connection: 'keep-alive, upgrade' }, request)).status,
+      101,
+    )
+  }
+})
+
+test('400 in the envelope, with a request id, for a handshake that is not valid', async () => {
+  const wrong: Array<Record<string, string | null>> = [
+    { 'sec-websocket-key': null },
+    { 'sec-websocket-key': 'short' },
+    { 'sec-websocket-version': '12' },
+    { 'sec-websocket-version': null },
+    { 'sec-websocket-protocol': ',,' },
+    { 'sec-websocket-extensions': 'permessage-deflate; x=' },
+    { 'sec-websocket-extensions': 'permessage-deflate; server_max_window_bits=99' },
+  ]
+  for (const headers of wrong) {
+    const answer = await handshake(echo.url, headers, 'GET /echo')
+    const { error } = JSON.parse(String(answer.body))
+    assert.deepEqual([answer.status, error.code], [400, 'invalid_request_error'], JSON.stringify(headers))
+    assert.match(answer.headers['x-request-id']!, /^req_/)
+    assert.equal(answer.headers['sec-websocket-version'], '13')
+    assert.equal(answer.headers.connection, 'close')
+  }
+})
+
+test('a refusal is an ordinary answer before any upgrade, and a line of the log', async () => {
+  const before = echo.lines.length
+  const answer = await handshake(echo.url, { authorization: 'no' }, 'GET /echo')
+  assert.equal(answer.status, 401)
+  assert.equal(answer.headers['www-authenticate'], 'Bearer')
+  assert.equal(JSON.parse(String(answer.body)).error.code, 'invalid_api_key')
+  assert.deepEqual(
+    echo.lines.slice(before).map(({ status, request_id }) => [status, request_id]),
+    [[401, answer.headers['x-request-id']]],
+  )
+})
+
+test('a handshake behind a request that is not answered yet ends the connection, and nothing else', async () => {
+  const connection = await rawConnection(echo.url)
+  const body = 'POST /slow HTTP/1.1\r\nhost: kinora\r\ncontent-length: 0\r\n\r\n'
+  await connection.write(body + handshakeText({}, 'GET /echo'))
+  await assert.rejects(connection.answer())
+  const client = await openSocket(echo.url, PATH)
+  await client.close()
+})
+
+test('a message that comes with the handshake, before its answer, is not lost', async () => {
+  const connection = await rawConnection(echo.url)
+  const echoed = new Promise<void>((resolve) => {
+    let received = ''
+    connection.socket.on('data', (bytes) => {
+      received += bytes
+      if (received.endsWith('"early"')) resolve()
+    })
+  })
+  await connection.write(Buffer.concat([Buffer.from(handshakeText({}, 'GET /echo')), frame(0x81, '"early"')]))
+  await echoed
+  const gone = new Promise((resolve) => echo.served.at(-1)!.signal.addEventListener('abort', resolve))
+  connection.close()
+  await gone
+})
+
+test('frames that break the protocol close the connection with the code for it', async () => {
+  const broken: Array<[frames: Buffer[], code: number]> = [
+    [[frame(0x81, 'x', { masked: false })], 1002],
+    [[frame(0xc1, 'x')], 1002],
+    [[frame(0x83, 'x')], 1002],
+    [[frame(0x80, 'x')], 1002],
+    [[frame(0x09, 'x')], 1002],
+    [[frame(0x89, 'x'.repeat(126))], 1002],
+    [[frame(0x01, 'x'), frame(0x81, 'x')], 1002],
+    [[frame(0x81, Buffer.from([0xff, 0xfe]))], 1007],
+    [[frame(0x88, Buffer.from([3]))], 1002],
+    [[frame(0x88, Buffer.from([0, 1]))], 1002],
+    [[Buffer.from([0x81, 0xff, 0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0, 0])], 1009],
+    [[Buffer.from([0x81, 0xff, 0xff, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0, 0])], 1009],
+  ]
+  for (const [frames, code] of broken) {
+    const connection = await rawConnection(echo.url)
+    await connection.write(handshakeText({}, 'GET /echo'))
+    await connection.answer()
+    const said = new Promise<Buffer>((resolve) => connection.socket.once('data', resolve))
+    await connection.write(Buffer.concat(frames))
+    const close = await said
+    assert.deepEqual([close[0], close.readUInt16BE(2)], [0x88, code], frames[0]!.subarray(0, 4).toString('hex'))
+    const gone = new Promise((resolve) => echo.served.at(-1)!.signal.addEventListener('abort', resolve))
+    connection.close()
+    await gone
+  }
+})
+
+test('a client that leaves pings unanswered is gone after the second; one that answers stays', async () => {
+  const timing = { ping_seconds: 0.03, stalled_seconds: 30, goodbye_seconds: 1 }
+  const { url, served } = await startEcho({ timing })
+  const lively = await openSocket(url, PATH)
+  const silent = await openSocket(url, { ...PATH, client: { autoPong: false } })
+  let pings = 0
+  silent.ws.on('ping', () => {
+    pings += 1
+  })
+  assert.equal((await silent.closed).code, 1006)
+  assert.equal(pings, 2)
+  assert.ok(served[1]!.signal.aborted)
+  lively.send('1')
+  assert.equal(await lively.next(), 1)
+  await lively.close()
+})
+
+test('a client that never reads holds its producer back and is cut off; its memory stays bounded', async () => {
+  const timing = { ping_seconds: 30, stalled_seconds: 0.1, goodbye_seconds: 1 }
+  const { url, served } = await startEcho({ timing })
+  const client = await openSocket(url, PATH)
+  client.ws.pause()
+  const connection = served[0]!
+  const megabyte = JSON.stringify('x'.repeat(1 << 20))
+  let sent = 0
+  while (!connection.signal.aborted) {
+    sent += 1
+    await connection.send(megabyte)
+    assert.ok(sent < 100)
+  }
+  client.ws.resume()
+  await client.closed
+})
+
+test('503 for one connection too many, of one owner and of all; room again when one ends', async () => {
+  const { url, sockets } = await startEcho({ limits: { connections_max: 3, per_owner_max: 2 } })
+  const open = (owner: string) => openSocket(url, { ...PATH, headers: { owner } })
+  const clients = [await open('a'), await open('a')]
+  const refused = await handshake(url, { owner: 'a' }, 'GET /echo')
+  assert.deepEqual([refused.status, JSON.parse(String(refused.body)).error.code], [503, 'server_is_overloaded'])
+  clients.push(await open('b'))
+  assert.equal((await handshake(url, { owner: 'c' }, 'GET /echo')).status, 503)
+  await clients[0]!.close()
+  while (sockets.count() > 2) await nextTurn()
+  clients[0] = await open('c')
+  for (const client of clients) await client.close()
+})
+
+test('draining tells every connection, waits for those that close, and cuts those that do not', async () => {
+  const { url, served, sockets } = await startEcho()
+  const [polite, stubborn] = [await openSocket(url, PATH), await openSocket(url, PATH)]
+  served[0]!.draining.addEventListener('abort', () => served[0]!.close(1001, 'shutting down'))
+  const drained = sockets.drain({ seconds: 0.2 })
+  assert.deepEqual(await polite.closed, { code: 1001, reason: 'shutting down' })
+  assert.equal((await stubborn.closed).code, 1006)
+  await drained
+  assert.equal(sockets.count(), 0)
+})
