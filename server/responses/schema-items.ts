@@ -102,11 +102,14 @@ export const SENT_ITEMS = {
 /** Items of other services that say nothing to the model; clients send them back with the rest of an answer. */
 export const SKIPPED_TYPES = ['web_search_call', 'file_search_call', 'mcp_list_tools'] as const
 
+type StaticOf<S extends Record<string, Type.TSchema>> = { [N in keyof S]: Static<S[N]> }[keyof S]
+export type SentMessage = StaticOf<typeof SENT_MESSAGES>
+
 /** One item of `input` as it is sent, its shape checked. */
-export const InputItem = Type.Union([...Object.values(SENT_MESSAGES), ...Object.values(SENT_ITEMS)])
-export type InputItem = Static<typeof InputItem>
-export type SentMessage = Static<(typeof SENT_MESSAGES)[keyof typeof SENT_MESSAGES]>
-export type SentItem<T extends keyof typeof SENT_ITEMS> = Static<(typeof SENT_ITEMS)[T]>
+export type InputItem = SentMessage | StaticOf<typeof SENT_ITEMS>
+export const InputItem = Type.Unsafe<InputItem>(
+  Type.Union([...Object.values(SENT_MESSAGES), ...Object.values(SENT_ITEMS)]),
+)
 
 export const MessageItem = Type.Object({
   id: Id,

@@ -47,9 +47,11 @@ export type NamespaceTool = Static<typeof SENT_TOOLS.namespace>
 /** A tool of a kind that is accepted and not forwarded. */
 export type OtherTool = { type: string }
 
-/** Any other type is accepted as well, and not forwarded. */
-export const SentTool = Type.Union([...Object.values(SENT_TOOLS), Type.Object({ type: Type.String() })])
 export type SentTool = FunctionTool | CustomTool | NamespaceTool | OtherTool
+/** Any other type is accepted as well, and not forwarded. */
+export const SentTool = Type.Unsafe<SentTool>(
+  Type.Union([...Object.values(SENT_TOOLS), Type.Object({ type: Type.String() })]),
+)
 
 const Mode = Type.Enum(['none', 'auto', 'required'], { type: 'string' })
 /** A tool by its kind; kinds that have names by their name. */
