@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../context.ts'
+import { readEvent } from './event-lines.ts'
+import { RESPONSE_TOPIC } from './queues.ts'
+import type { ResponseEvent } from './run.ts'
+import type { Owner } from './store.ts'
+import { readEvents, type ToldEvents } from './store-events.ts'
+
+/** News is best effort: what nobody announced shows within a second. */
+const LOOK_AGAIN_MILLISECONDS = 1000
+/** Batches read at a time, so that a long answer is never whole in memory. */
+const BATCHES_MAX = 50
+
+/**
+ * What a background response tells after the event `after` (-1: everything), then live until it has ended, from any process. Ends
+ * without its last event only when `signal` aborts or the response is deleted.
+ */
+export async function* followEvents(
+  ctx: Pick<Context, 'db' | 'changes'>,
+  owner: Owner,
+  { id, after }: { id: string; after: number },
+  signal: AbortSignal,
+): AsyncGenerator<ResponseEvent[], void, void> {
+  const news = listenFor(ctx, id)
+  let seen = after
+  try {
+    while (!signal.aborted) {
+      const heard = news.next()
+      const told = await readEvents(ctx.db, owner, { id, after: seen, limit: BATCHES_MAX })
+      if (!told) return
+      const events = told.batches.length > 0 ? eventsAfter(told, seen) : await lastEvent(ctx, owner, id, told, seen)
+      if (events.length > 0) {
+        seen = events.at(-1)!.sequence_number
+        yield events
+      }
+      if (told.ended && seen >= told.last_number) return
+      if (events.length === 0) await Promise.race([heard, pause(signal)])
+    }
+  } finally {
+    news.close()
+  }
+}
+
+/**
+ * Whoever has seen more than there is followed an attempt that was lost, which told more than the one that ended: of that one the end
+ * is missing.
+ */
+async function lastEvent(
+  ctx: Pick<Context, 'db'>,
+  owner: Owner,
+  id: string,
+  { ended, last_number }: ToldEvents,
+  seen: number,
+): Promise<ResponseEvent[]> {
+  if (!ended || seen <= last_number) return []
+  const told = await readEvents(ctx.db, owner, { id, after: last_number - 1, limit: 1 })
+  return told ? eventsAfter(told, last_number - 1) : []
+}
+
+function eventsAfter({ batches }: ToldEvents, seen: number): ResponseEvent[] {
+  return batches.flatMap(({ first_number, events }) =>
+    events
+      .map((data, index) => ({ number: first_number + index, data }))
+      .filter(({ number }) => number > seen)
+      .map(({ number, data }) => readEvent(number, data)),
+  )
+}
+
+/** `next` resolves with the first news of the response after it is called. */
+function listenFor({ changes }: Pick<Context, 'changes'>, id: string): { next(): Promise<void>; close(): void } {
+  let nudged = Promise.withResolvers<void>()
+  const close = changes.on(RESPONSE_TOPIC, (changed) => {
+    if (changed === null || changed === id) nudged.resolve()
+  })
+  return {
+    next() {
+      nudged = Promise.withResolvers<void>()
+      return nudged.promise
+    },
+    close,
+  }
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal, ref: false }).catch(() => {})
+}
