@@ -77,8 +77,8 @@ export function responseWriter(response: ResponseObject, options: WriterOptions)
     },
     fail(error, { error_event }) {
       const told = errorView(error)
+      out.tellDeltasOnly(() => items.abandon())
       if (error_event) out.tell('error', errorMembers(told))
-      out.silence(() => items.abandon())
       const failed = {
         status: 'failed',
         error: told,
@@ -96,9 +96,9 @@ export function responseWriter(response: ResponseObject, options: WriterOptions)
 function eventList(first: number) {
   let events: ResponseEvent[] = []
   let sequence_number = first
-  let silent = false
+  let deltasOnly = false
   const tell: Tell = (type, members) => {
-    if (silent) return
+    if (deltasOnly && !type.endsWith('.delta')) return
     events.push({ type, sequence_number, data: `{"type":"${type}","sequence_number":${sequence_number},${members}}` })
     sequence_number += 1
   }
@@ -109,10 +109,11 @@ function eventList(first: number) {
       events = []
       return all
     },
-    silence(work: () => void): void {
-      silent = true
+    /** What is abandoned is not closed; the last it has to say comes all the same. */
+    tellDeltasOnly(work: () => void): void {
+      deltasOnly = true
       work()
-      silent = false
+      deltasOnly = false
     },
   }
 }
