@@ -1,0 +1,89 @@
+import { keepPreviousData, QueryCache, QueryClient, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { BalanceView } from '../../server/billing/schema.ts'
+import type { SiteView } from '../../server/console/schema.ts'
+import { failureOf, isFailure } from './failure.ts'
+import { type Query, request } from './request.ts'
+
+export type Site = SiteView
+export type Balance = Static<typeof BalanceView>
+
+/** A page of any list of the API. */
+export type Page<T> = { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
+
+/** What the console knows of the service. `onSignedOut` hears of every query that met a 401. */
+export function openQueries(onSignedOut: () => void): QueryClient {
+  return new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        if (isFailure(error) && error.status === 401) onSignedOut()
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 10_000,
+        retry: (count, error) => count < 2 && isRetriable(error),
+      },
+      mutations: { retry: false },
+    },
+  })
+}
+
+function isRetriable(error: unknown): boolean {
+  const { status } = failureOf(error)
+  return status === 0 || status >= 500
+}
+
+/** Public facts of this service: currency, terms, ways to sign in. */
+export function useSite() {
+  return useQuery({
+    queryKey: ['site'],
+    queryFn: ({ signal }) => request<Site>('GET', '/console/site', { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+}
+
+/** What the organization has, what is held and what is left. */
+export function useBalance() {
+  return useQuery({
+    queryKey: ['balance'],
+    queryFn: ({ signal }) => request<Balance>('GET', '/console/balance', { signal }),
+    refetchInterval: 60_000,
+  })
+}
+
+export type PagedList<T> = {
+  /** What was loaded so far; null until the first page is here. */
+  rows: T[] | null
+  error: unknown
+  has_more: boolean
+  is_loading_more: boolean
+  loadMore(): void
+  reload(): void
+}
+
+/** A list of the API page by page. The key begins with the noun of the path, so that live changes find it. */
+export function usePagedList<T extends { id: string }>(
+  key: readonly unknown[],
+  path: string,
+  query: Query = {},
+  options: { refetchInterval?: number; enabled?: boolean } = {},
+): PagedList<T> {
+  const list = useInfiniteQuery({
+    queryKey: [...key, query],
+    queryFn: ({ pageParam, signal }) =>
+      request<Page<T>>('GET', path, { query: { ...query, after: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => (page.has_more ? page.last_id : null),
+    placeholderData: keepPreviousData,
+    ...options,
+  })
+  return {
+    rows: list.data ? list.data.pages.flatMap(({ data }) => data) : null,
+    error: list.error,
+    has_more: list.hasNextPage,
+    is_loading_more: list.isFetchingNextPage,
+    loadMore: () => void list.fetchNextPage(),
+    reload: () => void list.refetch(),
+  }
+}

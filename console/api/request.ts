@@ -1,0 +1,53 @@
+import { failureFrom, noAnswer } from './failure.ts'
+
+export type Query = Record<string, string | number | boolean | null | undefined>
+export type RequestOptions = { body?: unknown; query?: Query; signal?: AbortSignal; headers?: Record<string, string> }
+export type RequestMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+
+/**
+ * Calls the service as the person who is signed in and gives the JSON answer. Rejects with a `Failure`; an abort rejects with
+ * the DOMException of the signal.
+ */
+export async function request<T>(method: RequestMethod, path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await openRequest(method, path, options)
+  return (await readJson(response)) as T
+}
+
+/** The answer itself, once its headers are here: for streams and bytes. Rejects as `request` does. */
+export async function openRequest(
+  method: RequestMethod,
+  path: string,
+  options: RequestOptions = {},
+): Promise<Response> {
+  const { body, query, signal, headers } = options
+  const json = body !== undefined && !(body instanceof FormData)
+  const response = await fetch(path + queryOf(query), {
+    method,
+    credentials: 'same-origin',
+    headers: { ...(json && { 'content-type': 'application/json' }), ...headers },
+    body: json ? JSON.stringify(body) : ((body as FormData | undefined) ?? null),
+    ...(signal && { signal }),
+  }).catch((error: unknown) => {
+    throw signal?.aborted ? error : noAnswer()
+  })
+  if (!response.ok) {
+    const text = await response.text().catch(() => '')
+    throw failureFrom(response.status, text, (name) => response.headers.get(name))
+  }
+  return response
+}
+
+/** `?a=1&b=2`, or nothing; members without a value are left out. */
+export function queryOf(query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '')
+  if (given.length === 0) return ''
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch {
+    throw noAnswer()
+  }
+}

@@ -1,0 +1,64 @@
+import { type QueryClient, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import type { ConsoleSession } from '../../server/identity/schema.ts'
+import { failureOf } from './failure.ts'
+import { request } from './request.ts'
+
+export type Session = ConsoleSession
+export type Role = Session['organization']['role']
+
+export const SESSION_KEY = ['session'] as const
+
+/** Who is signed in; null when nobody is. */
+export async function readSession(queries: QueryClient): Promise<Session | null> {
+  return queries.ensureQueryData({ queryKey: SESSION_KEY, queryFn: fetchSession, staleTime: Number.POSITIVE_INFINITY })
+}
+
+async function fetchSession(): Promise<Session | null> {
+  try {
+    return await request<Session>('GET', '/console/session')
+  } catch (error) {
+    if (failureOf(error).status === 401) return null
+    throw error
+  }
+}
+
+/** The person who is signed in, on pages that need one. */
+export function useSession(): Session {
+  const { data } = useSuspenseQuery({
+    queryKey: SESSION_KEY,
+    queryFn: fetchSession,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  if (data === null) throw new Error('Nobody is signed in.')
+  return data
+}
+
+/** Whether the person may manage members and see everybody's keys. */
+export function useIsManager(): boolean {
+  return useSession().organization.role !== 'member'
+}
+
+/** Takes over a new session: nothing that another person or organization was shown stays. */
+export function beginSession(queries: QueryClient, session: Session): void {
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
+  queries.setQueryData(SESSION_KEY, session)
+}
+
+/** Forgets who was signed in and all that was shown. */
+export function endSession(queries: QueryClient): void {
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'site' })
+  queries.setQueryData(SESSION_KEY, null)
+}
+
+export function useSwitchOrganization() {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: (organization_id: string) =>
+      request<Session>('POST', '/console/session/organization', { body: { organization_id } }),
+    onSuccess: (session) => beginSession(queries, session),
+  })
+}
+
+export function useSignOut() {
+  return useMutation({ mutationFn: () => request('POST', '/console/auth/sign-out') })
+}

@@ -1,0 +1,86 @@
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { failureOf } from '../api/failure.ts'
+import { useSite } from '../api/queries.ts'
+import { request } from '../api/request.ts'
+import type { Session } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { FormError, Note } from '../ui/failure-note.tsx'
+import { Field } from '../ui/field.tsx'
+import { Input, PasswordInput } from '../ui/input.tsx'
+import { usePageTitle } from '../ui/layout.tsx'
+import { LoginTitle } from './login-frame.tsx'
+
+type Answer = Session | { object: 'two_factor_required' }
+type Props = { target: string; onSession: (session: Session) => void; onSecondStep: () => void }
+
+export function PasswordStep({ target, onSession, onSecondStep }: Props) {
+  const t = useText('login')
+  usePageTitle(t('sign_in'))
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const signIn = useMutation({
+    mutationFn: () =>
+      request<Answer>('POST', '/console/auth/sign-in/email', { body: { email: email.trim(), password } }),
+    onSuccess: (answer) => (answer.object === 'console_session' ? onSession(answer) : onSecondStep()),
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (!signIn.isPending) signIn.mutate()
+  }
+  const wrong = signIn.error !== null && failureOf(signIn.error).status === 401
+  return (
+    <>
+      <LoginTitle>{t('title')}</LoginTitle>
+      <form onSubmit={submit} className="flex flex-col gap-4">
+        {wrong ? <Note tone="danger">{t('wrong')}</Note> : <FormError error={signIn.error} />}
+        <Field label={t('email')}>
+          <Input
+            type="email"
+            name="email"
+            autoComplete="username"
+            required
+            // biome-ignore lint/a11y/noAutofocus: the page is for nothing else.
+            autoFocus
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+        </Field>
+        <Field label={t('password')}>
+          <PasswordInput
+            name="password"
+            autoComplete="current-password"
+            required
+            value={password}
+            onChange={(event) => setPassword(event.target.value)}
+          />
+        </Field>
+        <Button type="submit" variant="primary" size="lg" busy={signIn.isPending}>
+          {t('sign_in')}
+        </Button>
+      </form>
+      <Provider target={target} />
+    </>
+  )
+}
+
+/** The identity provider of the organization that runs the service, where there is one. */
+function Provider({ target }: { target: string }) {
+  const t = useText('login')
+  const { data: site } = useSite()
+  if (!site?.oidc) return null
+  return (
+    <>
+      <p className="my-4 flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-line after:h-px after:grow after:bg-line">
+        {t('or')}
+      </p>
+      <a
+        href={`/console/auth/sign-in/oidc?return=${encodeURIComponent(target)}`}
+        className={buttonClass({ size: 'lg' }, 'w-full')}
+      >
+        {t('with_provider', { name: site.oidc.name })}
+      </a>
+    </>
+  )
+}

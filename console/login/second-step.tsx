@@ -1,0 +1,70 @@
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { failureOf } from '../api/failure.ts'
+import { request } from '../api/request.ts'
+import type { Session } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { Button } from '../ui/button.tsx'
+import { FormError, Note } from '../ui/failure-note.tsx'
+import { Field } from '../ui/field.tsx'
+import { Input } from '../ui/input.tsx'
+import { usePageTitle } from '../ui/layout.tsx'
+import { LoginTitle } from './login-frame.tsx'
+
+type Props = { onSession: (session: Session) => void; onStartOver: () => void }
+
+/** The code of an authenticator app, or one of the codes kept for when it is lost. */
+export function SecondStep({ onSession, onStartOver }: Props) {
+  const t = useText('login')
+  usePageTitle(t('code_title'))
+  const [code, setCode] = useState('')
+  const [backup, setBackup] = useState(false)
+  const verify = useMutation({
+    mutationFn: () => request<Session>('POST', '/console/auth/sign-in/two-factor', { body: { code: code.trim() } }),
+    onSuccess: onSession,
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (!verify.isPending) verify.mutate()
+  }
+  const change = (next: boolean) => {
+    setBackup(next)
+    setCode('')
+    verify.reset()
+  }
+  const wrong = verify.error !== null && [400, 401].includes(failureOf(verify.error).status)
+  return (
+    <>
+      <LoginTitle>{t('code_title')}</LoginTitle>
+      <form onSubmit={submit} className="flex flex-col gap-4">
+        {wrong ? <Note tone="danger">{t('wrong_code')}</Note> : <FormError error={verify.error} />}
+        <Field label={t(backup ? 'backup_code' : 'code')} hint={t(backup ? 'backup_hint' : 'code_hint')}>
+          <Input
+            key={String(backup)}
+            name="code"
+            inputMode={backup ? 'text' : 'numeric'}
+            autoComplete="one-time-code"
+            spellCheck={false}
+            required
+            // biome-ignore lint/a11y/noAutofocus: the step is for nothing else.
+            autoFocus
+            value={code}
+            onChange={(event) => setCode(event.target.value)}
+            className="font-mono tracking-widest"
+          />
+        </Field>
+        <Button type="submit" variant="primary" size="lg" busy={verify.isPending}>
+          {t('verify')}
+        </Button>
+        <div className="flex flex-wrap justify-between gap-2">
+          <Button variant="ghost" size="sm" onClick={() => change(!backup)}>
+            {t(backup ? 'use_app' : 'use_backup')}
+          </Button>
+          <Button variant="ghost" size="sm" onClick={onStartOver}>
+            {t('start_over')}
+          </Button>
+        </div>
+      </form>
+    </>
+  )
+}

@@ -1,0 +1,28 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRouter, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { beginSession, type Session } from '../api/session.ts'
+import { LoginFrame } from './login-frame.tsx'
+import { PasswordStep } from './password-step.tsx'
+import { SecondStep } from './second-step.tsx'
+
+/** Email and password, then the second step where the person has one, then back to where they were going. */
+export function SignInPage() {
+  const [step, setStep] = useState<'password' | 'code'>('password')
+  const { return: target = '/' } = useSearch({ from: '/sign-in' })
+  const queries = useQueryClient()
+  const router = useRouter()
+  const enter = (session: Session) => {
+    beginSession(queries, session)
+    router.history.push(target)
+  }
+  return (
+    <LoginFrame>
+      {step === 'password' ? (
+        <PasswordStep target={target} onSession={enter} onSecondStep={() => setStep('code')} />
+      ) : (
+        <SecondStep onSession={enter} onStartOver={() => setStep('password')} />
+      )}
+    </LoginFrame>
+  )
+}

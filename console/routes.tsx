@@ -1,0 +1,142 @@
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { readSession } from './api/session.ts'
+import { BrokenPage, MissingPage, PendingPage } from './shell/page-states.tsx'
+import { Shell } from './shell/shell.tsx'
+
+type RouterContext = { queries: QueryClient }
+
+const root = createRootRouteWithContext<RouterContext>()({ component: Outlet, notFoundComponent: MissingPage })
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search: Record<string, unknown>): { return?: string } => {
+    const target = search.return
+    // Paths of our own only: `//host` and `/\host` would leave the console.
+    return typeof target === 'string' && /^\/(?![/\\])/.test(target) ? { return: target } : {}
+  },
+  component: lazyRouteComponent(() => import('./login/sign-in-page.tsx'), 'SignInPage'),
+})
+
+const acceptInvitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitations/accept',
+  component: lazyRouteComponent(() => import('./login/invitation-page.tsx'), 'InvitationPage'),
+})
+
+/** Everything that needs a person. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: Shell,
+  beforeLoad: async ({ context, location }) => {
+    const session = await readSession(context.queries)
+    if (session === null)
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { return: location.href } })
+  },
+})
+
+const start = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/videos', replace: true })
+  },
+})
+
+const videos = createRoute({
+  getParentRoute: () => shell,
+  path: '/videos',
+  component: lazyRouteComponent(() => import('./videos/page.tsx'), 'VideosPage'),
+})
+const video = createRoute({
+  getParentRoute: () => shell,
+  path: '/videos/$id',
+  component: lazyRouteComponent(() => import('./videos/video-page.tsx'), 'VideoPage'),
+})
+const chat = createRoute({
+  getParentRoute: () => shell,
+  path: '/chat',
+  component: lazyRouteComponent(() => import('./chat/page.tsx'), 'ChatPage'),
+})
+const files = createRoute({
+  getParentRoute: () => shell,
+  path: '/files',
+  component: lazyRouteComponent(() => import('./files/page.tsx'), 'FilesPage'),
+})
+const keys = createRoute({
+  getParentRoute: () => shell,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./keys/page.tsx'), 'KeysPage'),
+})
+const usage = createRoute({
+  getParentRoute: () => shell,
+  path: '/usage',
+  component: lazyRouteComponent(() => import('./usage/page.tsx'), 'UsagePage'),
+})
+const billing = createRoute({
+  getParentRoute: () => shell,
+  path: '/billing',
+  component: lazyRouteComponent(() => import('./billing/page.tsx'), 'BillingPage'),
+})
+const members = createRoute({
+  getParentRoute: () => shell,
+  path: '/members',
+  component: lazyRouteComponent(() => import('./members/page.tsx'), 'MembersPage'),
+})
+const guides = createRoute({
+  getParentRoute: () => shell,
+  path: '/guides',
+  component: lazyRouteComponent(() => import('./guides/page.tsx'), 'GuidesPage'),
+})
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings/page.tsx'), 'SettingsPage'),
+})
+
+const tree = root.addChildren([
+  signIn,
+  acceptInvitation,
+  shell.addChildren([start, videos, video, chat, files, keys, usage, billing, members, guides, settings]),
+])
+
+/** Every page of the console. The service answers these paths too: CLIENT_PATHS in `server/console-assets.ts`. */
+export function openRouter(queries: QueryClient) {
+  const router = createRouter({
+    routeTree: tree,
+    context: { queries },
+    defaultPreload: 'intent',
+    defaultPreloadStaleTime: 0,
+    defaultPendingMs: 150,
+    defaultPendingMinMs: 0,
+    defaultPendingComponent: PendingPage,
+    defaultErrorComponent: BrokenPage,
+    defaultNotFoundComponent: MissingPage,
+    scrollRestoration: true,
+  })
+  router.subscribe('onRendered', ({ pathChanged, fromLocation }) => {
+    if (fromLocation && pathChanged) focusTitle()
+  })
+  return router
+}
+
+/** A reader of the screen hears where they are now, and Tab goes on from there. */
+function focusTitle(): void {
+  const title = document.querySelector<HTMLElement>('[data-page-title]') ?? document.querySelector<HTMLElement>('main')
+  title?.focus({ preventScroll: true })
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof openRouter>
+  }
+}

@@ -1,0 +1,52 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Ellipsis, FileCode, LogOut, UserRound } from 'lucide-react'
+import { endSession, useSession, useSignOut } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { Avatar } from '../ui/badge.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { toast } from '../ui/toast.tsx'
+
+/** Who is signed in, and the way out. */
+export function AccountMenu() {
+  const t = useText('shell')
+  const { user } = useSession()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const signOut = useSignOut()
+  const leave = async () => {
+    try {
+      await signOut.mutateAsync()
+      await navigate({ to: '/sign-in' })
+      endSession(queries)
+    } catch {
+      toast(t('not_signed_out'), 'danger')
+    }
+  }
+  return (
+    <Menu
+      align="start"
+      width="w-(--radix-dropdown-menu-trigger-width)"
+      trigger={
+        <button
+          type="button"
+          aria-label={t('account', { name: user.name })}
+          className="flex h-11 w-full min-w-0 items-center gap-2.5 rounded-lg px-2 hover:bg-hover"
+        >
+          <Avatar name={user.name} />
+          <span className="min-w-0 grow text-start leading-tight">
+            <span className="block truncate text-[0.8125rem] font-medium">{user.name}</span>
+            <span className="block truncate text-xs text-muted">{user.email}</span>
+          </span>
+          <Ellipsis aria-hidden className="size-4 shrink-0 text-muted" />
+        </button>
+      }
+      items={[
+        { label: t('my_account'), icon: <UserRound />, onSelect: () => void navigate({ to: '/settings' }) },
+        { href: '/docs', label: t('api_reference'), icon: <FileCode />, external: true },
+        'line',
+        { label: t('sign_out'), icon: <LogOut />, onSelect: () => void leave() },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,58 @@
+import { useNavigate } from '@tanstack/react-router'
+import { ChevronsUpDown } from 'lucide-react'
+import { useSession, useSwitchOrganization } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { Avatar } from '../ui/badge.tsx'
+import { useFailureText } from '../ui/failure-note.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { toast } from '../ui/toast.tsx'
+
+/** Which organization the person acts in; a menu when there are several. */
+export function OrganizationSwitcher() {
+  const t = useText('shell')
+  const { organization, organizations } = useSession()
+  const change = useSwitchOrganization()
+  const navigate = useNavigate()
+  const failure = useFailureText(change.error)
+  const face = (
+    <>
+      <Avatar square name={organization.name} />
+      <span className="min-w-0 grow truncate text-start font-medium">{organization.name}</span>
+    </>
+  )
+  if (organizations.length < 2) return <div className="flex h-10 items-center gap-2.5 px-2">{face}</div>
+  const choose = async (id: string, name: string) => {
+    if (id === organization.id) return
+    try {
+      await change.mutateAsync(id)
+      await navigate({ to: '/videos' })
+      toast(t('switched', { name }))
+    } catch {
+      toast(failure ?? t('not_switched'), 'danger')
+    }
+  }
+  return (
+    <Menu
+      align="start"
+      width="w-(--radix-dropdown-menu-trigger-width)"
+      trigger={
+        <button
+          type="button"
+          aria-label={t('switch_organization', { name: organization.name })}
+          className="flex h-10 w-full items-center gap-2.5 rounded-lg px-2 hover:bg-hover"
+        >
+          {face}
+          <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-muted" />
+        </button>
+      }
+      items={[
+        { heading: t('organizations') },
+        ...organizations.map(({ id, name }) => ({
+          label: name,
+          checked: id === organization.id,
+          onSelect: () => void choose(id, name),
+        })),
+      ]}
+    />
+  )
+}

@@ -1,0 +1,53 @@
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
+import { Compass } from 'lucide-react'
+import { failureOf } from '../api/failure.ts'
+import { useText } from '../text/use-text.ts'
+import { ButtonLink } from '../ui/button.tsx'
+import { FailureNote } from '../ui/failure-note.tsx'
+import { EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
+
+/** Stands in for a page whose code is on its way. */
+export function PendingPage() {
+  return (
+    <div aria-hidden className="flex flex-col gap-6">
+      <Skeleton className="h-7 w-48" />
+      <Skeleton className="h-64 w-full rounded-xl" />
+    </div>
+  )
+}
+
+/** A page that could not be shown: most often its code did not arrive, or a newer console was installed meanwhile. */
+export function BrokenPage({ error, reset }: ErrorComponentProps) {
+  const t = useText('shell')
+  const router = useRouter()
+  const retry = () => {
+    // A chunk that is gone will not come back by asking again.
+    if (/dynamically imported module|module script/i.test(failureOf(error).message)) return location.reload()
+    reset()
+    void router.invalidate()
+  }
+  return (
+    <>
+      <PageHeader title={t('broken_title')} />
+      <FailureNote error={error} onRetry={retry} />
+    </>
+  )
+}
+
+export function MissingPage() {
+  const t = useText('shell')
+  return (
+    <>
+      <PageHeader title={t('missing_title')} />
+      <EmptyState
+        icon={<Compass />}
+        title={t('missing_question')}
+        action={
+          <ButtonLink to="/videos" variant="primary">
+            {t('missing_home')}
+          </ButtonLink>
+        }
+      />
+    </>
+  )
+}

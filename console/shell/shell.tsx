@@ -1,0 +1,83 @@
+import { Outlet, useLocation } from '@tanstack/react-router'
+import { Menu as MenuIcon } from 'lucide-react'
+import { Dialog } from 'radix-ui'
+import { useEffect, useState } from 'react'
+import { useLiveChanges } from '../api/live.ts'
+import { useText } from '../text/use-text.ts'
+import { IconButton } from '../ui/button.tsx'
+import { AccountMenu } from './account-menu.tsx'
+import { BalanceChip } from './balance-chip.tsx'
+import { Navigation } from './navigation.tsx'
+import { OrganizationSwitcher } from './organization-switcher.tsx'
+
+/** The frame around every page of a person who is signed in. */
+export function Shell() {
+  const t = useText('shell')
+  useLiveChanges()
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only rounded-lg bg-raised px-4 py-2 shadow-float focus:not-sr-only focus:fixed focus:start-3 focus:top-3 focus:z-60"
+      >
+        {t('skip')}
+      </a>
+      <aside className="sticky top-0 hidden h-dvh flex-col border-e border-line bg-canvas lg:flex">
+        <Side />
+      </aside>
+      <TopBar />
+      <main
+        id="main"
+        tabIndex={-1}
+        className="mx-auto w-full max-w-[84rem] min-w-0 px-4 pt-6 pb-16 sm:px-6 lg:px-10 lg:pt-8"
+      >
+        <Outlet />
+      </main>
+    </div>
+  )
+}
+
+function Side() {
+  return (
+    <>
+      <div className="p-3">
+        <OrganizationSwitcher />
+      </div>
+      <Navigation />
+      <div className="mt-auto flex flex-col gap-2 p-3">
+        <BalanceChip />
+        <AccountMenu />
+      </div>
+    </>
+  )
+}
+
+/** What the side holds, behind a button, where there is no room for it. */
+function TopBar() {
+  const t = useText('shell')
+  const [open, setOpen] = useState(false)
+  const { pathname } = useLocation()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the drawer.
+  useEffect(() => setOpen(false), [pathname])
+  return (
+    <header className="sticky top-0 z-20 flex h-13 items-center gap-2 border-b border-line bg-canvas px-2 sm:px-4 lg:hidden">
+      <Dialog.Root open={open} onOpenChange={setOpen}>
+        <Dialog.Trigger asChild>
+          <IconButton label={t('open_navigation')} icon={<MenuIcon />} />
+        </Dialog.Trigger>
+        <Dialog.Portal>
+          <Dialog.Overlay className="fixed inset-0 z-40 animate-appear bg-scrim" />
+          <Dialog.Content
+            aria-describedby={undefined}
+            className="fixed inset-y-0 start-0 z-50 flex w-[min(18rem,85vw)] animate-slide flex-col overflow-y-auto border-e border-line bg-canvas shadow-float focus:outline-none"
+          >
+            <Dialog.Title className="sr-only">{t('navigation')}</Dialog.Title>
+            <Side />
+          </Dialog.Content>
+        </Dialog.Portal>
+      </Dialog.Root>
+      <span className="grow truncate font-semibold tracking-tight">{t('brand')}</span>
+      <BalanceChip compact />
+    </header>
+  )
+}

@@ -1,0 +1,16 @@
+import billing from './en/billing.ts'
+import chat from './en/chat.ts'
+import errors from './en/errors.ts'
+import files from './en/files.ts'
+import guides from './en/guides.ts'
+import keys from './en/keys.ts'
+import kit from './en/kit.ts'
+import login from './en/login.ts'
+import members from './en/members.ts'
+import settings from './en/settings.ts'
+import shell from './en/shell.ts'
+import usage from './en/usage.ts'
+import videos from './en/videos.ts'
+
+/** Every text in English, by namespace. */
+export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos }

@@ -1,0 +1,4 @@
+export default {
+  title: 'Billing',
+  empty: 'No entries yet',
+}

@@ -1,0 +1,4 @@
+export default {
+  title: 'Chat',
+  empty: 'No conversation yet',
+}

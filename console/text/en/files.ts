@@ -1,0 +1,4 @@
+export default {
+  title: 'Files',
+  empty: 'No files yet',
+}

@@ -1,0 +1,4 @@
+export default {
+  title: 'Docs',
+  empty: 'No guides yet',
+}

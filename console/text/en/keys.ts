@@ -1,0 +1,4 @@
+export default {
+  title: 'API keys',
+  empty: 'No API keys yet',
+}

@@ -1,0 +1,4 @@
+export default {
+  title: 'Members',
+  empty: 'Nobody else is here yet',
+}

@@ -1,0 +1,4 @@
+export default {
+  title: 'Settings',
+  empty: 'Nothing to set yet',
+}

@@ -1,0 +1,4 @@
+export default {
+  title: 'Usage',
+  empty: 'Nothing used yet',
+}

@@ -1,0 +1,4 @@
+export default {
+  title: 'Videos',
+  empty: 'No videos yet',
+}

@@ -1,0 +1,16 @@
+import billing from './ja/billing.ts'
+import chat from './ja/chat.ts'
+import errors from './ja/errors.ts'
+import files from './ja/files.ts'
+import guides from './ja/guides.ts'
+import keys from './ja/keys.ts'
+import kit from './ja/kit.ts'
+import login from './ja/login.ts'
+import members from './ja/members.ts'
+import settings from './ja/settings.ts'
+import shell from './ja/shell.ts'
+import usage from './ja/usage.ts'
+import videos from './ja/videos.ts'
+
+/** Every text in Japanese, by namespace. */
+export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos }

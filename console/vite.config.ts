@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import tailwindcss from '@tailwindcss/vite'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+import { firstPaint } from './build/first-paint.ts'
+import { precompress } from './build/precompress.ts'
+
+const SERVICE = process.env.KINORA_BASE_URL ?? 'http://127.0.0.1:8080'
+/** The service takes changes from its own pages only: the development server speaks as one of them. */
+const toService = { target: SERVICE, headers: { origin: SERVICE } }
+
+/** Builds the console into `console/dist`, which the service serves. Source: docs/console.md. */
+export default defineConfig({
+  root: import.meta.dirname,
+  logLevel: 'warn',
+  plugins: [react(), tailwindcss(), firstPaint(), precompress()],
+  resolve: {
+    alias: {
+      // The package writes style elements at run time, which the content security policy refuses.
+      'react-remove-scroll': join(import.meta.dirname, 'ui', 'scroll-lock.tsx'),
+    },
+  },
+  build: {
+    target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
+    assetsInlineLimit: 0,
+    emptyOutDir: true,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rolldownOptions: { output: { advancedChunks: { groups: [{ name: 'icons', test: /lucide-react/ }] } } },
+  },
+  server: { proxy: { '/v1': toService, '/console/': toService, '/docs': toService, '/openapi.json': toService } },
+})
