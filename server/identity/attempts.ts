@@ -54,6 +54,6 @@ export function networkOf(address: string): string {
 }
 
 /** Emails and addresses of people who may not be ours are kept only as keyed hashes, and only for the window. */
-function keyed(secret: string, text: string): string {
+export function keyed(secret: string, text: string): string {
   return createHmac('sha256', secret).update(text).digest('base64url')
 }

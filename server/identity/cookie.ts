@@ -29,27 +29,47 @@ export function cookieSecret(secret: string): string {
   return createHmac('sha256', secret).update('console session cookie').digest('base64url')
 }
 
+/** The cookie beside it that says: the password was right, the second factor is due. The login library makes and reads it. */
+export function challengeCookie(session: SessionCookie): SessionCookie {
+  return { ...session, name: session.name.replace('session_token', 'two_factor') }
+}
+
 /**
  * The token in a `Cookie` header, when its signature is ours; null otherwise, so that guesses cost no database read.
  * Source: better-call 1.x, `signCookieValue`: percent-encoded `<token>.<base64 HMAC-SHA256 of token>`.
  */
 export function readSessionToken(header: string, cookie: SessionCookie): string | null {
-  const value = header
-    .split(';')
-    .map((pair) => pair.trim())
-    .find((pair) => pair.startsWith(`${cookie.name}=`))
-    ?.slice(cookie.name.length + 1)
+  const value = pairOf(header, cookie.name)?.slice(cookie.name.length + 1)
   if (value === undefined || value.length > 512) return null
   const [token, signature] = decode(value)
   if (!token || !signature) return null
-  const expected = createHmac('sha256', cookie.secret).update(token).digest()
+  const expected = sign(token, cookie)
   const given = Buffer.from(signature, 'base64')
   return given.length === expected.length && timingSafeEqual(given, expected) ? token : null
+}
+
+/** The `Set-Cookie` that gives a browser this token, as the login library writes it. */
+export function writeSessionToken(token: string, cookie: SessionCookie): string {
+  const value = encodeURIComponent(`${token}.${sign(token, cookie).toString('base64')}`)
+  const secure = cookie.attributes.secure ? ' Secure;' : ''
+  return `${cookie.name}=${value}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly;${secure} SameSite=Lax`
+}
+
+/** The one pair `name=value` of a `Cookie` header, so that the login library is shown no other. */
+export function pairOf(header: string, name: string): string | undefined {
+  return header
+    .split(';')
+    .map((pair) => pair.trim())
+    .find((pair) => pair.startsWith(`${name}=`))
 }
 
 /** What is stored of a token. The token itself lives in the browser alone. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
+}
+
+function sign(token: string, cookie: SessionCookie): Buffer {
+  return createHmac('sha256', cookie.secret).update(token).digest()
 }
 
 function decode(value: string): [string?, string?] {

@@ -6,7 +6,7 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { readEmail } from './email.ts'
 import { randomText } from './key-format.ts'
-import { hashPassword, type LoginContext, type SignedIn, signIn } from './login.ts'
+import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, signIn } from './login.ts'
 import { addMember, requireMayGive } from './members.ts'
 import type { Principal, Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
@@ -50,14 +50,15 @@ export type Acceptance = { token: string; name?: string; password?: string; addr
 
 /**
  * Makes the invited person a member. Somebody new chooses a name and a password; somebody who has an account proves it, by
- * being signed in (`signed_in`) or with their password. Returns the new session, or null when `signed_in` goes on.
+ * being signed in (`signed_in`) or with their password. Returns the new session, or null when `signed_in` goes on. Where a second factor
+ * is due nobody has joined yet: they sign in and accept again.
  * Throws ApiError `not_found`, `missing_required_parameter`, `invalid_api_key`, `rate_limit_exceeded`, `conflict`.
  */
 export async function accept(
   login: LoginContext,
   acceptance: Acceptance,
   signed_in: { user_id: string } | null,
-): Promise<{ org_id: string; session: SignedIn | null }> {
+): Promise<{ org_id: string; session: SignedIn | SecondFactorDue | null }> {
   const { db, clock } = login
   const now = clock.now()
   const invitation = await findInvitation(db, { token_hash: hashInvitation(acceptance.token), now })
@@ -72,6 +73,7 @@ export async function accept(
   const attempt = { ...acceptance, email: invitation.email, password }
   if (user) {
     const session = await signIn(login, attempt)
+    if ('challenge' in session) return { org_id: invitation.org_id, session }
     await join(db, invitation, { user_id: user.id, now })
     return { org_id: invitation.org_id, session }
   }

@@ -30,9 +30,12 @@ export async function openLoginLibrary(deps: LoginDeps) {
 
 export type LoginDeps = { db: Kysely<Database>; clock: Clock; log: Log; secret: string; public_url: string }
 
-/** Everything the library is told. `test/http/identity-schema.test.ts` compares it with migration 0001. */
+/** Everything the library is told. `test/http/identity-schema.test.ts` compares it with the migrations. */
 export async function loginOptions(deps: LoginDeps) {
-  const { organization } = await import('better-auth/plugins/organization')
+  const [{ organization }, { twoFactor }] = await Promise.all([
+    import('better-auth/plugins/organization'),
+    import('better-auth/plugins/two-factor'),
+  ])
   const { db, clock } = deps
   return {
     appName: 'Kinora',
@@ -71,7 +74,11 @@ export async function loginOptions(deps: LoginDeps) {
         },
       },
     },
-    plugins: [organization({ schema: ORGANIZATION_TABLES, allowUserToCreateOrganization: false })],
+    plugins: [
+      organization({ schema: ORGANIZATION_TABLES, allowUserToCreateOrganization: false }),
+      // Attempts are counted in one place, `attempts.ts`, the same for passwords and codes.
+      twoFactor({ schema: TWO_FACTOR_TABLE, accountLockout: { enabled: false } }),
+    ],
   } satisfies BetterAuthOptions
 }
 
@@ -120,12 +127,26 @@ const ORGANIZATION_TABLES = {
   session: { fields: { activeOrganizationId: 'org_id' } },
 }
 
+const TWO_FACTOR_TABLE = {
+  user: { fields: { twoFactorEnabled: 'two_factor_enabled' } },
+  twoFactor: {
+    modelName: 'two_factors',
+    fields: {
+      backupCodes: 'backup_codes',
+      userId: 'user_id',
+      failedVerificationCount: 'failed_verification_count',
+      lockedUntil: 'locked_until',
+    },
+  },
+}
+
 const ROW_KINDS: Record<string, RowKind> = {
   session: 'session',
   account: 'login',
   verification: 'verification',
   member: 'member',
   invitation: 'invitation',
+  twoFactor: 'two_factor',
 }
 
 function rowId(model: string, now: Date): string {

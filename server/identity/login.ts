@@ -4,30 +4,37 @@ import { addSeconds } from '../platform/clock.ts'
 import type { Database } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { countAttempt } from './attempts.ts'
-import { hashToken, SESSION_IDLE_SECONDS } from './cookie.ts'
+import { hashToken, SESSION_IDLE_SECONDS, type SessionCookie, writeSessionToken } from './cookie.ts'
 import type { LoginLibrary } from './login-library.ts'
-import { findUser, replacePassword } from './store.ts'
+import { findLogins, findUser, replacePassword, type UserRow } from './store.ts'
 import { deleteEndedSessions } from './store-sessions.ts'
 
 /** A new console login: the row's token hash names it, `set_cookie` gives it to the browser. */
 export type SignedIn = { user_id: string; token_hash: string; set_cookie: string }
+
+/** The password was right; `challenge` is the `Set-Cookie` with which the browser comes back for the second factor. */
+export type SecondFactorDue = { challenge: string }
 
 export type LoginContext = {
   db: Kysely<Database>
   clock: Clock
   /** Keys the hashes of failed attempts. */
   secret: string
+  cookie: () => SessionCookie
   library: () => Promise<LoginLibrary>
 }
 
+/** Where a request of a browser comes from. */
+export type Caller = { address: string; user_agent: string }
+
 /**
- * Checks email and password and begins a session with a token never used before.
+ * Checks email and password and begins a session with a token never used before, or asks for the second factor.
  * Throws ApiError `invalid_api_key` with one text for an unknown email and a wrong password, `rate_limit_exceeded` after ten failures.
  */
 export async function signIn(
   login: LoginContext,
-  attempt: { email: string; password: string; address: string; user_agent: string },
-): Promise<SignedIn> {
+  attempt: Caller & { email: string; password: string },
+): Promise<SignedIn | SecondFactorDue> {
   const { db, clock, secret } = login
   const { email, password, address } = attempt
   const counted = await countAttempt(db, { email, address, secret, now: clock.now() })
@@ -35,34 +42,65 @@ export async function signIn(
   const { headers, response } = await library.api
     .signInEmail({
       body: { email, password, rememberMe: true },
-      headers: new Headers({ 'user-agent': attempt.user_agent.slice(0, 300) }),
+      headers: new Headers({ 'user-agent': shortAgent(attempt.user_agent) }),
       returnHeaders: true,
     })
-    .catch(refuse)
+    .catch((error: unknown) => refuseAs(error, wrongPassword))
   await counted.succeeded()
   const now = clock.now()
   await deleteEndedSessions(db, { now, idle_since: addSeconds(now, -SESSION_IDLE_SECONDS) })
-  const set_cookie = headers.getSetCookie().find((each) => each.includes('session_token='))
-  if (!set_cookie) throw new Error('the login library set no session cookie')
+  if ('twoFactorRedirect' in response) return { challenge: cookieIn(headers, 'two_factor=') }
+  const set_cookie = cookieIn(headers, 'session_token=')
   return { user_id: response.user.id, token_hash: hashToken(response.token), set_cookie }
+}
+
+/** Begins a session of somebody who has proved otherwise who they are. */
+export async function startSession(
+  login: LoginContext,
+  person: { user_id: string; user_agent: string },
+): Promise<SignedIn> {
+  const { user_id, user_agent } = person
+  const { internalAdapter } = await (await login.library()).$context
+  const { token } = await internalAdapter.createSession(user_id, false, { userAgent: shortAgent(user_agent) })
+  return { user_id, token_hash: hashToken(token), set_cookie: writeSessionToken(token, login.cookie()) }
+}
+
+/**
+ * Makes sure that a person who is signed in knows their password. A wrong one counts as a failed sign-in.
+ * Throws ApiError `invalid_api_key` with `param`, `conflict` for somebody without a password, `rate_limit_exceeded`.
+ */
+export async function checkPassword(
+  login: LoginContext,
+  attempt: { user_id: string; password: string; address: string; param: string },
+): Promise<UserRow> {
+  const { db, clock, secret } = login
+  const { user_id, password, address, param } = attempt
+  const [user, logins] = await Promise.all([findUser(db, user_id), findLogins(db, user_id)])
+  const hash = logins.find((each) => each.password !== null)?.password
+  if (!user || !hash) {
+    throw new ApiError('conflict', 'You sign in with an identity provider and have no password here.')
+  }
+  const counted = await countAttempt(db, { email: user.email, address, secret, now: clock.now() })
+  const { verifyPassword } = await import('better-auth/crypto')
+  if (!(await verifyPassword({ hash, password }))) throw new ApiError('invalid_api_key', 'Wrong password.', { param })
+  await counted.succeeded()
+  return user
 }
 
 /**
  * Replaces a person's own password after checking the present one, ends every session they have and begins a new one.
- * Throws as `signIn` does.
+ * Throws as `checkPassword` does.
  */
 export async function changePassword(
   login: LoginContext,
-  change: { user_id: string; current_password: string; new_password: string; address: string; user_agent: string },
+  change: Caller & { user_id: string; current_password: string; new_password: string },
 ): Promise<SignedIn> {
   const { db, clock } = login
   const { user_id, address, user_agent } = change
-  const user = await findUser(db, user_id)
-  if (!user) throw wrongPassword()
-  await signIn(login, { email: user.email, password: change.current_password, address, user_agent })
+  await checkPassword(login, { user_id, password: change.current_password, address, param: 'current_password' })
   const password_hash = await hashPassword(change.new_password)
   await db.transaction().execute((tx) => replacePassword(tx, { user_id, password_hash, now: clock.now() }))
-  return signIn(login, { email: user.email, password: change.new_password, address, user_agent })
+  return startSession(login, { user_id, user_agent })
 }
 
 /** scrypt with N = 16384, r = 16, p = 1 and a salt of its own, as the login library reads it. */
@@ -71,13 +109,24 @@ export async function hashPassword(password: string): Promise<string> {
   return hash(password)
 }
 
-export function wrongPassword(): ApiError {
+/** The `Set-Cookie` among the library's whose name ends in `name`. */
+export function cookieIn(headers: Headers, name: string): string {
+  const found = headers.getSetCookie().find((each) => each.split(';', 1)[0]!.includes(name))
+  if (!found) throw new Error(`the login library set no cookie ${name}`)
+  return found
+}
+
+/** What the library refuses is the caller's mistake; anything else is a fault of ours or of the database. */
+export function refuseAs(error: unknown, mistake: () => ApiError): never {
+  const { statusCode } = error as { statusCode?: number }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) throw mistake()
+  throw error
+}
+
+function wrongPassword(): ApiError {
   return new ApiError('invalid_api_key', 'Wrong email or password.')
 }
 
-/** What the library refuses is a wrong password to the outside; anything else is a fault of ours or of the database. */
-function refuse(error: unknown): never {
-  const { statusCode } = error as { statusCode?: number }
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) throw wrongPassword()
-  throw error
+function shortAgent(user_agent: string): string {
+  return user_agent.slice(0, 300)
 }

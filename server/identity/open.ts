@@ -45,7 +45,7 @@ export async function openIdentity(deps: {
   const callers = openCallers({ db, clock, log, cookie, monotonic })
   const open = () => openLoginLibrary({ db, clock, log, secret, public_url: site.public_url })
   let library: ReturnType<typeof openLoginLibrary> | null = null
-  const login: LoginContext = { db, clock, secret, library: () => (library ??= open()) }
+  const login: LoginContext = { db, clock, secret, cookie, library: () => (library ??= open()) }
 
   const hearing = deps.database_url
     ? await listen(deps.database_url, 'kinora_identity', callers.forget, { onReconnect: callers.forgetAll })

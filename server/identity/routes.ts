@@ -1,12 +1,12 @@
-import type { Static } from 'typebox'
-import { ApiError, notFound } from '../platform/errors.ts'
-import { type Position, pageOf, positionOf } from '../platform/list.ts'
+import { notFound } from '../platform/errors.ts'
+import { pageOf, positionOf } from '../platform/list.ts'
 import { createKey, keyHolder, revokeOwnKey } from './api-keys.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
 import { invite } from './invitations.ts'
 import { changeRole, removeMember, requireManager } from './members.ts'
 import type { Identity } from './open.ts'
-import { isRowId } from './row-ids.ts'
+import { profileEndpoints } from './profile-routes.ts'
+import { rowPosition } from './row-ids.ts'
 import {
   ApiKeyList,
   ChangeRole,
@@ -24,12 +24,15 @@ import {
 import { sessionEndpoints } from './session-routes.ts'
 import { listKeys } from './store-keys.ts'
 import { cancelInvitation, listInvitations, listMembers } from './store-members.ts'
+import { twoFactorEndpoints } from './two-factor-routes.ts'
 import { invitationView, keyView, memberView } from './views.ts'
 
 /** Everything under `/console` that concerns people and keys. Source: docs/api/console.md. */
 export function identityEndpoints(identity: Identity): Endpoint[] {
   return [
     ...sessionEndpoints(identity),
+    ...profileEndpoints(identity),
+    ...twoFactorEndpoints(identity),
     ...keyEndpoints(identity),
     ...memberEndpoints(identity),
     ...invitationEndpoints,
@@ -135,7 +138,7 @@ const invitationEndpoints: Endpoint[] = [
     response: InvitationList,
     async handle(ctx, { principal, query }) {
       requireManager(principal)
-      const position = invitationPosition(query)
+      const position = rowPosition('invitation', query, PAGE)
       const rows = await listInvitations(ctx.db, principal.org_id, { ...position, now: ctx.clock.now() })
       return pageOf(rows, position.limit, invitationView)
     },
@@ -167,10 +170,3 @@ const invitationEndpoints: Endpoint[] = [
     },
   }),
 ]
-
-/** As `positionOf`, for ids that no other API names. */
-function invitationPosition(query: Static<typeof List>): Position {
-  const { after = null, limit = PAGE.default, order = 'desc' } = query
-  if (after === null || isRowId('invitation', after)) return { after, limit, order }
-  throw new ApiError('invalid_value', "Invalid 'after': not the id of an invitation.", { param: 'after' })
-}

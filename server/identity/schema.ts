@@ -20,6 +20,18 @@ export const AcceptInvitation = Strict({
   name: Type.Optional(Name),
   password: Type.Optional(NewPassword),
 })
+const Code = Type.String({ pattern: '^\\d{6}$', description: 'Six digits of the app.' })
+const Proof = {
+  code: Type.Optional(Code),
+  recovery_code: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 40, description: 'Instead of a code; good once.' }),
+  ),
+}
+export const SecondFactor = Strict(Proof)
+export const EnrolTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }) })
+export const ConfirmTwoFactor = Strict({ code: Code })
+export const ProveTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }), ...Proof })
+export const ChangeProfile = Strict({ name: Name })
 export const ChangeRole = Strict({ role: Role })
 
 export const PAGE = { default: 100, max: 100 } as const
@@ -35,6 +47,51 @@ export const ConsoleSession = Type.Object({
   expires_at: Time,
 })
 export type ConsoleSession = Static<typeof ConsoleSession>
+
+export const SecondFactorRequired = Type.Object({ object: Type.Literal('two_factor_required') })
+export type SecondFactorRequired = Static<typeof SecondFactorRequired>
+/** A session, or what is still missing for one. */
+export const SignInAnswer = Type.Union([ConsoleSession, SecondFactorRequired])
+
+export const Profile = Type.Object({
+  object: Type.Literal('profile'),
+  id: Type.String(),
+  email: Type.String(),
+  name: Type.String(),
+  password: Type.Boolean({ description: 'Signs in with a password.' }),
+  oidc: Type.Boolean({ description: 'Signs in with the identity provider.' }),
+  two_factor: Type.Boolean({ description: 'Signing in with the password needs a second factor.' }),
+})
+export type Profile = Static<typeof Profile>
+
+export const TwoFactor = Type.Object({
+  object: Type.Literal('two_factor'),
+  enabled: Type.Boolean(),
+  recovery_codes_left: Nullable(Type.Integer()),
+})
+export const TwoFactorEnrolment = Type.Object({
+  object: Type.Literal('two_factor_enrolment'),
+  secret: Type.String({ description: 'Base32, to type into an app. Shown this once.' }),
+  uri: Type.String({ description: 'The same as an otpauth URI, to show as a QR code.' }),
+})
+export const RecoveryCodes = Type.Object({
+  object: Type.Literal('recovery_codes'),
+  recovery_codes: Type.Array(Type.String(), { description: 'Each signs in once instead of a code. Shown this once.' }),
+})
+
+export const LoginSession = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('login_session'),
+  current: Type.Boolean({ description: 'The one that asks.' }),
+  organization_id: Nullable(Type.String()),
+  user_agent: Nullable(Type.String({ description: 'What the browser called itself when it signed in.' })),
+  created_at: Time,
+  last_used_at: Time,
+  expires_at: Type.Integer({ description: 'When it ends if it is not used.' }),
+})
+export type LoginSession = Static<typeof LoginSession>
+export const LoginSessionList = listSchema(LoginSession)
+export const SessionsEnded = Type.Object({ object: Type.Literal('login_sessions_ended'), count: Type.Integer() })
 
 const keyMembers = {
   id: Type.String(),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../platform/db.ts'
+import { comparisonOf, type Position } from '../platform/list.ts'
 import type { Role } from './principal.ts'
 
 export type SessionRow = {
@@ -105,6 +106,42 @@ export async function switchSession(db: Db, change: { id: string; user_id: strin
 
 export async function deleteSession(db: Db, token: string): Promise<void> {
   await db.deleteFrom('sessions').where('token', '=', token).execute()
+}
+
+/** Sessions of a person that still go on, one more than `position.limit`. */
+export async function listSessions(
+  db: Db,
+  user_id: string,
+  position: Position & { now: Date; idle_since: Date },
+): Promise<Array<Omit<SessionRow, 'token'>>> {
+  let query = db
+    .selectFrom('sessions')
+    .select(['id', 'user_id', 'org_id', 'ip_address', 'user_agent', 'created_at', 'updated_at', 'expires_at'])
+    .where('user_id', '=', user_id)
+    .where('expires_at', '>', position.now)
+    .where('updated_at', '>', position.idle_since)
+  if (position.after !== null) query = query.where('id', comparisonOf(position.order), position.after)
+  return query
+    .orderBy('id', position.order)
+    .limit(position.limit + 1)
+    .execute()
+}
+
+/** False when it is not there, or another person's. */
+export async function deleteOwnSession(db: Db, which: { id: string; user_id: string }): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('sessions')
+    .where('id', '=', which.id)
+    .where('user_id', '=', which.user_id)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** Every session of a person, but the one named by `keep_id`. Returns how many there were. */
+export async function deleteSessionsOf(db: Db, user_id: string, keep_id: string | null = null): Promise<number> {
+  let query = db.deleteFrom('sessions').where('user_id', '=', user_id)
+  if (keep_id !== null) query = query.where('id', '<>', keep_id)
+  return Number((await query.executeTakeFirst()).numDeletedRows)
 }
 
 /** Sessions that can no longer be used. */

@@ -8,6 +8,7 @@ export type UserRow = {
   /** Lower case. */
   email: string
   email_verified: boolean
+  two_factor_enabled: boolean
   created_at: Date
   updated_at: Date
 }
@@ -79,7 +80,7 @@ export async function insertUser(
   const times = { created_at: now, updated_at: now }
   await tx
     .insertInto('users')
-    .values({ id, name, email: user.email.toLowerCase(), email_verified: false, ...times })
+    .values({ id, name, email: user.email.toLowerCase(), email_verified: false, two_factor_enabled: false, ...times })
     .execute()
   if (password_hash === null) return
   const login = { id: login_id, user_id: id, provider_id: 'credential', account_id: id, password: password_hash }
@@ -93,10 +94,28 @@ export async function insertUser(
 export async function findUser(db: Db, idOrEmail: string): Promise<UserRow | null> {
   const found = await db
     .selectFrom('users')
-    .select(['id', 'name', 'email', 'email_verified', 'created_at', 'updated_at'])
+    .select(['id', 'name', 'email', 'email_verified', 'two_factor_enabled', 'created_at', 'updated_at'])
     .where((where) => where.or([where('id', '=', idOrEmail), where('email', '=', idOrEmail.toLowerCase())]))
     .executeTakeFirst()
   return found ?? null
+}
+
+export async function updateName(db: Db, change: { user_id: string; name: string; now: Date }): Promise<void> {
+  const { user_id, name, now } = change
+  await db.updateTable('users').set({ name, updated_at: now }).where('id', '=', user_id).execute()
+}
+
+/** How a person may prove who they are: the scrypt hash of their password, if they have one, and the identity providers linked. */
+export async function findLogins(
+  db: Db,
+  user_id: string,
+): Promise<Array<Pick<LoginRow, 'provider_id' | 'account_id' | 'password'>>> {
+  return db
+    .selectFrom('logins')
+    .select(['provider_id', 'account_id', 'password'])
+    .where('user_id', '=', user_id)
+    .orderBy('id')
+    .execute()
 }
 
 /** Replaces the password and ends every login of the person. False when they have none to replace. */

@@ -2,10 +2,10 @@ import { unixSeconds } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import type { KeyFacts } from './api-keys.ts'
 import { sessionEnd } from './authenticate.ts'
-import type { ApiKey, ConsoleSession, Invitation, Member } from './schema.ts'
-import { findUser, organizationsOf } from './store.ts'
+import type { ApiKey, ConsoleSession, Invitation, LoginSession, Member, Profile } from './schema.ts'
+import { findUser, organizationsOf, type UserRow } from './store.ts'
 import type { InvitationRow, MemberFacts } from './store-members.ts'
-import { findSessionEnd } from './store-sessions.ts'
+import { findSessionEnd, type SessionRow } from './store-sessions.ts'
 
 export function keyView(row: KeyFacts): ApiKey {
   return {
@@ -34,6 +34,26 @@ export function invitationView(row: InvitationRow): Invitation {
     invited_by: row.inviter_id,
     created_at: unixSeconds(row.created_at),
     expires_at: unixSeconds(row.expires_at),
+  }
+}
+
+export function profileView(user: UserRow, logins: ReadonlyArray<{ password: string | null }>): Profile {
+  const { id, email, name, two_factor_enabled: two_factor } = user
+  const password = logins.some((each) => each.password !== null)
+  const oidc = logins.some((each) => each.password === null)
+  return { object: 'profile', id, email, name, password, oidc, two_factor }
+}
+
+export function loginSessionView(row: Omit<SessionRow, 'token'>, current_id: string | null): LoginSession {
+  return {
+    id: row.id,
+    object: 'login_session',
+    current: row.id === current_id,
+    organization_id: row.org_id,
+    user_agent: row.user_agent || null,
+    created_at: unixSeconds(row.created_at),
+    last_used_at: unixSeconds(row.updated_at),
+    expires_at: unixSeconds(sessionEnd({ last_use: row.updated_at, expires_at: row.expires_at })),
   }
 }
 

@@ -12,6 +12,7 @@ const OPEN = [
   'GET /openapi.json',
   'GET /v1/files/:file_id/signed',
   'POST /console/auth/sign-in/email',
+  'POST /console/auth/sign-in/two-factor',
   'POST /console/auth/sign-out',
   'POST /console/invitations/accept',
 ]

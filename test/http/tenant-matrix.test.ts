@@ -6,7 +6,15 @@ import { type Caller, send } from '../support/identity-app.ts'
 import { storedFile, submit } from '../support/videos-app.ts'
 
 /** What one organization owns, by kind of id. */
-type Things = { video: string; running: string; file: string; key: string; member: string; invitation: string }
+type Things = {
+  video: string
+  running: string
+  file: string
+  key: string
+  member: string
+  invitation: string
+  session: string
+}
 
 /** How a route with an id is tried: the parameter's kind, and a body that its shape accepts. */
 type Entry = { id: keyof Things; body?: unknown }
@@ -28,6 +36,7 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'PATCH /console/members/:user_id': { id: 'member', body: { role: 'admin' } },
   'DELETE /console/members/:user_id': { id: 'member' },
   'DELETE /console/invitations/:id': { id: 'invitation' },
+  'DELETE /console/sessions/:id': { id: 'session' },
 }
 
 let app: TestApp
@@ -53,10 +62,19 @@ async function organization() {
   })
   const made = await send(app, 'POST', '/console/api_keys', browser, { name: 'spare' })
   const file = await storedFile(app, owner)
+  const session = (await send(app, 'GET', '/console/sessions', { cookie: member.cookie })).body.data[0].id
   return {
     owner,
     member,
-    things: { video, running: '', file, key: made.body.id, member: member.user_id, invitation: invited.body.id },
+    things: {
+      video,
+      running: '',
+      file,
+      key: made.body.id,
+      member: member.user_id,
+      invitation: invited.body.id,
+      session,
+    },
   }
 }
 
