@@ -1,0 +1,74 @@
+import type { Context } from '../context.ts'
+import type { ChatEngine, ChatRequest } from '../engines/chat.ts'
+import type { Served } from '../engines/registry.ts'
+import type { ChatModelConfig } from '../platform/config.ts'
+import { mediaOf } from './draft-parts.ts'
+import { draftItems, sketchItems } from './drafts.ts'
+import { type Fitting, fitContext } from './fit.ts'
+import { joinDrafts } from './messages.ts'
+import { findAnswers, requirePairs } from './pairing.ts'
+import { engineRequest } from './request.ts'
+import type { CreateResponse } from './schema.ts'
+import type { ContextItem } from './schema-items.ts'
+import { type ForwardedTools, forwardTools } from './tools.ts'
+
+/** A request for a response, checked, with its effective context: what went before and the new input, oldest first. */
+export type WantedAnswer = {
+  org_id: string
+  model: ChatModelConfig
+  served: Served<ChatEngine>
+  body: CreateResponse
+  context: readonly ContextItem[]
+}
+
+/**
+ * What the engine is asked for a response: every call has its output, tools are functions, files are resolved, the context is as long as
+ * the model takes it. Throws ApiError 400 with the path of the item at fault. Source: contract 10.3 to 10.6 and 13.
+ */
+export async function prepareAnswer(
+  ctx: Context,
+  wanted: WantedAnswer,
+  left: AbortSignal,
+): Promise<{ request: ChatRequest; tools: ForwardedTools }> {
+  const { model, served, body } = wanted
+  requirePairs(wanted.context)
+  const tools = forwardTools(body)
+  const work = { org_id: wanted.org_id, model, engine: served.engine, nameOf: tools.nameOf }
+  const fitting = { model, engine: served.engine, body, build: builder(ctx, wanted, tools) }
+  const context = await withoutLost(ctx, fitting, { work, context: wanted.context, left })
+  const drafts = await draftItems(ctx, work, context, left)
+  const { request } = await fitContext(fitting, { context, drafts }, left)
+  return { request, tools }
+}
+
+function builder(
+  { secret }: Pick<Context, 'secret'>,
+  { model, served, body }: WantedAnswer,
+  tools: ForwardedTools,
+): Fitting['build'] {
+  return ({ context, drafts }) => {
+    const answers = findAnswers(context.map(({ item }) => item))
+    const messages = joinDrafts(drafts, { instructions: body.instructions, answers })
+    return engineRequest(body, { model, engine_model: served.model, messages, tools, secret })
+  }
+}
+
+/**
+ * The context without what would be dropped whatever its files turn out to hold, so that they need not be read: a long conversation may
+ * have more pictures than one request can bring.
+ */
+async function withoutLost(
+  ctx: Context,
+  fitting: Fitting,
+  {
+    work,
+    context,
+    left,
+  }: { work: Parameters<typeof sketchItems>[1]; context: readonly ContextItem[]; left: AbortSignal },
+): Promise<readonly ContextItem[]> {
+  const { model, body, engine } = fitting
+  if (body.truncation !== 'auto' || model.context_length === null || engine.countTokens) return context
+  if (mediaOf(context).length === 0) return context
+  const { drafted } = await fitContext(fitting, { context, drafts: sketchItems(ctx, work, context) }, left)
+  return drafted.context
+}
