@@ -9,7 +9,8 @@ const listModels = endpoint({
   summary: 'List the chat models of your plan',
   response: ChatModelList,
   async handle(ctx, { principal }) {
-    return { object: 'list', data: entitledChatModels(ctx.config, principal.plan).map(chatModelView) }
+    const models = entitledChatModels(ctx.config, principal.plan)
+    return { object: 'list', data: models.map((model) => chatModelView(model, ctx.config)) }
   },
 })
 
@@ -21,7 +22,7 @@ const readModel = endpoint({
   summary: 'Read a chat model',
   response: ChatModelView,
   async handle(ctx, { principal, params }) {
-    return chatModelView(entitledChatModel(ctx.config, principal.plan, params['*'] ?? ''))
+    return chatModelView(entitledChatModel(ctx.config, principal.plan, params['*'] ?? ''), ctx.config)
   },
 })
 

@@ -1,8 +1,11 @@
 import type { Static } from 'typebox'
 import Type from 'typebox'
-import type { ChatModelConfig } from '../platform/config.ts'
+import type { ChatModelConfig, Config } from '../platform/config.ts'
+import { formatMoney } from '../platform/money.ts'
 
 const MaybeInteger = Type.Union([Type.Integer(), Type.Null()])
+
+const PricePerMillion = Type.String({ description: 'Decimal string with 8 fraction digits, for a million tokens.' })
 
 export const ChatModelView = Type.Object({
   id: Type.String(),
@@ -16,10 +19,20 @@ export const ChatModelView = Type.Object({
   capabilities: Type.Array(Type.String()),
   reasoning_efforts: Type.Array(Type.String()),
   default_reasoning_effort: Type.Union([Type.String(), Type.Null()]),
+  pricing: Type.Object({
+    input_per_million: PricePerMillion,
+    cached_input_per_million: PricePerMillion,
+    output_per_million: PricePerMillion,
+    currency: Type.String(),
+  }),
 })
 export const ChatModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(ChatModelView) })
 
-export function chatModelView(model: ChatModelConfig): Static<typeof ChatModelView> {
+export function chatModelView(
+  model: ChatModelConfig,
+  { currency }: Pick<Config, 'currency'>,
+): Static<typeof ChatModelView> {
+  const { input, cached_input, output } = model.prices
   const { id, created, name, description, context_length, max_output_tokens, default_reasoning_effort } = model
   return {
     ...{ id, object: 'model', created, owned_by: 'organization', name, description, context_length, max_output_tokens },
@@ -27,6 +40,12 @@ export function chatModelView(model: ChatModelConfig): Static<typeof ChatModelVi
       capabilities: [...model.capabilities],
       reasoning_efforts: [...model.reasoning_efforts],
       default_reasoning_effort,
+    },
+    pricing: {
+      input_per_million: formatMoney(input),
+      cached_input_per_million: formatMoney(cached_input),
+      output_per_million: formatMoney(output),
+      currency,
     },
   }
 }

@@ -26,11 +26,15 @@ chat_models:
     default_reasoning_effort: medium
     extra_params: [verbosity]
     hash_user: true
-    price_per_million: { input: "1", output: "2" }
+    price_per_million: { input: "1.25", cached_input: "0.05", output: "2" }
   - { id: "a/b:c", engine: sandbox, price_per_million: { input: "1", output: "2" } }
   - { id: paid, engine: sandbox, price_per_million: { input: "1", output: "2" } }
 `
 
+const PRICING = {
+  ...{ input_per_million: '1.00000000', cached_input_per_million: '1.00000000', output_per_million: '2.00000000' },
+  currency: 'usd',
+}
 const PLAIN = {
   ...{ id: 'plain', object: 'model', created: 1_767_225_600, owned_by: 'organization', name: 'plain', description: '' },
   ...{
@@ -40,12 +44,14 @@ const PLAIN = {
     reasoning_efforts: [],
     default_reasoning_effort: null,
   },
+  pricing: PRICING,
 }
 const DEEP = {
   ...{ id: 'org/deep-model', object: 'model', created: 1_790_000_000, owned_by: 'organization', name: 'Deep' },
   ...{ description: 'Thinks first.', context_length: 131_072, max_output_tokens: 16_384 },
   capabilities: ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
   ...{ reasoning_efforts: ['low', 'medium', 'high'], default_reasoning_effort: 'medium' },
+  pricing: { ...PRICING, input_per_million: '1.25000000', cached_input_per_million: '0.05000000' },
 }
 
 let app: TestApp
