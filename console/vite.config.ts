@@ -26,7 +26,7 @@ export default defineConfig({
     emptyOutDir: true,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rolldownOptions: { output: { advancedChunks: { groups: [{ name: 'icons', test: /lucide-react/ }] } } },
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'icons', test: /lucide-react/ }] } } },
   },
   server: { proxy: { '/v1': toService, '/console/': toService, '/docs': toService, '/openapi.json': toService } },
 })

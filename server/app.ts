@@ -1,10 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
+import { openBalanceNews } from './billing/balance-news.ts'
 import { openMeter } from './billing/meter.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
 import { chatEndpoints } from './chat/routes.ts'
+import { openLiveEvents } from './console/live.ts'
 import { consoleEndpoints } from './console/routes.ts'
+import { serveConsole } from './console-assets.ts'
 import type { Context } from './context.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
@@ -82,7 +85,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const ctx: Context = { config, clock, log, db, blobs, engines, wakes, changes, secret, site, work_dir }
   const identity = await openIdentity({ db, config, clock, log, secret, site, database_url })
   const cache = openJobCache(changes)
-  const meter = openMeter(db)
+  const balances = openBalanceNews(changes)
+  const meter = openMeter(db, undefined, balances.changed)
+  const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
   const endpoints = [
     ...fileRoutes,
@@ -91,7 +96,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...chatEndpoints(meter),
     ...identityEndpoints(identity),
     ...billingEndpoints,
-    ...consoleEndpoints,
+    ...consoleEndpoints(live),
     ...healthEndpoints,
   ]
   const answered = [...endpoints, ...openApiEndpoints(endpoints)]
@@ -120,10 +125,12 @@ export async function openApp(options: AppOptions): Promise<App> {
     },
     async close() {
       state.draining = true
+      live.close()
       await drain(http)
       await sweeping?.stop()
       await pipeline?.stop()
       await meter.close()
+      balances.close()
       await engines.close()
       cache.close()
       await identity.close()
@@ -155,6 +162,7 @@ function buildHttp(
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
+  serveConsole(http)
   return http
 }
 

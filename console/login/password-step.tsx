@@ -41,7 +41,6 @@ export function PasswordStep({ target, onSession, onSecondStep }: Props) {
             name="email"
             autoComplete="username"
             required
-            // biome-ignore lint/a11y/noAutofocus: the page is for nothing else.
             autoFocus
             value={email}
             onChange={(event) => setEmail(event.target.value)}

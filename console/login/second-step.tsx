@@ -46,7 +46,6 @@ export function SecondStep({ onSession, onStartOver }: Props) {
             autoComplete="one-time-code"
             spellCheck={false}
             required
-            // biome-ignore lint/a11y/noAutofocus: the step is for nothing else.
             autoFocus
             value={code}
             onChange={(event) => setCode(event.target.value)}

@@ -117,7 +117,6 @@ function Row<T extends { id: string }>({
     onOpen(row)
   }
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the lead column is the way of the keyboard.
     <tr
       onClick={open}
       className={cx(
