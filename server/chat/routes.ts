@@ -8,6 +8,7 @@ import type { Principal } from '../identity/principal.ts'
 import { unixSeconds } from '../platform/clock.ts'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { randomHex } from '../platform/ids.ts'
+import { abortOnLeaving } from '../platform/leaving.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/sse.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { chunkWriter, DONE } from './chunks.ts'
@@ -99,17 +100,6 @@ async function streamAnswer(
 function internalError(ctx: Context, request_id: string, error: unknown): ApiError {
   ctx.log.error('stream_failed', { request_id, error })
   return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.')
-}
-
-/** Aborts when the client goes away before its answer is complete. */
-function abortOnLeaving(reply: FastifyReply): AbortController {
-  const left = new AbortController()
-  // It may have gone while the caller was being looked up.
-  if (reply.raw.destroyed) left.abort()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) left.abort()
-  })
-  return left
 }
 
 function newCompletionId(): string {

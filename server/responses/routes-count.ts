@@ -1,0 +1,35 @@
+import Type from 'typebox'
+import { entitledChatModel } from '../catalog/entitlements.ts'
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { abortOnLeaving } from '../platform/leaving.ts'
+import { assembleRequest } from './assemble.ts'
+import { checkBody, checkForModel } from './check.ts'
+import { countInput } from './count.ts'
+import { loadContext } from './effective-context.ts'
+import { CreateResponse } from './schema.ts'
+
+const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() })
+
+/** Counting the input of a response that is not made. */
+export const countEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: 'POST',
+    path: '/v1/responses/input_tokens',
+    auth: 'api_key_or_session',
+    summary: 'Count the input tokens of a response without making it',
+    body: CreateResponse,
+    body_check: 'handler',
+    response: InputTokens,
+    async handle(ctx, { principal, request, reply }) {
+      const body = checkBody(request.body)
+      const model = entitledChatModel(ctx.config, principal.plan, body.model)
+      const served = ctx.engines.chat.get(model.id)!
+      checkForModel(body, model)
+      const left = abortOnLeaving(reply).signal
+      const { context } = await loadContext(ctx, principal, body)
+      const wanted = { org_id: principal.org_id, model, served, body, context }
+      const { request: asked } = await assembleRequest(ctx, wanted, left)
+      return { object: 'response.input_tokens', input_tokens: await countInput(served.engine, asked, left) }
+    },
+  }),
+]
