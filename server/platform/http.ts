@@ -199,7 +199,8 @@ const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
   FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
 }
 
-function apiErrorOf(error: unknown): ApiError {
+/** What a client is told of anything thrown: what we did not throw ourselves is our bug. */
+export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const { code, statusCode } = error as { code?: string; statusCode?: number }
   const known = FRAMEWORK_ERRORS[code ?? '']

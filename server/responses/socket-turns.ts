@@ -1,0 +1,120 @@
+import type { Context } from '../context.ts'
+import type { Authenticator, Principal } from '../identity/principal.ts'
+import { countRequest } from '../identity/rate-limit.ts'
+import { ApiError } from '../platform/errors.ts'
+import { apiErrorOf } from '../platform/http.ts'
+import type { Connection } from '../platform/websocket.ts'
+import { checkBody } from './check.ts'
+import { startResponse } from './respond.ts'
+import type { ResponseDeps, ResponseEvent, ResponseRun } from './run.ts'
+import type { SocketMemory } from './socket-memory.ts'
+import { errorEvent, eventText, type WantedTurn } from './socket-messages.ts'
+
+/** What the turns of one connection share. */
+export type SocketTurns = {
+  ctx: Context
+  deps: ResponseDeps & { who: Authenticator }
+  connection: Connection
+  memory: SocketMemory
+  /** What the handshake carried. Asked again at each turn: a revoked key ends with the turn under way. */
+  credential: { authorization: string | undefined; cookie: string | undefined }
+}
+
+/** Names one turn: in the log beside the request id of its handshake, and in the usage it is charged for. */
+export type TurnName = { request_id: string; stream_id: string | undefined }
+
+/**
+ * Runs one turn to its one terminal message, or until the client leaves; by then what it produced is charged. Returns the error that
+ * ends the connection too, when its caller is no longer known.
+ */
+export async function runTurn(turns: SocketTurns, name: TurnName, wanted: WantedTurn): Promise<ApiError | null> {
+  const { ctx, connection, memory } = turns
+  const since = performance.now()
+  let principal: Principal | null = null
+  let status = 200
+  let stranger: ApiError | null = null
+  try {
+    principal = await callerOf(turns)
+    await countRequest(ctx, principal)
+    const failure = await answer(turns, { name, principal, wanted })
+    if (failure) status = failure.status
+  } catch (error) {
+    const known = explained(ctx, name, error)
+    status = known.status
+    if (principal === null && status === 401) stranger = known
+    await connection.send(errorEvent(known, name.stream_id))
+  }
+  const { previous_response_id } = wanted.body
+  if (status >= 400 && typeof previous_response_id === 'string') memory.forget(previous_response_id)
+  logTurn(ctx, { name, principal, status, since })
+  return stranger
+}
+
+async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Principal> {
+  const { authorization, cookie } = credential
+  if (authorization !== undefined) return who.api_key(authorization)
+  const principal = cookie === undefined ? null : await who.session({ cookie })
+  if (principal) return principal
+  throw new ApiError('missing_api_key', 'Your login has ended. Sign in to the console again.')
+}
+
+/** Sends the events of a response, and remembers it when it can be continued from. Returns why it failed. */
+async function answer(
+  { ctx, deps, connection, memory }: SocketTurns,
+  { name, principal, wanted }: { name: TurnName; principal: Principal; wanted: WantedTurn },
+): Promise<ApiError | null> {
+  const { signal } = connection
+  const { request_id, stream_id } = name
+  const owner = `${principal.org_id}/${principal.user_id}`
+  const body = checkBody(wanted.body, { may_be_empty: !wanted.generate })
+  const call = {
+    ...{ principal, request_id, body, generate: wanted.generate, error_event: false },
+    recall: (response_id: string) => memory.recall(response_id, owner),
+  }
+  const run = await startResponse(ctx, deps, call, signal)
+  try {
+    for (let batch: readonly ResponseEvent[] | null = run.first; batch && !signal.aborted; batch = await run.next()) {
+      for (const event of batch) {
+        const full = connection.send(eventText(event, stream_id))
+        if (full) await full
+      }
+    }
+  } finally {
+    await run.stop()
+  }
+  const failure = run.failure()
+  if (!signal.aborted && !failure) remember(memory, owner, run)
+  return failure
+}
+
+function remember(memory: SocketMemory, owner: string, { history, input, response }: ResponseRun): void {
+  const { id: response_id, output, previous_response_id } = response
+  const known = previous_response_id === null ? 0 : memory.bytesOf(previous_response_id)
+  const before = known > 0 ? known : JSON.stringify(history).length
+  const bytes = before + JSON.stringify(input).length + JSON.stringify(output).length
+  memory.remember({ response_id, owner, context: [...history, ...input, ...output], bytes })
+}
+
+function explained(ctx: Context, { request_id }: TurnName, error: unknown): ApiError {
+  const known = apiErrorOf(error)
+  if (known.status >= 500) ctx.log.error('turn_failed', { request_id, code: known.code, error: known.cause ?? known })
+  return known
+}
+
+/** A turn is a request of its own in the access log. */
+function logTurn(
+  ctx: Context,
+  turn: { name: TurnName; principal: Principal | null; status: number; since: number },
+): void {
+  const { name, principal, status, since } = turn
+  ctx.log.info('request', {
+    request_id: name.request_id,
+    method: 'MESSAGE',
+    route: 'response.create',
+    status,
+    duration_ms: Math.round((performance.now() - since) * 10) / 10,
+    org_id: principal?.org_id,
+    user_id: principal?.user_id,
+    key_id: principal?.key_id ?? undefined,
+  })
+}
