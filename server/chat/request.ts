@@ -40,7 +40,7 @@ export function engineRequest(
 
 /** The end user, hashed where the model's configuration says so, and the members it lets through as they are. */
 export function personAndExtras(
-  body: { user?: string },
+  body: { user?: string; [member: string]: unknown },
   { model, secret }: { model: ChatModelConfig; secret: string },
 ): Pick<ChatRequest, 'user' | 'extra'> {
   const { user } = body
