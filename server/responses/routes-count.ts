@@ -2,10 +2,10 @@ import Type from 'typebox'
 import { entitledChatModel } from '../catalog/entitlements.ts'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import { abortOnLeaving } from '../platform/leaving.ts'
+import { assembleRequest } from './assemble.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { countInput } from './count.ts'
 import { loadContext } from './effective-context.ts'
-import { prepareAnswer } from './prepare.ts'
 import { CreateResponse } from './schema.ts'
 
 const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() })
@@ -28,7 +28,7 @@ export const countEndpoints: readonly Endpoint[] = [
       const left = abortOnLeaving(reply).signal
       const { context } = await loadContext(ctx, principal, body)
       const wanted = { org_id: principal.org_id, model, served, body, context }
-      const { request: asked } = await prepareAnswer(ctx, wanted, left)
+      const { request: asked } = await assembleRequest(ctx, wanted, left)
       return { object: 'response.input_tokens', input_tokens: await countInput(served.engine, asked, left) }
     },
   }),

@@ -25,7 +25,7 @@ export type WantedAnswer = {
  * What the engine is asked for a response: every call has its output, tools are functions, files are resolved, the context is as long as
  * the model takes it. Throws ApiError 400 with the path of the item at fault. Source: contract 10.3 to 10.6 and 13.
  */
-export async function prepareAnswer(
+export async function assembleRequest(
   ctx: Context,
   wanted: WantedAnswer,
   left: AbortSignal,
