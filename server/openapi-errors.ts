@@ -53,7 +53,7 @@ export function errorStatuses(spec: Endpoint): number[] {
   if (spec.body) add(400, 408, 413, 415)
   if (spec.query) add(400)
   if (/[:*]/.test(spec.path)) add(404)
-  if (spec.response_type !== undefined) add(416)
+  if (spec.response_type !== undefined && !spec.response_type.startsWith('text/')) add(416)
   return [...found].sort((a, b) => a - b)
 }
 

@@ -158,6 +158,9 @@ function requestBodyOf({ body, accepts }: Endpoint): { requestBody?: Json } {
 
 function successOf(spec: Endpoint): Json {
   if (isBytes(spec)) return { description: 'The bytes.', content: bytesOf(spec) }
+  if (spec.response_type) {
+    return { description: 'Text.', content: { [spec.response_type]: { schema: { type: 'string' } } } }
+  }
   const json = spec.response && { 'application/json': { schema: plain(spec.response) } }
   const stream = STREAMED.has(openApiPath(spec)) && { 'text/event-stream': { schema: { type: 'string' } } }
   const description = stream ? 'The answer, or with `stream: true` its events.' : 'Done.'
@@ -167,8 +170,9 @@ function successOf(spec: Endpoint): Json {
 /** Endpoints that answer with server-sent events when the body asks for it. */
 const STREAMED: ReadonlySet<string> = new Set(['/v1/chat/completions', '/v1/responses'])
 
+/** Text is told as it comes; bytes have ranges. */
 function isBytes({ response_type }: Endpoint): boolean {
-  return response_type !== undefined
+  return response_type !== undefined && !response_type.startsWith('text/')
 }
 
 /** Bytes have a media type and no schema: https://spec.openapis.org/oas/v3.1.1#considerations-for-file-uploads */

@@ -51,9 +51,14 @@ type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => v
 
 /**
  * Counts what chat costs. Charges are written in groups: while one statement is on its way to the disk the next group gathers, so the
- * cost of a commit is shared by all who wait for it. Source: docs/decisions, group commit of usage.
+ * cost of a commit is shared by all who wait for it. `onCharged` hears of each organization whose balance changed. Source: docs/decisions,
+ * group commit of usage.
  */
-export function openMeter(db: Db, { patience_ms, statement_ms, close_ms }: MeterLimits = LIMITS): Meter {
+export function openMeter(
+  db: Db,
+  { patience_ms, statement_ms, close_ms }: MeterLimits = LIMITS,
+  onCharged: (org_id: string) => void = () => {},
+): Meter {
   const balances = openBalances(db)
   let expected = 0
   let gathering: Waiting[] = []
@@ -74,7 +79,10 @@ export function openMeter(db: Db, { patience_ms, statement_ms, close_ms }: Meter
     for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
       try {
         const changed = await attempt(db, group, statement_ms)
-        for (const { org_id, balance } of changed) balances.remember(org_id, balance)
+        for (const { org_id, balance } of changed) {
+          balances.remember(org_id, balance)
+          onCharged(org_id)
+        }
         for (const { done } of group) done()
         return
       } catch (error) {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BALANCE_TOPIC } from '../billing/balance-news.ts'
 import { grantCredits } from '../billing/ledger.ts'
 import { findAccount } from '../billing/store.ts'
 import { openChanges } from '../platform/changes.ts'
@@ -18,12 +19,15 @@ export const creditsGrant = command({
     amount: { value: '<amount>', help: 'Such as 25.00', required: true },
     note: { value: '<text>', help: 'Why; it stands in the ledger', required: true },
   },
-  async run({ db, clock }, given) {
+  async run({ db, clock, url }, given) {
     const amount = readAmount('amount', given.amount)
     if (amount === 0n) throw new UsageError('--amount is zero')
     const { id: org_id, name } = await requireOrganization(db, given.org)
     const grant = { org_id, amount, note: given.note, user_id: null, now: clock.now() }
     const id = await db.transaction().execute((tx) => grantCredits(tx, grant))
+    const changes = await openChanges({ db, url })
+    changes.announce(BALANCE_TOPIC, org_id)
+    await changes.close()
     const balance = (await findAccount(db, org_id))?.balance ?? 0n
     const json = {
       id,

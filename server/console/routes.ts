@@ -1,6 +1,14 @@
+import type { FastifyReply } from 'fastify'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { openEventStream } from '../platform/sse.ts'
+import type { LiveEvents } from './live.ts'
 import { SiteView } from './schema.ts'
 import { siteView } from './site.ts'
+
+/** What the console needs beside people, keys and money. */
+export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
+  return [readSite, streamEvents(live)]
+}
 
 const readSite = endpoint({
   method: 'GET',
@@ -14,5 +22,25 @@ const readSite = endpoint({
   },
 })
 
-/** What the console needs beside people, keys and money. */
-export const consoleEndpoints: readonly Endpoint[] = [readSite]
+function streamEvents(live: LiveEvents): Endpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/console/events',
+    auth: 'session',
+    summary: 'Hear of changed video jobs and of the balance as they happen',
+    response_type: 'text/event-stream',
+    async handle(_ctx, { principal, request, reply }) {
+      if (request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send('')
+      live.join(principal, () => openEventStream(reply, leaving(reply)))
+      return reply
+    },
+  })
+}
+
+/** Aborts when the stream is over, whoever ended it. */
+function leaving(reply: FastifyReply): AbortController {
+  const left = new AbortController()
+  if (reply.raw.destroyed) left.abort()
+  reply.raw.once('close', () => left.abort())
+  return left
+}

@@ -21,6 +21,8 @@ export type Callers = Authenticator & {
   /** Forgets the callers a notice names: `key:<id>`, `session:<id>`, `user:<id>` or `org:<id>`. */
   forget(notice: string): void
   forgetAll(): void
+  /** Hears every such notice; null stands for all that may have been missed. Returns the way to stop. */
+  onForget(listener: (notice: string | null) => void): () => void
   /** Writes when the keys that called were used. */
   noteUse(): Promise<void>
 }
@@ -40,6 +42,7 @@ export function openCallers(deps: {
   const keys = freshCache<Principal>(limits)
   const sessions = freshCache<SessionCaller>(limits)
   const uses = new Map<string, Date>()
+  const listeners = new Set<(notice: string | null) => void>()
 
   return {
     async api_key(authorization) {
@@ -75,10 +78,16 @@ export function openCallers(deps: {
       const [kind, id] = [notice.slice(0, notice.indexOf(':')), notice.slice(notice.indexOf(':') + 1)]
       if (kind !== 'session') keys.drop((principal) => isNamed(principal, kind, id))
       if (kind !== 'key') sessions.drop(({ principal }) => isNamed(principal, kind, id))
+      for (const listener of listeners) listener(notice)
     },
     forgetAll() {
       keys.clear()
       sessions.clear()
+      for (const listener of listeners) listener(null)
+    },
+    onForget(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     async noteUse() {
       const noted = new Map(uses)

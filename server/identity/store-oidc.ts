@@ -17,7 +17,10 @@ export async function insertOidcSignIn(db: Db, row: OidcSignInRow, before: Date)
 }
 
 /** Takes it, once. Null when it is unknown, taken already, or begun before `before`. */
-export async function takeOidcSignIn(db: Db, which: { state_hash: Buffer; before: Date }): Promise<OidcSignInRow | null> {
+export async function takeOidcSignIn(
+  db: Db,
+  which: { state_hash: Buffer; before: Date },
+): Promise<OidcSignInRow | null> {
   const taken = await db
     .deleteFrom('oidc_sign_ins')
     .where('state_hash', '=', which.state_hash)

@@ -38,7 +38,16 @@ export type SessionOwner = {
 
 /** The session with this token hash, of somebody who is still a member of the organization it is in. */
 export async function findSessionOwner(db: Db, token: string): Promise<SessionOwner | null> {
-  const found = await db
+  return (await sessionOwners(db).where('sessions.token', '=', token).executeTakeFirst()) ?? null
+}
+
+/** As above, by id: those of `ids` that are still there. */
+export async function findSessionOwners(db: Db, ids: readonly string[]): Promise<SessionOwner[]> {
+  return sessionOwners(db).where('sessions.id', 'in', ids).execute()
+}
+
+function sessionOwners(db: Db) {
+  return db
     .selectFrom('sessions')
     .innerJoin('members', (join) =>
       join.onRef('members.org_id', '=', 'sessions.org_id').onRef('members.user_id', '=', 'sessions.user_id'),
@@ -53,9 +62,6 @@ export async function findSessionOwner(db: Db, token: string): Promise<SessionOw
       'sessions.updated_at',
       'sessions.expires_at',
     ])
-    .where('sessions.token', '=', token)
-    .executeTakeFirst()
-  return found ?? null
 }
 
 /** Also one that is in no organization. */

@@ -8,6 +8,7 @@ import { shape } from '../platform/validate.ts'
 import { requireAcceptance } from './acceptance.ts'
 import { admitJob } from './admit.ts'
 import { bodyDigest, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
+import { VIDEO_TOPIC } from './queues.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 import { CreateVideo, type VideoView, videoView } from './schema.ts'
 import type { NewVideoJob } from './store.ts'
@@ -68,6 +69,7 @@ async function createJob(
   }
   await admitJob(ctx, { job, running_max, claim }) // 402, 429
   failpoint('after_create')
+  ctx.changes.announce(VIDEO_TOPIC, job.id)
   return firstView(body, { job_id: job.id, cost, currency, created_at: now })
 }
 

@@ -6,5 +6,7 @@ export const VIDEO_QUEUES = [VIDEO_QUEUE, CANCEL_QUEUE] as const
 
 /** Changed jobs are announced on this topic, to whoever keeps them in memory. */
 export const VIDEO_TOPIC = 'video'
+/** Jobs that were deleted, as `<org_id>/<id>`: their rows cannot be asked for the organization any more. */
+export const DELETED_TOPIC = 'video-deleted'
 /** Canceled jobs, to the worker that has them. */
 export const CANCEL_TOPIC = 'video-cancel'

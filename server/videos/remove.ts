@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { VIDEO_TOPIC } from './queues.ts'
+import { DELETED_TOPIC, VIDEO_TOPIC } from './queues.ts'
 import { deleteEndedJob } from './store.ts'
 
 /**
@@ -20,5 +20,6 @@ export async function removeJob(
     )
   }
   ctx.changes.announce(VIDEO_TOPIC, id)
+  ctx.changes.announce(DELETED_TOPIC, `${org_id}/${id}`)
   if (deleted.blob_key !== null) await ctx.blobs.remove(deleted.blob_key)
 }

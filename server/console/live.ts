@@ -1,0 +1,208 @@
+import { BALANCE_TOPIC } from '../billing/balance-news.ts'
+import { balanceView } from '../billing/schema.ts'
+import { findAccount } from '../billing/store.ts'
+import type { Context } from '../context.ts'
+import { type Callers, sessionEnd } from '../identity/authenticate.ts'
+import type { Principal } from '../identity/principal.ts'
+import { findSessionOwners } from '../identity/store-sessions.ts'
+import { ApiError } from '../platform/errors.ts'
+import type { EventStream } from '../platform/sse.ts'
+import { isTerminal } from '../videos/job.ts'
+import { DELETED_TOPIC, VIDEO_TOPIC } from '../videos/queues.ts'
+import { videoView } from '../videos/schema.ts'
+import { findJobsOfOrganizations } from './store.ts'
+
+/** Streams of one session: more tabs than anybody reads. */
+const STREAMS_PER_SESSION = 8
+/** Changes within this time are read and sent together. */
+const GATHER_MILLISECONDS = 50
+/** Sessions that ended without a notice, by their age or while notices failed, are found by asking this often. */
+const CHECK_MILLISECONDS = 3000
+/** Jobs of one query. */
+const BATCH = 500
+/** After a fault of the database. */
+const RETRY_MILLISECONDS = 1000
+
+export type LiveEvents = {
+  /**
+   * Streams what changes in the caller's organization until the client leaves, the session ends or moves to another organization, or
+   * the service stops. `open` sends the headers. Throws ApiError `rate_limit_exceeded` for a session with too many streams.
+   */
+  join(caller: Principal, open: () => EventStream): void
+  /** Ends every stream. */
+  close(): void
+}
+
+type Listener = {
+  caller: Principal
+  stream: EventStream
+  /** Bytes wait for a client that does not read; what happens meanwhile is made up for by one `ready`. */
+  behind: 'no' | 'yes' | 'and_missed'
+  over: boolean
+}
+
+/** What is to be read and told at the next turn. */
+type News = { jobs: Set<string>; deleted: Set<string>; balances: Set<string>; missed: boolean }
+
+type Live = Pick<Context, 'db' | 'clock' | 'config' | 'changes' | 'log'>
+
+/** Live changes for the browsers of the console, of every organization that has one open. Costs no query while nobody listens. */
+export function openLiveEvents(ctx: Live, callers: Pick<Callers, 'onForget'>): LiveEvents {
+  const listeners = new Set<Listener>()
+  const telling = openTelling(ctx, listeners)
+  const forget = (listener: Listener) => {
+    listener.over = true
+    listeners.delete(listener)
+  }
+  const end = (listener: Listener) => {
+    if (!listener.over) listener.stream.end(END)
+    forget(listener)
+  }
+  const check = async (suspects: readonly Listener[]) => {
+    for (const each of await formerSessions(ctx, suspects)) end(each)
+  }
+  const checking = setInterval(() => check([...listeners]), CHECK_MILLISECONDS).unref()
+  const stops = [
+    ctx.changes.on(VIDEO_TOPIC, (id) => telling.note('jobs', id)),
+    ctx.changes.on(DELETED_TOPIC, (id) => telling.note('deleted', id)),
+    ctx.changes.on(BALANCE_TOPIC, (id) => telling.note('balances', id)),
+    callers.onForget((notice) => check([...listeners].filter(({ caller }) => isNamed(caller, notice)))),
+  ]
+  return {
+    join(caller, open) {
+      const own = [...listeners].filter((each) => each.caller.session_id === caller.session_id)
+      if (own.length >= STREAMS_PER_SESSION) {
+        throw new ApiError('rate_limit_exceeded', 'Too many pages of this session listen. Please try again in 10s.')
+      }
+      const listener: Listener = { caller, stream: open(), behind: 'no', over: false }
+      const { signal } = listener.stream
+      if (signal.aborted) return
+      listeners.add(listener)
+      signal.addEventListener('abort', () => forget(listener), { once: true })
+      send(listener, READY)
+      // It may have ended between the look-up of the caller and this.
+      check([listener])
+    },
+    close() {
+      clearInterval(checking)
+      for (const stop of stops) stop()
+      telling.close()
+      for (const each of [...listeners]) end(each)
+    },
+  }
+}
+
+/** Gathers what changed, reads it once for all who listen, and tells each what is of their organization. */
+function openTelling(ctx: Live, listeners: ReadonlySet<Listener>) {
+  let news = noNews()
+  let timer: NodeJS.Timeout | null = null
+  const later = (milliseconds: number) => {
+    timer ??= setTimeout(() => {
+      timer = null
+      void tell()
+    }, milliseconds).unref()
+  }
+  const tell = async () => {
+    const told = news
+    news = noNews()
+    try {
+      if (told.missed) for (const each of listeners) send(each, READY)
+      else await tellNews(ctx, listeners, told)
+    } catch (error) {
+      ctx.log.warn('live_events_failed', { error })
+      news.missed = true
+      later(RETRY_MILLISECONDS)
+    }
+  }
+  return {
+    note(kind: 'jobs' | 'deleted' | 'balances', id: string | null) {
+      if (listeners.size === 0) return
+      if (id === null) news.missed = true
+      else news[kind].add(id)
+      later(GATHER_MILLISECONDS)
+    },
+    close() {
+      if (timer) clearTimeout(timer)
+    },
+  }
+}
+
+async function tellNews(ctx: Live, listeners: ReadonlySet<Listener>, news: News): Promise<void> {
+  const here = () => [...new Set([...listeners].map(({ caller }) => caller.org_id))]
+  const paid = new Set(news.balances)
+  const ids = [...news.jobs]
+  for (let i = 0; i < ids.length && listeners.size > 0; i += BATCH) {
+    const rows = await findJobsOfOrganizations(ctx.db, { ids: ids.slice(i, i + BATCH), org_ids: here() })
+    for (const row of rows) {
+      if (row.status === 'moderating' || isTerminal(row.status)) paid.add(row.org_id)
+      tellOrganization(listeners, row.org_id, frame('video', videoView(row)))
+    }
+  }
+  for (const each of news.deleted) {
+    const [org_id, id] = each.split('/') as [string, string]
+    tellOrganization(listeners, org_id, frame('video', { id, object: 'video', deleted: true }))
+  }
+  for (const org_id of here()) {
+    const account = paid.has(org_id) ? await findAccount(ctx.db, org_id) : null
+    if (account) tellOrganization(listeners, org_id, frame('balance', balanceView(account, ctx.config.currency)))
+  }
+}
+
+function tellOrganization(listeners: ReadonlySet<Listener>, org_id: string, frames: string): void {
+  for (const each of listeners) if (each.caller.org_id === org_id) send(each, frames)
+}
+
+/** What to read anew may be anything: said at the beginning, and whenever something may have been missed. */
+const READY = frame('ready', { object: 'console_events' })
+
+/** The session is over or the service stops: the last word of a stream. */
+const END = frame('end', { object: 'console_events' })
+
+function send(listener: Listener, frames: string): void {
+  if (listener.over) return
+  if (listener.behind !== 'no') {
+    listener.behind = 'and_missed'
+    return
+  }
+  const drained = listener.stream.write(frames)
+  if (!drained) return
+  listener.behind = 'yes'
+  void drained.then(() => {
+    const missed = listener.behind === 'and_missed'
+    listener.behind = 'no'
+    if (missed) send(listener, READY)
+  })
+}
+
+/**
+ * Those whose session is over, or in another organization now; all of them when nobody can be asked. A stream is no use of a session:
+ * it keeps none alive.
+ */
+async function formerSessions(ctx: Live, suspects: readonly Listener[]): Promise<readonly Listener[]> {
+  if (suspects.length === 0) return []
+  try {
+    const ids = [...new Set(suspects.map(({ caller }) => caller.session_id!))]
+    const now = ctx.clock.now()
+    const owners = new Map((await findSessionOwners(ctx.db, ids)).map((owner) => [owner.id, owner]))
+    return suspects.filter(({ caller }) => {
+      const owner = owners.get(caller.session_id!)
+      if (!owner || owner.org_id !== caller.org_id) return true
+      return sessionEnd({ last_use: owner.updated_at, expires_at: owner.expires_at }) <= now
+    })
+  } catch (error) {
+    ctx.log.warn('live_events_ended', { error })
+    return suspects
+  }
+}
+
+function isNamed(caller: Principal, notice: string | null): boolean {
+  return notice === null || notice === `session:${caller.session_id}` || notice === `user:${caller.user_id}`
+}
+
+function noNews(): News {
+  return { jobs: new Set(), deleted: new Set(), balances: new Set(), missed: false }
+}
+
+function frame(event: string, data: object): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+}
