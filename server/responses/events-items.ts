@@ -3,6 +3,7 @@ import { inputReader } from './custom-input.ts'
 import { objectEnd } from './object-end.ts'
 import type { CustomToolCall, FunctionCall, OutputItem, OutputMessage, Reasoning } from './schema-items.ts'
 import type { OutputText, Refusal, TokenLogprobView } from './schema-parts.ts'
+import type { ToolOrigin } from './tools.ts'
 import { wellFormed } from './well-formed.ts'
 
 /** Tells one event: its type, and the JSON of its members without the braces. */
@@ -155,9 +156,6 @@ export function openReasoning(tell: Tell, { id, output_index }: Place, showing: 
   }
 }
 
-/** A tool as the client knows it. */
-export type CalledTool = { type: 'function' | 'custom'; name: string; namespace?: string }
-
 export type OpenCall = OpenItem & {
   kind: 'call'
   call: number
@@ -169,20 +167,20 @@ export type OpenCall = OpenItem & {
 export function openCall(
   tell: Tell,
   place: Place,
-  made: { call: number; call_id: string; tool: CalledTool },
+  made: { call: number; call_id: string; tool: ToolOrigin },
 ): OpenCall {
   const { id, output_index } = place
   const { call_id, tool } = made
   const head = { id, status: 'in_progress' as const, call_id, name: tool.name }
   const space = tool.namespace === undefined ? {} : { namespace: tool.namespace }
   const item: FunctionCall | CustomToolCall =
-    tool.type === 'custom'
+    tool.kind === 'custom'
       ? { ...head, type: 'custom_tool_call', input: '', ...space }
       : { ...head, type: 'function_call', arguments: '', ...space }
   const told = addItem(tell, item, output_index)
-  const event = tool.type === 'custom' ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
+  const event = tool.kind === 'custom' ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
   const delta = `"item_id":"${id}","output_index":${output_index},"delta":`
-  const reader = tool.type === 'custom' ? inputReader() : null
+  const reader = tool.kind === 'custom' ? inputReader() : null
   const whole = wellFormed()
   const end = objectEnd()
   let passed = ''

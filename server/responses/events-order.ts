@@ -1,6 +1,5 @@
 import type { ChatEvent } from '../engines/chat.ts'
 import {
-  type CalledTool,
   type Ending,
   type OpenCall,
   type OpenMessage,
@@ -13,6 +12,7 @@ import {
 } from './events-items.ts'
 import { callId, itemId, type OutputKind } from './ids.ts'
 import type { ResponseObject } from './schema.ts'
+import type { ToolOrigin } from './tools.ts'
 
 /** What of an engine's events makes items. */
 export type Said = Exclude<ChatEvent, { type: 'finish' | 'end' }>
@@ -36,7 +36,7 @@ type Open = OpenMessage | OpenReasoning | OpenCall
 export function outputItems(
   response: Pick<ResponseObject, 'id' | 'output'>,
   tell: Tell,
-  { tools, showing }: { tools: ReadonlyMap<string, CalledTool>; showing: Showing },
+  { tools, showing }: { tools: ReadonlyMap<string, ToolOrigin>; showing: Showing },
 ): OutputItems {
   let open: Open | null = null
   let held: Said[] = []
@@ -52,8 +52,8 @@ export function outputItems(
     if (said.type === 'reasoning-delta') return openReasoning(tell, place('rs'), showing)
     if (said.type !== 'tool-call-delta') return openMessage(tell, place('msg'))
     const { name = '', id, call } = said
-    const tool = tools.get(name) ?? { type: 'function', name }
-    const at = place(tool.type === 'custom' ? 'ctc' : 'fc')
+    const tool = tools.get(name) ?? { kind: 'function', name }
+    const at = place(tool.kind === 'custom' ? 'ctc' : 'fc')
     const call_id = callId(response.id, at.output_index, id !== undefined && callIds.has(id) ? undefined : id)
     callIds.add(call_id)
     return openCall(tell, at, { call, call_id, tool })

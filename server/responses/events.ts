@@ -1,14 +1,15 @@
 import type { ChatEvent, FinishReason, TokenUsage } from '../engines/chat.ts'
 import { type Clock, unixSeconds } from '../platform/clock.ts'
 import { type ApiError, errorBody } from '../platform/errors.ts'
-import type { CalledTool, Showing, Tell } from './events-items.ts'
+import type { Showing, Tell } from './events-items.ts'
 import { outputItems } from './events-order.ts'
 import type { ResponseEvent } from './run.ts'
 import type { ResponseObject, ResponseUsage } from './schema.ts'
+import type { ToolOrigin } from './tools.ts'
 
 export type WriterOptions = {
   /** The client's tools by the names the model knows. A call of any other name is a function call of that name. */
-  tools: ReadonlyMap<string, CalledTool>
+  tools: ReadonlyMap<string, ToolOrigin>
   showing: Showing
   clock: Clock
   /** Number of the first event. Default 0. */

@@ -1,5 +1,6 @@
 import type { Meter } from '../billing/meter.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { ApiError } from '../platform/errors.ts'
 import type { CreateResponse, ResponseObject } from './schema.ts'
 import type { Item } from './schema-items.ts'
 
@@ -33,19 +34,23 @@ export type ResponseCall = {
    * `in_progress`, and every failure is an event, not a throw.
    */
   queued?: ResponseObject
+  /** Only the whole answer is wanted, so the model need not be asked for pieces. Default false. */
+  plain?: boolean
   /** Whether a failure is told by an `error` event before `response.failed`: everywhere but on sockets. Default true. */
   error_event?: boolean
   /**
-   * Called once, when the response is `completed`, `incomplete` or `cancelled`, before its last event: what it stores is readable the
-   * moment that event is told. Default: the response is stored when the request says so. A worker is called for `failed` too.
+   * Called once, when the response is `completed` or `incomplete`, before its last event: what it stores is readable the moment that
+   * event is told. Default: the response is stored when the request says so. With `queued` it is called for `failed` and `cancelled`
+   * too, and what it throws is thrown by `next`.
    */
   keep?(ended: EndedResponse): Promise<void>
 }
 
 /**
  * A response under way, whoever carries it: HTTP, plain or streamed, a worker or a socket. `first` are the first events; `next` gives
- * more, and null after the last, which is `response.completed`, `.incomplete` or `.failed`. `response` is the same object throughout,
- * complete after the last event. What was produced is charged, also after `stop`.
+ * more, and null after the last, which is `response.completed`, `.incomplete` or `.failed`. Once the client has left the events just
+ * end, but a worker's end with the response `cancelled`. `response` is the same object throughout, complete after the last event. What
+ * was produced is charged, also after `stop`.
  */
 export type ResponseRun = EndedResponse & {
   /** The items before `input`: with them and `response.output` they are the context that the next response may continue from. */
@@ -53,6 +58,8 @@ export type ResponseRun = EndedResponse & {
   /** Types of tools that were not handed to the model, for `x-dropped-tools`. */
   dropped_tools: readonly string[]
   first: readonly ResponseEvent[]
+  /** Why the response is `failed`: a plain answer is this error. */
+  failure(): ApiError | null
   next(): Promise<readonly ResponseEvent[] | null>
   /** Ends the run wherever it is and charges what was produced. Harmless after the end; call it in every case. */
   stop(): Promise<void>

@@ -1,28 +1,28 @@
+import type { Context } from '../context.ts'
+import { unixSeconds } from '../platform/clock.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { newResponseId } from './ids.ts'
+import type { PreparedCall } from './prepared-call.ts'
+import { effortOf } from './request.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from './schema.ts'
-import type { EchoedTool, ToolChoiceView } from './schema-tools.ts'
 
-/** What a response echoes of its request, beside what the body says as it is. */
-export type ResponseHead = {
-  body: CreateResponse
-  model: ChatModelConfig
-  tools: EchoedTool[]
-  tool_choice: ToolChoiceView
-  /** Unix seconds. */
-  created_at: number
-  status: 'queued' | 'in_progress'
-}
-
-/** A response of which nothing is known but the request. Every member of contract 10.7 is present from the start. */
-export function newResponse(head: ResponseHead): ResponseObject {
-  const { body, model, tools, tool_choice, created_at, status } = head
+/**
+ * A response of which nothing is known but the request: `queued` when it is to be made in the background. Every member of contract 10.7
+ * is present from the start.
+ */
+export function newResponse(
+  ctx: Pick<Context, 'clock'>,
+  body: CreateResponse,
+  { model, tools }: Pick<PreparedCall, 'model' | 'tools'>,
+): ResponseObject {
+  const status = body.background ? 'queued' : 'in_progress'
+  const created_at = unixSeconds(ctx.clock.now())
   return {
     ...{ id: newResponseId(), object: 'response', created_at, completed_at: null, status },
     ...{ incomplete_details: null, error: null, model: body.model },
     previous_response_id: body.previous_response_id ?? null,
     instructions: body.instructions ?? null,
-    ...{ output: [], tools, tool_choice },
+    ...{ output: [], ...tools.echo },
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     truncation: body.truncation ?? 'disabled',
     text: textView(body),
@@ -56,8 +56,10 @@ function formatView(format: TextFormat): ResponseObject['text']['format'] {
   return { type, name, description: format.description ?? null, schema, strict: format.strict ?? false }
 }
 
-/** Of a model that does not reason what was asked about it is ignored, so nothing of it is echoed. */
-function reasoningView({ reasoning }: CreateResponse, model: ChatModelConfig): ResponseObject['reasoning'] {
-  if (model.reasoning_efforts.length === 0) return { effort: null, summary: null }
-  return { effort: reasoning?.effort ?? model.default_reasoning_effort, summary: reasoning?.summary ?? null }
+/** Of a model that does not reason nothing is echoed of what was asked about it. */
+function reasoningView(body: CreateResponse, model: ChatModelConfig): ResponseObject['reasoning'] {
+  const reasons = model.reasoning_efforts.length > 0 || model.capabilities.includes('reasoning')
+  return reasons
+    ? { effort: effortOf(body, model), summary: body.reasoning?.summary ?? null }
+    : { effort: null, summary: null }
 }

@@ -5,9 +5,9 @@ import type { ChatEvent, FinishReason } from '../../server/engines/chat.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import { ApiError } from '../../server/platform/errors.ts'
 import { responseWriter } from '../../server/responses/events.ts'
-import type { CalledTool } from '../../server/responses/events-items.ts'
 import type { ResponseEvent } from '../../server/responses/run.ts'
 import type { ResponseObject } from '../../server/responses/schema.ts'
+import type { ToolOrigin } from '../../server/responses/tools.ts'
 import { acceptStream, type Wire } from '../support/response-grammar.ts'
 
 const RUNS = Number(process.env.RUNS ?? 3000)
@@ -15,10 +15,10 @@ const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
 console.log(`response events: SEED=${seed} RUNS=${RUNS}`)
 const options = { numRuns: RUNS, seed }
 
-const TOOLS = new Map<string, CalledTool>([
-  ['patch', { type: 'custom', name: 'patch' }],
-  ['shop__find', { type: 'function', name: 'find', namespace: 'shop' }],
-  ['shop__note', { type: 'custom', name: 'note', namespace: 'shop' }],
+const TOOLS = new Map<string, ToolOrigin>([
+  ['patch', { kind: 'custom', name: 'patch' }],
+  ['shop__find', { kind: 'function', name: 'find', namespace: 'shop' }],
+  ['shop__note', { kind: 'custom', name: 'note', namespace: 'shop' }],
 ])
 
 /** Text as a server may cut it: anywhere, between the halves of a character too. */

@@ -1,0 +1,91 @@
+import type { FastifyReply } from 'fastify'
+import type { Meter } from '../billing/meter.ts'
+import type { Context } from '../context.ts'
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { abortOnLeaving } from '../platform/leaving.ts'
+import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/sse.ts'
+import { checkBody } from './check.ts'
+import { DONE, frameOf } from './event-lines.ts'
+import { prepareCall } from './prepared-call.ts'
+import { startResponse } from './respond.ts'
+import { countEndpoints } from './routes-count.ts'
+import { storedEndpoints, streamBackground } from './routes-stored.ts'
+import type { ResponseCall, ResponseEvent, ResponseRun } from './run.ts'
+import { CreateResponse, ResponseObject } from './schema.ts'
+import { queueResponse } from './submit.ts'
+import { newResponse } from './views.ts'
+
+/** The routes of responses over HTTP. What they use is charged to `meter`. */
+export function responseEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
+  return [createResponse(meter, timing), ...countEndpoints, ...storedEndpoints(timing)]
+}
+
+function createResponse(meter: Meter, timing: StreamTiming): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/responses',
+    auth: 'api_key_or_session',
+    summary: 'Create a response: plain, streamed or in the background',
+    body: CreateResponse,
+    body_check: 'handler',
+    response: ResponseObject,
+    async handle(ctx, { principal, request, reply }) {
+      const body = checkBody(request.body)
+      const left = abortOnLeaving(reply)
+      const call: ResponseCall = { principal, request_id: request.id, body, plain: !body.stream }
+      if (body.background) return answerLater(ctx, { meter, timing }, call, { reply, left })
+      const run = await startResponse(ctx, { meter }, call, left.signal)
+      nameDropped(reply, run.dropped_tools)
+      return body.stream ? streamRun(run, { reply, left, timing }) : wholeAnswer(run)
+    },
+  })
+}
+
+/** Everything that is an HTTP error is found before the response is accepted. */
+async function answerLater(
+  ctx: Context,
+  { meter, timing }: { meter: Meter; timing: StreamTiming },
+  call: ResponseCall,
+  { reply, left }: { reply: FastifyReply; left: AbortController },
+): Promise<unknown> {
+  const prepared = await prepareCall(ctx, { meter }, call, left.signal)
+  const response = newResponse(ctx, call.body, prepared)
+  await queueResponse(ctx, call, { response, input: prepared.input })
+  nameDropped(reply, prepared.tools.dropped)
+  if (!call.body.stream) return response
+  return streamBackground(ctx, { reply, timing }, call.principal, { id: response.id, after: -1 })
+}
+
+/** The plain answer is what the events have made of the response. */
+async function wholeAnswer(run: ResponseRun): Promise<ResponseObject> {
+  for (let events: readonly ResponseEvent[] | null = run.first; events; ) events = await run.next()
+  const failure = run.failure()
+  if (failure) throw failure
+  return run.response
+}
+
+/** Frames of one batch leave in one write: some clients take a frame only when it comes in one piece. */
+async function streamRun(
+  run: ResponseRun,
+  { reply, left, timing }: { reply: FastifyReply; left: AbortController; timing: StreamTiming },
+): Promise<FastifyReply> {
+  const stream = openEventStream(reply, left, timing)
+  try {
+    let events: readonly ResponseEvent[] | null = run.first
+    while (events && !left.signal.aborted) {
+      let frames = ''
+      for (const event of events) frames += frameOf(event)
+      const full = stream.write(frames)
+      if (full) await full
+      events = await run.next()
+    }
+    stream.end(DONE)
+  } finally {
+    await run.stop()
+  }
+  return reply
+}
+
+function nameDropped(reply: FastifyReply, types: readonly string[]): void {
+  if (types.length > 0) reply.header('x-dropped-tools', types.join(', '))
+}
