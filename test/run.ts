@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { buildConsoleWhenStale } from './support/console-build.ts'
 import { installedPostgres, startTestServer, type TestServer } from './support/postgres.ts'
 
 /**
@@ -15,6 +16,8 @@ const onDatabase = files.filter((file) => /^test\/(http|flow|laws)\//.test(file)
 
 /** A test that hangs is a failure, not a stalled run. */
 const FILE_MS_MAX = 600_000
+
+if (files.some((file) => /^test\/(console\/|http\/console-assets)/.test(file))) buildConsoleWhenStale()
 
 const { TEST_DATABASE_URL: given, ...env } = process.env
 let failed = await runOn('the embedded PostgreSQL', files, await startTestServer())

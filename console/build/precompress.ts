@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Plugin } from 'vite'
 
@@ -11,14 +13,16 @@ export function precompress(): Plugin {
     name: 'kinora:precompress',
     apply: 'build',
     enforce: 'post',
-    generateBundle(_options, bundle) {
-      for (const file of Object.values(bundle)) {
-        const text = file.type === 'chunk' ? file.code : file.source
-        const bytes = Buffer.from(text as string)
-        if (!COMPRESSIBLE.test(file.fileName) || bytes.length < BYTES_MIN) continue
+    // Files as they lie on the disk: other plugins change what they hold until the very end.
+    writeBundle({ dir }, bundle) {
+      for (const name of Object.keys(bundle)) {
+        if (!COMPRESSIBLE.test(name)) continue
+        const path = join(dir!, name)
+        const bytes = readFileSync(path)
+        if (bytes.length < BYTES_MIN) continue
         const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
-        this.emitFile({ type: 'asset', fileName: `${file.fileName}.br`, source: brotliCompressSync(bytes, { params }) })
-        this.emitFile({ type: 'asset', fileName: `${file.fileName}.gz`, source: gzipSync(bytes, { level: 9 }) })
+        writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params }))
+        writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
       }
     },
   }

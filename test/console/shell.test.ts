@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { CLIENT_PATHS } from '../../server/console-assets.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+
+let app: TestApp
+let browser: Browser
+let person: TestPerson
+before(async () => {
+  app = await startApp()
+  browser = await openBrowser()
+  person = await newCustomer(app)
+})
+after(async () => {
+  await browser.close()
+  await app.close()
+})
+
+/** Pages of the console that everybody who is signed in sees, as the side names them. */
+const PLACES = [
+  ['/videos', 'Videos'],
+  ['/chat', 'Chat'],
+  ['/files', 'Files'],
+  ['/keys', 'API keys'],
+  ['/usage', 'Usage'],
+  ['/billing', 'Billing'],
+  ['/members', 'Members'],
+  ['/guides', 'Docs'],
+  ['/settings', 'Settings'],
+] as const
+
+const widthOf = (page: Page) => page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth] as const)
+
+test('every page opens from the side by keyboard, takes the focus to its title and names the tab', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person })
+  for (const [path, name] of PLACES) {
+    const link = page.getByRole('navigation').getByRole('link', { name, exact: true })
+    await link.focus()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**${path}`)
+    await page.locator('h1:focus').waitFor()
+    assert.equal(await link.getAttribute('aria-current'), 'page')
+    assert.match(await page.title(), / · Kinora$/)
+  }
+  await close()
+})
+
+test('every page of the console is one that the service answers, and the other way round', async () => {
+  const served = CLIENT_PATHS.filter((path) => path !== '/sign-in' && path !== '/invitations/accept')
+  assert.deepEqual(PLACES.map(([path]) => path).sort(), served)
+})
+
+test('the first Tab of a page leads past the navigation', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/files' })
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  assert.equal(await page.evaluate(() => document.activeElement?.closest('aside')), null)
+  await close()
+})
+
+test('the chosen language and theme are there again after a reload', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, path: '/sign-in' })
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('ja')
+  await page.getByRole('button', { name: 'サインイン' }).waitFor()
+  await page.getByRole('radio', { name: 'ダーク' }).click()
+  const look = () =>
+    page.evaluate(() => [document.documentElement.lang, getComputedStyle(document.documentElement).colorScheme])
+  assert.deepEqual(await look(), ['ja', 'dark'])
+  await page.reload()
+  await page.getByRole('button', { name: 'サインイン' }).waitFor()
+  assert.deepEqual(await look(), ['ja', 'dark'])
+  await screenshot('sign-in-ja-dark')
+  await close()
+})
+
+test('nothing scrolls sideways from 360 to 2560 pixels, and axe-core finds no barrier, in both themes and languages', async () => {
+  const looks = [
+    { width: 360, theme: 'light', language: 'ja' },
+    { width: 768, theme: 'dark', language: 'en' },
+    { width: 1280, theme: 'light', language: 'en' },
+    { width: 2560, theme: 'dark', language: 'ja' },
+  ] as const
+  for (const look of looks) {
+    const { page, close, screenshot } = await openConsole(browser, { app, as: person, ...look })
+    for (const [path] of PLACES) {
+      await page.goto(app.url + path)
+      await page.locator('[data-page-title]').waitFor()
+      const [scroll, inner] = await widthOf(page)
+      assert.ok(scroll <= inner, `${path} is ${scroll} wide in ${inner}`)
+      assert.deepEqual(await findBarriers(page), [], `${path} at ${look.width} in ${look.theme}`)
+      await screenshot(`shell-${path.slice(1)}-${look.width}-${look.theme}-${look.language}`)
+    }
+    await close()
+  }
+})
+
+test('where it is narrow the navigation is a drawer that opens, leads on and closes', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, width: 360 })
+  await page.getByRole('button', { name: 'Open navigation' }).click()
+  const drawer = page.getByRole('dialog')
+  await drawer.waitFor()
+  await screenshot('drawer')
+  assert.deepEqual(await findBarriers(page), [])
+  await drawer.getByRole('link', { name: 'Billing' }).click()
+  await page.waitForURL('**/billing')
+  await drawer.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Open navigation' }).click()
+  await page.keyboard.press('Escape')
+  await drawer.waitFor({ state: 'detached' })
+  await close()
+})
+
+test('the account menu opens by keyboard and leads to the way out', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person })
+  await page.getByRole('button', { name: /^Account of/ }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
+  await screenshot('account-menu')
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'detached' })
+  await close()
+})

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { newOrganization, PASSWORD, send } from '../support/identity-app.ts'
+
+let app: TestApp
+let browser: Browser
+let person: TestPerson
+before(async () => {
+  app = await startApp()
+  browser = await openBrowser()
+  person = await newCustomer(app)
+})
+after(async () => {
+  await browser.close()
+  await app.close()
+})
+
+async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.keyboard.press('Enter')
+}
+
+test('somebody who is not signed in gets to the sign-in page, and after it to where they were going', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, path: '/usage?from=1' })
+  assert.equal(new URL(page.url()).pathname, '/sign-in')
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('sign-in')
+  await signIn(page, person.email)
+  await page.waitForURL('**/usage?from=1')
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await close()
+})
+
+test('a wrong password is said on the page, and the email stays', async () => {
+  const { page, close, allow, screenshot } = await openConsole(browser, { app, path: '/sign-in' })
+  allow(/status of 401/)
+  await signIn(page, person.email, 'not the password')
+  await page.getByRole('alert').getByText('The email or the password is wrong.').waitFor()
+  assert.equal(await page.getByLabel('Email').inputValue(), person.email)
+  await screenshot('sign-in-wrong')
+  await close()
+})
+
+test('a return path to another site is not followed', async () => {
+  for (const target of ['https://example.com/', '//example.com/', '/\\example.com/']) {
+    const { page, close } = await openConsole(browser, { app, path: `/sign-in?return=${encodeURIComponent(target)}` })
+    await signIn(page, person.email)
+    await page.waitForURL('**/videos')
+    await close()
+  }
+})
+
+test('signing out ends the session, and the way back asks for a login', async () => {
+  const { page, close } = await openConsole(browser, { app, path: '/sign-in' })
+  await signIn(page, person.email)
+  await page.getByRole('button', { name: /^Account of/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in')
+  await page.goto(`${app.url}/billing`)
+  await page.getByLabel('Email').waitFor()
+  await close()
+})
+
+test('a session that ends while the console is open leads to the sign-in page and back', async () => {
+  const { page, close, context, allow } = await openConsole(browser, { app, as: person, path: '/files' })
+  allow(/status of 401/)
+  await context.clearCookies()
+  await page.getByRole('link', { name: 'Billing' }).click()
+  await page.waitForURL('**/sign-in?return=*')
+  await signIn(page, person.email)
+  await page.waitForURL((url) => url.pathname !== '/sign-in')
+  await close()
+})
+
+test('an invitation makes a new person, signed in, from a token that the address bar alone knows', async () => {
+  const invitation = await send(app, 'POST', '/console/invitations', person, {
+    email: 'new@example.com',
+    role: 'member',
+  })
+  const asked: string[] = []
+  const { page, close, allow, screenshot } = await openConsole(browser, {
+    app,
+    path: new URL(invitation.body.accept_url).pathname,
+  })
+  allow(/status of 40[01]/)
+  await page.getByText('This link holds no invitation').waitFor()
+  page.on('request', (request) => asked.push(request.url()))
+  await page.goto('about:blank')
+  await page.goto(invitation.body.accept_url)
+  await page.getByLabel('Your name').waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('invitation')
+  await page.getByRole('button', { name: 'Join' }).click()
+  await page.getByRole('alert').first().waitFor()
+  await page.getByLabel('Your name').fill('Noa')
+  await page.getByLabel('Password', { exact: true }).fill('long enough for this')
+  await page.getByRole('button', { name: 'Join' }).click()
+  await page.waitForURL('**/videos')
+  await page.getByRole('button', { name: 'Account of Noa' }).waitFor()
+  assert.ok(asked.every((url) => !new URL(url).search.includes('inv_') && !new URL(url).pathname.includes('inv_')))
+  await close()
+})
+
+test('a person of two organizations switches between them', async () => {
+  const both = await newCustomer(app)
+  const other = await newOrganization(app, 'Second House')
+  const owner = await newColleague(app, other, { role: 'owner' })
+  const invitation = await send(app, 'POST', '/console/invitations', owner, { email: both.email, role: 'member' })
+  await send(app, 'POST', '/console/invitations/accept', both, { token: invitation.body.token })
+  const { page, close, screenshot } = await openConsole(browser, { app, as: both })
+  await page.getByRole('button', { name: /^Organization: Second House/ }).click()
+  await screenshot('organizations')
+  await page.getByRole('menuitemradio', { name: 'Acme' }).click()
+  await page.getByRole('button', { name: /^Organization: Acme/ }).waitFor()
+  const session = await send(app, 'GET', '/console/session', both)
+  assert.equal(session.body.organization.name, 'Acme')
+  await close()
+})
