@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Metadata } from '../chat/schema.ts'
-import { InputItem, OutputItem } from './schema-items.ts'
+import { Compaction, InputItem, MessageItem, OutputItem } from './schema-items.ts'
 import { EchoedTool, SentTool, SentToolChoice, ToolChoiceView } from './schema-tools.ts'
 
 /** Wire shapes of `/v1/responses`. Members that are not named here are accepted and ignored, never forwarded. */
@@ -76,6 +76,15 @@ export const CreateResponse = Type.Object({
 })
 export type CreateResponse = Static<typeof CreateResponse>
 
+/** Body of `POST /v1/responses/compact`. */
+export const CompactResponse = Type.Pick(CreateResponse, [
+  'model',
+  'input',
+  'previous_response_id',
+  'instructions',
+  'prompt_cache_key',
+])
+
 export const ResponseUsage = Type.Object({
   input_tokens: Type.Integer(),
   input_tokens_details: Type.Object({ cached_tokens: Type.Integer() }),
@@ -146,3 +155,13 @@ export const ResponseObject = Type.Object({
   usage: nullable(ResponseUsage),
 })
 export type ResponseObject = Static<typeof ResponseObject>
+
+/** Messages of the user, then the one summary. */
+export const CompactedResponse = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('response.compaction'),
+  created_at: Type.Integer(),
+  output: Type.Array(Type.Union([MessageItem, Compaction])),
+  usage: ResponseUsage,
+})
+export type CompactedResponse = Static<typeof CompactedResponse>
