@@ -223,3 +223,19 @@ export async function sumCharges(
     group by 1 order by 1`.execute(db)
   return result.rows
 }
+
+/** The tokens one request was charged for. Null when nothing was charged. */
+export async function findUsage(
+  db: Db,
+  { org_id, request_id }: { org_id: string; request_id: string },
+): Promise<Record<TokenColumn, number> | null> {
+  const row = await db
+    .selectFrom('ledger_entries')
+    .select(['input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens'])
+    .where('org_id', '=', org_id)
+    .where('request_id', '=', request_id)
+    .where('kind', '=', 'charge')
+    .where('job_id', 'is', null)
+    .executeTakeFirst()
+  return (row as Record<TokenColumn, number> | undefined) ?? null
+}

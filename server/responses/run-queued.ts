@@ -1,0 +1,184 @@
+import type { Context } from '../context.ts'
+import type { Principal } from '../identity/principal.ts'
+import { findOrganizations } from '../identity/store.ts'
+import { addSeconds } from '../platform/clock.ts'
+import { ApiError, errorBody } from '../platform/errors.ts'
+import { failpoint } from '../platform/failpoint.ts'
+import { endAsCancelled, usageOf } from './cancel.ts'
+import { endEvent, failureEvents } from './event-lines.ts'
+import { RESPONSE_TOPIC } from './queues.ts'
+import type { EndedResponse, ResponseCall, ResponseDeps, ResponseEvent, ResponseRun } from './run.ts'
+import type { ResponseObject } from './schema.ts'
+import type { InputItem } from './schema-items.ts'
+import { endResponse, lockResponse, markInProgress } from './store.ts'
+import type { ClaimedResponse } from './store-claims.ts'
+import { deleteEventsFrom, insertEvents, readAllEvents } from './store-events.ts'
+import { listAllInput } from './store-items.ts'
+import { ClaimLost, openTelling } from './telling.ts'
+
+/** Begins to answer: `startResponse` of respond.ts. */
+export type OpenRun = (ctx: Context, deps: ResponseDeps, call: ResponseCall, left: AbortSignal) => Promise<ResponseRun>
+
+/** Runs that may be lost to crashes before the response fails. */
+export const ATTEMPTS_MAX = 3
+/** What a run may take beyond the time its engine has, for history, files and the database. */
+const SLACK_SECONDS = 60
+/** Numbers of `created` and `queued`, which were told when the response was stored. */
+const TOLD_AT_FIRST = 2
+
+/** Why a run is ended from outside; whatever else aborts it leaves the response as it is, for another run. */
+export const CANCELLED = new Error('the response was cancelled')
+
+/**
+ * Runs a claimed background response to its end, which is written once. `signal` ends the run: as cancelled for the reason `CANCELLED`;
+ * for any other, or when the database fails or the claim is lost, it throws and the response may be run again.
+ */
+export async function runQueued(
+  ctx: Context,
+  deps: ResponseDeps & { open: OpenRun },
+  claimed: ClaimedResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const problem = reasonNotToRun(ctx, claimed)
+  if (problem === 'cancelled') return endUnrun(ctx, claimed, null)
+  if (problem) return endUnrun(ctx, claimed, problem)
+  await begin(ctx, claimed)
+  failpoint('response_begun')
+  const ended = await answer(ctx, deps, claimed, signal)
+  failpoint('before_response_end')
+  await end(ctx, claimed, ended)
+  failpoint('after_response_end')
+  ctx.changes.announce(RESPONSE_TOPIC, claimed.id)
+}
+
+function reasonNotToRun(
+  ctx: Pick<Context, 'clock' | 'config'>,
+  claimed: ClaimedResponse,
+): ApiError | 'cancelled' | null {
+  const { cancel_requested_at, attempts, created_at } = claimed
+  if (cancel_requested_at) return 'cancelled'
+  if (attempts > ATTEMPTS_MAX) {
+    return new ApiError(
+      'server_error',
+      'The service was interrupted again and again while it worked on this. Try again.',
+    )
+  }
+  if (ctx.clock.now() > addSeconds(created_at, ctx.config.limits.queue_seconds)) {
+    return new ApiError('server_is_overloaded', 'The response could not be started in time. Try again later.')
+  }
+  return null
+}
+
+/** Ends a response that is not run: as failed, or without an error as cancelled. What earlier runs told stays told. */
+async function endUnrun(ctx: Context, claimed: ClaimedResponse, error: ApiError | null): Promise<void> {
+  const now = ctx.clock.now()
+  await ctx.db.transaction().execute(async (tx) => {
+    const row = await lockResponse(tx, claimed, claimed.id)
+    if (row?.claim_id !== claimed.claim_id) throw new ClaimLost('another worker has this response')
+    if (error === null) return endAsCancelled(tx, row, now)
+    const response = failed({ ...row.body, output: [] }, error)
+    const last = (await readAllEvents(tx, row.id)).at(-1)
+    const number = last ? last.first_number + last.events.length : 0
+    await endResponse(tx, row, { response, now })
+    await insertEvents(tx, row.id, { first_number: number, events: dataOf(failureEvents(number, response)) })
+  })
+  ctx.changes.announce(RESPONSE_TOPIC, claimed.id)
+}
+
+/** What an earlier run told is forgotten: this one tells it anew, under the same ids. */
+async function begin(ctx: Pick<Context, 'db'>, claimed: ClaimedResponse): Promise<void> {
+  await ctx.db.transaction().execute(async (tx) => {
+    if (!(await markInProgress(tx, claimed))) throw new ClaimLost('another worker has this response')
+    await deleteEventsFrom(tx, claimed.id, TOLD_AT_FIRST)
+  })
+}
+
+/** A response that has ended, and the events that say so: they are written with its end. */
+type Answer = { response: ResponseObject; last: ResponseEvent[] }
+
+async function answer(
+  ctx: Context,
+  deps: ResponseDeps & { open: OpenRun },
+  claimed: ClaimedResponse,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const late = AbortSignal.timeout((ctx.config.limits.upstream_total_seconds + SLACK_SECONDS) * 1000)
+  const unwritten = new AbortController()
+  const telling = openTelling(ctx, claimed, (error) => unwritten.abort(error))
+  const over = AbortSignal.any([signal, late, unwritten.signal])
+  let ended: EndedResponse | null = null
+  const call: ResponseCall = {
+    ...(await callOf(ctx, claimed)),
+    keep: async (kept) => {
+      ended = kept
+    },
+  }
+  const run = await deps.open(ctx, deps, call, over)
+  const last: ResponseEvent[] = []
+  try {
+    for (let events: readonly ResponseEvent[] | null = run.first; events; events = await run.next()) {
+      if (ended) last.push(...events)
+      else await telling.tell(events)
+    }
+  } finally {
+    await run.stop()
+  }
+  await telling.written()
+  const cancelled = signal.aborted && signal.reason === CANCELLED
+  if (over.aborted && !cancelled && !late.aborted) throw over.reason
+  return asEnded(late.aborted && !cancelled, run.response, last)
+}
+
+/** A run that was out of time ends as cancelled for itself, and as failed for its owner. */
+function asEnded(late: boolean, response: ResponseObject, last: ResponseEvent[]): Answer {
+  if (!late || response.status !== 'cancelled') return { response, last }
+  const timeout = new ApiError(
+    'upstream_timeout',
+    'The response took longer than its time limit. Try again, or ask for less.',
+  )
+  const ended = failed(response, timeout)
+  const number = last.at(-1)!.sequence_number
+  return { response: ended, last: [...last.slice(0, -1), ...failureEvents(number, ended)] }
+}
+
+async function callOf(ctx: Context, claimed: ClaimedResponse): Promise<ResponseCall> {
+  const { id, org_id, user_id, key_id, request_id, request, body } = claimed
+  const organization = (await findOrganizations(ctx.db, org_id)).find((found) => found.id === org_id)
+  const principal: Principal = {
+    ...{ org_id, user_id, key_id, role: 'member', session_id: null },
+    plan: organization?.plan ?? '',
+    via: key_id === null ? 'session' : 'api_key',
+  }
+  // What was stored is what was sent, normalized.
+  const input = (await listAllInput(ctx.db, claimed, id)) as InputItem[]
+  return { principal, request_id, body: { ...request, input }, queued: { ...body, status: 'queued', output: [] } }
+}
+
+/** Status, items, last events and what they show as used stand or fall together. */
+async function end(ctx: Context, claimed: ClaimedResponse, { response, last }: Answer): Promise<void> {
+  const now = ctx.clock.now()
+  await ctx.db.transaction().execute(async (tx) => {
+    const told = { response, last }
+    // An earlier run may have been charged before it was lost; a request is charged once, and what is shown is what was charged.
+    if (claimed.attempts > 1 && response.usage !== null) {
+      told.response = { ...response, usage: await usageOf(tx, claimed) }
+      told.last = [...last.slice(0, -1), endEvent(last.at(-1)!.sequence_number, told.response)]
+    }
+    if (!(await endResponse(tx, claimed, { response: told.response, now }))) {
+      throw new ClaimLost('another worker has this response')
+    }
+    const first_number = told.last[0]!.sequence_number
+    await insertEvents(tx, claimed.id, { first_number, events: dataOf(told.last) })
+    failpoint('within_response_end')
+  })
+}
+
+function failed(response: ResponseObject, error: ApiError): ResponseObject {
+  const { type, code, message, param } = errorBody(error).error
+  const ended = { status: 'failed', incomplete_details: null, completed_at: null, usage: null } as const
+  return { ...response, ...ended, error: { type, code, message, param } }
+}
+
+function dataOf(events: readonly ResponseEvent[]): string[] {
+  return events.map(({ data }) => data)
+}
