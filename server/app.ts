@@ -28,6 +28,13 @@ import { openHttp } from './platform/http.ts'
 import { openWakes } from './platform/jobs.ts'
 import type { Log } from './platform/log.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { openSockets, type Sockets } from './platform/websocket.ts'
+import { type BackgroundResponses, startResponses } from './responses/background.ts'
+import { RESPONSE_QUEUE } from './responses/queues.ts'
+import { startResponse } from './responses/respond.ts'
+import { responseSweeps } from './responses/retention.ts'
+import { responseEndpoints } from './responses/routes.ts'
+import { responseSocket } from './responses/socket.ts'
 import { openJobCache } from './videos/cache.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline.ts'
 import { VIDEO_QUEUES } from './videos/queues.ts'
@@ -36,7 +43,7 @@ import { videoEndpoints } from './videos/routes.ts'
 import { findKnownBlobs } from './videos/store.ts'
 
 /** Every queue of the product. */
-export const QUEUES = [...VIDEO_QUEUES]
+export const QUEUES = [...VIDEO_QUEUES, RESPONSE_QUEUE]
 
 export type AppOptions = {
   config: Config
@@ -89,19 +96,23 @@ export async function openApp(options: AppOptions): Promise<App> {
   const meter = openMeter(db, undefined, balances.changed)
   const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
+  const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
     ...fileRoutes,
     ...videoEndpoints(cache),
     ...catalogEndpoints,
     ...chatEndpoints(meter),
+    ...responseEndpoints(meter),
+    responseSocket({ sockets, meter, who: identity.authenticator }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
     ...healthEndpoints,
   ]
   const answered = [...endpoints, ...openApiEndpoints(endpoints)]
-  const http = buildHttp(ctx, answered, { who: identity.authenticator, isDraining: () => state.draining })
+  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })
   let pipeline: Pipeline | null = null
+  let responses: BackgroundResponses | null = null
   let sweeping: { stop(): Promise<void> } | null = null
 
   return {
@@ -119,16 +130,22 @@ export async function openApp(options: AppOptions): Promise<App> {
     },
     async startBackground() {
       if (options.background === 'none') return
-      pipeline = await startPipeline(ctx, { sole: options.background === 'sole' })
+      const sole = options.background === 'sole'
+      pipeline = await startPipeline(ctx, { sole })
+      responses = await startResponses(
+        ctx,
+        { meter, open: startResponse },
+        { sole, concurrency: config.limits.pipeline_concurrency },
+      )
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
     },
     async close() {
       state.draining = true
       live.close()
-      await drain(http)
+      await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()
-      await pipeline?.stop()
+      await Promise.all([pipeline?.stop(), responses?.stop()])
       await meter.close()
       balances.close()
       await engines.close()
@@ -150,15 +167,15 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     (keys: readonly string[]) => knownFileBlobs(db, keys),
     (keys: readonly string[]) => findKnownBlobs(db, keys),
   ]
-  return [...videoSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, known)]
+  return [...videoSweeps(ctx), ...responseSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, known)]
 }
 
 function buildHttp(
   ctx: Context,
   endpoints: readonly Endpoint[],
-  { who, isDraining }: { who: Authenticator; isDraining: () => boolean },
+  { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
 ): FastifyInstance {
-  const http = openHttp({ log: ctx.log, isDraining })
+  const http = openHttp({ log: ctx.log, sockets, isDraining })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
@@ -166,7 +183,7 @@ function buildHttp(
   return http
 }
 
-/** Requests in flight, streams among them, may end; after that they are cut. */
+/** Requests in flight, streams and turns of sockets among them, may end; after that they are cut. */
 const DRAIN_SECONDS = 30
 
 async function drain(http: FastifyInstance): Promise<void> {
