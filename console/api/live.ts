@@ -1,22 +1,37 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
+import type { VideoView } from '../../server/videos/schema.ts'
+import type { Balance } from './queries.ts'
 
 let connected = false
 const listeners = new Set<() => void>()
 
-/** Keeps what is shown in step with the service: every change that `/console/events` tells of refreshes the queries of its noun. */
+/** What shows a changed job; until the pages of videos are loaded nothing does. */
+let showVideo: ((queries: QueryClient, video: LiveVideo) => void) | null = null
+
+/** A job as it is now, or the id of one that is no more. */
+export type LiveVideo = VideoView | { id: string; object: 'video'; deleted: true }
+
+/** Lets the pages of videos put a changed job where it is shown, instead of everything being read again. */
+export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) => void): void {
+  showVideo = show
+}
+
+/** Keeps what is shown in step with the service, as `/console/events` tells of changes. Source: docs/api/console.md, live changes. */
 export function useLiveChanges(): void {
   const queries = useQueryClient()
   useEffect(() => {
     const source = new EventSource('/console/events')
-    const apply = ({ type, data }: MessageEvent) => applyChange(queries, type, data)
-    source.onopen = () => {
-      setConnected(true)
-      void queries.invalidateQueries({ queryKey: ['videos'] })
-    }
+    source.onopen = () => setConnected(true)
     source.onerror = () => setConnected(false)
-    source.onmessage = apply
-    for (const type of ['video', 'balance']) source.addEventListener(type, apply)
+    source.addEventListener('ready', () => {
+      for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
+    })
+    source.addEventListener('video', ({ data }) => showVideo?.(queries, JSON.parse(data) as LiveVideo))
+    source.addEventListener('balance', ({ data }) => {
+      queries.setQueryData<Balance>(['balance'], (shown) => shown && (JSON.parse(data) as Balance))
+      for (const noun of ['ledger', 'usage']) void queries.invalidateQueries({ queryKey: [noun] })
+    })
     return () => {
       source.close()
       setConnected(false)
@@ -39,21 +54,4 @@ export function usePollMs(): number {
 function setConnected(now: boolean): void {
   connected = now
   for (const heard of listeners) heard()
-}
-
-function applyChange(queries: QueryClient, type: string, data: string): void {
-  const noun = type === 'message' ? nounOf(data) : type
-  if (noun === 'video') {
-    void queries.invalidateQueries({ queryKey: ['videos'] })
-    void queries.invalidateQueries({ queryKey: ['balance'] })
-  } else if (noun !== null) void queries.invalidateQueries({ queryKey: [noun] })
-}
-
-function nounOf(data: string): string | null {
-  try {
-    const { object, type } = JSON.parse(data)
-    return String(object ?? type).split('.')[0]!
-  } catch {
-    return null
-  }
 }
