@@ -1,6 +1,7 @@
 import { type QueryClient, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import type { ConsoleSession } from '../../server/identity/schema.ts'
 import { failureOf } from './failure.ts'
+import { forgetPerson } from './kept.ts'
 import { request } from './request.ts'
 
 export type Session = ConsoleSession
@@ -60,5 +61,5 @@ export function useSwitchOrganization() {
 }
 
 export function useSignOut() {
-  return useMutation({ mutationFn: () => request('POST', '/console/auth/sign-out') })
+  return useMutation({ mutationFn: () => request('POST', '/console/auth/sign-out'), onSuccess: forgetPerson })
 }

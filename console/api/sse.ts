@@ -5,10 +5,17 @@ export type StreamEvent = { event: string | null; data: string }
 
 /**
  * Posts a body and yields the server-sent events of the answer, the closing `[DONE]` left out. Aborting the signal ends it
- * quietly. Rejects with a `Failure` when refused, or when the connection breaks.
+ * quietly. `onOpen` sees the answer's headers before its first event. Rejects with a `Failure` when refused, or when the
+ * connection breaks.
  */
-export async function* streamEvents(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+export async function* streamEvents(
+  path: string,
+  body: unknown,
+  signal: AbortSignal,
+  onOpen?: (response: Response) => void,
+): AsyncGenerator<StreamEvent> {
   const response = await openRequest('POST', path, { body, signal })
+  onOpen?.(response)
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   try {
