@@ -39,7 +39,7 @@ export async function runTurn(turns: SocketTurns, name: TurnName, wanted: Wanted
     const failure = await answer(turns, { name, principal, wanted })
     if (failure) status = failure.status
   } catch (error) {
-    const known = explained(ctx, name, error)
+    const known = connection.signal.aborted ? LEFT : explained(ctx, name, error)
     status = known.status
     if (principal === null && status === 401) stranger = known
     await connection.send(errorEvent(known, name.stream_id))
@@ -49,6 +49,8 @@ export async function runTurn(turns: SocketTurns, name: TurnName, wanted: Wanted
   logTurn(ctx, { name, principal, status, since })
   return stranger
 }
+
+const LEFT = new ApiError('invalid_request_error', 'The connection ended before the turn did.')
 
 async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Principal> {
   const { authorization, cookie } = credential

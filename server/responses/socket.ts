@@ -22,10 +22,9 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
     // A description of requests and answers has no words for it.
     internal: true,
     async handle(ctx, { principal, request, reply }) {
-      if (!deps.sockets.isHandshake(request.raw)) throw notWithoutUpgrade()
-      if (principal.via === 'session') requireOwnPage(request)
+      if (principal.via === 'session' && deps.sockets.isHandshake(request.raw)) requireOwnPage(request)
       const { authorization, cookie } = request.headers
-      return deps.sockets.accept({
+      const opened = deps.sockets.accept({
         request,
         reply,
         owner: principal.org_id,
@@ -35,6 +34,8 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
           return serveTurns({ ctx, deps, connection, memory, credential: { authorization, cookie } }, lifetime_seconds)
         },
       })
+      if (!opened) throw notWithoutUpgrade()
+      return opened
     },
   })
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TestPerson } from '../support/app.ts'
 import { type ChatStage, chargesOf, costOf, customer, startChatStage } from '../support/chat-stage.ts'
 import { chunk, textFrames, USAGE } from '../support/chat-upstream.ts'
@@ -14,22 +15,23 @@ before(async () => {
   stage = await startChatStage()
   person = await customer(stage)
   stranger = await customer(stage)
+})
+after(() => stage.close())
+beforeEach(async () => {
+  stage.upstream.requests.length = 0
   socket = await turnSocket(stage.app.url, person)
 })
-after(async () => {
-  await socket.close()
-  await stage.close()
-})
-beforeEach(() => {
-  stage.upstream.requests.length = 0
-  stage.upstream.always(null)
-})
+afterEach(() => socket.close())
 
 const said = (text: string) => stage.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 /** Role and text of each message that the model server was last asked with. */
 const asked = () => {
   const messages = stage.upstream.requests.at(-1)!.json!.messages as Array<{ role: string; content: unknown }>
   return messages.map(({ role, content }) => [role, content])
+}
+/** Resolves when the model server has been asked `count` times in this test. */
+const askedTimes = async (count: number) => {
+  while (stage.upstream.requests.length < count) await nextTurn()
 }
 const fresh = (caller: { key: string } = person) => turnSocket(stage.app.url, caller)
 
@@ -144,11 +146,10 @@ test('`stream_id` stands on every event of its turn, errors too, and on no other
 })
 
 test('turns run one at a time and are answered in the order they came', async () => {
-  stage.upstream.reply({ kind: 'stall' }, { kind: 'stall' })
+  stage.upstream.reply({ kind: 'stall' }, { kind: 'stall' }, { kind: 'stall' })
   for (const i of [0, 1, 2]) socket.send({ type: 'response.create', model: 'far-1', input: `${i}`, stream_id: `${i}` })
   for (const i of [0, 1, 2]) {
-    await stage.upstream.received()
-    await socket.next()
+    await askedTimes(i + 1)
     assert.deepEqual([stage.upstream.requests.length, asked()], [i + 1, [['user', `${i}`]]])
     stage.upstream.release()
     const { events, response } = await socket.events()
@@ -164,7 +165,7 @@ test('a turn beyond the 16 that may wait is `too_many_requests`, in its place; t
   }
   // Behind them all: answered last, so that nothing else can come after it.
   socket.send({ type: 'what', stream_id: 'end' })
-  await stage.upstream.received()
+  await askedTimes(1)
   // The service reads while the turn waits for the model; an exchange later it has read them all.
   await send(stage.app, 'GET', '/v1/models', { key: person.key })
   stage.upstream.release()
