@@ -74,7 +74,9 @@ function describeOperation(spec: Endpoint): Json {
     ...parametersOf(spec),
     ...requestBodyOf(spec),
     responses: {
-      '200': successOf(spec),
+      ...(spec.upgrade
+        ? { '101': { description: 'The connection is a WebSocket from here on.' } }
+        : { '200': successOf(spec) }),
       ...(isBytes(spec) && {
         '206': { description: 'One range of the bytes.', content: bytesOf(spec) },
         '304': { description: 'What `If-None-Match` names is still current.' },

@@ -42,6 +42,8 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   response?: TSchema
   /** Media type of the 200 answer when it is not JSON. */
   response_type?: string
+  /** The answer is an upgrade of the connection. */
+  upgrade?: 'websocket'
   /** Video endpoints give every 400 the code `invalid_request_error`. */
   plain_400?: boolean
   /** Not part of the public API page. */

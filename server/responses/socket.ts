@@ -19,8 +19,7 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
     path: '/v1/responses',
     auth: 'api_key_or_session',
     summary: 'Open a WebSocket of responses',
-    // A description of requests and answers has no words for it.
-    internal: true,
+    upgrade: 'websocket',
     async handle(ctx, { principal, request, reply }) {
       if (principal.via === 'session' && deps.sockets.isHandshake(request.raw)) requireOwnPage(request)
       const { authorization, cookie } = request.headers
