@@ -2,8 +2,9 @@ import type { Static } from 'typebox'
 import type { FileObject } from '../../server/files/schema.ts'
 import { failureFrom, noAnswer } from './failure.ts'
 
-export type StoredFile = Static<typeof FileObject>
-export type Purpose = StoredFile['purpose']
+/** Source: docs/api/files.md, purposes. */
+export type Purpose = 'vision' | 'video' | 'audio' | 'user_data' | 'assistants' | 'batch' | 'fine-tune' | 'evals'
+export type StoredFile = Omit<Static<typeof FileObject>, 'purpose'> & { purpose: Purpose }
 
 /**
  * Uploads one file and reports the share that was sent, 0 to 1. `expires_after_seconds` shortens the 30 days it is kept.

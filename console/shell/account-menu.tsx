@@ -28,11 +28,8 @@ export function AccountMenu() {
       align="start"
       width="w-(--radix-dropdown-menu-trigger-width)"
       trigger={
-        <button
-          type="button"
-          aria-label={t('account', { name: user.name })}
-          className="flex h-11 w-full min-w-0 items-center gap-2.5 rounded-lg px-2 hover:bg-hover"
-        >
+        <button type="button" className="flex h-11 w-full min-w-0 items-center gap-2.5 rounded-lg px-2 hover:bg-hover">
+          <span className="sr-only">{t('account')}</span>
           <Avatar name={user.name} />
           <span className="min-w-0 grow text-start leading-tight">
             <span className="block truncate text-[0.8125rem] font-medium">{user.name}</span>

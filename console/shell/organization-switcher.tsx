@@ -36,11 +36,8 @@ export function OrganizationSwitcher() {
       align="start"
       width="w-(--radix-dropdown-menu-trigger-width)"
       trigger={
-        <button
-          type="button"
-          aria-label={t('switch_organization', { name: organization.name })}
-          className="flex h-10 w-full items-center gap-2.5 rounded-lg px-2 hover:bg-hover"
-        >
+        <button type="button" className="flex h-10 w-full items-center gap-2.5 rounded-lg px-2 hover:bg-hover">
+          <span className="sr-only">{t('organization')}</span>
           {face}
           <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-muted" />
         </button>

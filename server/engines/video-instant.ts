@@ -70,7 +70,7 @@ export function instantVideo(options: InstantOptions): VideoEngine {
 
     async fetch() {
       clip ??= readFile(new URL('./video-instant.mp4', import.meta.url))
-      return ReadableStream.from([new Uint8Array(await clip)])
+      return new Blob([new Uint8Array(await clip)]).stream()
     },
 
     async cancel(ticket) {

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import chromium from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
 import type { TestApp, TestPerson } from './app.ts'
+import { chromiumPath } from './chromium.ts'
 import { buildConsoleWhenStale } from './console-build.ts'
 
 export type ConsoleOptions = {
@@ -30,11 +30,14 @@ export type OpenConsole = {
   close(): Promise<void>
 }
 
+/** Longest a page may take to show what a test waits for, on a busy machine. */
+const TIMEOUT_MS = 15_000
+
 /** One browser for a test file. It plays H.264, and needs no package of the system. */
 export async function openBrowser(): Promise<Browser> {
   buildConsoleWhenStale()
   return playwright.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: await chromiumPath(),
     args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
   })
 }
@@ -51,6 +54,7 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   })
   if (as) await context.addCookies([cookieOf(as.cookie, app.url)])
   const wrong = await watchFaults(context, app.url)
+  context.setDefaultTimeout(TIMEOUT_MS)
   const page = await context.newPage()
   await page.goto(app.url + path)
   await page.locator('[data-page-title]').first().waitFor()

@@ -1,5 +1,5 @@
 export default {
-  account: 'Account of {{name}}',
+  account: 'Account',
   api_reference: 'API reference',
   available: 'Available',
   brand: 'Kinora',
@@ -12,6 +12,7 @@ export default {
   not_signed_out: 'Signing out failed. Try again.',
   not_switched: 'The organization could not be switched.',
   open_navigation: 'Open navigation',
+  organization: 'Organization',
   organizations: 'Organizations',
   places: {
     billing: 'Billing',
@@ -26,6 +27,5 @@ export default {
   },
   sign_out: 'Sign out',
   skip: 'Skip to content',
-  switch_organization: 'Organization: {{name}}. Switch',
   switched: 'You are now in {{name}}',
 }

@@ -1,5 +1,5 @@
 export default {
-  account: '{{name}} のアカウント',
+  account: 'アカウント',
   api_reference: 'API リファレンス',
   available: '利用可能額',
   brand: 'Kinora',
@@ -12,7 +12,8 @@ export default {
   not_signed_out: 'サインアウトできませんでした。再試行してください。',
   not_switched: '組織を切り替えられませんでした。',
   open_navigation: 'ナビゲーションを開く',
-  organizations: '組織',
+  organization: '組織',
+  organizations: '所属する組織',
   places: {
     billing: '請求',
     chat: 'チャット',
@@ -26,6 +27,5 @@ export default {
   },
   sign_out: 'サインアウト',
   skip: '本文へ移動',
-  switch_organization: '組織: {{name}}（切り替える）',
   switched: '{{name}} に切り替えました',
 }

@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { ROOT } from './sources.ts'
+
+/**
+ * Where the browser of the package `@sparticuz/chromium` lies. The package unpacks itself into the directory for temporary files,
+ * where test files that run at the same time would write over each other: each unpacks beside, and the first one's is taken.
+ */
+export async function chromiumPath(): Promise<string> {
+  const home = join(tmpdir(), `kinora-chromium-${packageVersion()}-${process.getuid?.() ?? 0}`)
+  const path = join(home, 'chromium')
+  if (existsSync(path)) return path
+  const own = mkdtempSync(`${home}-`)
+  const script =
+    "const { default: chromium } = await import('@sparticuz/chromium'); console.log(await chromium.executablePath())"
+  const env = { ...process.env, TMPDIR: own }
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: ROOT,
+    env,
+  })
+  if (dirname(stdout.trim()) !== own || basename(stdout.trim()) !== 'chromium') return stdout.trim()
+  try {
+    renameSync(own, home)
+  } catch (error) {
+    // Another test file was first.
+    rmSync(own, { recursive: true, force: true })
+    if (!existsSync(path)) throw error
+  }
+  return path
+}
+
+function packageVersion(): string {
+  const entry = createRequire(import.meta.url).resolve('@sparticuz/chromium')
+  const { version } = JSON.parse(readFileSync(join(dirname(dirname(entry)), 'package.json'), 'utf8'))
+  return String(version)
+}
