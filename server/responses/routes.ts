@@ -8,6 +8,7 @@ import { checkBody } from './check.ts'
 import { DONE, frameOf } from './event-lines.ts'
 import { prepareCall } from './prepared-call.ts'
 import { startResponse } from './respond.ts'
+import { compactEndpoints } from './routes-compact.ts'
 import { countEndpoints } from './routes-count.ts'
 import { storedEndpoints, streamBackground } from './routes-stored.ts'
 import type { ResponseCall, ResponseEvent, ResponseRun } from './run.ts'
@@ -17,7 +18,7 @@ import { newResponse } from './views.ts'
 
 /** The routes of responses over HTTP. What they use is charged to `meter`. */
 export function responseEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
-  return [createResponse(meter, timing), ...countEndpoints, ...storedEndpoints(timing)]
+  return [createResponse(meter, timing), ...countEndpoints, ...compactEndpoints(meter), ...storedEndpoints(timing)]
 }
 
 function createResponse(meter: Meter, timing: StreamTiming): Endpoint {
@@ -53,7 +54,7 @@ async function answerLater(
   await queueResponse(ctx, call, { response, input: prepared.input })
   nameDropped(reply, prepared.tools.dropped)
   if (!call.body.stream) return response
-  return streamBackground(ctx, { reply, timing }, call.principal, { id: response.id, after: -1 })
+  return streamBackground(ctx, { reply, timing }, call.principal, { response, after: -1 })
 }
 
 /** The plain answer is what the events have made of the response. */
@@ -79,7 +80,7 @@ async function streamRun(
       if (full) await full
       events = await run.next()
     }
-    stream.end(DONE)
+    if (!left.signal.aborted) stream.end(DONE)
   } finally {
     await run.stop()
   }
