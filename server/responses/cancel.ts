@@ -4,10 +4,9 @@ import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { Tx } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
-import { endEvent } from './event-lines.ts'
+import { endEvent, itemsTold } from './event-lines.ts'
 import { RESPONSE_CANCEL_TOPIC, RESPONSE_TOPIC } from './queues.ts'
 import type { ResponseObject, ResponseUsage } from './schema.ts'
-import type { OutputItem } from './schema-items.ts'
 import { endResponse, lockResponse, noteCancel, type Owner, type ResponseRow } from './store.ts'
 import { insertEvents, readAllEvents } from './store-events.ts'
 import { noSuchResponse, readResponse, removeEnded } from './stored.ts'
@@ -95,18 +94,6 @@ export async function usageOf(
     output_tokens_details: { reasoning_tokens },
     total_tokens: input_tokens + output_tokens,
   }
-}
-
-/** Every item that was told of, in order: whole when its end was told, else as it began, incomplete. */
-function itemsTold(events: readonly string[]): OutputItem[] {
-  const items: OutputItem[] = []
-  for (const data of events) {
-    if (!data.startsWith('{"type":"response.output_item.')) continue
-    const { type, output_index, item } = JSON.parse(data) as { type: string; output_index: number; item: OutputItem }
-    items[output_index] =
-      type === 'response.output_item.done' || item.type === 'compaction' ? item : { ...item, status: 'incomplete' }
-  }
-  return items
 }
 
 /** News is best effort, so it also looks again. */

@@ -54,6 +54,18 @@ export function rebuiltEvents(response: ResponseObject): ResponseEvent[] {
   ]
 }
 
+/** Every item that was told of, in order: whole when its end was told, else as it began, incomplete. */
+export function itemsTold(events: Iterable<string>): OutputItem[] {
+  const items: OutputItem[] = []
+  for (const data of events) {
+    if (!data.startsWith('{"type":"response.output_item.')) continue
+    const { type, output_index, item } = JSON.parse(data) as { type: string; output_index: number; item: OutputItem }
+    items[output_index] =
+      type === 'response.output_item.done' || item.type === 'compaction' ? item : { ...item, status: 'incomplete' }
+  }
+  return items
+}
+
 function emptied(item: OutputItem): OutputItem {
   switch (item.type) {
     case 'message':

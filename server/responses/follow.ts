@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import { readEvent } from './event-lines.ts'
+import { failureEvents, itemsTold, readEvent } from './event-lines.ts'
 import { RESPONSE_TOPIC } from './queues.ts'
 import type { ResponseEvent } from './run.ts'
+import type { ResponseObject } from './schema.ts'
 import type { Owner } from './store.ts'
 import { readEvents, type ToldEvents } from './store-events.ts'
 
@@ -12,25 +13,28 @@ const LOOK_AGAIN_MILLISECONDS = 1000
 const BATCHES_MAX = 50
 
 /**
- * What a background response tells after the event `after` (-1: everything), then live until it has ended, from any process. Ends
- * without its last event only when `signal` aborts or the response is deleted.
+ * What a background response tells after the event `after` (-1: everything), then live until it has ended, from any process. One that
+ * is deleted meanwhile is told as failed, so that there is an end in any case; `signal` ends it without.
  */
 export async function* followEvents(
   ctx: Pick<Context, 'db' | 'changes'>,
   owner: Owner,
-  { id, after }: { id: string; after: number },
+  { response, after }: { response: ResponseObject; after: number },
   signal: AbortSignal,
 ): AsyncGenerator<ResponseEvent[], void, void> {
+  const { id } = response
+  const items: string[] = []
   const news = listenFor(ctx, id)
   let seen = after
   try {
     while (!signal.aborted) {
       const heard = news.next()
       const told = await readEvents(ctx.db, owner, { id, after: seen, limit: BATCHES_MAX })
-      if (!told) return
+      if (!told) return yield goneEvents(seen + 1, { ...response, output: itemsTold(items) })
       const events = told.batches.length > 0 ? eventsAfter(told, seen) : await lastEvent(ctx, owner, id, told, seen)
       if (events.length > 0) {
         seen = events.at(-1)!.sequence_number
+        items.push(...events.filter(({ type }) => type.startsWith('response.output_item.')).map(({ data }) => data))
         yield events
       }
       if (told.ended && seen >= told.last_number) return
@@ -55,6 +59,12 @@ async function lastEvent(
   if (!ended || seen <= last_number) return []
   const told = await readEvents(ctx.db, owner, { id, after: last_number - 1, limit: 1 })
   return told ? eventsAfter(told, last_number - 1) : []
+}
+
+function goneEvents(sequence_number: number, response: ResponseObject): ResponseEvent[] {
+  const error = { type: 'invalid_request_error', code: 'not_found', message: 'This response was deleted.', param: null }
+  const ended = { status: 'failed', completed_at: null, incomplete_details: null, usage: null, error } as const
+  return failureEvents(sequence_number, { ...response, ...ended })
 }
 
 function eventsAfter({ batches }: ToldEvents, seen: number): ResponseEvent[] {

@@ -34,7 +34,7 @@ function readStored(timing: StreamTiming): Endpoint {
       const { background, body } = await readResponse(ctx, principal, params.response_id!)
       if (!query.stream) return body
       const after = query.starting_after ?? -1
-      if (background) return streamBackground(ctx, { reply, timing }, principal, { id: body.id, after })
+      if (background) return streamBackground(ctx, { reply, timing }, principal, { response: body, after })
       return sendEvents({ reply, timing }, () => [rebuiltEvents(body).slice(after + 1)])
     },
   })
@@ -93,7 +93,7 @@ export function streamBackground(
   ctx: Pick<Context, 'db' | 'changes'>,
   sending: Sending,
   principal: Principal,
-  from: { id: string; after: number },
+  from: { response: ResponseObject; after: number },
 ): Promise<FastifyReply> {
   return sendEvents(sending, (left) => followEvents(ctx, principal, from, left))
 }

@@ -4,7 +4,7 @@ import { newColleague, newCustomer, type TestPerson } from '../support/app.ts'
 import { type BackgroundStage, readStream, startBackgroundStage } from '../support/background-stage.ts'
 import { balanceOf, chargesOf } from '../support/chat-stage.ts'
 import { chunk, textFrames, USAGE } from '../support/chat-upstream.ts'
-import { readFrames } from '../support/response-stream.ts'
+import { readEvents } from '../support/response-stream.ts'
 import { assertRefused } from '../support/videos-app.ts'
 
 /** `front` answers requests alone, `stage` works too: as two processes on one database. */
@@ -144,7 +144,7 @@ test('a running response that is cancelled through another process ends as cance
     [body.usage.input_tokens, body.usage.output_tokens],
     [charges[0]!.input_tokens, charges[0]!.output_tokens],
   )
-  const events = readFrames((await following).replace('data: [DONE]\n\n', ''))
+  const events = readEvents(await following)
   assert.equal(events.at(-1)!.type, 'response.incomplete')
   assert.deepEqual(events.at(-1)!.response, body)
   const again = await front.call('POST', `${id}/cancel`, person)
@@ -163,7 +163,7 @@ test('a running response that is deleted is cancelled first, and leaves nothing 
   const person = await newCustomer(stage.app)
   stage.upstream.reply(HANGING)
   const { id } = (await front.submit({}, person)).body
-  await follow(`${id}?stream=true`, ' two', person)
+  const following = await follow(`${id}?stream=true`, ' two', person)
   const { status, body } = await front.call('DELETE', id, person)
   assert.deepEqual([status, body], [200, { id, object: 'response', deleted: true }])
   assert.equal((await front.call('GET', id, person)).status, 404)
@@ -175,13 +175,16 @@ test('a running response that is deleted is cancelled first, and leaves nothing 
     assert.equal(rows[0].n, 0, table)
   }
   assert.equal(await chargesFor(person), 1)
+  const events = readEvents(following.text + (await following.rest()))
+  const ends = typesOf(events).filter((type) => TERMINAL.includes(type))
+  assert.equal(ends.length, 1, 'whoever followed it is told an end, one way or the other')
 })
 
 test('what the model server refuses is a failed response with that error, told by `error` and `response.failed`', async () => {
   const person = await newCustomer(stage.app)
   stage.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'broken' } } })
   const { id } = (await stage.submit({}, person)).body
-  const events = readFrames((await readStream(stage.app, person, `${id}?stream=true`)).replace('data: [DONE]\n\n', ''))
+  const events = readEvents(await readStream(stage.app, person, `${id}?stream=true`))
   assert.deepEqual(typesOf(events).slice(-2), ['error', 'response.failed'])
   const { body } = await stage.call('GET', id, person)
   assert.deepEqual([body.status, body.error.code, body.error.type], ['failed', 'upstream_error', 'server_error'])
