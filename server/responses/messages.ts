@@ -23,6 +23,9 @@ export function joinDrafts(
       case 'call':
         conversation.call(i, draft.call)
         break
+      case 'output':
+        conversation.answered()
+        break
       case 'said':
         conversation.say(draft)
         break
@@ -87,6 +90,8 @@ function openConversation(outputs: ReturnType<typeof outputsByCall>) {
       thoughts = []
       grows.calls.push({ at, call })
     },
+    /** Calls after an output are the model's next message. */
+    answered: close,
     add(message: ChatMessage) {
       close()
       thoughts = []
