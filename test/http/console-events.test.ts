@@ -62,7 +62,7 @@ test('200: a stream that begins with ready and tells of jobs and the balance as 
   const made = (await submit(app, ada)).body
   assert.deepEqual((await stream.next(isVideo(made.id)))!.data, made, 'the view that the API gives')
   const held = await stream.next(({ event }) => event === 'balance')
-  assert.deepEqual(held!.data, (await send(app, 'GET', '/console/balance', ada)).body)
+  assert.deepEqual(held!.data, (await send(app, 'GET', '/console/balance', { cookie: ada.cookie })).body)
   assert.equal(held!.data.held, made.cost)
   await app.tick()
   const done = await stream.next(isVideo(made.id, 'completed'))
@@ -104,7 +104,7 @@ test('a grant that another process announces is heard', async () => {
   const second = await startApp({ beside: app })
   second.ctx.changes.announce(BALANCE_TOPIC, rival.org_id)
   const heard = await stream.next(({ event }) => event === 'balance')
-  assert.deepEqual(heard!.data, (await send(app, 'GET', '/console/balance', rival)).body)
+  assert.deepEqual(heard!.data, (await send(app, 'GET', '/console/balance', { cookie: rival.cookie })).body)
   stream.leave()
   await second.close()
 })
