@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import Type, { type TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { send } from '../support/identity-app.ts'
+import { acceptStream, RESPONSE_MEMBERS, type Wire } from '../support/response-grammar.ts'
+import { respond } from '../support/response-stage.ts'
+import { readEvents } from '../support/response-stream.ts'
+import { type ClientsApp, startForClients } from './chat-clients-app.ts'
+
+/** The HTTP cases of the Open Responses acceptance suite, told in our own words. Source: contract 10.7, 11.4 and 17. */
+let service: ClientsApp
+before(async () => {
+  service = await startForClients()
+})
+after(() => service.close())
+
+const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
+const exact = <T extends Record<string, TSchema>>(members: T) => Type.Object(members, { additionalProperties: false })
+const Status = Type.Enum(['in_progress', 'completed', 'incomplete'])
+const Text = exact({
+  type: Type.Literal('output_text'),
+  text: Type.String(),
+  annotations: Type.Array(Type.Unknown()),
+  logprobs: Type.Array(Type.Unknown()),
+})
+const Message = Type.Object({
+  ...{ id: Type.String({ pattern: '^msg_' }), type: Type.Literal('message'), status: Status },
+  ...{ role: Type.Literal('assistant'), content: Type.Array(Text, { minItems: 1 }) },
+  phase: Type.Optional(Type.Enum(['commentary', 'final_answer'])),
+})
+const Call = exact({
+  ...{ id: Type.String({ pattern: '^fc_' }), type: Type.Literal('function_call'), status: Status },
+  ...{ call_id: Type.String({ minLength: 1, maxLength: 64 }), name: Type.String(), arguments: Type.String() },
+})
+const Usage = exact({
+  input_tokens: Type.Integer({ minimum: 1 }),
+  input_tokens_details: exact({ cached_tokens: Type.Integer() }),
+  output_tokens: Type.Integer({ minimum: 1 }),
+  output_tokens_details: exact({ reasoning_tokens: Type.Integer() }),
+  total_tokens: Type.Integer(),
+})
+const Tool = exact({
+  ...{ type: Type.Literal('function'), name: Type.String(), description: orNull(Type.String()) },
+  ...{ parameters: orNull(Type.Object({})), strict: orNull(Type.Boolean()) },
+})
+const Response = Type.Object({
+  ...{ id: Type.String({ pattern: '^resp_' }), object: Type.Literal('response'), created_at: Type.Integer() },
+  ...{ completed_at: orNull(Type.Integer()), status: Type.String(), error: Type.Null(), model: Type.String() },
+  ...{ incomplete_details: orNull(exact({ reason: Type.String() })), previous_response_id: orNull(Type.String()) },
+  ...{ instructions: orNull(Type.String()), output: Type.Array(Type.Union([Message, Call]), { minItems: 1 }) },
+  ...{ tools: Type.Array(Tool), tool_choice: Type.Unknown(), truncation: Type.Enum(['auto', 'disabled']) },
+  ...{ parallel_tool_calls: Type.Boolean(), text: exact({ format: exact({ type: Type.Literal('text') }) }) },
+  ...{ top_p: Type.Number(), presence_penalty: Type.Number(), frequency_penalty: Type.Number() },
+  ...{ top_logprobs: Type.Integer(), temperature: Type.Number(), usage: Usage },
+  reasoning: exact({ effort: orNull(Type.String()), summary: orNull(Type.String()) }),
+  ...{ max_output_tokens: orNull(Type.Integer()), max_tool_calls: orNull(Type.Integer()), store: Type.Boolean() },
+  ...{ background: Type.Boolean(), service_tier: Type.String(), metadata: Type.Object({}) },
+  ...{ safety_identifier: orNull(Type.String()), prompt_cache_key: orNull(Type.String()) },
+})
+const shapeOfResponse = Compile(Response)
+
+const model = 'sandbox-1'
+const said = (role: string, content: unknown, more: object = {}) => ({ type: 'message', role, content, ...more })
+
+/** A response of the shape of the contract. */
+function assertResponse(response: Wire): Wire {
+  const [problem] = shapeOfResponse.Errors(response)
+  assert.equal(problem, undefined)
+  assert.deepEqual(Object.keys(response).sort(), RESPONSE_MEMBERS)
+  assert.equal(response.status, 'completed')
+  return response
+}
+
+async function answered(input: object[], more: object = {}): Promise<Wire> {
+  const { status, json, text } = await respond(service.app, service.person, { model, input, ...more })
+  assert.equal(status, 200, text)
+  return assertResponse(json)
+}
+
+const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)
+const WEATHER = {
+  ...{ type: 'function', name: 'get_weather', description: 'The weather of a place' },
+  parameters: { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] },
+}
+const HEART =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+
+test('basic-response: a message is answered by one', async () => {
+  assert.deepEqual(types(await answered([said('user', 'Say hello in exactly 3 words.')])), ['message'])
+})
+
+test('assistant-phase: earlier answers may say which part of the work they were', async () => {
+  const { output } = await answered([
+    said('assistant', 'I should answer with the saved number.', { phase: 'commentary' }),
+    said('assistant', 'The number is four.', { phase: 'final_answer' }),
+    said('user', 'Repeat only the number.'),
+  ])
+  assert.ok(output.every((item: Wire) => item.phase !== null))
+})
+
+test('streaming-response: every event is one that clients take, and the last holds the response', async () => {
+  const input = [said('user', 'Count from 1 to 5.')]
+  const { text } = await respond(service.app, service.person, { model, input, stream: true })
+  assertResponse(acceptStream(readEvents(text)))
+})
+
+test('system-prompt: a system message is taken', async () => {
+  await answered([said('system', 'You are a pirate. Always respond in pirate speak.'), said('user', 'Say hello.')])
+})
+
+test('tool-calling: a function that fits is called, with arguments that fit it', async () => {
+  const response = await answered([said('user', 'What is the weather like in San Francisco?')], { tools: [WEATHER] })
+  assert.deepEqual(types(response), ['function_call'])
+  assert.deepEqual(Object.keys(JSON.parse(response.output[0].arguments)), ['location'])
+  assert.equal(response.tools[0].strict, null)
+})
+
+test('image-input: a picture is taken', async () => {
+  const content = [
+    { type: 'input_text', text: 'What do you see?' },
+    { type: 'input_image', image_url: HEART },
+  ]
+  assert.deepEqual(types(await answered([said('user', content)])), ['message'])
+})
+
+test('multi-turn: a conversation is taken whole', async () => {
+  const input = [said('user', 'My name is Alice.'), said('assistant', 'Hello Alice!'), said('user', 'What is my name?')]
+  assert.deepEqual(types(await answered(input)), ['message'])
+})
+
+test('compact-response: a conversation becomes its user’s words and a summary, which opens the next one', async () => {
+  const input = [said('user', 'We agreed to launch on Tuesday.'), said('assistant', 'Understood.')]
+  const { status, body } = await send(service.app, 'POST', '/v1/responses/compact', service.person, {
+    ...{ model, input, prompt_cache_key: 'compacting' },
+  })
+  assert.equal(status, 200)
+  assert.equal(body.object, 'response.compaction')
+  assert.deepEqual(types(body), ['message', 'compaction'])
+  assert.equal(typeof body.output[1].encrypted_content, 'string')
+  assert.equal(body.usage.total_tokens, body.usage.input_tokens + body.usage.output_tokens)
+  await answered([...body.output, said('user', 'When do we launch?')])
+})
+
+test('compact-missing-model: a compaction needs a model', async () => {
+  const input = [said('user', 'Compact this conversation.')]
+  const { status, body } = await send(service.app, 'POST', '/v1/responses/compact', service.person, { input })
+  assert.deepEqual([status, body.error.code, body.error.param], [400, 'missing_required_parameter', 'model'])
+})
