@@ -1,11 +1,11 @@
-import type { Purpose, StoredFile } from '../api/upload.ts'
+import type { StoredFile } from '../api/upload.ts'
 
 /** Where a file of a request stands. */
 export type Slot = 'first_frame' | 'last_frame' | 'images' | 'videos' | 'audio'
 export const SLOTS: readonly Slot[] = ['first_frame', 'last_frame', 'images', 'videos', 'audio']
 
 export type SlotRule = {
-  purpose: Extract<Purpose, 'vision' | 'video' | 'audio'>
+  purpose: 'vision' | 'video' | 'audio'
   count_max: number
   /** The largest file taken. Frames are under 30 MiB, the others at most their limit. */
   bytes_max: number
@@ -78,6 +78,15 @@ export function acceptOf(slot: Slot): string {
   return [...new Set(types.flatMap(([ending, type]) => [`.${ending}`, type]))].join(',')
 }
 
+/** The member of a model's `inputs` that says whether it takes this. */
+export const INPUT_OF = {
+  first_frame: 'first_frame',
+  last_frame: 'last_frame',
+  images: 'reference_images',
+  videos: 'reference_videos',
+  audio: 'reference_audio',
+} as const
+
 /** A file of a draft: on its way, stored, or refused with a reason. */
 export type Attachment = {
   key: string
@@ -91,7 +100,7 @@ export type Attachment = {
 }
 
 export type Problem =
-  | { code: 'type' | 'size' | 'empty' | 'duration' | 'unreadable' | 'gone' }
+  | { code: 'type' | 'size' | 'empty' | 'duration' | 'gone' | 'refused' }
   | { code: 'upload'; error: unknown }
 
 export type KnownFile = Pick<StoredFile, 'id' | 'filename' | 'bytes'>

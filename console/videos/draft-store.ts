@@ -1,9 +1,9 @@
 import { useEffect, useSyncExternalStore } from 'react'
-import { request } from '../api/request.ts'
 import { failureOf } from '../api/failure.ts'
+import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
-import { type Draft, emptyDraft, readDraft, writeDraft } from './draft.ts'
 import { type Attachment, isReady, SLOTS, type Slot } from './attachments.ts'
+import { type Draft, emptyDraft, readDraft, writeDraft } from './draft.ts'
 
 /**
  * The draft of this tab. It outlives the page that shows it, so that uploads go on meanwhile; it is kept in this tab for reloads

@@ -111,7 +111,9 @@ export function readDraft(text: string | null): Draft | null {
 
 function readFiles(kept: unknown): Attachment[] {
   if (!Array.isArray(kept)) return []
-  const sound = kept.filter(({ id, filename, bytes }) => typeof id === 'string' && typeof filename === 'string' && bytes > 0)
+  const sound = kept.filter(
+    ({ id, filename, bytes }) => typeof id === 'string' && typeof filename === 'string' && bytes > 0,
+  )
   return sound.map(storedAttachment)
 }
 
@@ -130,6 +132,12 @@ export function toggleDialogue(text: string, from: number, to: number): { text: 
   }
   const wrapped = text.slice(0, from) + OPEN + inside + CLOSE + text.slice(to)
   return { text: wrapped, from: from + OPEN.length, to: to + OPEN.length }
+}
+
+/** What is spoken in a prompt, line by line. */
+export function dialogueOf(prompt: string): string[] {
+  const lines = [...prompt.matchAll(/<d>([\s\S]*?)<\/d>/g)].map(([, line]) => line!.trim())
+  return lines.filter((line) => line !== '')
 }
 
 const OPEN = '<d>'

@@ -135,4 +135,3 @@ function forget(key: string): void {
   previews.delete(key)
   sources.delete(key)
 }
-

@@ -1,0 +1,41 @@
+import { Ban, CircleAlert } from 'lucide-react'
+import { isRunning, type VideoJob } from './jobs.ts'
+import { usePoster } from './posters.ts'
+
+/** The first picture of a video, or a quiet one of its own until there is one. Fills its box. */
+export function JobPicture({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
+  const poster = usePoster(job.status === 'completed' ? job.id : null)
+  if (poster) return <img src={poster} alt="" decoding="async" className="size-full animate-appear object-contain" />
+  return <QuietPicture id={job.id} status={job.status} />
+}
+
+/** Two soft colours that belong to the id; a job that moves breathes, one that failed is grey and marked. */
+export function QuietPicture({ id, status }: { id: string; status: string }) {
+  const hue = hueOf(id)
+  const ended = status === 'failed' || status === 'canceled'
+  const moves = isRunning({ status: status as VideoJob['status'] })
+  const Sign = status === 'failed' ? CircleAlert : Ban
+  return (
+    <span aria-hidden className="relative block size-full overflow-hidden bg-sunken">
+      {!ended && (
+        <span
+          className={`absolute inset-0 ${moves ? 'animate-breathe' : ''}`}
+          style={{
+            background: `radial-gradient(120% 90% at 15% 0%, oklch(0.72 0.09 ${hue} / 0.5), transparent 60%), radial-gradient(110% 90% at 90% 100%, oklch(0.6 0.1 ${hue + 70} / 0.45), transparent 65%)`,
+          }}
+        />
+      )}
+      {ended && (
+        <span className="grid size-full place-items-center text-control">
+          <Sign className="size-6" strokeWidth={1.5} />
+        </span>
+      )}
+    </span>
+  )
+}
+
+function hueOf(id: string): number {
+  let sum = 0
+  for (const character of id) sum = (sum * 31 + character.codePointAt(0)!) % 360
+  return sum
+}

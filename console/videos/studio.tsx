@@ -1,0 +1,172 @@
+import { type ClipboardEvent, type DragEvent, type KeyboardEvent, useState } from 'react'
+import type { Failure } from '../api/failure.ts'
+import { useBalance } from '../api/queries.ts'
+import { useText } from '../text/use-text.ts'
+import { cx } from '../ui/class-names.ts'
+import { toast } from '../ui/toast.tsx'
+import { type Draft, gapOf, requestOf, slotsOf } from './draft.ts'
+import { changeDraft, useDraft } from './draft-store.ts'
+import { InputsField, takes } from './inputs-field.tsx'
+import { type Acceptance, useAcceptance, useVideoModels, type VideoModel } from './jobs.ts'
+import { ModelPicker } from './model-picker.tsx'
+import { PromptField } from './prompt-field.tsx'
+import { isNegative, minus, quote } from './quote.ts'
+import { type Obstacle, type Price, QuoteFooter } from './quote-footer.tsx'
+import { RatioField, SecondsField } from './shape-fields.tsx'
+import { placeOfRefusal, useSubmission } from './submit.ts'
+import { TermsNote } from './terms-note.tsx'
+import { attachAnywhere } from './uploads.ts'
+
+/** Where a video is described, priced and started. */
+export function Studio() {
+  const t = useText('videos')
+  const draft = useDraft()
+  const models = useVideoModels().data ?? null
+  const acceptance = useAcceptance().data ?? null
+  const available = useBalance().data?.available ?? null
+  const submission = useSubmission()
+  const [tried, setTried] = useState(false)
+  const model = chosenModel(models, draft)
+  const price = priceOf(model, draft)
+  const obstacle = obstacleOf({ draft, model, models, acceptance, available, price })
+  const submit = () => {
+    setTried(obstacle !== null)
+    if (obstacle === null && model && price) void submission.submit(requestOf(draft, model.id), price)
+  }
+  const change = (next: Partial<Draft>) => {
+    submission.dismiss()
+    changeDraft(next)
+  }
+  const refused = useRefusal(submission.failure)
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    submit()
+  }
+  return (
+    <section aria-labelledby="new-video" onKeyDown={onKeyDown} className="min-w-0">
+      <DropZone>
+        <div className="flex min-h-0 flex-col gap-5 overflow-y-auto overscroll-contain px-4 pt-4 pb-5 sm:px-5">
+          <h2 id="new-video" className="text-sm font-semibold">
+            {t('new_video')}
+          </h2>
+          <PromptField prompt={draft.prompt} onChange={(prompt) => change({ prompt })} error={refused('prompt')} />
+          <InputsField draft={draft} model={model} error={refused('files')} />
+          <ModelPicker
+            models={models}
+            chosen={model}
+            onChange={(id) => change({ model: id })}
+            error={refused('model') ?? (models && draft.model && !model ? t('model_gone') : null)}
+          />
+          <SecondsField
+            seconds={draft.seconds}
+            onChange={(seconds) => change({ seconds })}
+            error={refused('seconds')}
+          />
+          <RatioField
+            ratio={draft.aspect_ratio}
+            onChange={(aspect_ratio) => change({ aspect_ratio })}
+            error={refused('aspect_ratio')}
+          />
+        </div>
+        <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
+          {acceptance && !acceptance.accepted && <TermsNote acceptance={acceptance} />}
+          <QuoteFooter
+            {...{ price, obstacle, tried: tried && obstacle !== null }}
+            busy={submission.busy}
+            failure={submission.failure}
+            onSubmit={submit}
+          />
+          <p key={submission.accepted} role="status" className="sr-only">
+            {submission.accepted > 0 && t('submitted')}
+          </p>
+        </div>
+      </DropZone>
+    </section>
+  )
+}
+
+function chosenModel(models: VideoModel[] | null, { model }: Draft): VideoModel | null {
+  if (models === null) return null
+  return (model === null ? models[0] : models.find(({ id }) => id === model)) ?? null
+}
+
+function priceOf(model: VideoModel | null, { seconds }: Draft): Price | null {
+  const pricing = model?.pricing[0]
+  if (!pricing) return null
+  const { per_second, currency } = pricing
+  return { cost: quote(per_second, seconds), per_second, seconds, currency }
+}
+
+type State = {
+  draft: Draft
+  model: VideoModel | null
+  models: VideoModel[] | null
+  acceptance: Acceptance | null
+  available: string | null
+  price: Price | null
+}
+
+/** What stands in the way of sending it, in the order a person would mend it; null when nothing is known to. */
+function obstacleOf({ draft, model, models, acceptance, available, price }: State): Obstacle | null {
+  const gap = gapOf(draft)
+  if (gap) return gap
+  if (models !== null && model === null) return 'model_missing'
+  if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !takes(model, slot))) return 'mode_missing'
+  if (acceptance && !acceptance.accepted) return 'terms'
+  if (available !== null && price && isNegative(minus(available, price.cost))) return 'credit'
+  return null
+}
+
+/** The words of a refusal for the field it is about. */
+function useRefusal(failure: Failure | null) {
+  const t = useText('videos')
+  const place = failure && placeOfRefusal(failure)
+  return (field: 'prompt' | 'model' | 'seconds' | 'aspect_ratio' | 'files'): string | null => {
+    if (!failure || place === null) return null
+    if (place !== field && !(place === 'file' && field === 'files')) return null
+    return `${t(`refused.${place}`)} ${t('refused.said', { message: failure.message })}`
+  }
+}
+
+/** The studio takes files wherever they are dropped or pasted in it, and finds them their place. */
+function DropZone({ children }: { children: React.ReactNode }) {
+  const t = useText('videos')
+  const [over, setOver] = useState(false)
+  const take = (files: FileList) => {
+    if (attachAnywhere([...files]) > 0) toast(t('no_place'), 'danger')
+  }
+  const drop = (event: DragEvent) => {
+    setOver(false)
+    if (event.defaultPrevented || event.dataTransfer.files.length === 0) return
+    event.preventDefault()
+    take(event.dataTransfer.files)
+  }
+  const paste = (event: ClipboardEvent) => {
+    const { target, clipboardData } = event
+    if (clipboardData.files.length === 0 || (target as Element).closest('[data-slot]')) return
+    event.preventDefault()
+    take(clipboardData.files)
+  }
+  return (
+    <div
+      role="presentation"
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes('Files')) return
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false)
+      }}
+      onDrop={drop}
+      onPaste={paste}
+      className={cx(
+        'flex min-w-0 flex-col overflow-hidden rounded-xl border bg-surface shadow-raised xl:max-h-[calc(100dvh-4rem)]',
+        over ? 'border-accent ring-2 ring-accent/30' : 'border-line',
+      )}
+    >
+      {children}
+    </div>
+  )
+}

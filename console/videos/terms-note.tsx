@@ -1,0 +1,38 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Trans } from 'react-i18next'
+import { failureOf } from '../api/failure.ts'
+import { useText } from '../text/use-text.ts'
+import { Button, ExternalLink } from '../ui/button.tsx'
+import { FailureNote } from '../ui/failure-note.tsx'
+import { toast } from '../ui/toast.tsx'
+import { type Acceptance, agreeToTerms } from './jobs.ts'
+
+/** The terms in force, to be agreed to where the first video is made. */
+export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
+  const t = useText('videos')
+  const queries = useQueryClient()
+  const { terms_version: version, terms_url } = acceptance
+  const agree = useMutation({
+    mutationFn: () => agreeToTerms(queries, version),
+    onSuccess: () => toast(t('agreed')),
+  })
+  // What was shown is not in force any more: the note shows what is, and says so.
+  const outdated = agree.error !== null && failureOf(agree.error).code === 'terms_version_mismatch'
+  const changed = outdated || acceptance.accepted_version !== null
+  return (
+    <div className="flex flex-col gap-2.5 rounded-lg border border-accent/40 bg-accent-soft px-3.5 py-3 text-sm">
+      <p role="status">
+        <Trans
+          t={t}
+          i18nKey={changed ? 'terms_changed' : 'terms_first'}
+          values={{ version }}
+          components={{ terms: <ExternalLink href={terms_url} /> }}
+        />
+      </p>
+      {agree.error !== null && !outdated && <FailureNote error={agree.error} />}
+      <Button variant="primary" size="sm" className="self-start" busy={agree.isPending} onClick={() => agree.mutate()}>
+        {t('agree')}
+      </Button>
+    </div>
+  )
+}
