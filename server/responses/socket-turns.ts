@@ -85,16 +85,20 @@ async function answer(
     await run.stop()
   }
   const failure = run.failure()
-  if (!signal.aborted && !failure) remember(memory, owner, run)
+  if (!signal.aborted && !failure) remember(memory, { owner, stream_id }, run)
   return failure
 }
 
-function remember(memory: SocketMemory, owner: string, { history, input, response }: ResponseRun): void {
+function remember(
+  memory: SocketMemory,
+  { owner, stream_id }: { owner: string; stream_id: string | undefined },
+  { history, input, response }: ResponseRun,
+): void {
   const { id: response_id, output, previous_response_id } = response
   const known = previous_response_id === null ? 0 : memory.bytesOf(previous_response_id)
   const before = known > 0 ? known : JSON.stringify(history).length
   const bytes = before + JSON.stringify(input).length + JSON.stringify(output).length
-  memory.remember({ response_id, owner, context: [...history, ...input, ...output], bytes })
+  memory.remember(stream_id, { response_id, owner, context: [...history, ...input, ...output], bytes })
 }
 
 function explained(ctx: Context, { request_id }: TurnName, error: unknown): ApiError {

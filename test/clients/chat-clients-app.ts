@@ -19,10 +19,10 @@ chat_models:
 
 /**
  * The service as clients of others find it: on a loopback port, with the embedded test model and one customer. `close` fails when a
- * client called any other host, or when the books do not balance.
+ * client called any other host, or when the books do not balance. With `background` the worker of background responses runs.
  */
-export async function startForClients() {
-  const app = await startApp({ config: CONFIG })
+export async function startForClients({ background = false } = {}) {
+  const app = await startApp({ config: CONFIG, background })
   const person = await newCustomer(app)
   const origins = new Set<string>()
   const onRequest = (message: unknown) => void origins.add((message as { request: { origin: string } }).request.origin)

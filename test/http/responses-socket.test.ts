@@ -206,6 +206,24 @@ test('a chain that is not stored continues on its connection, from its latest re
   await own.close()
 })
 
+test('chains of two streams go on beside each other on one connection', async () => {
+  const ids: Record<string, string | undefined> = {}
+  for (const round of [1, 2, 3]) {
+    for (const stream_id of ['a', 'b']) {
+      const previous_response_id = ids[stream_id]
+      const { response } = await socket.turn({
+        store: false,
+        stream_id,
+        previous_response_id,
+        input: `${stream_id}${round}`,
+      })
+      ids[stream_id] = response.id
+    }
+  }
+  const said = asked().flatMap(([role, content]) => (role === 'user' ? [content] : []))
+  assert.deepEqual(said, ['b1', 'b2', 'b3'])
+})
+
 test('`previous_response_not_found` for a response that another connection remembers, of whomever', async () => {
   const { response } = await socket.turn({ store: false })
   for (const caller of [person, stranger]) {
