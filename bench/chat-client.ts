@@ -68,7 +68,7 @@ function callAgain(load: ChatLoad, seen: Seen, wantsMore: () => boolean): Promis
       if (load.stamped) noteDelays(bytes, seen.delays)
       if (!isWhole(answer, bytes)) return
       seen.answers += 1
-      if (answer.status !== 200 || bytes.includes('"error"')) seen.failed += 1
+      if (answer.status !== 200 || bytes.includes('"error":{')) seen.failed += 1
       ask()
     })
   })

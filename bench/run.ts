@@ -9,6 +9,7 @@ const BENCHES: Record<string, string> = {
   'chat-metering': 'chat-metering.ts',
   'chat-stream': 'chat-stream.ts',
   'chat-crowd': 'chat-crowd.ts',
+  responses: 'responses.ts',
   create: 'create-video.ts',
   poll: 'poll-video.ts',
   list: 'list-videos.ts',
