@@ -1,6 +1,37 @@
-import type en from '../en/keys.ts'
-
 export default {
+  cannot_show_again: '今のうちに保管してください。保存されるのは照合用の値だけで、もう一度表示することはできません。',
+  close_unsaved_confirm: 'キーを控えずに閉じる',
+  close_unsaved_text: 'キーはまだコピーされていません。閉じると二度と表示できず、作り直しになります。',
+  close_unsaved_title: 'コピーせずに閉じますか?',
+  column_actions: '操作',
+  column_created: '作成日時',
+  column_key: 'キー',
+  column_last_used: '最終使用',
+  column_name: '名前',
+  column_owner: '作成者',
+  copy_key: 'キーをコピー',
+  create: '新しいキー',
+  create_submit: 'キーを作成',
+  create_text: 'キーは {{organization}} でのあなたとして動作します。',
+  create_title: '新しい API キー',
+  description:
+    'プログラムはキーを使って API を呼び出します。キーは作成した本人として動作し、利用額はキーごとに確認できます。',
+  done: '完了',
+  empty_text:
+    'キーがあれば、OpenAI 向けのクライアントからそのまま API を利用できます。プログラムごとに 1 つ作っておくと、ほかを止めずに 1 つだけ失効できます。',
+  empty_title: 'API キーはまだありません',
+  key_label: '新しいキー',
+  list: 'API キー',
+  made_title: '{{name}} を作成しました',
+  name: '名前',
+  name_hint: '「本番環境」「自分のノート PC」など、使う場所がわかる名前にします。',
+  never_used: '未使用',
+  removed_person: '元メンバー',
+  revoke: '失効',
+  revoke_text: '{{hint}} を使うプログラムはすぐに拒否されます。元に戻すことはできません。',
+  revoke_title: '「{{name}}」を失効しますか?',
+  revoked: '「{{name}}」を失効しました',
   title: 'API キー',
-  empty: 'API キーはまだありません',
-} satisfies Record<keyof typeof en, unknown>
+  try_it: '試してみる',
+  you: 'あなた',
+}
