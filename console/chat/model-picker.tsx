@@ -1,0 +1,100 @@
+import { ChevronsUpDown } from 'lucide-react'
+import { useText } from '../text/use-text.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { useFormat } from '../ui/format.tsx'
+import { Menu } from '../ui/menu.tsx'
+import type { ChatModel } from './models.ts'
+import { usePlayground } from './playground.ts'
+
+const KNOWN = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'] as const
+
+/** The models of the plan, with what each can do and costs. */
+export function ModelPicker() {
+  const t = useText('chat')
+  const { model, models, actions } = usePlayground()
+  const items = models.map((each) => ({
+    label: <Entry model={each} />,
+    onSelect: () => actions.set({ model: each.id }),
+    checked: each.id === model.id,
+  }))
+  return (
+    <Menu
+      align="start"
+      width="w-80"
+      trigger={
+        <Button aria-label={t('model.choose', { name: model.name })} className="min-w-0 shrink! max-w-72">
+          <span className="truncate">{model.name}</span>
+          <ChevronsUpDown aria-hidden className="text-muted" />
+        </Button>
+      }
+      items={[{ heading: t('model.heading') }, ...items]}
+    />
+  )
+}
+
+function Entry({ model }: { model: ChatModel }) {
+  const t = useText('chat')
+  const { money } = useFormat()
+  const { pricing } = model
+  const names = useCapabilityNames(model)
+  const price = {
+    input: money(pricing.input_per_million, pricing.currency, { digits: 'exact' }),
+    output: money(pricing.output_per_million, pricing.currency, { digits: 'exact' }),
+  }
+  return (
+    <span className="flex flex-col gap-0.5 py-1 whitespace-normal">
+      <span className="font-medium [overflow-wrap:anywhere]">{model.name}</span>
+      <span className="text-xs text-muted">{names.length === 0 ? t('model.plain') : names.join(' · ')}</span>
+      <span className="text-xs text-muted tabular-nums">{t('model.price', price)}</span>
+    </span>
+  )
+}
+
+/** What the chosen model can do, takes and costs. */
+export function ModelFacts() {
+  const t = useText('chat')
+  const { money, number } = useFormat()
+  const { model } = usePlayground()
+  const { pricing, context_length, max_output_tokens, description } = model
+  const names = useCapabilityNames(model)
+  const prices = [
+    ['input', pricing.input_per_million],
+    ['cached_input', pricing.cached_input_per_million],
+    ['output', pricing.output_per_million],
+  ] as const
+  const sizes = [
+    context_length !== null && t('model.context', { tokens: number(context_length) }),
+    max_output_tokens !== null && t('model.output_max', { tokens: number(max_output_tokens) }),
+  ].filter(Boolean)
+  return (
+    <section aria-label={model.name} className="flex flex-col gap-3">
+      <h3 className="font-mono text-[0.8125rem] font-medium [overflow-wrap:anywhere]">{model.id}</h3>
+      {description !== '' && <p className="text-[0.8125rem] text-pretty text-muted">{description}</p>}
+      {names.length > 0 && (
+        <ul className="flex flex-wrap gap-1.5">
+          {names.map((name) => (
+            <li key={name}>
+              <Badge>{name}</Badge>
+            </li>
+          ))}
+        </ul>
+      )}
+      <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1 text-[0.8125rem]">
+        <dt className="col-span-2 text-xs text-muted">{t('model.per_million')}</dt>
+        {prices.map(([name, amount]) => (
+          <div key={name} className="col-span-2 grid grid-cols-subgrid">
+            <dt>{t(`model.${name}`)}</dt>
+            <dd className="text-end tabular-nums">{money(amount, pricing.currency, { digits: 'exact' })}</dd>
+          </div>
+        ))}
+      </dl>
+      {sizes.length > 0 && <p className="text-xs text-muted">{sizes.join(' · ')}</p>}
+    </section>
+  )
+}
+
+function useCapabilityNames({ capabilities }: ChatModel): string[] {
+  const t = useText('chat')
+  return KNOWN.filter((name) => capabilities.includes(name)).map((name) => t(`capabilities.${name}`))
+}

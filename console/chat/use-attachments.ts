@@ -1,0 +1,52 @@
+import { useEffect, useRef, useState } from 'react'
+import { failureOf } from '../api/failure.ts'
+import { useText } from '../text/use-text.ts'
+import { useFormat } from '../ui/format.tsx'
+import { toast } from '../ui/toast.tsx'
+import { attach, BYTES_MAX, kindOf } from './attach.ts'
+import { newMessageId, type PendingAttachment } from './conversation.ts'
+import { takes } from './models.ts'
+import { usePlayground } from './playground.ts'
+
+/** Takes files for the draft: refuses at once what the model cannot take, uploads the rest. */
+export function useAttachments() {
+  const t = useText('chat')
+  const { bytes } = useFormat()
+  const { conversation, model, actions } = usePlayground()
+  const [pending, setPending] = useState<readonly PendingAttachment[]>([])
+  const uploads = useRef(new Map<string, AbortController>())
+  useEffect(() => () => uploads.current.forEach((upload) => void upload.abort()), [])
+
+  const update = (id: string, changes: Partial<PendingAttachment>) =>
+    setPending((now) => now.map((each) => (each.id === id ? { ...each, ...changes } : each)))
+  const drop = (id: string) => {
+    uploads.current.get(id)?.abort()
+    uploads.current.delete(id)
+    setPending((now) => now.filter((each) => each.id !== id))
+  }
+
+  const take = async (file: File) => {
+    const { name, size } = file
+    const kind = kindOf(file)
+    if (kind === null) return toast(t('refused.kind', { name }), 'danger')
+    if (!takes(model, kind))
+      return toast(t('refused.media', { model: model.name, what: t(`what.${kind}`), name }), 'danger')
+    if (size === 0) return toast(t('refused.empty', { name }), 'danger')
+    if (size > BYTES_MAX[kind]) return toast(t('refused.size', { name, limit: bytes(BYTES_MAX[kind]) }), 'danger')
+    const id = newMessageId()
+    const upload = new AbortController()
+    uploads.current.set(id, upload)
+    setPending((now) => [...now, { id, kind, name, size_bytes: size, share: 0, failure: null }])
+    try {
+      const attachment = await attach(file, kind, {
+        onProgress: (share) => update(id, { share }),
+        signal: upload.signal,
+      })
+      actions.draft({ attachments: [...conversation.read().draft.attachments, attachment] })
+      drop(id)
+    } catch (error) {
+      if (!upload.signal.aborted) update(id, { failure: failureOf(error) })
+    }
+  }
+  return { pending, drop, takeFiles: (files: Iterable<File>) => [...files].forEach((file) => void take(file)) }
+}

@@ -1,0 +1,35 @@
+import { useMemo } from 'react'
+import { useText } from '../text/use-text.ts'
+import type { Attachment, Conversation } from './conversation.ts'
+import { takes } from './models.ts'
+import { useConversation } from './open-conversation.ts'
+import { usePlayground } from './playground.ts'
+import { useProblemText } from './problem-text.ts'
+import { readSettings } from './read-settings.ts'
+
+/** Why nothing can be sent now, in words; an empty list when it can. What the service would refuse is not sent. */
+export function useBlockers(): string[] {
+  const t = useText('chat')
+  const { conversation, model } = usePlayground()
+  const problemText = useProblemText()
+  const settings = useConversation(conversation, (now) => now.settings)
+  const messages = useConversation(conversation, (now) => now.messages)
+  const draft = useConversation(conversation, (now) => now.draft.attachments)
+  const problems = useMemo(() => readSettings(settings, model).problems, [settings, model])
+  const untaken = useMemo(
+    () => [...attachmentsOf(messages), ...draft].filter(({ kind }) => !takes(model, kind)),
+    [messages, draft, model],
+  )
+  const blockers = problems.slice(0, 1).map((each) => t('blocked.settings', { problem: problemText(each, true) }))
+  const [first] = untaken
+  if (first) {
+    const names = [...new Set(untaken.filter(({ kind }) => kind === first.kind).map(({ name }) => name))]
+    const words = { model: model.name, what: t(`what.${first.kind}`), names: names.slice(0, 3).join(', ') }
+    blockers.push(t('blocked.media', words))
+  }
+  return blockers
+}
+
+function attachmentsOf(messages: Conversation['messages']): Attachment[] {
+  return messages.flatMap((message) => (message.role === 'user' ? message.attachments : []))
+}

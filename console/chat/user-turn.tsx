@@ -1,0 +1,51 @@
+import { Pencil, Trash2 } from 'lucide-react'
+import { memo, useState } from 'react'
+import { useText } from '../text/use-text.ts'
+import { IconButton } from '../ui/button.tsx'
+import { CopyButton } from '../ui/code.tsx'
+import { Attachments } from './attachments.tsx'
+import type { UserMessage } from './conversation.ts'
+import { EditText } from './edit-text.tsx'
+import { usePlayground } from './playground.ts'
+import { TURN_ACTIONS } from './turn-look.ts'
+
+/** What the person said. */
+export const UserTurn = memo(function UserTurn({ message, locked }: { message: UserMessage; locked: boolean }) {
+  const t = useText('chat')
+  const { actions } = usePlayground()
+  const [editing, setEditing] = useState(false)
+  const { id, text, attachments } = message
+  return (
+    <article aria-label={t('you')} className="group/turn flex flex-col items-end gap-1.5">
+      <Attachments attachments={attachments} className="justify-end" />
+      {editing ? (
+        <EditText
+          text={text}
+          onCancel={() => setEditing(false)}
+          onSave={(next, again) => {
+            setEditing(false)
+            actions.edit(id, next, again)
+          }}
+          again={!locked}
+        />
+      ) : (
+        text !== '' && (
+          <p className="max-w-[85%] rounded-2xl border border-line bg-sunken px-4 py-2.5 leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
+            {text}
+          </p>
+        )
+      )}
+      <div className={TURN_ACTIONS}>
+        <CopyButton text={text} />
+        <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={() => setEditing(true)} />
+        <IconButton
+          size="sm"
+          label={t('remove')}
+          icon={<Trash2 />}
+          disabled={locked}
+          onClick={() => actions.remove(id)}
+        />
+      </div>
+    </article>
+  )
+})
