@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../platform/db.ts'
+import { RESPONSE_CHECKS, responseChecksAt } from './audit-responses.ts'
 
 /** One invariant, and how many rows break it. */
 export type AuditRow = { invariant: string; title: string; violations: number }
@@ -9,13 +10,14 @@ export type AuditRow = { invariant: string; title: string; violations: number }
  * `now` is the time by which retention is judged. Source: docs/reliability.md, invariants.
  */
 export async function runAudit(db: Db, now: Date = new Date()): Promise<AuditRow[]> {
+  const checks = [...CHECKS, ...RESPONSE_CHECKS, ...checksAt(now), ...responseChecksAt(now)]
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (tx) => {
       const rows: AuditRow[] = []
-      for (const { invariant, title, broken } of [...CHECKS, ...checksAt(now)]) {
+      for (const { invariant, title, broken } of checks) {
         const result = await sql<{
           violations: bigint
         }>`select count(*) as violations from (${broken}) as broken`.execute(tx)
@@ -25,7 +27,7 @@ export async function runAudit(db: Db, now: Date = new Date()): Promise<AuditRow
     })
 }
 
-type Check = { invariant: string; title: string; broken: RawBuilder<unknown> }
+export type Check = { invariant: string; title: string; broken: RawBuilder<unknown> }
 
 /** Each query selects the rows that break its invariant. */
 const CHECKS: readonly Check[] = [
@@ -110,7 +112,7 @@ const CHECKS: readonly Check[] = [
     invariant: 'I19',
     title: 'a wake-up carries an id and nothing else',
     broken: sql`
-      select id from pgboss.job where name in ('videos', 'video-cancels') and (select count(*) from jsonb_object_keys(data)) <> 1`,
+      select id from pgboss.job where name in ('videos', 'video-cancels', 'responses') and (select count(*) from jsonb_object_keys(data)) <> 1`,
   },
   {
     invariant: 'I24',

@@ -8,6 +8,7 @@ import { type Database, openDb } from '../../server/platform/db.ts'
 import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
 import { installWakes } from '../../server/platform/jobs.ts'
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../server/platform/migrate.ts'
+import { RESPONSE_QUEUE } from '../../server/responses/queues.ts'
 import { VIDEO_QUEUES } from '../../server/videos/queues.ts'
 
 export type TestDatabase = {
@@ -83,7 +84,7 @@ export function installedBin(): string | null {
 }
 
 /** The product's queues, so that a process that only sends can be tested without a worker. */
-const QUEUES = [...VIDEO_QUEUES, 'webhooks']
+const QUEUES = [...VIDEO_QUEUES, RESPONSE_QUEUE, 'webhooks']
 
 let own: Promise<TestServer> | null = null
 

@@ -4,7 +4,7 @@ import type { Item, OutputItem } from '../../server/responses/schema-items.ts'
 import { keepResponse } from '../../server/responses/stored.ts'
 import type { TestApp, TestPerson } from './app.ts'
 
-/** A response object with every member, completed unless told otherwise. */
+/** A response object with every member, completed unless told otherwise. It cost nothing: nothing is charged for it. */
 export function responseObject(changes: Partial<ResponseObject> = {}): ResponseObject {
   return {
     id: newResponseId(),
@@ -39,11 +39,11 @@ export function responseObject(changes: Partial<ResponseObject> = {}): ResponseO
     prompt_cache_key: null,
     user: null,
     usage: {
-      input_tokens: 1,
+      input_tokens: 0,
       input_tokens_details: { cached_tokens: 0 },
-      output_tokens: 1,
+      output_tokens: 0,
       output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens: 2,
+      total_tokens: 0,
     },
     ...changes,
   }
