@@ -1,13 +1,129 @@
-import { Receipt } from 'lucide-react'
+import { Download, ReceiptText } from 'lucide-react'
+import type { ReactNode } from 'react'
+import type { Static } from 'typebox'
+import type { LedgerEntryView } from '../../server/billing/schema.ts'
+import { type Balance, useBalance, usePagedList } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
-import { EmptyState, PageHeader } from '../ui/layout.tsx'
+import { buttonClass, Link } from '../ui/button.tsx'
+import { cx } from '../ui/class-names.ts'
+import { FailureNote, Note } from '../ui/failure-note.tsx'
+import { DateTime, Money, useFormat } from '../ui/format.tsx'
+import { EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+
+type Entry = Static<typeof LedgerEntryView>
 
 export function BillingPage() {
   const t = useText('billing')
+  const balance = useBalance()
+  const list = usePagedList<Entry>(['ledger'], '/console/ledger', { limit: 50 })
+  const columns = useColumns(balance.data?.currency)
+  const csv = (
+    <a href="/console/ledger.csv" download className={buttonClass()}>
+      <Download aria-hidden />
+      {t('csv')}
+    </a>
+  )
+  const empty = (
+    <EmptyState icon={<ReceiptText />} title={t('empty_title')}>
+      {t('empty_text')}
+    </EmptyState>
+  )
   return (
     <>
-      <PageHeader title={t('title')} />
-      <EmptyState icon={<Receipt />} title={t('empty')} />
+      <PageHeader title={t('title')} description={t('description')} actions={csv} />
+      {balance.error ? (
+        <FailureNote error={balance.error} onRetry={() => void balance.refetch()} />
+      ) : (
+        <Figures balance={balance.data} />
+      )}
+      <h2 className="mt-8 mb-3 text-sm font-semibold">{t('ledger')}</h2>
+      <Table label={t('ledger')} columns={columns} rows={balance.data ? list.rows : null} list={list} empty={empty} />
     </>
+  )
+}
+
+function Figures({ balance }: { balance: Balance | undefined }) {
+  const t = useText('billing')
+  const spent = balance !== undefined && (balance.balance.startsWith('-') || Number(balance.balance) === 0)
+  return (
+    <div className="flex flex-col gap-3">
+      <dl className="grid overflow-hidden rounded-xl border border-line bg-surface shadow-raised max-sm:divide-y sm:grid-cols-3 sm:divide-x divide-line">
+        <Figure label={t('balance')} hint={t('balance_hint')} amount={balance?.balance} currency={balance?.currency} />
+        <Figure label={t('held')} hint={t('held_hint')} amount={balance?.held} currency={balance?.currency} />
+        <Figure
+          label={t('available')}
+          hint={t('available_hint')}
+          amount={balance?.available}
+          currency={balance?.currency}
+        />
+      </dl>
+      {spent && <Note tone="warning">{t('low')}</Note>}
+    </div>
+  )
+}
+
+type FigureProps = { label: string; hint: string; amount: string | undefined; currency: string | undefined }
+
+function Figure({ label, hint, amount, currency }: FigureProps) {
+  return (
+    <div className="flex flex-col gap-1 px-5 py-4">
+      <dt className="text-[0.8125rem] text-muted">{label}</dt>
+      <dd className="flex flex-col gap-1">
+        <span className="text-2xl font-semibold tracking-tight">
+          {amount !== undefined && currency ? (
+            <Money amount={amount} currency={currency} />
+          ) : (
+            <Skeleton className="my-1 h-6 w-28" />
+          )}
+        </span>
+        <span className="text-[0.8125rem] text-pretty text-muted">{hint}</span>
+      </dd>
+    </div>
+  )
+}
+
+function useColumns(currency: string | undefined): Column<Entry>[] {
+  const t = useText('billing')
+  return [
+    { key: 'what', header: t('column_what'), lead: true, cell: (entry) => <Purpose entry={entry} /> },
+    { key: 'when', header: t('column_when'), cell: ({ created_at }) => <DateTime at={created_at} /> },
+    {
+      key: 'amount',
+      header: t('column_amount'),
+      align: 'end',
+      cell: ({ amount }) => (
+        <span className={cx('font-medium', !amount.startsWith('-') && 'text-success')}>
+          {currency && <Money amount={amount} currency={currency} digits="exact" sign />}
+        </span>
+      ),
+    },
+  ]
+}
+
+/** What an entry is for, in words; a charge for a video leads to it. */
+function Purpose({ entry }: { entry: Entry }): ReactNode {
+  const t = useText('billing')
+  const { number } = useFormat()
+  const { kind, video_id, model, seconds, note, input_tokens, output_tokens } = entry
+  if (kind === 'grant') return <Lines first={t('kind_grant')} second={note} />
+  if (video_id !== null) {
+    const link = (
+      <Link to="/videos/$id" params={{ id: video_id }} aria-label={`${t('open_video')} ${video_id}`}>
+        {video_id}
+      </Link>
+    )
+    return <Lines first={t('kind_video', { seconds: number(seconds ?? 0), model: model ?? '' })} second={link} />
+  }
+  const tokens = number((input_tokens ?? 0) + (output_tokens ?? 0))
+  return <Lines first={t('kind_chat', { model: model ?? '', tokens })} second={note} />
+}
+
+function Lines({ first, second }: { first: string; second: ReactNode }) {
+  return (
+    <span className="flex min-w-0 flex-col">
+      <span className="font-medium [overflow-wrap:anywhere]">{first}</span>
+      {second && <span className="text-[0.8125rem] text-muted [overflow-wrap:anywhere]">{second}</span>}
+    </span>
   )
 }

@@ -1,6 +1,22 @@
-import type en from '../en/billing.ts'
-
 export default {
+  available: '利用可能額',
+  available_hint: '新しい動画に使える金額です。',
+  balance: '残高',
+  balance_hint: '付与されたクレジットから請求額を引いた金額です。',
+  column_amount: '金額',
+  column_what: '内容',
+  column_when: '日時',
+  csv: 'CSV をダウンロード',
+  description: 'クレジットの増減を新しい順に表示します。動画は完成時に、チャットは回答時に請求されます。',
+  empty_text: 'クレジットの付与、動画の完成、チャットの回答があると、ここに記録されます。',
+  empty_title: '記録はまだありません',
+  held: '確保中',
+  held_hint: '処理中の動画のために取り置かれている金額です。',
+  kind_chat: '{{model}}、{{tokens}} トークン',
+  kind_grant: 'クレジットの付与',
+  kind_video: '{{seconds}} 秒の動画、{{model}}',
+  ledger: '台帳',
+  low: '残高がなくなりました。クレジットが付与されるまで、新しいリクエストは受け付けられません。',
+  open_video: '動画を開く',
   title: '請求',
-  empty: '明細はまだありません',
-} satisfies Record<keyof typeof en, unknown>
+}
