@@ -1,19 +1,31 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import type { Static } from 'typebox'
+import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import type { Principal } from '../identity/principal.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/list.ts'
+import { ledgerCsv, usageCsv } from './export.ts'
 import {
   BalanceView,
   balanceView,
   LEDGER_PAGE,
+  LedgerCsvQuery,
   LedgerList,
   LedgerQuery,
   ledgerEntryView,
+  type Usage,
   UsageQuery,
   UsageView,
   usageView,
 } from './schema.ts'
-import { findAccount, listEntries, sumCharges } from './store.ts'
+import { findAccount, listEntries } from './store.ts'
+import { type Asked, type Grouping, sumCharges } from './store-reports.ts'
+
+/** Groups of one answer; more are refused rather than cut off, since sums must be whole. */
+const GROUPS_MAX = 20_000
 
 const readBalance = endpoint({
   method: 'GET',
@@ -40,21 +52,80 @@ const listLedger = endpoint({
   },
 })
 
+const exportLedger = endpoint({
+  method: 'GET',
+  path: '/console/ledger.csv',
+  auth: 'session',
+  summary: 'Ledger entries of a time as CSV, oldest first',
+  query: LedgerCsvQuery,
+  response_type: 'text/csv',
+  async handle(ctx, { principal, query, request, reply }) {
+    const { from, to } = periodOf(ctx, { from: 0, ...query })
+    const { currency } = ctx.config
+    asFile(reply, 'ledger', { from: query.from === undefined ? null : from, to })
+    if (request.method === 'HEAD') return reply.send('')
+    return reply.send(Readable.from(ledgerCsv(ctx.db, askedBy(principal), { from, to, currency })))
+  },
+})
+
 const readUsage = endpoint({
   method: 'GET',
   path: '/console/usage',
   auth: 'session',
-  summary: 'Sums of what was charged, by day, model, key or person',
+  summary: 'Sums of what was charged, by day, model, key or person, or by two of them',
   query: UsageQuery,
   response: UsageView,
-  async handle(ctx, { principal, query }) {
-    const to = query.to === undefined ? ctx.clock.now() : new Date(query.to * 1000)
-    const from = query.from === undefined ? addSeconds(to, -30 * 86_400) : new Date(query.from * 1000)
-    if (from > to) throw new ApiError('invalid_value', "Invalid 'from': it is later than 'to'.", { param: 'from' })
-    const group_by = query.group_by ?? 'day'
-    const rows = await sumCharges(ctx.db, principal.org_id, { from, to, group_by })
-    return usageView(rows, { from, to, group_by, currency: ctx.config.currency })
+  handle: async (ctx, { principal, query }) => usageOf(ctx, principal, query),
+})
+
+const exportUsage = endpoint({
+  method: 'GET',
+  path: '/console/usage.csv',
+  auth: 'session',
+  summary: 'The same sums as CSV',
+  query: UsageQuery,
+  response_type: 'text/csv',
+  async handle(ctx, { principal, query, reply }) {
+    const text = usageCsv(await usageOf(ctx, principal, query))
+    asFile(reply, 'usage', periodOf(ctx, query))
+    return reply.send(text)
   },
 })
 
-export const billingEndpoints: readonly Endpoint[] = [readBalance, listLedger, readUsage]
+export const billingEndpoints: readonly Endpoint[] = [readBalance, listLedger, exportLedger, readUsage, exportUsage]
+
+async function usageOf(ctx: Context, principal: Principal, query: Static<typeof UsageQuery>): Promise<Usage> {
+  const group_by = (query.group_by ?? 'day') as Grouping
+  const period = { ...periodOf(ctx, query), group_by }
+  const rows = await sumCharges(ctx.db, askedBy(principal), { ...period, limit: GROUPS_MAX + 1 })
+  if (rows.length > GROUPS_MAX) {
+    const message = `Invalid 'from': there are more than ${GROUPS_MAX} groups. Ask for a shorter time.`
+    throw new ApiError('invalid_value', message, { param: 'from' })
+  }
+  const { currency, chat_models, video_models } = ctx.config
+  const names = new Map([...chat_models, ...video_models].map(({ id, name }) => [id, name]))
+  return usageView(rows, { ...period, currency, names })
+}
+
+/** Throws ApiError `invalid_value` for a time that ends before it begins. */
+function periodOf(ctx: Context, query: { from?: number; to?: number }): { from: Date; to: Date } {
+  const to = query.to === undefined ? ctx.clock.now() : new Date(query.to * 1000)
+  const from = query.from === undefined ? addSeconds(to, -30 * 86_400) : new Date(query.from * 1000)
+  if (from > to) throw new ApiError('invalid_value', "Invalid 'from': it is later than 'to'.", { param: 'from' })
+  return { from, to }
+}
+
+/** Who may list the members knows their names; others know their own. */
+function askedBy(principal: Principal): Asked {
+  const { org_id, user_id, role } = principal
+  return { org_id, viewer: role === 'member' ? user_id : null }
+}
+
+function asFile(reply: FastifyReply, name: string, { from, to }: { from: Date | null; to: Date }): void {
+  const days = [from, to].filter((each) => each !== null).map((each) => each.toISOString().slice(0, 10))
+  reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${[name, ...days].join('-')}.csv"`)
+    .header('cache-control', 'no-store')
+    .header('x-content-type-options', 'nosniff')
+}

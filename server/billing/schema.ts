@@ -2,7 +2,8 @@ import Type, { type Static } from 'typebox'
 import { unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/list.ts'
 import { formatMoney } from '../platform/money.ts'
-import type { AccountRow, LedgerEntryRow, UsageRow } from './store.ts'
+import type { AccountRow, LedgerEntryRow } from './store.ts'
+import { GROUPINGS, type UsagePeriod, type UsageRow } from './store-reports.ts'
 
 const Money = Type.String({ description: 'Decimal string with 8 fraction digits.' })
 const MaybeText = Type.Union([Type.String(), Type.Null()])
@@ -46,7 +47,18 @@ export const UsageQuery = Type.Object({
   to: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds, not included; default now.' }),
   ),
-  group_by: Type.Optional(Type.Enum(['day', 'model', 'key', 'person'])),
+  group_by: Type.Optional(
+    Type.Enum([...GROUPINGS], { description: 'One of four, or two of them: the second within the first.' }),
+  ),
+})
+
+export const LedgerCsvQuery = Type.Object({
+  from: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds; default the first entry.' }),
+  ),
+  to: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 4_102_444_800, description: 'Unix seconds, not included; default now.' }),
+  ),
 })
 
 export const UsageView = Type.Object({
@@ -59,6 +71,11 @@ export const UsageView = Type.Object({
   data: Type.Array(
     Type.Object({
       group: MaybeText,
+      name: Type.Union([Type.String(), Type.Null()], {
+        description: 'Of the model, key or person, where you may know it.',
+      }),
+      subgroup: MaybeText,
+      subgroup_name: MaybeText,
       amount: Money,
       charges: Type.Integer(),
       video_seconds: Type.Integer(),
@@ -67,6 +84,8 @@ export const UsageView = Type.Object({
     }),
   ),
 })
+
+export type Usage = Static<typeof UsageView>
 
 export function balanceView(account: AccountRow, currency: string): Static<typeof BalanceView> {
   const { balance, held } = account
@@ -85,18 +104,25 @@ export function ledgerEntryView(row: LedgerEntryRow): Static<typeof LedgerEntryV
   }
 }
 
+/** `names` are those of models, which the database does not know. */
 export function usageView(
   rows: readonly UsageRow[],
-  query: { from: Date; to: Date; group_by: string; currency: string },
-): Static<typeof UsageView> {
-  const { from, to, group_by, currency } = query
-  const data = rows.map(({ group, amount, count, seconds, input_tokens, output_tokens }) => ({
-    group,
-    amount: formatMoney(amount),
-    charges: Number(count),
-    video_seconds: Number(seconds),
-    input_tokens: Number(input_tokens),
-    output_tokens: Number(output_tokens),
+  query: UsagePeriod & { currency: string; names: ReadonlyMap<string, string> },
+): Usage {
+  const { from, to, group_by, currency, names } = query
+  const [first, second] = group_by.split(',')
+  const nameOf = (kind: string | undefined, group: string | null, name: string | null) =>
+    kind === 'model' ? (names.get(group ?? '') ?? null) : name
+  const data = rows.map((row) => ({
+    group: row.group,
+    name: nameOf(first, row.group, row.name),
+    subgroup: row.subgroup,
+    subgroup_name: nameOf(second, row.subgroup, row.subgroup_name),
+    amount: formatMoney(row.amount),
+    charges: Number(row.count),
+    video_seconds: Number(row.seconds),
+    input_tokens: Number(row.input_tokens),
+    output_tokens: Number(row.output_tokens),
   }))
   const total = formatMoney(rows.reduce((sum, { amount }) => sum + amount, 0n))
   return { object: 'usage', from: unixSeconds(from), to: unixSeconds(to), group_by, currency, total, data }

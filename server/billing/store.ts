@@ -192,38 +192,6 @@ function elementText(value: string | number | bigint | Date | null): string {
   return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
 }
 
-export type UsageRow = {
-  group: string | null
-  amount: bigint
-  count: bigint
-  seconds: bigint
-  input_tokens: bigint
-  output_tokens: bigint
-}
-
-const GROUPS = {
-  day: sql<string>`to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')`,
-  model: sql<string>`model`,
-  key: sql<string>`key_id`,
-  person: sql<string>`user_id`,
-}
-
-/** Sums of the organization's charges from `from` up to, not including, `to`. Amounts are what was charged, as positive units. */
-export async function sumCharges(
-  db: Db,
-  org_id: string,
-  query: { from: Date; to: Date; group_by: keyof typeof GROUPS },
-): Promise<UsageRow[]> {
-  const group = GROUPS[query.group_by]
-  const result = await sql<UsageRow>`
-    select ${group} as "group", (-sum(amount))::bigint as amount, count(*) as count, coalesce(sum(seconds), 0)::bigint as seconds,
-           coalesce(sum(input_tokens), 0)::bigint as input_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens
-    from ledger_entries
-    where org_id = ${org_id} and kind = 'charge' and created_at >= ${query.from} and created_at < ${query.to}
-    group by 1 order by 1`.execute(db)
-  return result.rows
-}
-
 /** The tokens one request was charged for. Null when nothing was charged. */
 export async function findUsage(
   db: Db,

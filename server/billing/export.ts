@@ -1,0 +1,58 @@
+import type { Db } from '../platform/db.ts'
+import { formatMoney } from '../platform/money.ts'
+import { type Cell, CSV_START, csvLine } from './csv.ts'
+import type { Usage } from './schema.ts'
+import { type Asked, listNamedEntries, type NamedEntry } from './store-reports.ts'
+
+/** Entries of one query: a file of any length is made in this much memory. */
+const BATCH = 1000
+
+const LEDGER_COLUMNS = [
+  ...['id', 'created_at', 'kind', 'amount', 'currency', 'model', 'video_id', 'seconds'],
+  ...['input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens'],
+  ...['person_id', 'person', 'key_id', 'key', 'request_id', 'note'],
+]
+
+/** The ledger of a time as CSV, oldest first, in pieces. */
+export async function* ledgerCsv(
+  db: Db,
+  asked: Asked,
+  query: { from: Date; to: Date; currency: string },
+): AsyncGenerator<string> {
+  yield CSV_START + csvLine(LEDGER_COLUMNS)
+  for (let after = ''; ; ) {
+    const rows = await listNamedEntries(db, asked, { ...query, after, limit: BATCH })
+    if (rows.length > 0) yield rows.map((row) => csvLine(ledgerCells(row, query.currency))).join('')
+    if (rows.length < BATCH) return
+    after = rows.at(-1)!.id
+  }
+}
+
+function ledgerCells(row: NamedEntry, currency: string): Cell[] {
+  return [
+    ...[row.id, row.created_at.toISOString(), row.kind, { exact: formatMoney(row.amount) }, currency],
+    ...[row.model, row.job_id, row.seconds],
+    ...[row.input_tokens, row.cached_input_tokens, row.output_tokens, row.reasoning_tokens],
+    ...[row.user_id, row.person, row.key_id, row.key, row.request_id, row.note],
+  ]
+}
+
+/** Sums of usage as CSV: the columns are called as what they are grouped by. */
+export function usageCsv(usage: Usage): string {
+  const groups = usage.group_by.split(',')
+  const head = groups.flatMap((each) => (each === 'day' ? [each] : [each, `${each}_name`]))
+  const sums = ['amount', 'currency', 'charges', 'video_seconds', 'input_tokens', 'output_tokens']
+  const lines = usage.data.map((row) => {
+    const named = [
+      [row.group, row.name],
+      [row.subgroup, row.subgroup_name],
+    ] as const
+    const cells = groups.flatMap((each, i) => (each === 'day' ? [named[i]![0]] : [...named[i]!]))
+    const { charges, video_seconds, input_tokens, output_tokens } = row
+    return csvLine([
+      ...cells,
+      ...[{ exact: row.amount }, usage.currency, charges, video_seconds, input_tokens, output_tokens],
+    ])
+  })
+  return CSV_START + csvLine([...head, ...sums]) + lines.join('')
+}

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import type { Db } from '../platform/db.ts'
+import type { LedgerEntryRow } from './store.ts'
+
+/** How usage may be summed: by one, or by the second within the first. */
+export const GROUPINGS = [
+  ...['day', 'model', 'key', 'person'],
+  ...['day,model', 'day,key', 'day,person', 'model,key', 'model,person', 'key,person'],
+] as const
+export type Grouping = (typeof GROUPINGS)[number]
+
+export type UsagePeriod = { from: Date; to: Date; group_by: Grouping }
+
+/** Whose entries and names are asked for: `viewer` null sees everybody's name, else those of themselves and their keys. */
+export type Asked = { org_id: string; viewer: string | null }
+
+export type UsageRow = {
+  group: string | null
+  name: string | null
+  subgroup: string | null
+  subgroup_name: string | null
+  amount: bigint
+  count: bigint
+  seconds: bigint
+  input_tokens: bigint
+  output_tokens: bigint
+}
+
+const GROUPS: Readonly<Record<string, ReturnType<typeof sql<string>>>> = {
+  day: sql<string>`to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')`,
+  model: sql<string>`model`,
+  key: sql<string>`key_id`,
+  person: sql<string>`user_id`,
+}
+
+/**
+ * Sums of the organization's charges from `from` up to, not including, `to`, at most `limit` rows. Amounts are what was charged, as
+ * positive units.
+ */
+export async function sumCharges(db: Db, asked: Asked, query: UsagePeriod & { limit: number }): Promise<UsageRow[]> {
+  const [first, second] = query.group_by.split(',') as [string, string?]
+  const result = await sql<UsageRow>`
+    with sums as (
+      select ${GROUPS[first]!} as "group", ${second ? GROUPS[second]! : sql`null::text`} as subgroup, (-sum(amount))::bigint as amount,
+             count(*) as count, coalesce(sum(seconds), 0)::bigint as seconds,
+             coalesce(sum(input_tokens), 0)::bigint as input_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens
+      from ledger_entries
+      where org_id = ${asked.org_id} and kind = 'charge' and created_at >= ${query.from} and created_at < ${query.to}
+      group by 1, 2 order by 1, 2 limit ${query.limit}
+    )
+    select sums.*, ${nameOf(first, 'sums.group', asked)} as name, ${nameOf(second, 'sums.subgroup', asked)} as subgroup_name
+    from sums order by "group", subgroup`.execute(db)
+  return result.rows
+}
+
+export type NamedEntry = LedgerEntryRow & { person: string | null; key: string | null }
+
+/** A page of the ledger, oldest first, of a time, with the names the viewer may know. */
+export async function listNamedEntries(
+  db: Db,
+  asked: Asked,
+  page: { from: Date; to: Date; after: string; limit: number },
+): Promise<NamedEntry[]> {
+  const result = await sql<NamedEntry>`
+    with page as (
+      select * from ledger_entries
+      where org_id = ${asked.org_id} and id > ${page.after} and created_at >= ${page.from} and created_at < ${page.to}
+      order by id limit ${page.limit}
+    )
+    select page.*, ${nameOf('person', 'page.user_id', asked)} as person, ${nameOf('key', 'page.key_id', asked)} as key
+    from page order by id`.execute(db)
+  return result.rows
+}
+
+/** Of a key or a person, also one that is gone from the organization; null of anything else. */
+function nameOf(kind: string | undefined, column: string, { org_id, viewer }: Asked) {
+  const id = sql.ref(column)
+  if (kind === 'key')
+    return sql`(select name from api_keys k where k.id = ${id} and k.org_id = ${org_id}
+      and (${viewer}::text is null or k.user_id = ${viewer}))`
+  if (kind === 'person')
+    return sql`(select name from users u where u.id = ${id} and (${viewer}::text is null or u.id = ${viewer}))`
+  return sql`null::text`
+}
