@@ -22,7 +22,7 @@ export type WriterOptions = {
  */
 export type ResponseWriter = {
   /** Tells the whole object as it is now. */
-  tell(type: 'response.created' | 'response.queued' | 'response.in_progress'): ResponseEvent[]
+  tell(type: 'response.created' | 'response.in_progress'): ResponseEvent[]
   take(batch: readonly ChatEvent[]): ResponseEvent[]
   /** Whether the model has said why it stopped. */
   isFinished(): boolean

@@ -10,7 +10,7 @@ import type { ResponseObject } from '../../server/responses/schema.ts'
 import type { ToolOrigin } from '../../server/responses/tools.ts'
 import { acceptStream, type Wire } from '../support/response-grammar.ts'
 
-const RUNS = Number(process.env.RUNS ?? 3000)
+const RUNS = Number(process.env.RUNS ?? 2000)
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
 console.log(`response events: SEED=${seed} RUNS=${RUNS}`)
 const options = { numRuns: RUNS, seed }
