@@ -26,13 +26,14 @@ export type BackgroundResponses = { stop(): Promise<void> }
 
 /**
  * Runs background responses as their wake-ups come; `ctx.wakes` is started. `sole` says that no other worker lives on this database:
- * what a dead one held is taken over at once instead of when its lease runs out.
+ * what a dead one held is taken over at once instead of when its lease runs out. `stop` lets runs go on for `stop_seconds`.
  */
 export async function startResponses(
   ctx: Context,
   deps: ResponseDeps & { open: OpenRun },
-  options: { sole: boolean; concurrency: number },
+  options: { sole: boolean; concurrency: number; stop_seconds?: number },
 ): Promise<BackgroundResponses> {
+  const { sole, concurrency, stop_seconds = STOP_SECONDS } = options
   const worker = randomUUID()
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
@@ -60,7 +61,7 @@ export async function startResponses(
   const stopHearing = ctx.changes.on(RESPONSE_CANCEL_TOPIC, (id) => {
     if (id !== null) held.get(id)?.abort.abort(CANCELLED)
   })
-  if (options.sole) await takeOver(ctx)
+  if (sole) await takeOver(ctx)
   await ctx.wakes.work(
     RESPONSE_QUEUE,
     async (id) => {
@@ -70,14 +71,14 @@ export async function startResponses(
       running.add(run)
       await run.finally(() => running.delete(run))
     },
-    { concurrency: options.concurrency },
+    { concurrency },
   )
 
   return {
     /** Call it beside the end of the wake-ups, which waits for those being handled. */
     async stop() {
       const over = Promise.allSettled(running)
-      await Promise.race([over, sleep(STOP_SECONDS * 1000, undefined, { ref: false })])
+      await Promise.race([over, sleep(stop_seconds * 1000, undefined, { ref: false })])
       stopping.abort(new Error('the service is stopping'))
       for (const { abort } of held.values()) abort.abort(stopping.signal.reason)
       await Promise.allSettled(running)

@@ -160,7 +160,7 @@ async function end(ctx: Context, claimed: ClaimedResponse, { response, last }: A
   await ctx.db.transaction().execute(async (tx) => {
     const told = { response, last }
     // An earlier run may have been charged before it was lost; a request is charged once, and what is shown is what was charged.
-    if (claimed.attempts > 1 && response.usage !== null) {
+    if (claimed.status === 'in_progress' && response.usage !== null) {
       told.response = { ...response, usage: await usageOf(tx, claimed) }
       told.last = [...last.slice(0, -1), endEvent(last.at(-1)!.sequence_number, told.response)]
     }

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { openMeter } from '../../server/billing/meter.ts'
+import type { Context } from '../../server/context.ts'
+import { openWakes } from '../../server/platform/jobs.ts'
+import { startResponses } from '../../server/responses/background.ts'
+import { RESPONSE_QUEUE } from '../../server/responses/queues.ts'
+import { startResponse } from '../../server/responses/respond.ts'
+import { type BackgroundStage, startBackgroundStage } from '../support/background-stage.ts'
+import { chargesOf } from '../support/chat-stage.ts'
+import { textFrames } from '../support/chat-upstream.ts'
+
+let stage: BackgroundStage
+before(async () => {
+  stage = await startBackgroundStage({ works: false })
+})
+after(() => stage.close())
+afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
+
+/** A worker as a process of its own would have it, stopped when the test says so. */
+async function startWorker(stop_seconds: number) {
+  const { ctx, database } = stage.app
+  const wakes = openWakes({ url: database.url, db: ctx.db, queues: [RESPONSE_QUEUE], role: 'work', drain_seconds: 0 })
+  await wakes.start()
+  const meter = openMeter(ctx.db)
+  const own: Context = { ...ctx, wakes }
+  const deps = { meter, open: startResponse }
+  const responses = await startResponses(own, deps, { sole: false, concurrency: 4, stop_seconds })
+  return {
+    async stop() {
+      await Promise.all([wakes.stop(), responses.stop()])
+      await meter.close()
+    },
+  }
+}
+
+const HANGING = {
+  kind: 'stream',
+  frames: textFrames(['One', ' two']).slice(0, 3),
+  done: false,
+  finally: 'stall',
+} as const
+const row = async (id: string) =>
+  (await stage.app.database.pool.query('select * from responses where id = $1', [id])).rows[0]
+const told = async (id: string, word: string) => {
+  for (;;) {
+    const { rows } = await stage.app.database.pool.query(
+      'select 1 from response_event_batches where response_id = $1 and events like $2',
+      [id, `%${word}%`],
+    )
+    if (rows.length > 0) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+test('a run that ends in time is completed while its worker stops', async () => {
+  const worker = await startWorker(20)
+  stage.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
+  const { id } = (await stage.submit()).body
+  await told(id, ' two')
+  const stopped = worker.stop()
+  stage.upstream.release()
+  await stopped
+  const { status, attempts } = await row(id)
+  assert.deepEqual([status, attempts], ['completed', 1])
+})
+
+test('one that does not is handed back, counts no attempt, and is completed by the next worker', async () => {
+  const before = (await chargesOf(stage.app, stage.person)).length
+  const worker = await startWorker(0)
+  stage.upstream.reply(HANGING)
+  const { id } = (await stage.submit()).body
+  await told(id, ' two')
+  await worker.stop()
+  const { status, attempts, claim_id, finished_at } = await row(id)
+  assert.deepEqual([status, attempts, claim_id, finished_at], ['in_progress', 0, null, null])
+  const next = await startWorker(20)
+  const response = await stage.ended(id)
+  assert.deepEqual([response.status, response.output.length], ['completed', 1])
+  await next.stop()
+  assert.equal((await chargesOf(stage.app, stage.person)).length, before + 1)
+})
+
+test('a worker that has lost its claim writes nothing more', async () => {
+  const worker = await startWorker(20)
+  stage.upstream.reply(HANGING)
+  const { id } = (await stage.submit()).body
+  await told(id, ' two')
+  await stage.app.database.pool.query(
+    "update responses set claimed_until = now() - interval '1 second' where id = $1",
+    [id],
+  )
+  // Another takes it over and completes it; the first is still waiting for its model.
+  await stage.tick()
+  const response = await stage.ended(id)
+  assert.equal(response.status, 'completed')
+  const events = await stage.events(id)
+  stage.upstream.release()
+  await worker.stop()
+  assert.deepEqual((await stage.call('GET', id)).body, response)
+  assert.deepEqual(await stage.events(id), events)
+})
