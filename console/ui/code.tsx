@@ -46,7 +46,7 @@ export function CodeBlock({ code, wrap, label }: { code: string; wrap?: boolean;
       >
         <code>{code}</code>
       </pre>
-      <div className="absolute end-1.5 top-1.5">
+      <div className="absolute end-1.5 top-1.5 rounded-lg bg-sunken">
         <CopyButton text={code} />
       </div>
     </section>

@@ -3,7 +3,7 @@ import { Dialog as Radix } from 'radix-ui'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
-import { Button, IconButton } from './button.tsx'
+import { Button } from './button.tsx'
 import { cx } from './class-names.ts'
 import { FailureNote } from './failure-note.tsx'
 
@@ -64,7 +64,8 @@ export function Dialog({
               {description && <Radix.Description className="mt-1 text-sm text-muted">{description}</Radix.Description>}
             </div>
             <Radix.Close asChild>
-              <IconButton label={t('close')} icon={<X />} size="sm" className="-me-2" />
+              {/* No tooltip: it would open with the dialog, which focuses this button, and take its Escape. */}
+              <Button aria-label={t('close')} variant="ghost" icon={<X />} size="sm" className="-me-2 w-8 px-0!" />
             </Radix.Close>
           </div>
           {onSubmit ? (
