@@ -21,7 +21,7 @@ const signIn = createRoute({
   validateSearch: (search: Record<string, unknown>): { return?: string } => {
     const target = search.return
     // Paths of our own only: `//host` and `/\host` would leave the console.
-    return typeof target === 'string' && /^\/(?![/\\])/.test(target) ? { return: target } : {}
+    return { return: typeof target === 'string' && /^\/(?![/\\])/.test(target) ? target : undefined }
   },
   component: lazyRouteComponent(() => import('./login/sign-in-page.tsx'), 'SignInPage'),
 })
@@ -29,6 +29,7 @@ const signIn = createRoute({
 const acceptInvitation = createRoute({
   getParentRoute: () => root,
   path: '/invitations/accept',
+  beforeLoad: ({ context }) => readSession(context.queries).then(() => undefined),
   component: lazyRouteComponent(() => import('./login/invitation-page.tsx'), 'InvitationPage'),
 })
 

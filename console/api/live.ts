@@ -3,6 +3,9 @@ import { useEffect, useSyncExternalStore } from 'react'
 import type { VideoView } from '../../server/videos/schema.ts'
 import type { Balance } from './queries.ts'
 
+/** After the service refused to tell of changes: too many pages listen, or it restarts. */
+const REOPEN_MS = 10_000
+
 let connected = false
 const listeners = new Set<() => void>()
 
@@ -21,22 +24,39 @@ export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) =>
 export function useLiveChanges(): void {
   const queries = useQueryClient()
   useEffect(() => {
-    const source = new EventSource('/console/events')
-    source.onopen = () => setConnected(true)
-    source.onerror = () => setConnected(false)
-    source.addEventListener('ready', () => {
-      for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
-    })
-    source.addEventListener('video', ({ data }) => showVideo?.(queries, JSON.parse(data) as LiveVideo))
-    source.addEventListener('balance', ({ data }) => {
-      queries.setQueryData<Balance>(['balance'], (shown) => shown && (JSON.parse(data) as Balance))
-      for (const noun of ['ledger', 'usage']) void queries.invalidateQueries({ queryKey: [noun] })
-    })
+    let source: EventSource
+    let again: ReturnType<typeof setTimeout> | undefined
+    const open = () => {
+      source = listen(queries)
+      source.addEventListener('error', () => {
+        if (source.readyState !== EventSource.CLOSED) return
+        // Refused, and the browser asks no more: an answer of 401 to this ends the session here too.
+        void queries.invalidateQueries({ queryKey: ['balance'] })
+        again = setTimeout(open, REOPEN_MS)
+      })
+    }
+    open()
     return () => {
+      clearTimeout(again)
       source.close()
       setConnected(false)
     }
   }, [queries])
+}
+
+function listen(queries: QueryClient): EventSource {
+  const source = new EventSource('/console/events')
+  source.onopen = () => setConnected(true)
+  source.onerror = () => setConnected(false)
+  source.addEventListener('ready', () => {
+    for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
+  })
+  source.addEventListener('video', ({ data }) => showVideo?.(queries, JSON.parse(data) as LiveVideo))
+  source.addEventListener('balance', ({ data }) => {
+    queries.setQueryData<Balance>(['balance'], (shown) => shown && (JSON.parse(data) as Balance))
+    for (const noun of ['ledger', 'usage']) void queries.invalidateQueries({ queryKey: [noun] })
+  })
+  return source
 }
 
 /** How often to ask again, for what moves by itself: rarely while changes are pushed to us, every few seconds otherwise. */

@@ -1,22 +1,24 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
+import { failureOf } from '../api/failure.ts'
 import { useSite } from '../api/queries.ts'
 import { request } from '../api/request.ts'
-import { beginSession, readSession, type Session } from '../api/session.ts'
+import { beginSession, SESSION_KEY, type Session } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
-import { Button } from '../ui/button.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
 import { FormError, fieldError, Note } from '../ui/failure-note.tsx'
 import { Field } from '../ui/field.tsx'
 import { Input, PasswordInput } from '../ui/input.tsx'
 import { usePageTitle } from '../ui/layout.tsx'
+import { keepInvitation, readInvitation } from './invitation-token.ts'
 import { LoginFrame, LoginTitle } from './login-frame.tsx'
 
-/** Where an invitation leads. Its token stands behind the `#`, so that no server log sees it. */
+/** Where an invitation leads. */
 export function InvitationPage() {
   const t = useText('login')
   usePageTitle(t('accept_title'))
-  const [token] = useState(() => new URLSearchParams(location.hash.slice(1)).get('token'))
+  const [token] = useState(readInvitation)
   return (
     <LoginFrame>
       <LoginTitle>{t('accept_title')}</LoginTitle>
@@ -29,7 +31,7 @@ function AcceptForm({ token }: { token: string }) {
   const t = useText('login')
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const { data: session } = useQuery({ queryKey: ['session', 'invitation'], queryFn: () => readSession(queries) })
+  const session = queries.getQueryData<Session | null>(SESSION_KEY) ?? null
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const accept = useMutation({
@@ -38,6 +40,7 @@ function AcceptForm({ token }: { token: string }) {
       return request<Session>('POST', '/console/invitations/accept', { body: { token, ...own } })
     },
     onSuccess: async (begun) => {
+      keepInvitation(null)
       beginSession(queries, begun)
       await navigate({ to: '/videos', replace: true })
     },
@@ -52,10 +55,15 @@ function AcceptForm({ token }: { token: string }) {
         {session ? t('continue_as', { email: session.user.email }) : t('accept_description')}
       </p>
       <FormError error={accept.error} fields={session ? [] : ['name', 'password']} />
-      {!session && <NewPersonFields {...{ name, setName, password, setPassword }} error={accept.error} />}
+      {session === null && <NewPersonFields {...{ name, setName, password, setPassword }} error={accept.error} />}
       <Button type="submit" variant="primary" size="lg" busy={accept.isPending}>
         {t('accept')}
       </Button>
+      {session === null && (
+        <ButtonLink to="/sign-in" search={{ return: '/invitations/accept' }} variant="ghost" size="sm">
+          {t('sign_in_first')}
+        </ButtonLink>
+      )}
     </form>
   )
 }
@@ -71,6 +79,7 @@ type FieldsProps = {
 function NewPersonFields({ name, setName, password, setPassword, error }: FieldsProps) {
   const t = useText('login')
   const { data: site } = useSite()
+  const wrong = error !== null && failureOf(error).code === 'invalid_api_key'
   return (
     <>
       <Field label={t('name')} error={fieldError(error, 'name')}>
@@ -78,7 +87,7 @@ function NewPersonFields({ name, setName, password, setPassword, error }: Fields
       </Field>
       <Field
         label={t('password')}
-        error={fieldError(error, 'password')}
+        error={wrong ? t('wrong_password') : fieldError(error, 'password')}
         hint={t('new_password_hint', { min: site?.password.min_length ?? 8 })}
       >
         <PasswordInput

@@ -18,9 +18,12 @@ export function SecondStep({ onSession, onStartOver }: Props) {
   const t = useText('login')
   usePageTitle(t('code_title'))
   const [code, setCode] = useState('')
-  const [backup, setBackup] = useState(false)
+  const [recovery, setRecovery] = useState(false)
   const verify = useMutation({
-    mutationFn: () => request<Session>('POST', '/console/auth/sign-in/two-factor', { body: { code: code.trim() } }),
+    mutationFn: () =>
+      request<Session>('POST', '/console/auth/sign-in/two-factor', {
+        body: { [recovery ? 'recovery_code' : 'code']: code.trim() },
+      }),
     onSuccess: onSession,
   })
   const submit = (event: FormEvent) => {
@@ -28,21 +31,27 @@ export function SecondStep({ onSession, onStartOver }: Props) {
     if (!verify.isPending) verify.mutate()
   }
   const change = (next: boolean) => {
-    setBackup(next)
+    setRecovery(next)
     setCode('')
     verify.reset()
   }
-  const wrong = verify.error !== null && [400, 401].includes(failureOf(verify.error).status)
+  const failed = verify.error === null ? null : failureOf(verify.error)
+  const wrong = failed !== null && (failed.status === 400 || failed.code === 'invalid_api_key')
+  const over = failed?.code === 'missing_api_key'
   return (
     <>
       <LoginTitle>{t('code_title')}</LoginTitle>
       <form onSubmit={submit} className="flex flex-col gap-4">
-        {wrong ? <Note tone="danger">{t('wrong_code')}</Note> : <FormError error={verify.error} />}
-        <Field label={t(backup ? 'backup_code' : 'code')} hint={t(backup ? 'backup_hint' : 'code_hint')}>
+        {wrong || over ? (
+          <Note tone="danger">{t(wrong ? 'wrong_code' : 'over')}</Note>
+        ) : (
+          <FormError error={verify.error} />
+        )}
+        <Field label={t(recovery ? 'recovery_code' : 'code')} hint={t(recovery ? 'recovery_hint' : 'code_hint')}>
           <Input
-            key={String(backup)}
+            key={String(recovery)}
             name="code"
-            inputMode={backup ? 'text' : 'numeric'}
+            inputMode={recovery ? 'text' : 'numeric'}
             autoComplete="one-time-code"
             spellCheck={false}
             required
@@ -56,8 +65,8 @@ export function SecondStep({ onSession, onStartOver }: Props) {
           {t('verify')}
         </Button>
         <div className="flex flex-wrap justify-between gap-2">
-          <Button variant="ghost" size="sm" onClick={() => change(!backup)}>
-            {t(backup ? 'use_app' : 'use_backup')}
+          <Button variant="ghost" size="sm" onClick={() => change(!recovery)}>
+            {t(recovery ? 'use_app' : 'use_recovery')}
           </Button>
           <Button variant="ghost" size="sm" onClick={onStartOver}>
             {t('start_over')}

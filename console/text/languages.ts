@@ -20,6 +20,7 @@ export async function openTexts(): Promise<void> {
     lng: language,
     resources: { [language]: texts.default },
     defaultNS: 'kit',
+    nsSeparator: false,
     interpolation: { escapeValue: false },
     returnNull: false,
   })

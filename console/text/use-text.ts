@@ -5,6 +5,7 @@ import type en from './en.ts'
 declare module 'i18next' {
   interface CustomTypeOptions {
     defaultNS: 'kit'
+    nsSeparator: false
     resources: typeof en
   }
 }

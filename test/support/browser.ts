@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
 import type { TestApp, TestPerson } from './app.ts'
-import { chromiumPath } from './chromium.ts'
+import { chromiumPath, fontsFile } from './chromium.ts'
 import { buildConsoleWhenStale } from './console-build.ts'
 
 export type ConsoleOptions = {
@@ -38,6 +38,7 @@ export async function openBrowser(): Promise<Browser> {
   buildConsoleWhenStale()
   return playwright.launch({
     executablePath: await chromiumPath(),
+    env: { ...process.env, FONTCONFIG_FILE: fontsFile() },
     args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
   })
 }
@@ -58,7 +59,8 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   const page = await context.newPage()
   await page.goto(app.url + path)
   await page.locator('[data-page-title]').first().waitFor()
-  const allowed: RegExp[] = []
+  // How the console finds out that nobody is signed in.
+  const allowed = as ? [] : [/status of 401 .*\/console\/session\)$/]
   return {
     page,
     context,

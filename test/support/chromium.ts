@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -30,6 +30,16 @@ export async function chromiumPath(): Promise<string> {
     rmSync(own, { recursive: true, force: true })
     if (!existsSync(path)) throw error
   }
+  return path
+}
+
+/** Fonts of the machine, and the Japanese one that comes with the packages: a picture of boxes shows nobody what a page looks like. */
+export function fontsFile(): string {
+  const path = join(tmpdir(), `kinora-fonts-${process.getuid?.() ?? 0}.conf`)
+  const packaged = join(ROOT, 'node_modules', '@expo-google-fonts', 'biz-udpgothic')
+  const folders = ['/usr/share/fonts', '/usr/local/share/fonts', packaged].map((each) => `<dir>${each}</dir>`)
+  const cache = `<cachedir>${join(tmpdir(), 'kinora-fonts-cache')}</cachedir>`
+  writeFileSync(path, `<?xml version="1.0"?><fontconfig>${folders.join('')}${cache}</fontconfig>`)
   return path
 }
 

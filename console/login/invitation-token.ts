@@ -1,0 +1,25 @@
+const KEY = 'kinora.invitation'
+
+/**
+ * The token of the invitation that led here. It stands behind the `#`, so that no server log sees it, and is kept for this tab
+ * while the person signs in. Null when there is none.
+ */
+export function readInvitation(): string | null {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token')
+  if (token) keepInvitation(token)
+  try {
+    return token ?? sessionStorage.getItem(KEY)
+  } catch {
+    return token
+  }
+}
+
+/** Null forgets it. */
+export function keepInvitation(token: string | null): void {
+  try {
+    if (token === null) sessionStorage.removeItem(KEY)
+    else sessionStorage.setItem(KEY, token)
+  } catch {
+    // Storage is closed to us: the link must be opened again after signing in.
+  }
+}
