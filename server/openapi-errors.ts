@@ -66,6 +66,7 @@ const SPECIAL: Readonly<Record<string, readonly number[]>> = {
   'POST /v1/chat/completions': [402, 404, 502, 504],
   'POST /v1/responses': [402, 404, 502, 504],
   'GET /v1/responses': [400, 403, 405],
+  'POST /v1/responses/:response_id/cancel': [400],
   'POST /console/auth/sign-in/email': [401, 429],
   'POST /console/auth/sign-in/two-factor': [401, 429],
   'POST /console/password': [409],

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/endpoint.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
 import { type Caller, send } from '../support/identity-app.ts'
+import { stored } from '../support/stored-responses.ts'
 import { storedFile, submit } from '../support/videos-app.ts'
 
 /** What one organization owns, by kind of id. */
@@ -14,7 +15,11 @@ type Things = {
   member: string
   invitation: string
   session: string
+  response: string
 }
+
+/** What is one person's own, and who of the same organization is a stranger to it. */
+const PRIVATE: Partial<Record<keyof Things, 'owner' | 'member'>> = { response: 'member', session: 'owner' }
 
 /** How a route with an id is tried: the parameter's kind, and a body that its shape accepts. */
 type Entry = { id: keyof Things; body?: unknown }
@@ -32,6 +37,10 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'GET /v1/files/:file_id/content': { id: 'file' },
   'GET /v1/files/:file_id/signed': { id: 'file' },
   'DELETE /v1/files/:file_id': { id: 'file' },
+  'GET /v1/responses/:response_id': { id: 'response' },
+  'GET /v1/responses/:response_id/input_items': { id: 'response' },
+  'POST /v1/responses/:response_id/cancel': { id: 'response' },
+  'DELETE /v1/responses/:response_id': { id: 'response' },
   'DELETE /console/api_keys/:id': { id: 'key' },
   'PATCH /console/members/:user_id': { id: 'member', body: { role: 'admin' } },
   'DELETE /console/members/:user_id': { id: 'member' },
@@ -73,6 +82,7 @@ async function organization() {
       key: made.body.id,
       member: member.user_id,
       invitation: invited.body.id,
+      response: (await stored(app, owner)).id,
       session,
     },
   }
@@ -82,7 +92,7 @@ const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`
 const withParams = () => app.app.endpoints.filter(({ path }) => path.includes(':'))
 
 /** An id of the same form that nobody has. */
-const missing = (id: string) => id.replace(/[0-9A-Z]{26}$/, '00000000000000000000000000')
+const missing = (id: string) => id.replace(/[0-9A-Z]{26}$|[0-9a-f]{48}$/, (end) => '0'.repeat(end.length))
 
 /** Status, body and headers with the id and what differs between any two answers taken out. */
 async function seen(endpoint: Endpoint, id: string, caller: Caller) {
@@ -106,10 +116,11 @@ test('every route with an id has its entry here, and every entry its route', () 
   assert.deepEqual(withParams().map(nameOf).sort(), Object.keys(ROUTES).sort())
 })
 
-test("what another organization owns cannot be told from what does not exist, by nobody's credential, on any route", async () => {
+test("what another organization, or person, owns cannot be told from what does not exist, by nobody's credential, on any route", async () => {
   for (const endpoint of withParams()) {
     const kind = ROUTES[nameOf(endpoint)]!.id
-    for (const person of [rival.owner, rival.member]) {
+    const colleague = PRIVATE[kind]
+    for (const person of [rival.owner, rival.member, ...(colleague ? [acme[colleague]] : [])]) {
       for (const caller of callersOf(endpoint, person)) {
         const foreign = await seen(endpoint, acme.things[kind], caller)
         const none = await seen(endpoint, missing(acme.things[kind]), caller)
@@ -129,7 +140,9 @@ test('nothing another organization tried has changed anything', async () => {
   ] as const) {
     assert.equal((await send(app, 'GET', path, owner)).body.status, status)
   }
-  assert.equal((await send(app, 'GET', `/v1/files/${things.file}`, owner)).status, 200)
+  for (const path of [`/v1/files/${things.file}`, `/v1/responses/${things.response}`]) {
+    assert.equal((await send(app, 'GET', path, { key: owner.key })).status, 200)
+  }
   const ids = async (path: string) =>
     (await send(app, 'GET', path, browser)).body.data.map(({ id }: { id: string }) => id)
   assert.ok((await ids('/console/api_keys')).includes(things.key))
@@ -148,15 +161,16 @@ test('no list shows a row of another organization, whoever asks and wherever the
   for (const endpoint of lists) {
     for (const person of [rival.owner, rival.member]) {
       for (const caller of callersOf(endpoint, person)) {
-        const whole = await send(app, 'GET', endpoint.path, caller)
-        if (whole.status === 403) continue
+        const path = endpoint.path.replace(/:\w+/, () => rival.things[ROUTES[nameOf(endpoint)]!.id])
+        const whole = await send(app, 'GET', path, caller)
+        if (whole.status === 403 || (path !== endpoint.path && person !== rival.owner)) continue
         assert.equal(whole.status, 200, nameOf(endpoint))
         for (const { id } of whole.body.data) assert.ok(!theirs.has(id), nameOf(endpoint))
         const first = whole.body.first_id
         const foreign = [...theirs].find((id) => first && id.slice(0, -26) === first.slice(0, -26))
         if (!foreign) continue
         for (const order of ['asc', 'desc']) {
-          const page = await send(app, 'GET', `${endpoint.path}?after=${foreign}&order=${order}`, caller)
+          const page = await send(app, 'GET', `${path}?after=${foreign}&order=${order}`, caller)
           assert.equal(page.status, 200)
           for (const { id } of page.body.data) assert.ok(!theirs.has(id), nameOf(endpoint))
         }
