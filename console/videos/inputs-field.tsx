@@ -46,15 +46,20 @@ function Frames({ draft: { files } }: { draft: Draft }) {
   const limit = useLimitText('first_frame')
   return (
     <div className="flex flex-col gap-2">
-      <p className="text-[0.8125rem] text-muted">
-        {limit}. {t('frames_hint')}
-      </p>
+      <p className="text-[0.8125rem] text-muted">{t('frames_hint', { limit })}</p>
       <div className="relative grid grid-cols-2 gap-3">
         <FrameTile slot="first_frame" file={files.first_frame[0]} />
         <FrameTile slot="last_frame" file={files.last_frame[0]} />
         {files.first_frame.length + files.last_frame.length > 0 && (
-          <span className="absolute -top-2 left-1/2 -translate-x-1/2">
-            <IconButton size="sm" label={t('swap')} icon={<ArrowLeftRight />} onClick={swapFrames} />
+          <span className="absolute top-14 left-1/2 -translate-x-1/2">
+            <IconButton
+              size="sm"
+              variant="secondary"
+              className="rounded-full!"
+              label={t('swap')}
+              icon={<ArrowLeftRight />}
+              onClick={swapFrames}
+            />
           </span>
         )}
       </div>

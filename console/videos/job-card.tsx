@@ -30,9 +30,9 @@ export function JobCard({ job }: { job: VideoJob }) {
       <span className="relative block aspect-video overflow-hidden bg-sunken">
         <JobPicture job={job} />
         {!runs && job.status === 'completed' && <Length seconds={job.seconds} />}
-        {runs && (
+        {job.status === 'in_progress' && (
           <span className="absolute inset-x-3 bottom-3">
-            <ProgressBar share={job.status === 'in_progress' ? job.progress / 100 : null} label={t('progress')} />
+            <ProgressBar share={job.progress / 100} label={t('progress')} />
           </span>
         )}
       </span>
@@ -105,7 +105,7 @@ function CardFoot({ prompt, status, time, cost }: FootProps) {
 function Length({ seconds }: { seconds: number }) {
   const t = useText('videos')
   return (
-    <span className="absolute end-2 bottom-2 rounded-md bg-black/65 px-1.5 py-0.5 text-xs text-white tabular-nums">
+    <span className="absolute end-2 bottom-2 rounded-md bg-ink/75 px-1.5 py-0.5 text-xs text-canvas tabular-nums">
       {t('seconds_value', { n: seconds })}
     </span>
   )

@@ -44,14 +44,14 @@ export function PromptField({ prompt, onChange, error }: Props) {
       >
         <Textarea
           ref={area}
-          rows={5}
+          rows={4}
           name="prompt"
           value={prompt}
           aria-invalid={over > 0 || undefined}
           placeholder={t('prompt_placeholder')}
           onChange={(event) => onChange(event.target.value)}
           onKeyDown={onKeyDown}
-          className="min-h-32! max-h-[40vh]! leading-relaxed"
+          className="min-h-28! max-h-[40vh]! leading-relaxed"
         />
       </Field>
       <div className="flex min-w-0 items-center gap-1 text-[0.8125rem] text-muted">
@@ -71,7 +71,7 @@ export function PromptField({ prompt, onChange, error }: Props) {
         </Tooltip>
         <span className="min-w-0 grow truncate">
           {lines.length > 0
-            ? t('dialogue_lines', { lines: lines.map((line) => `“${line}”`).join(' ') })
+            ? t('dialogue_lines', { lines: lines.map((line) => t('dialogue_line', { line })).join(' ') })
             : t('dialogue_explained')}
         </span>
       </div>

@@ -1,5 +1,5 @@
 import { Clapperboard } from 'lucide-react'
-import { useId } from 'react'
+import { type ReactNode, useId } from 'react'
 import type { Failure } from '../api/failure.ts'
 import { type Balance, useBalance } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
@@ -22,35 +22,20 @@ type Props = {
   tried: boolean
   busy: boolean
   failure: Failure | null
+  /** Stands in the place of the button until it is agreed to. */
+  terms: ReactNode
   onSubmit: () => void
 }
 
 /** What it costs, what is left then, and the way to start it, or the reason why not. */
-export function QuoteFooter({ price, obstacle, tried, busy, failure, onSubmit }: Props) {
+export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
   const t = useText('videos')
   const reason = useId()
   return (
     <div className="flex flex-col gap-3">
       <Cost price={price} />
       {failure && <RefusalNote failure={failure} price={price} />}
-      <Button
-        variant="primary"
-        size="lg"
-        icon={<Clapperboard />}
-        busy={busy}
-        aria-disabled={obstacle !== null || busy || undefined}
-        aria-describedby={obstacle ? reason : undefined}
-        aria-keyshortcuts="Control+Enter Meta+Enter"
-        onClick={onSubmit}
-      >
-        {busy ? t('generating') : t('generate')}
-        <kbd
-          aria-hidden
-          className="ms-1 hidden rounded border border-current/40 px-1 font-sans text-[0.6875rem] opacity-80 pointer-fine:inline"
-        >
-          {isApple() ? '⌘ ↵' : 'Ctrl ↵'}
-        </kbd>
-      </Button>
+      {terms ?? <Generate {...{ obstacle, busy, onSubmit }} described={reason} />}
       <p
         id={reason}
         aria-live="polite"
@@ -62,26 +47,52 @@ export function QuoteFooter({ price, obstacle, tried, busy, failure, onSubmit }:
   )
 }
 
+type GenerateProps = Pick<Props, 'obstacle' | 'busy' | 'onSubmit'> & { described: string }
+
+function Generate({ obstacle, busy, onSubmit, described }: GenerateProps) {
+  const t = useText('videos')
+  return (
+    <Button
+      variant="primary"
+      size="lg"
+      icon={<Clapperboard />}
+      busy={busy}
+      aria-disabled={obstacle !== null || undefined}
+      aria-describedby={obstacle ? described : undefined}
+      aria-keyshortcuts="Control+Enter Meta+Enter"
+      onClick={onSubmit}
+    >
+      {busy ? t('generating') : t('generate')}
+      <kbd
+        aria-hidden
+        className="ms-1 hidden rounded border border-current/40 px-1 font-sans text-[0.6875rem] opacity-80 pointer-fine:inline"
+      >
+        {isApple() ? '⌘ ↵' : 'Ctrl ↵'}
+      </kbd>
+    </Button>
+  )
+}
+
 function Cost({ price }: { price: Price | null }) {
   const t = useText('videos')
   const { money } = useFormat()
   const { data: balance } = useBalance()
   const exact = (amount: string, currency: string) => money(amount, currency, { digits: 'exact' })
   return (
-    <dl className="grid grid-cols-[1fr_auto] items-baseline gap-x-3 gap-y-0.5 text-sm tabular-nums" aria-live="polite">
-      <dt className="text-muted">{t('cost')}</dt>
-      <dd className="text-end text-base font-semibold" data-cost>
-        {price ? exact(price.cost, price.currency) : <Skeleton className="my-1 h-4 w-14" />}
-      </dd>
-      <dd className="text-[0.8125rem] text-muted">
-        {price ? (
-          t('cost_how', { price: exact(price.per_second, price.currency), n: price.seconds })
-        ) : (
-          <Skeleton className="my-0.5 h-4 w-20" />
+    <dl className="grid grid-cols-[auto_1fr] items-baseline gap-x-2 gap-y-0.5 text-sm tabular-nums" aria-live="polite">
+      <dt>
+        {t('cost')}
+        {price && (
+          <span className="ms-2 text-[0.8125rem] text-muted">
+            {t('cost_how', { price: exact(price.per_second, price.currency), n: price.seconds })}
+          </span>
         )}
+      </dt>
+      <dd className="text-end text-base font-semibold" data-cost>
+        {price ? exact(price.cost, price.currency) : <Skeleton className="ms-auto my-1 h-4 w-14" />}
       </dd>
-      <dd className="text-end text-[0.8125rem] text-muted" data-left>
-        {balance && price ? <Left {...{ balance, price }} /> : <Skeleton className="my-0.5 h-4 w-36" />}
+      <dd className="col-span-2 text-[0.8125rem] text-muted" data-left>
+        {balance && price ? <Left {...{ balance, price }} /> : <Skeleton className="my-0.5 h-4 w-48" />}
       </dd>
     </dl>
   )

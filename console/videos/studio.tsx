@@ -1,4 +1,4 @@
-import { type ClipboardEvent, type DragEvent, type KeyboardEvent, useState } from 'react'
+import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode, useState } from 'react'
 import type { Failure } from '../api/failure.ts'
 import { useBalance } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
@@ -44,45 +44,39 @@ export function Studio() {
     submit()
   }
   return (
-    <section aria-labelledby="new-video" onKeyDown={onKeyDown} className="min-w-0">
-      <DropZone>
-        <div className="flex min-h-0 flex-col gap-5 overflow-y-auto overscroll-contain px-4 pt-4 pb-5 sm:px-5">
-          <h2 id="new-video" className="text-sm font-semibold">
-            {t('new_video')}
-          </h2>
-          <PromptField prompt={draft.prompt} onChange={(prompt) => change({ prompt })} error={refused('prompt')} />
-          <InputsField draft={draft} model={model} error={refused('files')} />
-          <ModelPicker
-            models={models}
-            chosen={model}
-            onChange={(id) => change({ model: id })}
-            error={refused('model') ?? (models && draft.model && !model ? t('model_gone') : null)}
-          />
-          <SecondsField
-            seconds={draft.seconds}
-            onChange={(seconds) => change({ seconds })}
-            error={refused('seconds')}
-          />
-          <RatioField
-            ratio={draft.aspect_ratio}
-            onChange={(aspect_ratio) => change({ aspect_ratio })}
-            error={refused('aspect_ratio')}
-          />
-        </div>
-        <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
-          {acceptance && !acceptance.accepted && <TermsNote acceptance={acceptance} />}
-          <QuoteFooter
-            {...{ price, obstacle, tried: tried && obstacle !== null }}
-            busy={submission.busy}
-            failure={submission.failure}
-            onSubmit={submit}
-          />
-          <p key={submission.accepted} role="status" className="sr-only">
-            {submission.accepted > 0 && t('submitted')}
-          </p>
-        </div>
-      </DropZone>
-    </section>
+    <DropZone labelledBy="new-video" onKeyDown={onKeyDown}>
+      <div className="relative flex min-h-0 flex-col gap-4 overflow-y-auto overscroll-contain px-4 pt-4 pb-5 sm:px-5">
+        <h2 id="new-video" className="sr-only">
+          {t('new_video')}
+        </h2>
+        <PromptField prompt={draft.prompt} onChange={(prompt) => change({ prompt })} error={refused('prompt')} />
+        <InputsField draft={draft} model={model} error={refused('files')} />
+        <ModelPicker
+          models={models}
+          chosen={model}
+          onChange={(id) => change({ model: id })}
+          error={refused('model') ?? (models && draft.model && !model ? t('model_gone') : null)}
+        />
+        <SecondsField seconds={draft.seconds} onChange={(seconds) => change({ seconds })} error={refused('seconds')} />
+        <RatioField
+          ratio={draft.aspect_ratio}
+          onChange={(aspect_ratio) => change({ aspect_ratio })}
+          error={refused('aspect_ratio')}
+        />
+      </div>
+      <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
+        <QuoteFooter
+          {...{ price, obstacle, tried: tried && obstacle !== null }}
+          busy={submission.busy}
+          failure={submission.failure}
+          terms={acceptance && !acceptance.accepted ? <TermsNote acceptance={acceptance} /> : null}
+          onSubmit={submit}
+        />
+        <p key={submission.accepted} role="status" className="sr-only">
+          {submission.accepted > 0 && t('submitted')}
+        </p>
+      </div>
+    </DropZone>
   )
 }
 
@@ -129,8 +123,10 @@ function useRefusal(failure: Failure | null) {
   }
 }
 
+type DropZoneProps = { children: ReactNode; labelledBy: string; onKeyDown: (event: KeyboardEvent) => void }
+
 /** The studio takes files wherever they are dropped or pasted in it, and finds them their place. */
-function DropZone({ children }: { children: React.ReactNode }) {
+function DropZone({ children, labelledBy, onKeyDown }: DropZoneProps) {
   const t = useText('videos')
   const [over, setOver] = useState(false)
   const take = (files: FileList) => {
@@ -149,8 +145,9 @@ function DropZone({ children }: { children: React.ReactNode }) {
     take(clipboardData.files)
   }
   return (
-    <div
-      role="presentation"
+    <section
+      aria-labelledby={labelledBy}
+      onKeyDown={onKeyDown}
       onDragOver={(event) => {
         if (!event.dataTransfer.types.includes('Files')) return
         event.preventDefault()
@@ -167,6 +164,6 @@ function DropZone({ children }: { children: React.ReactNode }) {
       )}
     >
       {children}
-    </div>
+    </section>
   )
 }

@@ -30,7 +30,7 @@ export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
         />
       </p>
       {agree.error !== null && !outdated && <FailureNote error={agree.error} />}
-      <Button variant="primary" size="sm" className="self-start" busy={agree.isPending} onClick={() => agree.mutate()}>
+      <Button variant="primary" className="self-stretch" busy={agree.isPending} onClick={() => agree.mutate()}>
         {t('agree')}
       </Button>
     </div>

@@ -41,7 +41,7 @@ function Video({ job }: { job: VideoJob }) {
   usePageTitle(title.slice(0, 60))
   return (
     <>
-      <header className="mb-5 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <header className="mb-5 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="flex min-w-0 grow basis-72 items-center gap-3">
           <h1 tabIndex={-1} data-page-title className="truncate text-xl font-semibold tracking-tight" title={title}>
             {title}
@@ -57,7 +57,14 @@ function Video({ job }: { job: VideoJob }) {
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,1fr)_22rem]">
         <VideoStage job={job} />
         <div className="flex min-w-0 flex-col gap-6">
-          <Card title={t('prompt_shown')} actions={<CopyButton text={job.prompt} />}>
+          <Card
+            title={t('prompt_shown')}
+            actions={
+              <span className="-my-1.5 -me-2">
+                <CopyButton text={job.prompt} />
+              </span>
+            }
+          >
             <p className="max-h-80 overflow-y-auto text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
               {job.prompt}
             </p>
@@ -74,11 +81,7 @@ function VideoStage({ job }: { job: VideoJob }) {
   const fillStudio = useUseAgain()
   if (job.status === 'completed') return <VideoPlayer job={job} />
   if (isRunning(job)) return <VideoInTheMaking job={job} />
-  const again = (
-    <Button size="sm" onClick={() => void fillStudio(job)}>
-      {t('use_again')}
-    </Button>
-  )
+  const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
   return <VideoNotMade job={job} action={again} />
 }
 

@@ -23,7 +23,7 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
           preload="metadata"
           aria-label={t('player', { prompt: job.prompt.slice(0, 200) })}
           onError={() => setBroken(true)}
-          className="size-full bg-black object-contain"
+          className="size-full bg-[#000] object-contain"
         >
           {captions && <track kind="captions" src={captions} srcLang="mul" label={t('captions')} />}
         </video>

@@ -47,7 +47,7 @@ export function VideoSettings({ job }: { job: VideoJob }) {
           <dd className="min-w-0 text-[0.8125rem]">
             <Code>{job.id}</Code>
           </dd>
-          <dd>
+          <dd className="-my-1 -me-2">
             <CopyButton text={job.id} />
           </dd>
         </div>

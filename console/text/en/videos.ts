@@ -11,6 +11,7 @@ export default {
   dialogue: 'Dialogue',
   dialogue_hint: 'Puts <d>…</d> around the selected words, so that they are spoken.',
   dialogue_explained: 'Words in <d>…</d> are spoken.',
+  dialogue_line: '“{{line}}”',
   dialogue_lines: 'Spoken: {{lines}}',
 
   inputs: 'Begin with',
@@ -36,7 +37,7 @@ export default {
     many: 'Up to {{n}} · {{formats}} · {{size}} each',
     timed: 'Up to {{n}} · {{formats}} · {{size}} and {{from}}–{{to}} s each',
   },
-  frames_hint: 'One of them is enough. You can also paste or drop a picture.',
+  frames_hint: '{{limit}}. One of them is enough; you can also paste or drop a picture.',
   references_hint: 'At least one picture or clip. Sounds come on top.',
   slot_full: 'There is no room for more here.',
   no_place: 'Only pictures, clips and sounds can be added.',
@@ -111,7 +112,7 @@ export default {
   },
 
   terms_first:
-    'Before your first video, please read and agree to the <terms>video terms</terms> (version {{version}}). Agreement is yours alone, in this organization.',
+    'Before your first video, please read and agree to the <terms>video terms</terms> (version {{version}}). You agree for yourself, in this organization.',
   terms_changed:
     'The <terms>video terms</terms> have changed (version {{version}}). Please read and agree to them again.',
   agree: 'I agree',
@@ -137,13 +138,14 @@ export default {
     sending: 'Sending',
     moderating: 'Checking',
     translating: 'Translating',
-    queued: 'Waiting for a renderer',
+    queued: 'Queued',
     in_progress: 'Rendering',
     completed: 'Done',
     failed: 'Failed',
     canceled: 'Canceled',
     other: 'In the making',
   },
+  step: { moderating: 'Check', translating: 'Translate', queued: 'Queue', in_progress: 'Render' },
   status_long: {
     moderating: 'Prompt and files are checked against the content policy.',
     translating: 'The prompt is put into English where it needs to be. Dialogue stays as it is.',
@@ -180,7 +182,7 @@ export default {
     },
     internal_error: {
       what: 'Something went wrong on our side.',
-      next: 'Try again. If it stays, tell the operator the id below.',
+      next: 'Try again. If it stays, tell the operator the id of this video.',
     },
     other: { what: 'It failed.', next: 'Try again.' },
   },

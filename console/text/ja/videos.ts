@@ -13,7 +13,8 @@ export default {
   dialogue: 'セリフ',
   dialogue_hint: '選択した文字を <d>…</d> で囲み、話される言葉にします。',
   dialogue_explained: '<d>…</d> の中は声に出して話されます。',
-  dialogue_lines: 'セリフ: {{lines}}',
+  dialogue_line: '「{{line}}」',
+  dialogue_lines: '{{lines}}',
 
   inputs: '素材',
   mode: { text: 'テキストのみ', frames: 'フレーム', references: '参照素材' },
@@ -38,7 +39,7 @@ export default {
     many: '{{n}} 点まで · {{formats}} · 各 {{size}} まで',
     timed: '{{n}} 点まで · {{formats}} · 各 {{size}}、{{from}}〜{{to}} 秒',
   },
-  frames_hint: 'どちらか一方だけでも使えます。画像の貼り付けやドロップもできます。',
+  frames_hint: '{{limit}}。どちらか一方だけでも使えます。画像の貼り付けやドロップもできます。',
   references_hint: '画像か動画が 1 点以上必要です。音声は任意で加えられます。',
   slot_full: 'これ以上は追加できません。',
   no_place: '追加できるのは画像、動画、音声だけです。',
@@ -113,7 +114,7 @@ export default {
   },
 
   terms_first:
-    '最初の動画を作成する前に、<terms>動画生成の利用規約</terms>（バージョン {{version}}）を読んで同意してください。同意は、この組織でのあなた個人のものとして記録されます。',
+    '最初の動画を作成する前に、<terms>動画生成の利用規約</terms>（バージョン {{version}}）を読んで同意してください。同意は、この組織でのあなた個人に対するものです。',
   terms_changed:
     '<terms>動画生成の利用規約</terms>が更新されました（バージョン {{version}}）。内容を確認のうえ、改めて同意してください。',
   agree: '同意する',
@@ -139,13 +140,14 @@ export default {
     sending: '送信中',
     moderating: '審査中',
     translating: '翻訳中',
-    queued: 'レンダリング待ち',
+    queued: '順番待ち',
     in_progress: 'レンダリング中',
     completed: '完成',
     failed: '失敗',
     canceled: '取り消し済み',
     other: '作成中',
   },
+  step: { moderating: '審査', translating: '翻訳', queued: '順番待ち', in_progress: 'レンダリング' },
   status_long: {
     moderating: 'プロンプトと素材がコンテンツポリシーに沿っているか確認しています。',
     translating: '必要に応じてプロンプトを英語に訳しています。セリフはそのまま残ります。',
@@ -188,7 +190,7 @@ export default {
     },
     internal_error: {
       what: 'サービス側で問題が発生しました。',
-      next: 'もう一度お試しください。繰り返す場合は、下の ID を管理者にお知らせください。',
+      next: 'もう一度お試しください。繰り返す場合は、この動画の ID を管理者にお知らせください。',
     },
     other: { what: '作成できませんでした。', next: 'もう一度お試しください。' },
   },
