@@ -35,9 +35,9 @@ export async function findStored(
   for (const source of sources) {
     const file = files.get(source.file_id)
     if (!file) throw missing(source)
-    requirePurpose(source, file)
     const kind = storedKind(file)
     requireCapability(work.model, source, kind)
+    requirePurpose(source, file)
     if (isHandedOver(work, kind)) continue
     if (file.size_bytes > BYTES_MAX[kind])
       throw refuse(source, `it is larger than ${BYTES_MAX[kind]} bytes. Upload a smaller one.`)

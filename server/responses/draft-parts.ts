@@ -42,7 +42,7 @@ function sourceOf(part: MediumPart, place: string | null, path: string): PartSou
     const detail = part.detail === 'original' ? 'high' : part.detail
     return file_id === undefined
       ? { from: 'url', family: 'image', url: image_url, detail, param: at('image_url'), blame }
-      : { from: 'file_id', file_id, detail, purposes: ['vision'], param: at('file_id'), blame }
+      : { from: 'file_id', file_id, detail, purposes: ['vision'], refuses: REFUSES, param: at('file_id'), blame }
   }
   const { file_id, file_url, file_data = '', filename } = part
   if (file_id !== undefined) {
