@@ -1,6 +1,27 @@
-import type en from '../en/usage.ts'
-
 export default {
+  by: '内訳',
+  by_day: '日別',
+  by_key: 'キー別',
+  by_model: 'モデル別',
+  by_person: 'メンバー別',
+  chart: '1 日ごとの利用額',
+  column_charges: 'リクエスト数',
+  column_cost: '利用額',
+  column_seconds: '動画',
+  column_tokens: 'トークン',
+  console: 'コンソール(キーなし)',
+  csv: 'CSV をダウンロード',
+  custom: '期間を指定',
+  days: '{{count}} 日間',
+  description: '請求された金額を最後の桁まで表示します。日付は UTC です。',
+  empty_text: '動画の完成やチャットの回答があると、すぐにここに表示されます。',
+  empty_title: 'この期間の利用はありません',
+  from: '開始日',
+  others: 'その他',
+  period: '期間',
+  seconds: '{{seconds}} 秒',
+  table: '{{by}}の合計',
   title: '利用状況',
-  empty: 'まだ利用がありません',
-} satisfies Record<keyof typeof en, unknown>
+  to: '終了日',
+  total: '合計',
+}

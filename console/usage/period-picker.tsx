@@ -1,0 +1,48 @@
+import { useState } from 'react'
+import { useText } from '../text/use-text.ts'
+import { Segmented } from '../ui/choice.tsx'
+import { Field } from '../ui/field.tsx'
+import { Input } from '../ui/input.tsx'
+import { lastDays, type Period } from './period.ts'
+
+const SPANS = ['7', '30', '90'] as const
+type Span = (typeof SPANS)[number] | 'custom'
+
+/** The last week, month or quarter, or any other days. */
+export function PeriodPicker({ period, onChange }: { period: Period; onChange: (period: Period) => void }) {
+  const t = useText('usage')
+  const [span, setSpan] = useState<Span>('30')
+  const choose = (next: Span) => {
+    setSpan(next)
+    if (next !== 'custom') onChange(lastDays(Number(next), new Date()))
+  }
+  const options = [
+    ...SPANS.map((value) => ({ value, label: t('days', { count: Number(value) }) })),
+    { value: 'custom' as const, label: t('custom') },
+  ]
+  return (
+    <div className="flex flex-wrap items-end gap-3">
+      <Segmented<Span> label={t('period')} value={span} onChange={choose} options={options} />
+      {span === 'custom' && (
+        <div className="flex gap-3">
+          <Field label={t('from')}>
+            <Input
+              type="date"
+              value={period.from}
+              max={period.to}
+              onChange={(event) => onChange({ ...period, from: event.target.value })}
+            />
+          </Field>
+          <Field label={t('to')}>
+            <Input
+              type="date"
+              value={period.to}
+              min={period.from}
+              onChange={(event) => onChange({ ...period, to: event.target.value })}
+            />
+          </Field>
+        </div>
+      )}
+    </div>
+  )
+}
