@@ -25,6 +25,5 @@ export function App() {
 function leave(): void {
   const { pathname, href } = router.state.location
   if (pathname === '/sign-in' || pathname.startsWith('/invitations/')) return
-  endSession(queries)
-  void router.navigate({ to: '/sign-in', search: { return: href } })
+  void router.navigate({ to: '/sign-in', search: { return: href } }).then(() => endSession(queries))
 }

@@ -2,6 +2,7 @@ import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import type { VideoView } from '../../server/videos/schema.ts'
 import type { Balance } from './queries.ts'
+import { followSession, useSession } from './session.ts'
 
 /** After the service refused to tell of changes: too many pages listen, or it restarts. */
 const REOPEN_MS = 10_000
@@ -23,6 +24,8 @@ export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) =>
 /** Keeps what is shown in step with the service, as `/console/events` tells of changes. Source: docs/api/console.md, live changes. */
 export function useLiveChanges(): void {
   const queries = useQueryClient()
+  const { id } = useSession().organization
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a stream tells of one organization, and another begins with the next.
   useEffect(() => {
     let source: EventSource
     let again: ReturnType<typeof setTimeout> | undefined
@@ -30,8 +33,8 @@ export function useLiveChanges(): void {
       source = listen(queries)
       source.addEventListener('error', () => {
         if (source.readyState !== EventSource.CLOSED) return
-        // Refused, and the browser asks no more: an answer of 401 to this ends the session here too.
-        void queries.invalidateQueries({ queryKey: ['balance'] })
+        // Refused, and the browser asks no more.
+        void followSession(queries)
         again = setTimeout(open, REOPEN_MS)
       })
     }
@@ -41,14 +44,19 @@ export function useLiveChanges(): void {
       source.close()
       setConnected(false)
     }
-  }, [queries])
+  }, [queries, id])
 }
 
 function listen(queries: QueryClient): EventSource {
   const source = new EventSource('/console/events')
   source.onopen = () => setConnected(true)
   source.onerror = () => setConnected(false)
+  source.addEventListener('end', () => void followSession(queries))
+  let begun = false
   source.addEventListener('ready', () => {
+    // After a break anything may have happened, to the session too.
+    if (begun) void followSession(queries)
+    begun = true
     for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
   })
   source.addEventListener('video', ({ data }) => showVideo?.(queries, JSON.parse(data) as LiveVideo))

@@ -1,4 +1,11 @@
-import { keepPreviousData, QueryCache, QueryClient, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import {
+  keepPreviousData,
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { BalanceView } from '../../server/billing/schema.ts'
 import type { SiteView } from '../../server/console/schema.ts'
@@ -11,12 +18,18 @@ export type Balance = Static<typeof BalanceView>
 /** A page of any list of the API. */
 export type Page<T> = { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
 
-/** What the console knows of the service. `onSignedOut` hears of every query that met a 401. */
+/** What the console knows of the service. `onSignedOut` hears of every call that met a session that is over. */
 export function openQueries(onSignedOut: () => void): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({
       onError: (error) => {
         if (isFailure(error) && error.status === 401) onSignedOut()
+      },
+    }),
+    mutationCache: new MutationCache({
+      // Not any 401: a wrong password is one too.
+      onError: (error) => {
+        if (isFailure(error) && error.code === 'missing_api_key') onSignedOut()
       },
     }),
     defaultOptions: {

@@ -41,8 +41,18 @@ export function useIsManager(): boolean {
 
 /** Takes over a new session: nothing that another person or organization was shown stays. */
 export function beginSession(queries: QueryClient, session: Session): void {
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
   queries.setQueryData(SESSION_KEY, session)
+  void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
+}
+
+/** Looks whether the session is over, or moved to another organization by another tab, and follows it there. */
+export async function followSession(queries: QueryClient): Promise<void> {
+  const session = await fetchSession().catch(() => undefined)
+  if (session === undefined) return
+  // The 401 that this meets leads to the sign-in page, as any does.
+  if (session === null) return queries.invalidateQueries({ queryKey: ['balance'] })
+  const shown = queries.getQueryData<Session | null>(SESSION_KEY)
+  if (shown?.organization.id !== session.organization.id) beginSession(queries, session)
 }
 
 /** Forgets who was signed in and all that was shown. */

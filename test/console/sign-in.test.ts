@@ -69,13 +69,13 @@ test('signing out ends the session, and the way back asks for a login', async ()
 })
 
 test('a session that ends while the console is open leads to the sign-in page and back', async () => {
-  const { page, close, context, allow } = await openConsole(browser, { app, as: person, path: '/files' })
+  const other = await newCustomer(app)
+  const { page, close, allow } = await openConsole(browser, { app, as: other, path: '/files' })
   allow(/status of 401/)
-  await context.clearCookies()
-  await page.getByRole('link', { name: 'Billing' }).click()
+  await send(app, 'POST', '/console/auth/sign-out', browserAs(other))
   await page.waitForURL('**/sign-in?return=*')
-  await signIn(page, person.email)
-  await page.waitForURL((url) => url.pathname !== '/sign-in')
+  await signIn(page, other.email)
+  await page.waitForURL('**/files')
   await close()
 })
 
@@ -108,7 +108,7 @@ test('an invitation makes a new person, signed in, from a token that the address
   await close()
 })
 
-test('a person of two organizations switches between them', async () => {
+test('a person of two organizations switches between them, and every tab follows', async () => {
   const both = await newCustomer(app)
   const other = await newOrganization(app, 'Second House')
   const owner = await newColleague(app, other, { role: 'owner' })
@@ -124,5 +124,7 @@ test('a person of two organizations switches between them', async () => {
   await page.getByRole('button', { name: /^Organization Acme/ }).waitFor()
   const session = await send(app, 'GET', '/console/session', browserAs(both))
   assert.equal(session.body.organization.name, 'Acme')
+  await send(app, 'POST', '/console/session/organization', browserAs(both), { organization_id: other })
+  await page.getByRole('button', { name: /^Organization Second House/ }).waitFor()
   await close()
 })

@@ -36,10 +36,13 @@ export async function chromiumPath(): Promise<string> {
 /** Fonts of the machine, and the Japanese one that comes with the packages: a picture of boxes shows nobody what a page looks like. */
 export function fontsFile(): string {
   const path = join(tmpdir(), `kinora-fonts-${process.getuid?.() ?? 0}.conf`)
-  const packaged = join(ROOT, 'node_modules', '@expo-google-fonts', 'biz-udpgothic')
-  const folders = ['/usr/share/fonts', '/usr/local/share/fonts', packaged].map((each) => `<dir>${each}</dir>`)
-  const cache = `<cachedir>${join(tmpdir(), 'kinora-fonts-cache')}</cachedir>`
-  writeFileSync(path, `<?xml version="1.0"?><fontconfig>${folders.join('')}${cache}</fontconfig>`)
+  const parts = [
+    '<include ignore_missing="yes">/etc/fonts/fonts.conf</include>',
+    `<dir>${join(ROOT, 'node_modules', '@expo-google-fonts', 'biz-udpgothic')}</dir>`,
+    '<alias><family>sans-serif</family><prefer><family>DejaVu Sans</family><family>BIZ UDPGothic</family></prefer></alias>',
+    `<cachedir>${join(tmpdir(), 'kinora-fonts-cache')}</cachedir>`,
+  ]
+  writeFileSync(path, `<?xml version="1.0"?><fontconfig>${parts.join('')}</fontconfig>`)
   return path
 }
 
