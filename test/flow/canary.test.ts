@@ -120,3 +120,49 @@ test('a prompt stands in no table but the jobs, in no log line, in no file and i
   assert.deepEqual(await tablesWith(stage, CANARY), {}, 'and in none once the jobs are deleted')
   await stage.close()
 })
+
+test('what is asked of a response, and answered, stands in the stored response alone, and nowhere when it is not stored', async () => {
+  const lines: string[] = []
+  const log = openLog('debug', { write: (line) => void lines.push(line) })
+  const price = 'price_per_million: { input: "1", output: "1" }'
+  const more = `chat_models: [{ id: sandbox-1, engine: sandbox, capabilities: [tools, reasoning, structured_outputs], reasoning_efforts: [low], ${price} }]`
+  const stage = await openStage({ more }, { log })
+  const ask = async (changes: Record<string, unknown>) => {
+    const headers = { authorization: `Bearer ${stage.customer.key}`, 'content-type': 'application/json' }
+    const body = {
+      model: 'sandbox-1',
+      input: `Where is the ${CANARY}?`,
+      instructions: `Speak of ${CANARY}.`,
+      ...changes,
+    }
+    const answer = await fetch(`${stage.app.url}/v1/responses`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const text = await answer.text()
+    assert.equal(answer.status, 200, text)
+    return /resp_[0-9a-f]{48}/.exec(text)![0]
+  }
+  for (const stream of [false, true]) await ask({ stream, store: false })
+  assert.deepEqual(await tablesWith(stage, CANARY), {})
+
+  const tool = { type: 'function', name: CANARY, description: CANARY, parameters: {} }
+  const ids = [
+    await ask({ metadata: { name: CANARY }, user: CANARY }),
+    await ask({ stream: true, tools: [tool], reasoning: { effort: 'low', summary: 'auto' } }),
+    await ask({ background: true, tools: [tool], text: { format: { type: 'json_schema', name: CANARY, schema: {} } } }),
+  ]
+  ids.push(await ask({ previous_response_id: ids[0] }))
+  assert.deepEqual(Object.keys(await tablesWith(stage, CANARY)).sort(), [
+    'public.response_event_batches',
+    'public.response_items',
+    'public.responses',
+  ])
+  assert.deepEqual(
+    lines.filter((line) => line.includes(CANARY)),
+    [],
+  )
+  for (const id of ids) {
+    assert.equal((await send(stage.app, 'DELETE', `/v1/responses/${id}`, { key: stage.customer.key })).status, 200)
+  }
+  assert.deepEqual(await tablesWith(stage, CANARY), {}, 'and in none once they are deleted')
+  assert.deepEqual(await stage.app.audit(), {})
+  await stage.close()
+})
