@@ -65,6 +65,8 @@ const SPECIAL: Readonly<Record<string, readonly number[]>> = {
   'GET /v1/videos/:video_id/content': [400],
   'POST /v1/chat/completions': [402, 404, 502, 504],
   'POST /v1/responses': [402, 404, 502, 504],
+  'POST /v1/responses/input_tokens': [404],
+  'POST /v1/responses/compact': [402, 404, 502, 504],
   'GET /v1/responses': [400, 403, 405],
   'POST /v1/responses/:response_id/cancel': [400],
   'POST /console/auth/sign-in/email': [401, 429],
