@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { TestPerson } from '../support/app.ts'
+import { type BackgroundStage, readStream, startBackgroundStage } from '../support/background-stage.ts'
+import { chunk, USAGE } from '../support/chat-upstream.ts'
+import { type ResponseEvent, readEvents } from '../support/response-stream.ts'
+import { seedOf } from './crowd.ts'
+
+/** Responses, each followed by many at once; a long run asks for more. */
+const ROUNDS = Number(process.env.ROUNDS ?? 25)
+const FOLLOWERS = 6
+
+let stage: BackgroundStage
+let front: BackgroundStage
+before(async () => {
+  stage = await startBackgroundStage()
+  front = await startBackgroundStage({ works: false, beside: stage })
+})
+after(async () => {
+  await front.close()
+  await stage.close()
+})
+
+let state = 0
+const random = (below: number) => {
+  state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+  return (state >>> 8) % below
+}
+
+/** An answer of any shape: thoughts, texts and calls in pieces of any size, ending well, cut off, or not at all. */
+function anyAnswer(): object[] {
+  const frames: object[] = []
+  const words = () =>
+    ['a', ' boat', '\n\n', 'data: ', '“', '\u{1f6a3}', '\u0000', '"}'][random(8)]!.repeat(1 + random(20))
+  for (let pieces = random(30); pieces > 0; pieces--) {
+    const thought = random(6) === 0
+    frames.push(chunk(thought ? { reasoning_content: words() } : { content: words() }))
+  }
+  for (let calls = random(3); calls > 0; calls--) {
+    const call = { index: calls, id: `call_${calls}`, type: 'function', function: { name: 'f', arguments: '{"a":' } }
+    frames.push(chunk({ tool_calls: [call] }))
+    for (let pieces = random(5); pieces > 0; pieces--) {
+      frames.push(chunk({ tool_calls: [{ index: calls, function: { arguments: '1' } }] }))
+    }
+    frames.push(chunk({ tool_calls: [{ index: calls, function: { arguments: '1}' } }] }))
+  }
+  const finish_reason = ['stop', 'stop', 'length', 'content_filter', null][random(5)]!
+  return [...frames, chunk({}, { finish_reason, usage: USAGE })]
+}
+
+const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
+const follow = async ({ app }: BackgroundStage, person: TestPerson, id: string, after: number | null) =>
+  readEvents(await readStream(app, person, `${id}?stream=true${after === null ? '' : `&starting_after=${after}`}`))
+/** Turns of the event loop: what comes between is up to chance. */
+const idle = async (turns: number) => {
+  for (let i = 0; i < turns; i++) await new Promise(setImmediate)
+}
+
+test('law: whoever follows a response, from whatever event, whenever and through whichever process, gets one and the same tail', async () => {
+  state = seedOf('resume')
+  for (let round = 0; round < ROUNDS; round++) {
+    stage.upstream.reply({ kind: 'stream', frames: anyAnswer(), piece_bytes: 1 + random(400), done: random(2) === 0 })
+    const { body } = await front.submit({ tools })
+    const following = Array.from({ length: FOLLOWERS }, async (_, nth) => {
+      const after = nth === 0 ? null : random(30)
+      await idle(random(200))
+      return { after, events: await follow(nth % 2 ? stage : front, stage.person, body.id, after) }
+    })
+    const followed = await Promise.all(following)
+    const whole = await follow(front, stage.person, body.id, null)
+    for (const { after, events } of followed)
+      assert.deepEqual(events, tailOf(whole, after), `round ${round}, after ${after}`)
+    for (const after of [whole.length - 2, whole.length - 1, random(whole.length)]) {
+      assert.deepEqual(await follow(stage, stage.person, body.id, after), whole.slice(after + 1))
+    }
+    const { body: stored } = await front.call('GET', body.id)
+    assert.deepEqual(whole.at(-1)!.response, stored)
+  }
+  assert.deepEqual(await stage.app.audit(), {})
+})
+
+/** Past its end there is the end alone: whoever saw more followed a run that was lost. */
+function tailOf(whole: ResponseEvent[], after: number | null): ResponseEvent[] {
+  if (after === null) return whole
+  return after > whole.length - 1 ? whole.slice(-1) : whole.slice(after + 1)
+}
+
+test('law: a response that was not made in the background is told the same from any event on', async () => {
+  state = seedOf('rebuilt')
+  for (let round = 0; round < ROUNDS; round++) {
+    stage.upstream.reply({
+      kind: 'stream',
+      frames: [...anyAnswer().slice(0, -1), chunk({}, { finish_reason: 'stop', usage: USAGE })],
+    })
+    const { status, body } = await front.submit({ tools, background: false })
+    assert.equal(status, 200, JSON.stringify(body))
+    const whole = await follow(front, stage.person, body.id, null)
+    assert.deepEqual(whole.at(-1)!.response, body)
+    const after = random(whole.length + 3)
+    assert.deepEqual(await follow(front, stage.person, body.id, after), whole.slice(after + 1))
+  }
+  assert.deepEqual(await stage.app.audit(), {})
+})
