@@ -16,7 +16,7 @@ export function siteView({ config, site }: Pick<Context, 'config' | 'site'>): Si
     public_url: site.public_url,
     currency: config.currency,
     terms: { version: config.terms.version, url: config.terms.url },
-    oidc: null,
+    oidc: config.login.oidc && { name: config.login.oidc.name },
     two_factor: true,
     password: { min_length: min, max_length: max },
   }

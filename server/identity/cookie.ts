@@ -34,6 +34,17 @@ export function challengeCookie(session: SessionCookie): SessionCookie {
   return { ...session, name: session.name.replace('session_token', 'two_factor') }
 }
 
+/** The cookie that says which browser a sign-in at the identity provider was begun by. */
+export function stateCookie(session: SessionCookie): { name: string; attributes: string } {
+  const secure = session.attributes.secure ? ' Secure;' : ''
+  return {
+    name: session.name.replace('session_token', 'oidc_state'),
+    attributes: `Path=${OIDC_PATH}; HttpOnly;${secure} SameSite=Lax`,
+  }
+}
+
+export const OIDC_PATH = '/console/auth/oidc'
+
 /**
  * The token in a `Cookie` header, when its signature is ours; null otherwise, so that guesses cost no database read.
  * Source: better-call 1.x, `signCookieValue`: percent-encoded `<token>.<base64 HMAC-SHA256 of token>`.

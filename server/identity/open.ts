@@ -9,6 +9,7 @@ import { type Callers, openCallers } from './authenticate.ts'
 import { cookieSecret, type SessionCookie, sessionCookie } from './cookie.ts'
 import type { LoginContext } from './login.ts'
 import { openLoginLibrary } from './login-library.ts'
+import { type OidcProvider, openOidcProvider } from './oidc-provider.ts'
 import type { Authenticator } from './principal.ts'
 
 export type Identity = {
@@ -17,6 +18,8 @@ export type Identity = {
   callers: Callers
   login: LoginContext
   cookie(): SessionCookie
+  /** Null when none is configured. */
+  oidc: OidcProvider | null
   /** Stops listening and writes what is not yet noted. */
   close(): Promise<void>
 }
@@ -30,7 +33,7 @@ const NOTE_USE_MS = 60_000
  */
 export async function openIdentity(deps: {
   db: Kysely<Database>
-  config: Pick<Config, 'api_key_prefix'>
+  config: Pick<Config, 'login'>
   clock: Clock
   log: Log
   secret: string
@@ -47,6 +50,8 @@ export async function openIdentity(deps: {
   let library: ReturnType<typeof openLoginLibrary> | null = null
   const login: LoginContext = { db, clock, secret, cookie, library: () => (library ??= open()) }
 
+  const settings = deps.config.login.oidc
+  const oidc = settings && openOidcProvider(settings, { clock })
   const hearing = deps.database_url
     ? await listen(deps.database_url, 'kinora_identity', callers.forget, { onReconnect: callers.forgetAll })
     : null
@@ -57,10 +62,12 @@ export async function openIdentity(deps: {
     callers,
     login,
     cookie,
+    oidc,
     async close() {
       clearInterval(noting)
       await hearing?.close()
       await callers.noteUse()
+      await oidc?.close()
     },
   }
 }

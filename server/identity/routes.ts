@@ -4,6 +4,7 @@ import { createKey, keyHolder, revokeOwnKey } from './api-keys.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
 import { invite } from './invitations.ts'
 import { changeRole, removeMember, requireManager } from './members.ts'
+import { oidcEndpoints } from './oidc-routes.ts'
 import type { Identity } from './open.ts'
 import { profileEndpoints } from './profile-routes.ts'
 import { rowPosition } from './row-ids.ts'
@@ -33,6 +34,7 @@ export function identityEndpoints(identity: Identity): Endpoint[] {
     ...sessionEndpoints(identity),
     ...profileEndpoints(identity),
     ...twoFactorEndpoints(identity),
+    ...oidcEndpoints(identity),
     ...keyEndpoints(identity),
     ...memberEndpoints(identity),
     ...invitationEndpoints,

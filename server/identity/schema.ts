@@ -31,6 +31,13 @@ export const SecondFactor = Strict(Proof)
 export const EnrolTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }) })
 export const ConfirmTwoFactor = Strict({ code: Code })
 export const ProveTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }), ...Proof })
+/** What the identity provider has the browser bring back. */
+export const OidcAnswer = Type.Object({
+  state: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  iss: Type.Optional(Type.String()),
+})
 export const ChangeProfile = Strict({ name: Name })
 export const ChangeRole = Strict({ role: Role })
 

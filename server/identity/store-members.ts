@@ -149,6 +149,20 @@ export async function findInvitation(db: Db, which: { token_hash: Buffer; now: D
   return found ?? null
 }
 
+/** The newest open invitation of an address, in whichever organization. */
+export async function findInvitationOf(db: Db, who: { email: string; now: Date }): Promise<InvitationRow | null> {
+  const found = await db
+    .selectFrom('invitations')
+    .selectAll()
+    .where('email', '=', who.email)
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', who.now)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found ?? null
+}
+
 /** Uses it up. False when somebody else was first, or it has been canceled. */
 export async function acceptInvitation(tx: Tx, id: string): Promise<boolean> {
   const { numUpdatedRows } = await tx

@@ -71,16 +71,27 @@ export async function updatePlan(db: Db, change: { org_id: string; plan: string 
   await db.updateTable('organizations').set({ plan: change.plan }).where('id', '=', change.org_id).execute()
 }
 
-/** The person and how they sign in, in two rows. `password_hash` null: they cannot sign in with a password. */
+/**
+ * The person and how they sign in, in two rows. `password_hash` null: they do not sign in with a password, and `email_verified` says
+ * whether somebody else has made sure of the address.
+ */
 export async function insertUser(
   tx: Db,
-  user: { id: string; login_id: string; email: string; name: string; password_hash: string | null; now: Date },
+  user: {
+    id: string
+    login_id: string
+    email: string
+    name: string
+    password_hash: string | null
+    email_verified?: boolean
+    now: Date
+  },
 ): Promise<void> {
-  const { id, login_id, name, password_hash, now } = user
+  const { id, login_id, name, password_hash, email_verified = false, now } = user
   const times = { created_at: now, updated_at: now }
   await tx
     .insertInto('users')
-    .values({ id, name, email: user.email.toLowerCase(), email_verified: false, two_factor_enabled: false, ...times })
+    .values({ id, name, email: user.email.toLowerCase(), email_verified, two_factor_enabled: false, ...times })
     .execute()
   if (password_hash === null) return
   const login = { id: login_id, user_id: id, provider_id: 'credential', account_id: id, password: password_hash }

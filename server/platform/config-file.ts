@@ -91,6 +91,24 @@ const ChatModel = Type.Object(
   Strict,
 )
 
+/** Beyond this machine an identity provider is spoken to over https alone. */
+const ISSUER = '^(https://[^?#\\s]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?(/[^?#\\s]*)?)$'
+
+const Oidc = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 60, description: 'What the sign-in page calls it.' }),
+    issuer: Type.String({ pattern: ISSUER, description: 'As its discovery document and its ID tokens have it.' }),
+    client_id: Type.String({ minLength: 1 }),
+    client_secret: Type.String({ minLength: 1, description: 'Best from an environment variable.' }),
+    scopes: Type.Optional(
+      Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' }), {
+        description: 'Default openid, email and profile; openid is always asked for.',
+      }),
+    ),
+  },
+  Strict,
+)
+
 export const ConfigFile = Type.Object(
   {
     host: Type.Optional(Type.String()),
@@ -109,6 +127,7 @@ export const ConfigFile = Type.Object(
         Strict,
       ),
     ),
+    login: Type.Optional(Type.Object({ oidc: Type.Optional(Oidc) }, Strict)),
     plans: Type.Optional(
       Type.Object({}, { additionalProperties: Plan, description: 'By name. The first is the default plan.' }),
     ),

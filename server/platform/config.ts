@@ -47,6 +47,15 @@ export type ChatModelConfig = {
   prices: TokenPrices
 }
 
+/** The identity provider people may sign in with. */
+export type OidcConfig = {
+  name: string
+  issuer: string
+  client_id: string
+  client_secret: string
+  scopes: readonly string[]
+}
+
 /** Every setting, validated and complete. Nothing else reads the environment. */
 export type Config = {
   host: string
@@ -67,6 +76,7 @@ export type Config = {
   signed_url_ttl_seconds: number
   api_key_prefix: string
   terms: { version: string; url: string }
+  login: { oidc: OidcConfig | null }
   /** By name; the first is the default plan. */
   plans: ReadonlyMap<string, Plan>
   default_plan: string
@@ -172,6 +182,7 @@ function complete(file: ConfigFile): FileSettings {
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
     terms: file.terms ?? { version: '2026-11-01', url: 'https://kinora.example/video-terms' },
+    login: { oidc: file.login?.oidc ? completeOidc(file.login.oidc) : null },
     plans,
     default_plan: plans.keys().next().value!,
     video_models: (file.video_models ?? DEFAULT_VIDEO_MODELS).map((model) => ({
@@ -200,6 +211,10 @@ function complete(file: ConfigFile): FileSettings {
       balance: parseMoney(file.first_run?.balance ?? '100.00')!,
     },
   }
+}
+
+function completeOidc(oidc: NonNullable<NonNullable<ConfigFile['login']>['oidc']>): OidcConfig {
+  return { ...oidc, scopes: [...new Set(['openid', ...(oidc.scopes ?? ['email', 'profile'])])] }
 }
 
 /** Shown for models whose entry names no time: the first of 2026. */

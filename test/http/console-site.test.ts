@@ -26,6 +26,16 @@ test('200 without a credential: what a sign-in page needs, and nothing else', as
   })
 })
 
+test('200 with the name of the identity provider, and nothing else of it', async () => {
+  const config = `login:
+  oidc: { name: Acme, issuer: "https://id.acme.example", client_id: a-client, client_secret: a-secret }`
+  const other = await startApp({ config })
+  const { body } = await send(other, 'GET', '/console/site')
+  await other.close()
+  assert.deepEqual(body.oidc, { name: 'Acme' })
+  for (const word of ['id.acme.example', 'a-client', 'a-secret']) assert.ok(!JSON.stringify(body).includes(word))
+})
+
 test('200 and the same answer for somebody who is signed in', async () => {
   const { cookie } = await newCustomer(app)
   const [open, signedIn] = [

@@ -128,7 +128,7 @@ test('law: of two hundred calls that race a revocation none that begins after it
 test('text that is not a key, and a cookie we did not sign, are refused without asking the database', async () => {
   const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
   const identity = await openIdentity({
-    ...{ db: nowhere.db, config: { api_key_prefix: 'kin' }, clock: systemClock, log: silentLog },
+    ...{ db: nowhere.db, config: { login: { oidc: null } }, clock: systemClock, log: silentLog },
     ...{ secret: 'x'.repeat(32), site: { public_url: 'http://127.0.0.1' } },
   })
   const { api_key, session } = identity.authenticator

@@ -7,6 +7,8 @@ import { assertRefused } from '../support/videos-app.ts'
 
 /** The only routes that know no caller: each is a decision. */
 const OPEN = [
+  'GET /console/auth/oidc',
+  'GET /console/auth/oidc/callback',
   'GET /console/site',
   'GET /healthz',
   'GET /openapi.json',

@@ -9,6 +9,7 @@ import type { Role } from '../../server/identity/principal.ts'
 import { createMember, createOrganization, newPassword } from '../../server/identity/provision.ts'
 import { identityEndpoints } from '../../server/identity/routes.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
+import type { OidcConfig } from '../../server/platform/config.ts'
 import { openHttp } from '../../server/platform/http.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
@@ -32,13 +33,20 @@ const whoAmI = endpoint({
  * `notices: false` leaves its LISTEN connection out; `elapsed` is its monotonic clock in milliseconds.
  */
 export async function startIdentity(
-  options: { database?: TestDatabase; notices?: boolean; public_url?: string; elapsed?: { ms: number } } = {},
+  options: {
+    database?: TestDatabase
+    notices?: boolean
+    public_url?: string
+    elapsed?: { ms: number }
+    oidc?: OidcConfig
+  } = {},
 ) {
   const database = options.database ?? (await testDatabase())
   const { db, url: database_url } = database
   const clock = handMovedClock()
   const site = { public_url: options.public_url ?? '', engine_url: '' }
-  const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN }
+  const login = { oidc: options.oidc ?? null }
+  const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN, login }
   const secret = SECRET
   const ctx = { db, clock, log: silentLog, config, secret, site } as unknown as Context
   const { elapsed } = options
