@@ -73,6 +73,14 @@ test('counting in turns stops when it is aborted', async () => {
   await assert.rejects(countTokensInTurns('word '.repeat(100_000), AbortSignal.abort(new Error('gone'))), /gone/)
 })
 
+test('many short texts give way to other work as one long one does', async () => {
+  let turns = 0
+  const turning = setInterval(() => turns++, 0)
+  for (let i = 0; i < 1000; i++) await countTokensInTurns('word '.repeat(500))
+  clearInterval(turning)
+  assert.ok(turns > 10, `${turns} turns`)
+})
+
 test('importing the tokenizer does not load the vocabulary', () => {
   const code = `await import(${JSON.stringify(new URL('./tokenizer.ts', import.meta.url).href)})
     const { createRequire } = await import('node:module')

@@ -12,16 +12,26 @@ export function countTokens(text: string): number {
   return count
 }
 
-/** The same number, giving way to other work between segments. Rejects with the reason of `signal` once it is aborted. */
+/**
+ * The same number, giving way to other work between segments, and between texts that are called with one after the other. Rejects with
+ * the reason of `signal` once it is aborted.
+ */
 export async function countTokensInTurns(text: string, signal?: AbortSignal): Promise<number> {
   let count = 0
   for (const segment of segmentsOf(text)) {
-    if (count > 0) await nextTurn()
+    if (countedInTurn > 0 && countedInTurn + segment.length > SEGMENT_CHARACTERS) {
+      await nextTurn()
+      countedInTurn = 0
+    }
     signal?.throwIfAborted()
+    countedInTurn += segment.length
     count += encodeSegment(segment, null)
   }
   return count
 }
+
+/** Characters counted since the loop last turned. */
+let countedInTurn = 0
 
 /** The token ids of `text`, as `countTokens` counts them. Their bytes, one after the other, are the UTF-8 of the text. */
 export function encode(text: string): number[] {
