@@ -1,13 +1,177 @@
-import { Folder } from 'lucide-react'
+import { useQueryClient } from '@tanstack/react-query'
+import { Copy, Download, Ellipsis, Eye, FileText, Film, Folder, Image, Music, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { usePagedList } from '../api/queries.ts'
+import { request } from '../api/request.ts'
+import type { Purpose, StoredFile } from '../api/upload.ts'
 import { useText } from '../text/use-text.ts'
+import { IconButton } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { DateTime, useFormat } from '../ui/format.tsx'
+import { Select } from '../ui/input.tsx'
 import { EmptyState, PageHeader } from '../ui/layout.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import { contentPath } from './content.ts'
+import { PreviewDialog } from './preview-dialog.tsx'
+import { PURPOSES } from './purposes.ts'
+import { UploadCard } from './upload-card.tsx'
+
+const FILES = ['files'] as const
+const PER_PAGE = 50
 
 export function FilesPage() {
   const t = useText('files')
+  const [purpose, setPurpose] = useState<Purpose | ''>('')
+  const list = usePagedList<StoredFile>(FILES, '/v1/files', { limit: PER_PAGE, purpose })
+  const [shown, setShown] = useState<StoredFile | null>(null)
+  const [deleting, setDeleting] = useState<StoredFile | null>(null)
+  const columns = useColumns({ onShow: setShown, onDelete: setDeleting })
+  const empty =
+    purpose === '' ? (
+      <EmptyState icon={<Folder />} title={t('empty_title')}>
+        {t('empty_text')}
+      </EmptyState>
+    ) : (
+      <EmptyState icon={<Folder />} title={t('none_title')}>
+        {t('none_text')}
+      </EmptyState>
+    )
   return (
     <>
-      <PageHeader title={t('title')} />
-      <EmptyState icon={<Folder />} title={t('empty')} />
+      <PageHeader title={t('title')} description={t('description')} />
+      <UploadCard />
+      <div className="mb-3 flex min-h-9 flex-wrap items-center justify-between gap-3">
+        <h2 className="text-sm font-semibold">{t('list')}</h2>
+        <Select
+          aria-label={t('filter')}
+          className="w-52"
+          value={purpose}
+          onChange={setPurpose}
+          options={[
+            { value: '', label: t('filter_all') },
+            ...PURPOSES.map((value) => ({ value, label: t(`purpose.${value}`) })),
+          ]}
+        />
+      </div>
+      <Table
+        label={t('list')}
+        columns={columns}
+        rows={list.rows}
+        list={list}
+        empty={empty}
+        onOpen={setShown}
+        skeletonRows={4}
+      />
+      <PreviewDialog file={shown} onClose={() => setShown(null)} onDelete={setDeleting} />
+      <DeleteDialog file={deleting} onClose={() => setDeleting(null)} onDeleted={() => setShown(null)} />
     </>
+  )
+}
+
+type Actions = { onShow: (file: StoredFile) => void; onDelete: (file: StoredFile) => void }
+
+function useColumns(actions: Actions): Column<StoredFile>[] {
+  const t = useText('files')
+  const { bytes } = useFormat()
+  return [
+    { key: 'name', header: t('column_name'), lead: true, cell: (file) => <Name file={file} onShow={actions.onShow} /> },
+    {
+      key: 'purpose',
+      header: t('column_purpose'),
+      className: 'whitespace-nowrap',
+      cell: ({ purpose }) => t(`purpose.${purpose}`),
+    },
+    {
+      key: 'size',
+      header: t('column_size'),
+      align: 'end',
+      className: 'whitespace-nowrap',
+      cell: ({ bytes: size }) => bytes(size),
+    },
+    { key: 'created', header: t('column_created'), cell: ({ created_at }) => <DateTime at={created_at} /> },
+    { key: 'expires', header: t('column_expires'), cell: ({ expires_at }) => <DateTime at={expires_at} relative /> },
+    {
+      key: 'actions',
+      header: t('column_actions'),
+      controls: true,
+      align: 'end',
+      cell: (file) => <FileMenu file={file} {...actions} />,
+    },
+  ]
+}
+
+const ICONS: Partial<Record<Purpose, typeof Film>> = { vision: Image, video: Film, audio: Music }
+
+function Name({ file, onShow }: { file: StoredFile; onShow: (file: StoredFile) => void }) {
+  const Icon = ICONS[file.purpose] ?? FileText
+  return (
+    <span className="flex min-w-0 items-center gap-3">
+      <span
+        aria-hidden
+        className="grid size-8 shrink-0 place-items-center rounded-lg border border-line bg-sunken text-muted [&_svg]:size-4"
+      >
+        <Icon />
+      </span>
+      <span className="flex min-w-0 flex-col items-start">
+        <button
+          type="button"
+          onClick={() => onShow(file)}
+          className="max-w-full rounded-sm text-start font-medium [overflow-wrap:anywhere] hover:underline"
+        >
+          {file.filename}
+        </button>
+        <span className="font-mono text-xs font-normal text-muted [overflow-wrap:anywhere]">{file.id}</span>
+      </span>
+    </span>
+  )
+}
+
+function FileMenu({ file, onShow, onDelete }: Actions & { file: StoredFile }) {
+  const t = useText('files')
+  const kit = useText('kit')
+  const copy = () =>
+    navigator.clipboard.writeText(file.id).then(
+      () => toast(t('id_copied')),
+      () => toast(kit('copy_failed'), 'danger'),
+    )
+  return (
+    <Menu
+      trigger={<IconButton label={t('actions', { name: file.filename })} icon={<Ellipsis />} size="sm" />}
+      items={[
+        { label: t('preview'), icon: <Eye />, onSelect: () => onShow(file) },
+        { href: contentPath(file), label: t('download'), icon: <Download />, download: true },
+        { label: t('copy_id'), icon: <Copy />, onSelect: () => void copy() },
+        'line',
+        { label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => onDelete(file) },
+      ]}
+    />
+  )
+}
+
+type DeleteProps = { file: StoredFile | null; onClose: () => void; onDeleted: () => void }
+
+function DeleteDialog({ file, onClose, onDeleted }: DeleteProps) {
+  const t = useText('files')
+  const queries = useQueryClient()
+  if (file === null) return null
+  const { id, filename: name } = file
+  const remove = async () => {
+    await request('DELETE', `/v1/files/${id}`)
+    toast(t('deleted', { name }))
+    onDeleted()
+    await queries.invalidateQueries({ queryKey: FILES })
+  }
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={t('delete_title', { name })}
+      confirmLabel={t('delete')}
+      onConfirm={remove}
+    >
+      <p>{t('delete_text')}</p>
+    </ConfirmDialog>
   )
 }

@@ -1,0 +1,202 @@
+import { Download, FileQuestion, ExternalLink as OpenIcon, Trash2 } from 'lucide-react'
+import { type ReactNode, useEffect, useState } from 'react'
+import type { StoredFile } from '../api/upload.ts'
+import { useText } from '../text/use-text.ts'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { cx } from '../ui/class-names.ts'
+import { Code, CopyButton } from '../ui/code.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FailureNote } from '../ui/failure-note.tsx'
+import { DateTime, useFormat } from '../ui/format.tsx'
+import { Skeleton } from '../ui/layout.tsx'
+import { contentPath, useDocument } from './content.ts'
+
+type Props = { file: StoredFile | null; onClose: () => void; onDelete: (file: StoredFile) => void }
+
+/** A file as it is, with what is known of it. */
+export function PreviewDialog({ file, onClose, onDelete }: Props) {
+  const t = useText('files')
+  if (file === null) return null
+  const actions = (
+    <>
+      <Button variant="ghost" icon={<Trash2 />} className="me-auto text-danger" onClick={() => onDelete(file)}>
+        {t('delete')}
+      </Button>
+      <a href={contentPath(file)} download className={buttonClass()}>
+        <Download aria-hidden />
+        {t('download')}
+      </a>
+    </>
+  )
+  return (
+    <Dialog
+      open
+      size="lg"
+      onOpenChange={(open) => !open && onClose()}
+      title={<span className="[overflow-wrap:anywhere]">{file.filename}</span>}
+      actions={actions}
+    >
+      <div className="flex flex-col gap-4">
+        <Content file={file} />
+        <Facts file={file} />
+      </div>
+    </Dialog>
+  )
+}
+
+function Facts({ file }: { file: StoredFile }) {
+  const t = useText('files')
+  const { bytes } = useFormat()
+  const facts: Array<[string, ReactNode]> = [
+    [t('column_purpose'), t(`purpose.${file.purpose}`)],
+    [t('column_size'), bytes(file.bytes)],
+    [t('column_created'), <DateTime key="created" at={file.created_at} />],
+    [t('column_expires'), <DateTime key="expires" at={file.expires_at} />],
+  ]
+  return (
+    <dl className="grid gap-x-6 gap-y-3 text-sm sm:grid-cols-4">
+      {facts.map(([name, value]) => (
+        <div key={name} className="flex justify-between gap-4 sm:flex-col sm:gap-0.5">
+          <dt className="text-[0.8125rem] text-muted">{name}</dt>
+          <dd className="max-sm:text-end sm:[&_time]:whitespace-normal">{value}</dd>
+        </div>
+      ))}
+      <div className="flex items-center justify-between gap-2 border-t border-line pt-3 sm:col-span-4 sm:justify-start">
+        <dt className="text-[0.8125rem] text-muted">{t('id')}</dt>
+        <dd className="flex min-w-0 items-center gap-1">
+          <Code>{file.id}</Code>
+          <CopyButton text={file.id} />
+        </dd>
+      </div>
+    </dl>
+  )
+}
+
+/** The place of the content has its size before it is there. */
+const FRAME =
+  'relative grid h-[min(50vh,26rem)] place-items-center overflow-hidden rounded-lg border border-line bg-sunken'
+
+function Content({ file }: { file: StoredFile }) {
+  const { purpose } = file
+  if (purpose === 'vision') return <Picture file={file} />
+  if (purpose === 'video') return <Clip file={file} />
+  if (purpose === 'audio') return <Sound file={file} />
+  return <Document file={file} />
+}
+
+function Picture({ file }: { file: StoredFile }) {
+  const [state, setState] = useState<'loading' | 'shown' | 'broken'>('loading')
+  if (state === 'broken') return <NoPreview />
+  return (
+    <div className={FRAME}>
+      {state === 'loading' && <Skeleton className="absolute inset-0 rounded-none" />}
+      <img
+        src={contentPath(file)}
+        alt={file.filename}
+        onLoad={() => setState('shown')}
+        onError={() => setState('broken')}
+        className={cx('absolute inset-0 size-full object-contain', state === 'loading' && 'opacity-0')}
+      />
+    </div>
+  )
+}
+
+/** Plays from the service itself, which sends the part that is looked at. */
+function Clip({ file }: { file: StoredFile }) {
+  const [broken, setBroken] = useState(false)
+  if (broken) return <NoPreview />
+  return (
+    <div className={FRAME}>
+      {/* biome-ignore lint/a11y/useMediaCaption: an uploaded clip comes without captions. */}
+      <video
+        controls
+        playsInline
+        preload="metadata"
+        aria-label={file.filename}
+        src={contentPath(file)}
+        onError={() => setBroken(true)}
+        className="absolute inset-0 size-full object-contain"
+      />
+    </div>
+  )
+}
+
+function Sound({ file }: { file: StoredFile }) {
+  const [broken, setBroken] = useState(false)
+  if (broken) return <NoPreview />
+  return (
+    <div className="rounded-lg border border-line bg-sunken px-4 py-6">
+      {/* biome-ignore lint/a11y/useMediaCaption: an uploaded sound comes without captions. */}
+      <audio
+        controls
+        preload="metadata"
+        aria-label={file.filename}
+        src={contentPath(file)}
+        onError={() => setBroken(true)}
+        className="h-10 w-full"
+      />
+    </div>
+  )
+}
+
+/** A document is known by its bytes alone. */
+function Document({ file }: { file: StoredFile }) {
+  const t = useText('files')
+  const { data, error, refetch } = useDocument(file)
+  if (error) return <FailureNote error={error} onRetry={() => void refetch()} />
+  if (data === undefined) {
+    return (
+      <div className={FRAME}>
+        <Skeleton className="absolute inset-0 rounded-none" />
+      </div>
+    )
+  }
+  if (data.kind === 'image') return <Picture file={file} />
+  if (data.kind === 'video') return <Clip file={file} />
+  if (data.kind === 'audio') return <Sound file={file} />
+  if (data.kind === 'pdf') return <Pdf blob={data.blob} />
+  if (data.kind === 'other') return <NoPreview />
+  return (
+    <div className="flex flex-col gap-2">
+      <section
+        aria-label={file.filename}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
+        tabIndex={0}
+        className="h-[min(50vh,26rem)] overflow-auto rounded-lg border border-line bg-sunken p-4"
+      >
+        <pre className="font-mono text-[0.8125rem] leading-relaxed break-words whitespace-pre-wrap">{data.text}</pre>
+      </section>
+      {!data.whole && <p className="text-[0.8125rem] text-muted">{t('only_beginning')}</p>}
+    </div>
+  )
+}
+
+/** The browser shows it with its own reader, in a tab of its own. */
+function Pdf({ blob }: { blob: Blob }) {
+  const t = useText('files')
+  const [url, setUrl] = useState<string>()
+  useEffect(() => {
+    const made = URL.createObjectURL(blob)
+    setUrl(made)
+    return () => URL.revokeObjectURL(made)
+  }, [blob])
+  return (
+    <div className={cx(FRAME, 'content-center gap-3')}>
+      <p className="text-sm text-muted">{t('pdf_text')}</p>
+      <a href={url} target="_blank" rel="noreferrer" className={buttonClass()}>
+        <OpenIcon aria-hidden />
+        {t('open_pdf')}
+      </a>
+    </div>
+  )
+}
+
+function NoPreview() {
+  const t = useText('files')
+  return (
+    <div className={cx(FRAME, 'content-center gap-2 px-6 text-center text-sm text-muted')}>
+      <FileQuestion aria-hidden className="size-6" />
+      <p>{t('no_preview')}</p>
+    </div>
+  )
+}
