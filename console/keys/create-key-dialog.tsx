@@ -95,7 +95,7 @@ function NewKey({ created, onClose }: { created: Created; onClose: () => void })
           </div>
           <div>
             <h3 className="mb-1.5 text-[0.8125rem] font-medium">{t('try_it')}</h3>
-            <CodeBlock label={t('try_it')} code={curl} />
+            <CodeBlock label={t('try_it')} code={curl} wrap />
           </div>
         </div>
       </Dialog>

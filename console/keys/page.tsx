@@ -79,7 +79,7 @@ function useKeyColumns(onRevoke: (key: ApiKey) => void): Column<ApiKey>[] {
       controls: true,
       align: 'end',
       cell: (key) => (
-        <Button size="sm" variant="ghost" className="text-danger" onClick={() => onRevoke(key)}>
+        <Button size="sm" variant="ghost" className="text-danger!" onClick={() => onRevoke(key)}>
           {t('revoke')}
         </Button>
       ),

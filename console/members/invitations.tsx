@@ -32,7 +32,7 @@ export function Invitations() {
       controls: true,
       align: 'end',
       cell: (invitation) => (
-        <Button size="sm" variant="ghost" className="text-danger" onClick={() => setWithdrawing(invitation)}>
+        <Button size="sm" variant="ghost" className="text-danger!" onClick={() => setWithdrawing(invitation)}>
           {t('withdraw')}
         </Button>
       ),

@@ -65,7 +65,7 @@ function useColumns(options: { onRemove: (member: Member) => void; owners: numbe
         <Button
           size="sm"
           variant="ghost"
-          className="text-danger"
+          className="text-danger!"
           disabled={isOutOfReach(member) || isLastOwner(member)}
           onClick={() => options.onRemove(member)}
         >

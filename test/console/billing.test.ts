@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { send } from '../support/identity-app.ts'
+
+let app: TestApp
+let browser: Browser
+let person: TestPerson
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp()
+  person = await newCustomer(app)
+  for (let i = 0; i < 3; i++) assert.equal((await send(app, 'POST', '/v1/videos', person, videoBody())).status, 200)
+  await app.tick()
+  for (let i = 0; i < 2; i++) {
+    const body = { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say a few words.' }] }
+    assert.equal((await send(app, 'POST', '/v1/chat/completions', { cookie: person.cookie }, body)).status, 200)
+  }
+  assert.equal((await send(app, 'POST', '/v1/videos', person, videoBody({ seconds: 10 }))).status, 200)
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+/** `-$0.0400001` as units of the ledger. */
+const unitsOf = (text: string) => {
+  const [whole, fraction = ''] = text.replace(/[^\d.]/g, '').split('.')
+  const units = BigInt(whole + fraction.padEnd(8, '0'))
+  return text.includes('-') ? -units : units
+}
+const total = (amounts: string[]) => amounts.map(unitsOf).reduce((sum, each) => sum + each, 0n)
+
+test('the entries of the page add up to the balance above them, to the last digit', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/billing' })
+  const figure = async (name: string) => {
+    const box = page.locator('dl > div').filter({ has: page.getByText(name, { exact: true }) })
+    return unitsOf((await box.locator('[title]').getAttribute('title'))!)
+  }
+  await page.getByRole('row', { name: /Credit granted/ }).waitFor()
+  const amounts = await page.locator('tbody td:last-child').allInnerTexts()
+  assert.equal(amounts.length, 6)
+  assert.equal(total(amounts), await figure('Balance'))
+  assert.equal(await figure('Held'), 10_000_000n)
+  assert.equal((await figure('Balance')) - (await figure('Held')), await figure('Available'))
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('billing')
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Download CSV').click()])
+  assert.match(download.suggestedFilename(), /\.csv$/)
+  await close()
+})
+
+test('usage by model, key, person and day adds up to what the ledger charged, to the last digit', async () => {
+  const { body } = await send(app, 'GET', '/console/ledger', { cookie: person.cookie })
+  const charges = body.data.filter(({ kind }: { kind: string }) => kind === 'charge')
+  const charged = -total(charges.map(({ amount }: { amount: string }) => amount))
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/usage' })
+  for (const by of ['Model', 'Key', 'Person', 'Day']) {
+    await page.getByRole('radio', { name: by, exact: true }).click()
+    const table = page.getByRole('table', { name: `Sums by ${by}` })
+    await table.locator('tbody tr[class] td:last-child span[title]').first().waitFor()
+    assert.equal(total(await table.locator('tbody td:last-child').allInnerTexts()), charged, by)
+    await page.locator('.recharts-bar-rectangle').first().waitFor()
+  }
+  await page.getByRole('radio', { name: 'Model', exact: true }).click()
+  await page
+    .getByRole('cell', { name: 'sandbox-1' })
+    .or(page.getByRole('cell', { name: 'Sandbox' }))
+    .first()
+    .waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('usage')
+  await close()
+})
+
+test('on a narrow screen, in the dark and in Japanese both pages stay readable', async () => {
+  const look = { language: 'ja', theme: 'dark', width: 360 } as const
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/usage', ...look })
+  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('usage-ja-dark-360')
+  await page.goto(`${app.url}/billing`)
+  await page.getByText('クレジットの付与').first().waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  const [scroll, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth])
+  assert.ok(scroll! <= inner!)
+  await screenshot('billing-ja-dark-360')
+  await close()
+})
+
+test('a time without charges says so', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/usage' })
+  await page.getByRole('radio', { name: 'Other' }).click()
+  await page.getByLabel('From').fill('2020-01-01')
+  await page.getByLabel('Until').fill('2020-01-31')
+  await page.getByRole('heading', { name: 'Nothing was charged in this time' }).waitFor()
+  await close()
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import OpenAI from 'openai'
+import type { Browser } from 'playwright-core'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+
+let app: TestApp
+let browser: Browser
+let person: TestPerson
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp()
+  person = await newCustomer(app)
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+test('a key is made, shown once, works with the official client, and is refused once it is revoked', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/keys' })
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByLabel('Name').fill('Night builds')
+  await page.keyboard.press('Enter')
+  const secret = await page.getByRole('region', { name: 'Your new key' }).locator('code').innerText()
+  assert.match(secret, /^kin_[0-9A-Za-z]{36}$/)
+  await screenshot('keys-new')
+  assert.deepEqual(await findBarriers(page), [])
+
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Close without the key' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Copy the key' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.ok(!(await page.content()).includes(secret), 'the key is nowhere on the page')
+
+  const client = new OpenAI({ apiKey: secret, baseURL: `${app.url}/v1`, maxRetries: 0 })
+  const { data } = await client.models.list()
+  assert.ok(data.length > 0)
+
+  const row = page.getByRole('row', { name: /Night builds/ })
+  await row.getByText(`kin_...${secret.slice(-4)}`).waitFor()
+  await row.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await row.waitFor({ state: 'detached' })
+  await assert.rejects(client.models.list(), (error: { status?: number }) => error.status === 401)
+  await close()
+})
+
+test('what is wrong with a name is said beside it, and markup in one stays text', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/keys' })
+  const name = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
+  page.on('dialog', () => assert.fail('a script ran'))
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  const submit = page.getByRole('button', { name: 'Make the key' })
+  assert.equal(await submit.isDisabled(), true)
+  await page.getByLabel('Name').fill(name)
+  await submit.click()
+  await page.getByRole('heading', { name: `${name} is ready` }).waitFor()
+  await page.getByRole('button', { name: 'Copy the key' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('cell', { name }).waitFor()
+  await close()
+})
+
+test('without a key the page says what keys are for, in Japanese too', async () => {
+  const other = await newCustomer(app)
+  const { page, close, screenshot } = await openConsole(browser, {
+    ...{ app, as: other, path: '/keys', language: 'ja', theme: 'dark', width: 360 },
+  })
+  await page.getByRole('row').getByText('kin_...').first().waitFor()
+  await page.getByRole('button', { name: '失効' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: '失効' }).click()
+  await page.getByRole('heading', { name: 'API キーはまだありません' }).waitFor()
+  await screenshot('keys-empty-ja-dark-360')
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+})

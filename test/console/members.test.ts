@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { send } from '../support/identity-app.ts'
+
+let app: TestApp
+let browser: Browser
+let owner: TestPerson
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp()
+  owner = await newCustomer(app)
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+test('an invited person joins by the link, and must agree to the terms for themselves', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: owner, path: '/members' })
+  await page.getByRole('button', { name: 'Invite' }).click()
+  await page.getByLabel('Email').fill('second@example.com')
+  await page.getByLabel('Role', { exact: true }).selectOption('admin')
+  await page.getByRole('button', { name: 'Make the invitation' }).click()
+  const link = await page.getByRole('region', { name: 'Invitation link' }).locator('code').innerText()
+  await screenshot('members-link')
+  assert.deepEqual(await findBarriers(page), [])
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('cell', { name: 'second@example.com' }).waitFor()
+
+  const guest = await openConsole(browser, { app, path: '/sign-in' })
+  await guest.page.goto(link)
+  await guest.page.getByLabel('Your name').fill('Second Person')
+  await guest.page.getByLabel('Password', { exact: true }).fill('a good long password')
+  await guest.page.getByRole('button', { name: 'Join' }).click()
+  await guest.page.waitForURL('**/videos')
+  const [cookie] = await guest.context.cookies()
+  const browserOfGuest = { cookie: `${cookie!.name}=${cookie!.value}` }
+  const { body } = await send(app, 'GET', '/v1/videos/acceptance', browserOfGuest)
+  assert.equal(body.accepted, false)
+  assert.equal(body.organization_id, owner.org_id)
+  await guest.close()
+
+  await page.reload()
+  await page.getByRole('cell', { name: /Second Person/ }).waitFor()
+  await page.getByText('Nobody is invited at the moment.').waitFor()
+  await screenshot('members')
+  await close()
+})
+
+test('an owner gives another role, takes people out, and cannot leave an organization without an owner', async () => {
+  const boss = await newCustomer(app)
+  const colleague = await newColleague(app, boss.org_id, { role: 'member' })
+  const { page, close } = await openConsole(browser, { app, as: boss, path: '/members' })
+  const own = page.getByRole('row').filter({ hasText: boss.email })
+  assert.equal(await own.getByRole('button', { name: 'Remove' }).isDisabled(), true)
+  const row = page.getByRole('row').filter({ hasText: colleague.email })
+  await row.getByRole('combobox').selectOption('admin')
+  await page.getByText(/is now: Admin/).waitFor()
+  const { cookie } = colleague
+  const { body } = await send(app, 'GET', '/console/session', { cookie })
+  assert.equal(body.organization.role, 'admin')
+  await row.getByRole('button', { name: 'Remove' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await row.waitFor({ state: 'detached' })
+  assert.equal((await send(app, 'GET', '/v1/models', { cookie })).status, 401)
+  await close()
+})
+
+test('an address that is none is refused beside its field as plain text, and an invitation can be withdrawn', async () => {
+  const { page, close, allow } = await openConsole(browser, { app, as: owner, path: '/members' })
+  allow(/status of 400/)
+  page.on('dialog', () => assert.fail('a script ran'))
+  await page.getByRole('button', { name: 'Invite' }).click()
+  const email = page.getByLabel('Email')
+  await email.fill('"><img src=x onerror=alert(1)>@example.com')
+  await page.getByRole('button', { name: 'Make the invitation' }).click()
+  await page.getByRole('alert').waitFor()
+  assert.equal(await email.getAttribute('aria-invalid'), 'true')
+  await email.fill('third@example.com')
+  await page.getByRole('button', { name: 'Make the invitation' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
+  const row = page.getByRole('row').filter({ hasText: 'third@example.com' })
+  await row.getByRole('button', { name: 'Withdraw' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
+  await row.waitFor({ state: 'detached' })
+  await close()
+})
+
+test('a member is told who manages people instead of an error', async () => {
+  const colleague = await newColleague(app, owner.org_id, { role: 'member' })
+  const { page, close } = await openConsole(browser, { app, as: colleague, path: '/members', language: 'ja' })
+  await page.getByRole('heading', { name: 'メンバーの管理はオーナーと管理者が行います' }).waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+})
