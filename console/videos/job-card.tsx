@@ -24,7 +24,7 @@ export function JobCard({ job }: { job: VideoJob }) {
       to="/videos/$id"
       params={{ id: job.id }}
       aria-label={t('card', { status, prompt: job.prompt.slice(0, 200) })}
-      data-status={job.status}
+      data-job-status={job.status}
       className={`${CARD} transition-[border-color,box-shadow] hover:border-line-strong hover:shadow-float`}
     >
       <span className="relative block aspect-video overflow-hidden bg-sunken">

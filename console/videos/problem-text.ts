@@ -32,8 +32,8 @@ function mebibytesIn(mebibytes: number): string {
   return `${mebibytes} MiB`
 }
 
-/** In the same unit as the limits, so that the two can be compared. */
+/** In the same unit as the limits and rounded up, so that what is over a limit never looks like it. */
 function bytesIn(locale: string, bytes: number): string {
   const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
-  return `${rounded.format(Math.max(0.1, bytes / 1_048_576))} MiB`
+  return `${rounded.format(Math.ceil((bytes * 10) / 1_048_576) / 10)} MiB`
 }

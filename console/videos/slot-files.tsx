@@ -55,7 +55,13 @@ export function SlotRoom({ slot, label, hint }: { slot: Slot; label: string; hin
         {...{ label, hint }}
         onFiles={take}
       />
-      <Button variant="ghost" size="sm" icon={<FolderOpen />} className="self-start" onClick={() => setPicking(true)}>
+      <Button
+        variant="ghost"
+        size="sm"
+        icon={<FolderOpen />}
+        className="h-auto! min-h-8 self-start py-1 text-start whitespace-normal!"
+        onClick={() => setPicking(true)}
+      >
         {t('from_files')}
       </Button>
       {picking && (

@@ -1,5 +1,4 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Trans } from 'react-i18next'
 import { failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
@@ -19,18 +18,17 @@ export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
   // What was shown is not in force any more: the note shows what is, and says so.
   const outdated = agree.error !== null && failureOf(agree.error).code === 'terms_version_mismatch'
   const changed = outdated || acceptance.accepted_version !== null
+  const text = changed ? t('terms_changed', { version }) : t('terms_first', { version })
+  const [before, link, after] = text.split(/<\/?terms>/)
   return (
     <div className="flex flex-col gap-2.5 rounded-lg border border-accent/40 bg-accent-soft px-3.5 py-3 text-sm">
       <p role="status">
-        <Trans
-          t={t}
-          i18nKey={changed ? 'terms_changed' : 'terms_first'}
-          values={{ version }}
-          components={{ terms: <ExternalLink href={terms_url} /> }}
-        />
+        {before}
+        <ExternalLink href={terms_url}>{link}</ExternalLink>
+        {after}
       </p>
       {agree.error !== null && !outdated && <FailureNote error={agree.error} />}
-      <Button variant="primary" className="self-stretch" busy={agree.isPending} onClick={() => agree.mutate()}>
+      <Button variant="primary" busy={agree.isPending} onClick={() => agree.mutate()}>
         {t('agree')}
       </Button>
     </div>

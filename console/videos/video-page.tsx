@@ -43,7 +43,7 @@ function Video({ job }: { job: VideoJob }) {
     <>
       <header className="mb-5 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="flex min-w-0 grow basis-72 items-center gap-3">
-          <h1 tabIndex={-1} data-page-title className="truncate text-xl font-semibold tracking-tight" title={title}>
+          <h1 tabIndex={-1} data-page-title className="line-clamp-2 text-xl font-semibold tracking-tight" title={title}>
             {title}
           </h1>
           <span aria-live="polite">

@@ -1,0 +1,363 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { ended, printed, startKinora } from '../support/command.ts'
+import { samplePicture } from '../support/media.ts'
+import { jobsOf, storedFile, submit } from '../support/videos-app.ts'
+
+const CONFIG = `
+plans: { free: { max_concurrent_renders: 2, video_models: ["*"] } }
+moderation: { engine: { kind: rules, deny: [forbidden], media: allow } }
+video_models:
+  - { id: instant-1, name: Quick, description: Answers at once, engine: instant, per_second: "0.010000" }
+  - { id: fine-1, name: Fine, description: Takes its time, engine: instant, per_second: "0.070000" }
+`
+
+let app: TestApp
+let browser: Browser
+let person: TestPerson
+let picture: Buffer
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp({ config: CONFIG })
+  person = await newCustomer(app)
+  picture = Buffer.from(await samplePicture())
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
+const generate = (page: Page) => page.getByRole('button', { name: 'Generate' })
+const mode = (page: Page, name: string) => page.getByRole('radio', { name, exact: true })
+const card = (page: Page, text: string) => page.getByRole('list', { name: /Videos/ }).getByRole('link', { name: text })
+const choose = (page: Page, place: string, files: string | Array<{ name: string; mimeType: string; buffer: Buffer }>) =>
+  page.getByRole('group', { name: place }).locator('input[type=file]').setInputFiles(files)
+
+test('from the first sign-in to a clip that plays: agree, upload, submit, watch it being made, pay what was quoted', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'kinora-console-'))
+  const child = startKinora(['serve', '--port', '0', '--data-dir', data])
+  const gone = ended(child)
+  try {
+    const [, url] = await printed(child, 'stdout', /kinora ready on (\S+)/)
+    const { email, password } = JSON.parse(readFileSync(join(data, 'first-run.json'), 'utf8'))
+    const { page, close, screenshot } = await openConsole(browser, { app: { url: url! }, path: '/videos' })
+    await page.getByLabel('Email').fill(email)
+    await page.getByLabel('Password', { exact: true }).fill(password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: /With dialogue/ }).click()
+    await prompt(page).and(page.locator(':focus')).waitFor()
+    await page.getByText('Agree to the video terms first.').waitFor()
+    await page.getByRole('button', { name: 'I agree' }).click()
+    await mode(page, 'Frames').click()
+    await choose(page, 'First frame', [{ name: 'harbour.png', mimeType: 'image/png', buffer: picture }])
+    await page.getByLabel('Length in seconds').fill('4')
+    await page.locator('[data-cost]', { hasText: '$0.04' }).waitFor()
+    await page.getByText('$100.00 available, $99.96 left after this').waitFor()
+    await page.evaluate(() => {
+      const seen: string[] = []
+      Object.assign(window, { seen })
+      new MutationObserver(() => {
+        const now = document.querySelector('[data-job-status]')?.getAttribute('data-job-status')
+        if (now && seen.at(-1) !== now) seen.push(now)
+      }).observe(document.body, { subtree: true, childList: true, attributes: true })
+    })
+    await generate(page).click()
+    await page.locator('[data-job-status=completed]').waitFor({ timeout: 180_000 })
+    await screenshot('videos-completed')
+    const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen)
+    assert.equal(seen[0], 'moderating')
+    assert.deepEqual(seen.slice(-2), ['in_progress', 'completed'])
+    await page.getByRole('complementary').getByText('$99.96').waitFor()
+    await page.locator('[data-job-status=completed] img').waitFor()
+    await page.locator('[data-job-status=completed]').click()
+    await playAndSeek(page)
+    await page.getByText('$0.04 charged').waitFor()
+    await close()
+  } finally {
+    child.kill('SIGTERM')
+    await gone
+    rmSync(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  }
+})
+
+/** Plays the clip for real, then jumps near its end, which the service answers with a part of the file. */
+async function playAndSeek(page: Page): Promise<void> {
+  const parts: number[] = []
+  page.on('response', (response) => {
+    if (response.url().endsWith('/content')) parts.push(response.status())
+  })
+  const video = page.locator('video')
+  await video.evaluate((player: HTMLVideoElement) => {
+    player.muted = true
+    return player.play()
+  })
+  await page.waitForFunction(() => document.querySelector('video')!.currentTime > 0.2)
+  const at = await video.evaluate(
+    (player: HTMLVideoElement) =>
+      new Promise<number>((resolve) => {
+        player.pause()
+        player.onseeked = () => resolve(player.currentTime)
+        player.currentTime = 3.5
+      }),
+  )
+  assert.ok(at > 3.4 && at < 3.6, `at ${at}`)
+  assert.ok(
+    parts.every((status) => status === 206),
+    parts.join(),
+  )
+  assert.equal(await video.evaluate((player: HTMLVideoElement) => player.textTracks[0]!.kind), 'captions')
+}
+
+test('pressed twice, or sent again after a lost answer, a request makes one job', async () => {
+  const own = await newCustomer(app)
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  allow(/ERR_FAILED/)
+  await page.route('**/v1/videos', async (route) => {
+    if (route.request().method() !== 'POST') return route.fallback()
+    await route.fetch()
+    await route.abort()
+  })
+  await prompt(page).fill('Only once')
+  await generate(page).dblclick()
+  await page.getByText('No answer came. Try again: it will not be made twice.').waitFor()
+  await page.unroute('**/v1/videos')
+  await prompt(page).press('Control+Enter')
+  await card(page, 'Checking: Only once').waitFor()
+  assert.equal(await card(page, 'Only once').count(), 1)
+  assert.equal(await jobsOf(app, own.org_id), 1)
+  await close()
+})
+
+test('the quote is exact while one chooses, and says what is missing', async () => {
+  const own = await newCustomer(app, { balance: 5_000_000n })
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
+  await prompt(page).fill('A paper boat')
+  await page.getByText('$0.05 available, $0.03 short').waitFor()
+  assert.equal(await generate(page).getAttribute('aria-disabled'), 'true')
+  await prompt(page).press('Control+Enter')
+  await page.getByText('The balance does not cover this. Make it shorter, or ask an owner to add credit.').waitFor()
+  await screenshot('videos-credit')
+  await page.getByLabel('Length in seconds').fill('5')
+  await page.getByText('$0.05 available, $0.00 left after this').waitFor()
+  await page.getByRole('button', { name: /^Model/ }).click()
+  await page.getByRole('menuitemradio', { name: /Fine.*\$0.07 per second.*Takes its time/ }).click()
+  await page.locator('[data-cost]', { hasText: '$0.35' }).waitFor()
+  await page.getByRole('slider', { name: 'Length' }).press('End')
+  await page.locator('[data-cost]', { hasText: '$1.05' }).waitFor()
+  assert.equal(await jobsOf(app, own.org_id), 0)
+  await close()
+})
+
+test('a refusal says what to do about it, and the draft stays: credit spent meanwhile, slots taken, a field not accepted', async () => {
+  const own = await newCustomer(app, { balance: 10_000_000n })
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  allow(/status of 402/)
+  await page.locator('[data-left]', { hasText: 'left after this' }).waitFor()
+  // A colleague is faster.
+  await page.route('**/v1/videos', async (route) => {
+    if (route.request().method() === 'POST') await submit(app, own, { seconds: 4 })
+    await route.fallback()
+  })
+  await prompt(page).fill('One too many')
+  await generate(page).click()
+  await page.getByText(/costs \$0\.08, and \$0\.06 is available/).waitFor()
+  await page.unrouteAll()
+  await close()
+
+  const busy = await newCustomer(app)
+  for (let i = 0; i < 2; i += 1) await submit(app, busy)
+  const full = await openConsole(browser, { app, as: busy, path: '/videos' })
+  full.allow(/status of (429|400)/)
+  await prompt(full.page).fill('No room')
+  await generate(full.page).click()
+  await full.page.getByText(/makes no more videos at the same time/).waitFor()
+  await full.screenshot('videos-slots')
+  assert.equal(await prompt(full.page).inputValue(), 'No room')
+  const error = {
+    message: 'Cannot last so long.',
+    type: 'invalid_request_error',
+    param: 'seconds',
+    code: 'invalid_request_error',
+  }
+  await full.page.route('**/v1/videos', (route) =>
+    route.request().method() === 'POST' ? route.fulfill({ status: 400, json: { error } }) : route.fallback(),
+  )
+  await generate(full.page).click()
+  await full.page
+    .getByText('The model does not take this length. Choose another. The service said: Cannot last so long.')
+    .waitFor()
+  await full.close()
+})
+
+test('terms that changed while they were read are shown anew, and agreed to as they are', async () => {
+  const own = await newColleague(app, (await newCustomer(app)).org_id, { agreed: false })
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  allow(/status of 409/)
+  const { terms } = app.ctx.config
+  const before = terms.version
+  await page.getByText(`(version ${before})`).waitFor()
+  assert.equal(await page.getByRole('link', { name: 'video terms' }).getAttribute('href'), terms.url)
+  try {
+    Object.assign(terms, { version: '2027-02-02' })
+    await page.getByRole('button', { name: 'I agree' }).click()
+    await page.getByText('have changed (version 2027-02-02)').waitFor()
+    await page.getByRole('button', { name: 'I agree' }).click()
+    await generate(page).waitFor()
+  } finally {
+    Object.assign(terms, { version: before })
+  }
+  await close()
+})
+
+test('files are checked before they are sent: kind, size, length and room', async () => {
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/videos' })
+  const uploads: string[] = []
+  const large = join(app.dir, 'large.mp3')
+  writeFileSync(large, Buffer.alloc(15 * 1_048_576 + 1))
+  page.on('request', (request) => request.method() === 'POST' && uploads.push(request.url()))
+  await prompt(page).fill('With material')
+  await mode(page, 'References').click()
+  await page.getByText('Up to 8 · PNG, JPEG, WebP, GIF · 30 MiB each').waitFor()
+  await page.getByText('Up to 3 · MP3, WAV, M4A, AAC, FLAC, OGG · 15 MiB and 2–15 s each').waitFor()
+  await choose(page, 'Sounds', [{ name: 'short.wav', mimeType: 'audio/wav', buffer: silence(1) }])
+  await choose(page, 'Sounds', large)
+  await choose(page, 'Clips', [{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no clip') }])
+  await page.getByText('This file has 15.1 MiB; 15 MiB is the most.').waitFor()
+  await page.getByText('It must be 2 to 15 seconds long.').waitFor()
+  await page.getByText('This is not one of MP4, MOV, WebM.').waitFor()
+  await page.getByText('Remove the file that cannot be used.').waitFor()
+  await screenshot('videos-refused-files')
+  assert.deepEqual(uploads, [])
+  for (const name of ['large.mp3', 'short.wav', 'notes.txt'])
+    await page.getByRole('button', { name: `Remove ${name}` }).click()
+  await choose(page, 'Sounds', [{ name: 'tone.wav', mimeType: 'audio/wav', buffer: silence(3) }])
+  await page.getByText('Sounds alone are not enough: add a picture or clip.').waitFor()
+  const nine = Array.from({ length: 9 }, (_, at) => ({ name: `p${at}.png`, mimeType: 'image/png', buffer: picture }))
+  await choose(page, 'Pictures', nine)
+  await page.getByText('There is no room for more here.', { exact: true }).waitFor()
+  await page.getByText('8 / 8').waitFor()
+  await page.locator('[aria-disabled=true]', { hasText: 'Generate' }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Move p1.png earlier' }).press('Enter')
+  assert.match(await page.getByRole('group', { name: 'Pictures' }).getByRole('listitem').first().innerText(), /p1\.png/)
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+})
+
+test('a picture that is dropped or pasted finds its place, and so does one that was uploaded before', async () => {
+  const own = await newCustomer(app)
+  await storedFile(app, own, { purpose: 'vision' })
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  // Its bytes were never stored.
+  allow(/status of (404|500)/)
+  const bytes = picture.toString('base64')
+  for (const [type, name] of [
+    ['drop', 'dropped.png'],
+    ['paste', 'pasted.png'],
+  ] as const) {
+    await prompt(page).evaluate(
+      (area, [kind, text, file]) => {
+        const data = new DataTransfer()
+        const picture = Uint8Array.from(atob(text!), (character) => character.charCodeAt(0))
+        data.items.add(new File([picture], file!, { type: 'image/png' }))
+        const event =
+          kind === 'drop'
+            ? new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer: data })
+            : new ClipboardEvent('paste', { bubbles: true, cancelable: true, clipboardData: data })
+        area.dispatchEvent(event)
+      },
+      [type, bytes, name],
+    )
+    await page.getByText(name).waitFor()
+  }
+  await page.getByRole('group', { name: 'Last frame' }).getByText('pasted.png').waitFor()
+  await page.getByRole('button', { name: 'Swap first and last frame' }).click()
+  await page.getByRole('group', { name: 'First frame' }).getByText('pasted.png').waitFor()
+  await page.getByRole('button', { name: 'Remove dropped.png' }).click()
+  await page.getByRole('button', { name: 'From your files' }).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /a\.bin/ })
+    .click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Use' }).click()
+  await page.getByRole('group', { name: 'Last frame' }).getByText('a.bin').waitFor()
+  await close()
+})
+
+test('the draft is there again after a reload and in another tab, with its files, but not for somebody else', async () => {
+  const own = await newCustomer(app)
+  const { page, context, close } = await openConsole(browser, { app, as: own, path: '/videos' })
+  await prompt(page).fill('Half a thought')
+  await page.getByRole('radio', { name: '9:16, upright phone' }).click()
+  await mode(page, 'Frames').click()
+  await choose(page, 'Last frame', [{ name: 'end.png', mimeType: 'image/png', buffer: picture }])
+  await page.locator('[aria-disabled=true]', { hasText: 'Generate' }).waitFor({ state: 'detached' })
+  await page.reload()
+  const tab = await context.newPage()
+  await tab.goto(page.url())
+  for (const each of [page, tab]) {
+    await each.getByRole('group', { name: 'Last frame' }).getByText('end.png').waitFor()
+    assert.equal(await prompt(each).inputValue(), 'Half a thought')
+    assert.equal(await each.getByRole('radio', { name: '9:16, upright phone' }).getAttribute('aria-checked'), 'true')
+  }
+  await close()
+})
+
+test('the prompt is counted in code points, and the selection becomes dialogue by keyboard', async () => {
+  const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
+  await prompt(page).fill('👩‍🚀'.repeat(2400))
+  await page.getByText('7,200 / 7,000, too long by 200').waitFor()
+  await page.getByText('The prompt is too long.').waitFor()
+  await prompt(page).fill('Ahoy there')
+  await prompt(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(0, 4))
+  await prompt(page).press("Control+'")
+  assert.equal(await prompt(page).inputValue(), '<d>Ahoy</d> there')
+  await page.getByText('Spoken: “Ahoy”').waitFor()
+  await page.getByRole('button', { name: 'Dialogue', exact: true }).click()
+  assert.equal(await prompt(page).inputValue(), 'Ahoy there')
+  await close()
+})
+
+test('nothing scrolls sideways, and axe-core finds no barrier, from 360 to 2560 pixels in both themes and languages', async () => {
+  const own = await newCustomer(app, { agreed: false })
+  const looks = [
+    { width: 360, theme: 'dark', language: 'ja' },
+    { width: 1280, theme: 'light', language: 'ja' },
+    { width: 2560, theme: 'dark', language: 'en' },
+  ] as const
+  for (const look of looks) {
+    const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos', ...look })
+    const name = { en: 'References', ja: '参照素材' }[look.language]
+    await mode(page, name).click()
+    await page.getByRole('button', { name: /I agree|同意する/ }).waitFor()
+    assert.deepEqual(await findBarriers(page), [], JSON.stringify(look))
+    const [scroll, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const)
+    assert.ok(scroll <= inner, `${scroll} wide in ${inner}`)
+    await screenshot(`videos-${look.width}-${look.theme}-${look.language}`)
+    await close()
+  }
+})
+
+/** A WAV file of this length without a sound. */
+function silence(seconds: number): Buffer {
+  const bytes = Buffer.alloc(44 + 8000 * seconds, 128)
+  bytes.write('RIFF', 0)
+  bytes.writeUInt32LE(36 + 8000 * seconds, 4)
+  bytes.write('WAVEfmt ', 8)
+  bytes.writeUInt32LE(16, 16)
+  bytes.writeUInt16LE(1, 20)
+  bytes.writeUInt16LE(1, 22)
+  bytes.writeUInt32LE(8000, 24)
+  bytes.writeUInt32LE(8000, 28)
+  bytes.writeUInt16LE(1, 32)
+  bytes.writeUInt16LE(8, 34)
+  bytes.write('data', 36)
+  bytes.writeUInt32LE(8000 * seconds, 40)
+  return bytes
+}
