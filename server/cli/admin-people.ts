@@ -6,6 +6,7 @@ import type { Role } from '../identity/principal.ts'
 import { createMember, createOrganization, newPassword } from '../identity/provision.ts'
 import { organizationsOf, replacePassword, updatePlan } from '../identity/store.ts'
 import { findKeyOrganization, revokeKey } from '../identity/store-keys.ts'
+import { deleteTwoFactor } from '../identity/store-two-factor.ts'
 import type { Config } from '../platform/config.ts'
 import { formatMoney, parseMoney } from '../platform/money.ts'
 import { type Admin, CommandError, command, requireOrganization, requireUser } from './admin-command.ts'
@@ -68,18 +69,29 @@ export const userCreate = command({
   },
 })
 
-export const userPassword = command({
-  summary: 'replace a forgotten password; every login of the person ends',
+export const userResetPassword = command({
+  summary: 'replace a forgotten password; every session of the person ends',
   flags: { user: USER, password: { value: '<text>', help: 'Generated and printed once by default' } },
   async run({ db, clock }, given) {
     requirePasswordLength(given.password)
     const { id, email } = await requireUser(db, given.user)
     const { password, password_hash } = await newPassword(given.password)
     const change = { user_id: id, password_hash, now: clock.now() }
-    if (!(await db.transaction().execute((tx) => replacePassword(tx, change)))) {
-      throw new CommandError(`${email} does not sign in with a password.`)
-    }
+    await db.transaction().execute((tx) => replacePassword(tx, change))
     const json = { id, email, ...(given.password === undefined && { password }) }
+    return { json, rows: rowsOf(json) }
+  },
+})
+
+export const userResetTwoFactor = command({
+  summary: 'take off a second factor whose device and recovery codes are lost; every session of the person ends',
+  flags: { user: USER },
+  async run({ db }, given) {
+    const { id, email } = await requireUser(db, given.user)
+    if (!(await db.transaction().execute((tx) => deleteTwoFactor(tx, id)))) {
+      throw new CommandError(`${email} has no second factor.`)
+    }
+    const json = { id, email, two_factor: false }
     return { json, rows: rowsOf(json) }
   },
 })

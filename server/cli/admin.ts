@@ -5,14 +5,23 @@ import { isDatabaseDown } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { type Command, CommandError, type Report } from './admin-command.ts'
 import { openAdminDatabase } from './admin-database.ts'
-import { keyCreate, keyRevoke, orgCreate, planSet, userCreate, userPassword } from './admin-people.ts'
+import {
+  keyCreate,
+  keyRevoke,
+  orgCreate,
+  planSet,
+  userCreate,
+  userResetPassword,
+  userResetTwoFactor,
+} from './admin-people.ts'
 import { audit, creditsGrant, jobCancel } from './admin-work.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   'org create': orgCreate,
   'user create': userCreate,
-  'user password': userPassword,
+  'user reset-password': userResetPassword,
+  'user reset-two-factor': userResetTwoFactor,
   'key create': keyCreate,
   'key revoke': keyRevoke,
   'credits grant': creditsGrant,

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../platform/db.ts'
 import type { Role } from './principal.ts'
+import { newRowId } from './row-ids.ts'
 
 export type UserRow = {
   id: string
@@ -129,19 +130,30 @@ export async function findLogins(
     .execute()
 }
 
-/** Replaces the password and ends every login of the person. False when they have none to replace. */
+/** Replaces the password, or gives one to somebody who signed in otherwise, and ends every session of the person. */
 export async function replacePassword(
   tx: Tx,
   change: { user_id: string; password_hash: string; now: Date },
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('logins')
-    .set({ password: change.password_hash, updated_at: change.now })
-    .where('user_id', '=', change.user_id)
-    .where('provider_id', '=', 'credential')
-    .executeTakeFirst()
-  if (numUpdatedRows > 0n) await tx.deleteFrom('sessions').where('user_id', '=', change.user_id).execute()
-  return numUpdatedRows > 0n
+): Promise<void> {
+  const { user_id, password_hash: password, now } = change
+  const id = newRowId('login', now)
+  const row = {
+    id,
+    user_id,
+    provider_id: 'credential',
+    account_id: user_id,
+    password,
+    created_at: now,
+    updated_at: now,
+  }
+  await tx
+    .insertInto('logins')
+    .values(row)
+    .onConflict((conflict) =>
+      conflict.columns(['provider_id', 'account_id']).doUpdateSet({ password, updated_at: now }),
+    )
+    .execute()
+  await tx.deleteFrom('sessions').where('user_id', '=', user_id).execute()
 }
 
 /** Organizations of a person, the one joined first at the head. */

@@ -9,7 +9,15 @@ import { openDataDir } from '../../server/platform/data-dir.ts'
 import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { insertJob, type NewVideoJob } from '../../server/videos/store.ts'
-import { type IdentityApp, newOrganization, newPerson, send, signInAs, startIdentity } from '../support/identity-app.ts'
+import {
+  browserOf,
+  type IdentityApp,
+  newOrganization,
+  newPerson,
+  send,
+  signInAs,
+  startIdentity,
+} from '../support/identity-app.ts'
 
 let app: IdentityApp
 before(async () => {
@@ -116,11 +124,39 @@ test('a job is canceled and what was set aside for it is released', async () => 
   assert.deepEqual(account, { org_id, balance: 100_000_000n, held: 0n, running: 0 })
 })
 
-test('a forgotten password is replaced and the old logins end', async () => {
+test('a forgotten password is replaced and the old sessions end', async () => {
   const person = await newPerson(app, await newOrganization(app, 'Forgetful'))
-  const { password } = await json('user', 'password', '--user', person.email)
+  const browser = await browserOf(app, person)
+  const { password } = await json('user', 'reset-password', '--user', person.email)
+  assert.match(password, /^[0-9A-Za-z]{20}$/)
+  assert.equal((await send(app, 'GET', '/console/session', browser)).status, 401)
   assert.equal((await signInAs(app, person.email)).status, 401)
   assert.equal((await signInAs(app, person.email, password)).status, 200)
+})
+
+test('somebody who signed in otherwise is given a password', async () => {
+  const person = await newPerson(app, await newOrganization(app, 'Passwordless'))
+  await app.database.db.deleteFrom('logins').where('user_id', '=', person.user_id).execute()
+  const { password } = await json('user', 'reset-password', '--user', person.user_id)
+  assert.equal((await signInAs(app, person.email, password)).status, 200)
+})
+
+test('a second factor that is lost is taken off, once, and the sessions end; the password stays', async () => {
+  const person = await newPerson(app, await newOrganization(app, 'Lost'))
+  const none = await admin(['user', 'reset-two-factor', '--user', person.email])
+  assert.equal(none.code, 1)
+  assert.match(none.stderr, /has no second factor/)
+  const browser = await browserOf(app, person)
+  await app.database.db
+    .updateTable('users')
+    .set({ two_factor_enabled: true })
+    .where('id', '=', person.user_id)
+    .execute()
+  assert.equal((await signInAs(app, person.email)).body.object, 'two_factor_required')
+  const answer = await json('user', 'reset-two-factor', '--user', person.email)
+  assert.deepEqual(answer, { id: person.user_id, email: person.email, two_factor: false })
+  assert.equal((await send(app, 'GET', '/console/session', browser)).status, 401)
+  assert.equal((await signInAs(app, person.email)).body.object, 'console_session')
 })
 
 test('a plan must be one of the configuration', async () => {
