@@ -40,15 +40,16 @@ export async function fitContext(
 
   const items = whole.context.map(({ item }) => item)
   const costs = await costsOf(whole.drafts, { request, tokens, estimated: engine.countTokens === undefined })
-  for (let excess = tokens - room, round = 1; ; round *= 2) {
+  for (let excess = tokens - room, step = 1, length = items.length; ; step *= 2) {
     const kept = dropOldest(items, costs, excess)
-    if (!kept) throw tooLong(limit, tokens)
     const drafted = keptOf(whole, kept)
+    if (drafted.context.length === length) throw tooLong(limit, tokens)
     const shorter = build(drafted)
-    const rest = (await countInput(engine, shorter, left)) - room
-    if (rest <= 0) return { drafted, request: shorter }
-    // Items weigh a little less together than alone. Growing steps end soon.
-    excess += rest * round
+    const over = (await countInput(engine, shorter, left)) - room
+    if (over <= 0) return { drafted, request: shorter }
+    // Items weigh less alone than the engine counts. More has to go than went; growing steps end soon.
+    length = drafted.context.length
+    excess = costs.reduce((gone, cost, i) => (kept[i] ? gone : gone + cost), 0) + over * step
   }
 }
 

@@ -20,13 +20,13 @@ const summary: Item = { id: 'x', type: 'compaction', encrypted_content: 'AAAA' }
 const [user, assistant, system, developer] = (['user', 'assistant', 'system', 'developer'] as const).map(message)
 
 /** The places that stay when as many tokens must go, at one token an item. */
-function keptPlaces(items: readonly Item[], excess: number): number[] | null {
+function keptPlaces(items: readonly Item[], excess: number): number[] {
   const kept = dropOldest(
     items,
     items.map(() => 1),
     excess,
   )
-  return kept?.flatMap((stays, i) => (stays ? [i] : [])) ?? null
+  return kept.flatMap((stays, i) => (stays ? [i] : []))
 }
 
 test('whole items go from the oldest end, as few as are needed', () => {
@@ -35,7 +35,7 @@ test('whole items go from the oldest end, as few as are needed', () => {
   assert.deepEqual(keptPlaces(items, 1), [1, 2, 3, 4])
   assert.deepEqual(keptPlaces(items, 3), [3, 4])
   assert.deepEqual(keptPlaces(items, 4), [4])
-  assert.equal(keptPlaces(items, 5), null)
+  assert.deepEqual(keptPlaces(items, 5), [4])
 })
 
 test('a call goes with its output and with the reasoning before it, though others stand between', () => {
@@ -48,17 +48,17 @@ test('instructions, summaries and everything from the last message of the user o
   const items = [system!, summary, user!, developer!, assistant!, user!, call('a'), output('a'), thought, assistant!]
   assert.deepEqual(keptPlaces(items, 1), [0, 1, 3, 4, 5, 6, 7, 8, 9])
   assert.deepEqual(keptPlaces(items, 2), [0, 1, 3, 5, 6, 7, 8, 9])
-  assert.equal(keptPlaces(items, 3), null)
+  assert.deepEqual(keptPlaces(items, 3), [0, 1, 3, 5, 6, 7, 8, 9])
 })
 
 test('a call before the last message of the user stays when its output comes after it', () => {
   assert.deepEqual(keptPlaces([assistant!, thought, call('a'), user!, output('a')], 1), [1, 2, 3, 4])
-  assert.equal(keptPlaces([assistant!, thought, call('a'), user!, output('a')], 2), null)
+  assert.deepEqual(keptPlaces([assistant!, thought, call('a'), user!, output('a')], 2), [1, 2, 3, 4])
 })
 
 test('without a message of the user the last item stays, with what belongs to it', () => {
   assert.deepEqual(keptPlaces([assistant!, call('a'), output('a')], 1), [1, 2])
-  assert.equal(keptPlaces([thought, assistant!], 1), null)
+  assert.deepEqual(keptPlaces([thought, assistant!], 1), [0, 1])
 })
 
 test('a hundred thousand items are no more than a hundred thousand steps', () => {
@@ -87,19 +87,17 @@ test('law: no pair is split, nothing guarded goes, and no more goes than must', 
   const property = fc.property(contexts, fc.nat({ max: 300 }), ({ items, costs }, excess) => {
     const kept = dropOldest(items, costs, excess)
     assert.deepEqual(kept, dropPlainly(items, costs, excess))
-    if (kept === null) return
     for (const [i, at] of findAnswers(items)) assert.equal(kept[i], kept[at], `${i} answers ${at}`)
     for (const [i, item] of items.entries()) {
       if (item.type === 'reasoning' && i + 1 < items.length) assert.equal(kept[i], kept[i + 1], `reasoning at ${i}`)
       if (isGuarded(items, i)) assert.equal(kept[i], true, `item ${i}`)
     }
-    assert.ok(costs.filter((_, i) => !kept[i]).reduce((a, b) => a + b, 0) >= excess)
   })
   fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 2000) })
 })
 
 /** The same rule without a thought for speed: whatever belongs together is painted in one colour. */
-function dropPlainly(items: readonly Item[], costs: readonly number[], excess: number): boolean[] | null {
+function dropPlainly(items: readonly Item[], costs: readonly number[], excess: number): boolean[] {
   let colours = items.map((_, i) => i)
   const paint = (from: number, to: number) => {
     colours = colours.map((colour) => (colour === from ? to : colour))
@@ -112,7 +110,7 @@ function dropPlainly(items: readonly Item[], costs: readonly number[], excess: n
   const kept = items.map(() => true)
   let rest = excess
   for (const colour of new Set(colours)) {
-    if (rest <= 0) return kept
+    if (rest <= 0) break
     if (guarded.has(colour)) continue
     for (const [i, each] of colours.entries()) {
       if (each !== colour) continue
@@ -120,7 +118,7 @@ function dropPlainly(items: readonly Item[], costs: readonly number[], excess: n
       rest -= costs[i]!
     }
   }
-  return rest <= 0 ? kept : null
+  return kept
 }
 
 function isGuarded(items: readonly Item[], i: number): boolean {

@@ -4,22 +4,21 @@ import type { Item } from './schema-items.ts'
 /**
  * Which items stay when `excess` tokens must go: whole items are dropped from the oldest end until that many are gone. A call and its
  * outputs go together, reasoning with the item that follows it; instructions, summaries and everything from the last message of the user
- * on are never dropped. `costs` are the tokens of each item. Null when dropping all that may go is not enough.
+ * on are never dropped, though it be too little. `costs` are the tokens of each item.
  * Takes time linear in the number of items. Source: contract 10.5.
  */
-export function dropOldest(items: readonly Item[], costs: readonly number[], excess: number): boolean[] | null {
+export function dropOldest(items: readonly Item[], costs: readonly number[], excess: number): boolean[] {
   const kept = items.map(() => true)
-  if (excess <= 0) return kept
   let rest = excess
   for (const group of groupsOf(items)) {
+    if (rest <= 0) break
     if (group.guarded) continue
     for (const i of group.members) {
       kept[i] = false
       rest -= costs[i]!
     }
-    if (rest <= 0) return kept
   }
-  return null
+  return kept
 }
 
 /** Items that go together or stay together. */
