@@ -155,7 +155,7 @@ function Document({ file }: { file: StoredFile }) {
   if (data.kind === 'video') return <Clip file={file} />
   if (data.kind === 'audio') return <Sound file={file} />
   if (data.kind === 'pdf') return <Pdf blob={data.blob} />
-  if (data.kind === 'other') return <NoPreview />
+  if (data.kind !== 'text') return <NoPreview />
   return (
     <div className="flex flex-col gap-2">
       <section

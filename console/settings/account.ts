@@ -1,0 +1,51 @@
+import { type QueryClient, useQuery } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { Profile, RecoveryCodes, TwoFactor, TwoFactorEnrolment } from '../../server/identity/schema.ts'
+import { failureOf } from '../api/failure.ts'
+import { request } from '../api/request.ts'
+import { useText } from '../text/use-text.ts'
+import { fieldError } from '../ui/failure-note.tsx'
+
+export type { Profile }
+export type TwoFactorState = Static<typeof TwoFactor>
+export type Enrolment = Static<typeof TwoFactorEnrolment>
+export type NewRecoveryCodes = Static<typeof RecoveryCodes>
+
+export const PROFILE_KEY = ['profile'] as const
+export const TWO_FACTOR_KEY = ['two_factor'] as const
+export const SESSIONS_KEY = ['sessions'] as const
+
+export function useProfile() {
+  return useQuery({
+    queryKey: PROFILE_KEY,
+    queryFn: ({ signal }) => request<Profile>('GET', '/console/profile', { signal }),
+  })
+}
+
+export function useTwoFactor() {
+  return useQuery({
+    queryKey: TWO_FACTOR_KEY,
+    queryFn: ({ signal }) => request<TwoFactorState>('GET', '/console/two_factor', { signal }),
+  })
+}
+
+/** How the person signs in has changed, and with it which sessions there are. */
+export async function reloadAccount(queries: QueryClient): Promise<void> {
+  const keys = [PROFILE_KEY, TWO_FACTOR_KEY, SESSIONS_KEY]
+  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })))
+}
+
+/** The words for what is wrong with one field of a proof: a password, or a code that is wrong or was used. */
+export function useProofError(error: unknown): (field: 'password' | 'current_password' | 'code') => string | null {
+  const t = useText('settings')
+  return (field) => {
+    const names = field === 'code' ? ['code', 'recovery_code'] : [field]
+    const told = names.map((name) => fieldError(error, name)).find((text) => text !== null)
+    if (told === undefined) return null
+    if (failureOf(error).code !== 'invalid_api_key') return told ?? null
+    return t(field === 'code' ? 'wrong_code' : 'wrong_password')
+  }
+}
+
+/** The fields a proof can be wrong in, for `FormError`. */
+export const PROOF_FIELDS = ['password', 'current_password', 'new_password', 'code', 'recovery_code'] as const

@@ -1,0 +1,20 @@
+import { Input } from '../ui/input.tsx'
+
+type Props = { value: string; onChange: (code: string) => void; recovery?: boolean; autoFocus?: boolean }
+
+/** Six digits, or a recovery code; what is pasted with spaces is taken without them. */
+export function CodeInput({ value, onChange, recovery = false, autoFocus }: Props) {
+  return (
+    <Input
+      autoFocus={autoFocus}
+      inputMode={recovery ? 'text' : 'numeric'}
+      autoComplete="one-time-code"
+      spellCheck={false}
+      autoCapitalize="none"
+      maxLength={recovery ? 40 : undefined}
+      value={value}
+      onChange={({ target }) => onChange(recovery ? target.value : target.value.replace(/\D/g, '').slice(0, 6))}
+      className="max-w-56 font-mono tracking-widest"
+    />
+  )
+}

@@ -1,0 +1,104 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { useSite } from '../api/queries.ts'
+import { request } from '../api/request.ts'
+import { SESSION_KEY, type Session, useSession } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { Button } from '../ui/button.tsx'
+import { FailureNote, FormError, fieldError } from '../ui/failure-note.tsx'
+import { Field } from '../ui/field.tsx'
+import { PasswordInput } from '../ui/input.tsx'
+import { Skeleton } from '../ui/layout.tsx'
+import { toast } from '../ui/toast.tsx'
+import { PROOF_FIELDS, reloadAccount, useProfile, useProofError } from './account.ts'
+import { Section } from './section.tsx'
+
+/** A new password, for those who sign in with one. */
+export function PasswordSection() {
+  const t = useText('settings')
+  const site = useSite()
+  const { data, error, refetch } = useProfile()
+  const provider = site.data?.oidc?.name ?? t('provider')
+  return (
+    <Section title={t('password')} description={t('password_text')}>
+      {error ? (
+        <FailureNote error={error} onRetry={() => void refetch()} />
+      ) : !data ? (
+        <div className="flex h-[13.4rem] flex-col gap-5">
+          <Skeleton className="h-14 max-w-md" />
+          <Skeleton className="h-20 max-w-md" />
+          <Skeleton className="h-9 w-36 rounded-lg" />
+        </div>
+      ) : data.password ? (
+        <PasswordForm />
+      ) : (
+        <p className="text-sm text-muted">{t('no_password', { provider })}</p>
+      )}
+    </Section>
+  )
+}
+
+function PasswordForm() {
+  const t = useText('settings')
+  const queries = useQueryClient()
+  const { user } = useSession()
+  const { data: site } = useSite()
+  const min = site?.password.min_length ?? 8
+  const [current, setCurrent] = useState('')
+  const [next, setNext] = useState('')
+  const [tooShort, setTooShort] = useState(false)
+  const change = useMutation({
+    mutationFn: () =>
+      request<Session>('POST', '/console/password', { body: { current_password: current, new_password: next } }),
+    onSuccess: async (session) => {
+      setCurrent('')
+      setNext('')
+      toast(t('password_changed'))
+      queries.setQueryData(SESSION_KEY, session)
+      await reloadAccount(queries)
+    },
+  })
+  const proofError = useProofError(change.error)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const short = next.length < min
+    setTooShort(short)
+    if (!short && !change.isPending) change.mutate()
+  }
+  return (
+    <form noValidate onSubmit={submit} className="flex flex-col gap-4">
+      {/* Tells password managers whose password it is. */}
+      <input type="text" name="username" autoComplete="username" value={user.email} readOnly hidden />
+      <Field label={t('current_password')} error={proofError('current_password')} className="max-w-md">
+        <PasswordInput
+          autoComplete="current-password"
+          maxLength={1024}
+          value={current}
+          onChange={(event) => setCurrent(event.target.value)}
+        />
+      </Field>
+      <Field
+        label={t('new_password')}
+        hint={t('new_password_hint', { min })}
+        error={tooShort ? t('too_short', { min }) : fieldError(change.error, 'new_password')}
+        className="max-w-md"
+      >
+        <PasswordInput
+          autoComplete="new-password"
+          maxLength={site?.password.max_length ?? 128}
+          value={next}
+          onChange={(event) => {
+            setTooShort(false)
+            setNext(event.target.value)
+          }}
+        />
+      </Field>
+      <FormError error={change.error} fields={PROOF_FIELDS} />
+      <div>
+        <Button type="submit" busy={change.isPending} disabled={current === '' || next === ''}>
+          {t('change_password')}
+        </Button>
+      </div>
+    </form>
+  )
+}

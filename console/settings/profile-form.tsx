@@ -1,0 +1,75 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { request } from '../api/request.ts'
+import { SESSION_KEY, type Session } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { Button } from '../ui/button.tsx'
+import { FailureNote, FormError, fieldError } from '../ui/failure-note.tsx'
+import { Field } from '../ui/field.tsx'
+import { Input } from '../ui/input.tsx'
+import { Skeleton } from '../ui/layout.tsx'
+import { toast } from '../ui/toast.tsx'
+import { PROFILE_KEY, type Profile, useProfile } from './account.ts'
+import { Section } from './section.tsx'
+
+/** Who the person is: the name can be changed, the address is how they sign in. */
+export function ProfileSection() {
+  const t = useText('settings')
+  const { data, error, refetch } = useProfile()
+  return (
+    <Section title={t('profile')} description={t('profile_text')}>
+      {error ? (
+        <FailureNote error={error} onRetry={() => void refetch()} />
+      ) : data ? (
+        <ProfileForm profile={data} />
+      ) : (
+        <div className="flex h-[13.4rem] flex-col gap-5">
+          <Skeleton className="h-14 max-w-md" />
+          <Skeleton className="h-20 max-w-md" />
+          <Skeleton className="h-9 w-24 rounded-lg" />
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function ProfileForm({ profile }: { profile: Profile }) {
+  const t = useText('settings')
+  const queries = useQueryClient()
+  const [name, setName] = useState(profile.name)
+  const typed = name.trim()
+  const changed = typed !== '' && typed !== profile.name
+  const save = useMutation({
+    mutationFn: () => request<Profile>('PATCH', '/console/profile', { body: { name: typed } }),
+    onSuccess: (saved) => {
+      queries.setQueryData(PROFILE_KEY, saved)
+      queries.setQueryData<Session | null>(
+        SESSION_KEY,
+        (session) => session && { ...session, user: { ...session.user, name: saved.name } },
+      )
+      void queries.invalidateQueries({ queryKey: ['members'] })
+      setName(saved.name)
+      toast(t('name_saved'))
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (changed && !save.isPending) save.mutate()
+  }
+  return (
+    <form noValidate onSubmit={submit} className="flex flex-col gap-4">
+      <Field label={t('name')} error={fieldError(save.error, 'name')} className="max-w-md">
+        <Input autoComplete="name" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+      </Field>
+      <Field label={t('email')} hint={t('email_hint')} className="max-w-md">
+        <Input type="email" readOnly value={profile.email} className="text-muted" />
+      </Field>
+      <FormError error={save.error} fields={['name']} />
+      <div>
+        <Button type="submit" busy={save.isPending} disabled={!changed}>
+          {t('save')}
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react'
+import { Skeleton } from '../ui/layout.tsx'
+
+type SectionProps = { title: string; description: ReactNode; children: ReactNode; flush?: boolean }
+
+/** One thing to set: what it is at the side, and the setting itself. */
+export function Section({ title, description, children, flush }: SectionProps) {
+  return (
+    <section
+      aria-label={title}
+      className="grid gap-x-10 gap-y-3 border-t border-line py-7 first:border-t-0 first:pt-0 lg:grid-cols-[17rem_minmax(0,1fr)]"
+    >
+      <div>
+        <h2 className="text-sm font-semibold">{title}</h2>
+        <p className="mt-1 max-w-prose text-[0.8125rem] text-pretty text-muted">{description}</p>
+      </div>
+      {flush ? (
+        <div className="min-w-0">{children}</div>
+      ) : (
+        <div className="min-w-0 rounded-xl border border-line bg-surface p-5 shadow-raised">{children}</div>
+      )}
+    </section>
+  )
+}
+
+/** Stands in the place of one line of text and a button. */
+export function LineSkeleton() {
+  return (
+    <div className="flex h-9 items-center justify-between gap-4">
+      <Skeleton className="h-4 w-48" />
+      <Skeleton className="h-9 w-28 rounded-lg" />
+    </div>
+  )
+}

@@ -1,0 +1,86 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { AcceptanceView } from '../../server/videos/schema.ts'
+import { failureOf } from '../api/failure.ts'
+import { request } from '../api/request.ts'
+import { useSession } from '../api/session.ts'
+import { useText } from '../text/use-text.ts'
+import { StatusBadge } from '../ui/badge.tsx'
+import { Button, ExternalLink } from '../ui/button.tsx'
+import { FailureNote, Note } from '../ui/failure-note.tsx'
+import { useFormat } from '../ui/format.tsx'
+import { toast } from '../ui/toast.tsx'
+import { LineSkeleton, Section } from './section.tsx'
+
+type Acceptance = Static<typeof AcceptanceView>
+
+const ACCEPTANCE_KEY = ['video-acceptance'] as const
+
+/** Whether the person has agreed to the video terms in this organization, and to which; the agreement can be given here. */
+export function TermsSection() {
+  const t = useText('settings')
+  const { organization } = useSession()
+  const { data, error, refetch } = useQuery({
+    queryKey: ACCEPTANCE_KEY,
+    queryFn: ({ signal }) => request<Acceptance>('GET', '/v1/videos/acceptance', { signal }),
+    staleTime: 300_000,
+  })
+  return (
+    <Section title={t('terms')} description={t('terms_text', { organization: organization.name })}>
+      {error ? (
+        <FailureNote error={error} onRetry={() => void refetch()} />
+      ) : data ? (
+        <Agreement acceptance={data} />
+      ) : (
+        <LineSkeleton />
+      )}
+    </Section>
+  )
+}
+
+function Agreement({ acceptance }: { acceptance: Acceptance }) {
+  const t = useText('settings')
+  const { dateTime } = useFormat()
+  const queries = useQueryClient()
+  const { terms_version: version, terms_url, accepted, accepted_version, accepted_at } = acceptance
+  const agree = useMutation({
+    mutationFn: () => request<Acceptance>('POST', '/v1/videos/acceptance', { body: { terms_version: version } }),
+    onSuccess: (agreed) => {
+      queries.setQueryData(ACCEPTANCE_KEY, agreed)
+      toast(t('agreed'))
+    },
+    onError: () => queries.invalidateQueries({ queryKey: ACCEPTANCE_KEY }),
+  })
+  // What was shown is not in force any more: what is stands here now.
+  const outdated = agree.error !== null && failureOf(agree.error).code === 'terms_version_mismatch'
+  const when = accepted_at === null ? '' : dateTime(accepted_at)
+  return (
+    <div className="flex flex-col gap-3">
+      <div className="flex min-h-9 flex-wrap items-center justify-between gap-x-6 gap-y-3">
+        <div className="flex flex-col items-start gap-2">
+          <StatusBadge tone={accepted ? 'success' : 'warning'}>
+            {t(accepted ? 'terms_agreed' : 'terms_open')}
+          </StatusBadge>
+          <p className="text-sm text-muted">
+            {accepted ? t('terms_since', { version, when }) : t('terms_version', { version })}
+            {!accepted && accepted_version !== null && (
+              <span className="block">{t('terms_before', { version: accepted_version, when })}</span>
+            )}
+          </p>
+        </div>
+        <div className="flex flex-wrap items-center gap-x-5 gap-y-3">
+          <ExternalLink href={terms_url} className="text-sm">
+            {t('read_terms')}
+          </ExternalLink>
+          {!accepted && (
+            <Button variant="primary" busy={agree.isPending} onClick={() => agree.mutate()}>
+              {t('agree')}
+            </Button>
+          )}
+        </div>
+      </div>
+      {outdated ? <Note tone="warning">{t('terms_changed')}</Note> : null}
+      {agree.error !== null && !outdated && <FailureNote error={agree.error} />}
+    </div>
+  )
+}
