@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 
@@ -18,7 +19,8 @@ export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<voi
 
 /**
  * Opens a pool. int8 and whole numeric come as bigint, timestamptz as Date, date as 'YYYY-MM-DD', json parsed; a numeric
- * with a fraction is an error, cast it in SQL. `on_error` hears of connections that died idle: the pool replaces them.
+ * with a fraction is an error, cast it in SQL. `on_error` hears of connections that died idle: the pool replaces them. `close` resolves
+ * once the server has seen every connection off, so that a server stopped next cuts none.
  */
 export function openDb(url: string, options: { pool_max?: number; on_error?: (error: Error) => void } = {}): OpenDb {
   const pool = new pg.Pool({
@@ -28,13 +30,30 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
     idleTimeoutMillis: 60_000,
     types: { getTypeParser },
   })
+  const connected = new Map<pg.PoolClient, Promise<void>>()
   pool.on('error', options.on_error ?? (() => {}))
   // While a client is checked out the pool does not listen to it, and an error nobody listens to ends the process. Whoever
   // has it out hears of the error by its query.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    const ended = new Promise<void>((resolve) => client.once('end', resolve))
+    connected.set(client, ended)
+    void ended.then(() => connected.delete(client))
+  })
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
-  return { db, pool, close: () => pool.end() }
+  return {
+    db,
+    pool,
+    async close() {
+      const ended = [...connected.values()]
+      await pool.end()
+      await Promise.race([Promise.all(ended), sleep(CLOSE_MILLISECONDS, undefined, { ref: false })])
+    },
+  }
 }
+
+/** A server that does not say goodbye is not waited for longer. */
+const CLOSE_MILLISECONDS = 2000
 
 /** Whether a unique constraint or index refused the row: any, or the one named. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {

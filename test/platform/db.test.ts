@@ -73,3 +73,19 @@ test('a server that is not there is "database down"', async () => {
   assert.ok(isDatabaseDown(await noSocket.pool.query('select 1').catch((e: unknown) => e)))
   await Promise.all([nowhere.close(), noSocket.close()])
 })
+
+test('closing resolves once the server has seen every connection off, so that stopping it next cuts none', async () => {
+  const errors: Error[] = []
+  const other = openDb(url, { pool_max: 8, on_error: (error) => errors.push(error) })
+  const pids = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid, pg_sleep(0.02)`.execute(other.db)
+      return rows[0]!.pid
+    }),
+  )
+  assert.equal(new Set(pids).size, 8)
+  await other.close()
+  const { rows } = await sql`select pid from pg_stat_activity where pid = any(${pids}::int[])`.execute(db)
+  assert.deepEqual(rows, [])
+  assert.deepEqual(errors, [])
+})
