@@ -1,6 +1,6 @@
 import { useText } from '../text/use-text.ts'
 import { Money, useFormat } from '../ui/format.tsx'
-import type { AssistantMessage } from './conversation.ts'
+import type { AssistantMessage, Tokens } from './conversation.ts'
 import { usePlayground } from './playground.ts'
 
 /** Tokens and cost of an answer: exactly what the ledger says. */
@@ -13,19 +13,20 @@ export function AnswerPrice({ message }: { message: AssistantMessage }) {
     const looking = status !== 'streaming' && request_id !== null
     return looking && <p className="animate-breathe text-xs text-muted">{t('cost_unknown')}</p>
   }
-  const parts = tokens
-    ? ([
-        ['input', tokens.input],
-        ['cached', tokens.cached_input],
-        ['output', tokens.output],
-        ['reasoning', tokens.reasoning],
-      ] as const)
-    : []
-  const shown = parts.filter(([kind, count]) => count > 0 || kind === 'input' || kind === 'output')
+  const parts = tokens ? [inputOf(tokens), outputOf(tokens)] : []
+  const shown = parts.map(({ key, all, part }) => t(`tokens.${key}`, { all: number(all), part: number(part) }))
   return (
     <p data-cost={cost} className="text-xs text-muted tabular-nums">
-      {shown.map(([kind, count]) => `${t(`tokens.${kind}`, { count: number(count) as unknown as number })} · `)}
+      {shown.map((text) => `${text} · `)}
       <Money amount={cost} currency={model.pricing.currency} digits="exact" />
     </p>
   )
+}
+
+function inputOf({ input: all, cached_input: part }: Tokens) {
+  return { key: part > 0 ? 'input_cached' : 'input', all, part } as const
+}
+
+function outputOf({ output: all, reasoning: part }: Tokens) {
+  return { key: part > 0 ? 'output_reasoning' : 'output', all, part } as const
 }

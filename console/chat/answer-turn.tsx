@@ -60,35 +60,29 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
       {message.tool_calls.length > 0 && <ToolCalls message={message} last={last} />}
       {failure && <AnswerFailure failure={failure} onRetry={locked ? undefined : () => actions.answerAgain(id)} />}
       <footer className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-1">
-        <div className={`${TURN_ACTIONS} -ms-2`}>
-          <CopyButton text={text} />
-          <IconButton
-            size="sm"
-            label={t('edit')}
-            icon={<Pencil />}
-            disabled={locked}
-            onClick={() => setEditing(true)}
-          />
-          <IconButton
-            size="sm"
-            label={t('regenerate')}
-            icon={<RotateCcw />}
-            disabled={locked}
-            onClick={() => actions.answerAgain(id)}
-          />
-          <IconButton
-            size="sm"
-            label={t('remove')}
-            icon={<Trash2 />}
-            disabled={locked}
-            onClick={() => actions.remove(id)}
-          />
-        </div>
         <AnswerPrice message={message} />
+        <TurnActions message={message} locked={locked} onEdit={() => setEditing(true)} />
       </footer>
     </article>
   )
 })
+
+type TurnActionsProps = { message: AssistantMessage; locked: boolean; onEdit: () => void }
+
+function TurnActions({ message: { id, text }, locked, onEdit }: TurnActionsProps) {
+  const t = useText('chat')
+  const { actions } = usePlayground()
+  const again = () => actions.answerAgain(id)
+  const remove = () => actions.remove(id)
+  return (
+    <div className={`${TURN_ACTIONS} ms-auto -me-2`}>
+      {text !== '' && <CopyButton text={text} />}
+      {text !== '' && <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={onEdit} />}
+      <IconButton size="sm" label={t('regenerate')} icon={<RotateCcw />} disabled={locked} onClick={again} />
+      <IconButton size="sm" label={t('remove')} icon={<Trash2 />} disabled={locked} onClick={remove} />
+    </div>
+  )
+}
 
 /** How the answer ended, where that is not plain to see. */
 function Remarks({ message }: { message: AssistantMessage }) {

@@ -1,11 +1,10 @@
-import { ArrowUp, Paperclip, Square } from 'lucide-react'
+import { ArrowUp, Paperclip, Square, X } from 'lucide-react'
 import { type KeyboardEvent, type Ref, useRef } from 'react'
 import { useText } from '../text/use-text.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Note } from '../ui/failure-note.tsx'
 import { Money } from '../ui/format.tsx'
 import { Attachments } from './attachments.tsx'
-import { openCalls } from './conversation.ts'
 import { useConversation } from './open-conversation.ts'
 import { usePlayground } from './playground.ts'
 import type { useAttachments } from './use-attachments.ts'
@@ -23,14 +22,13 @@ export function Composer({ files, input, onSent }: ComposerProps) {
   const { conversation, actions } = usePlayground()
   const draft = useConversation(conversation, (now) => now.draft)
   const answering = useConversation(conversation, () => conversation.answering !== null)
-  const waiting = useConversation(conversation, ({ messages }) => !answering && openCalls(messages).length > 0)
   const blockers = useBlockers()
-  const notes = waiting ? [...blockers, t('blocked.calls')] : blockers
   const said = draft.text.trim() !== '' || draft.attachments.length > 0
-  const ready = said && !answering && notes.length === 0 && files.pending.length === 0
+  const ready = said && !answering && blockers.length === 0 && files.pending.length === 0
   const send = () => {
     if (!ready) return
     actions.send()
+    files.forgetRefused()
     onSent()
   }
   const remove = (id: string) => {
@@ -44,11 +42,7 @@ export function Composer({ files, input, onSent }: ComposerProps) {
   }
   return (
     <div className="flex flex-col gap-2">
-      {notes.map((text) => (
-        <Note key={text} tone="warning">
-          {text}
-        </Note>
-      ))}
+      <Remarks files={files} blockers={blockers} />
       <div className="rounded-2xl border border-control/60 bg-raised shadow-raised transition-colors focus-within:border-accent focus-within:outline-2 focus-within:outline-accent/40">
         <Attachments attachments={draft.attachments} pending={files.pending} onRemove={remove} className="px-4 pt-4" />
         <textarea
@@ -59,32 +53,67 @@ export function Composer({ files, input, onSent }: ComposerProps) {
           rows={Math.min(8, draft.text.split('\n').length)}
           onChange={({ target }) => actions.draft({ text: target.value })}
           onKeyDown={onKeyDown}
-          onPaste={({ clipboardData: { files: pasted } }) => files.takeFiles(pasted)}
+          onPaste={({ clipboardData: { files: pasted } }) => pasted.length > 0 && files.takeFiles(pasted)}
           className="field-sizing-content block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 text-base leading-relaxed outline-none sm:text-sm sm:leading-relaxed"
         />
         <div className="flex items-center gap-2 px-2 pb-2">
           <AttachButton onFiles={files.takeFiles} />
           <span className="grow" />
-          {answering ? (
-            <IconButton
-              label={t('composer.stop')}
-              variant="secondary"
-              icon={<Square className="fill-current" />}
-              onClick={actions.stop}
-            />
-          ) : (
-            <IconButton
-              label={t('composer.send')}
-              variant="primary"
-              icon={<ArrowUp />}
-              aria-disabled={!ready || undefined}
-              onClick={send}
-            />
-          )}
+          <SendButton ready={ready} answering={answering} onSend={send} />
         </div>
       </div>
       <FootLine />
     </div>
+  )
+}
+
+/** Which files were not taken, and why nothing can be sent now. */
+function Remarks({ files, blockers }: { files: ComposerProps['files']; blockers: string[] }) {
+  const t = useText('kit')
+  const close = (
+    <IconButton size="sm" label={t('close')} icon={<X />} onClick={files.forgetRefused} className="-my-1 -me-2" />
+  )
+  return (
+    <>
+      {files.refused.length > 0 && (
+        <Note tone="warning" action={close}>
+          {files.refused.map((text) => (
+            <p key={text}>{text}</p>
+          ))}
+        </Note>
+      )}
+      {blockers.map((text) => (
+        <Note key={text} tone="warning">
+          {text}
+        </Note>
+      ))}
+    </>
+  )
+}
+
+type SendButtonProps = { ready: boolean; answering: boolean; onSend: () => void }
+
+/** Sends; stops, while an answer is under way. */
+function SendButton({ ready, answering, onSend }: SendButtonProps) {
+  const t = useText('chat')
+  const { actions } = usePlayground()
+  if (answering)
+    return (
+      <IconButton
+        label={t('composer.stop')}
+        variant="secondary"
+        icon={<Square className="fill-current" />}
+        onClick={actions.stop}
+      />
+    )
+  return (
+    <IconButton
+      label={t('composer.send')}
+      variant="primary"
+      icon={<ArrowUp />}
+      aria-disabled={!ready || undefined}
+      onClick={onSend}
+    />
   )
 }
 
@@ -125,7 +154,7 @@ function FootLine() {
   const spent = useConversation(conversation, (now) => now.spent)
   return (
     <p className="flex min-h-4 flex-wrap justify-between gap-x-4 px-1 text-xs text-muted">
-      <span className="pointer-coarse:hidden">{t('composer.keys')}</span>
+      <span className="max-sm:hidden pointer-coarse:hidden">{t('composer.keys')}</span>
       <span className="ms-auto" data-spent={spent}>
         {t('composer.total')} <Money amount={spent} currency={model.pricing.currency} digits="exact" />
       </span>

@@ -80,15 +80,17 @@ export function ModelFacts() {
           ))}
         </ul>
       )}
-      <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1 text-[0.8125rem]">
-        <dt className="col-span-2 text-xs text-muted">{t('model.per_million')}</dt>
-        {prices.map(([name, amount]) => (
-          <div key={name} className="col-span-2 grid grid-cols-subgrid">
-            <dt>{t(`model.${name}`)}</dt>
-            <dd className="text-end tabular-nums">{money(amount, pricing.currency, { digits: 'exact' })}</dd>
-          </div>
-        ))}
-      </dl>
+      <div className="flex flex-col gap-1">
+        <p className="text-xs text-muted">{t('model.per_million')}</p>
+        <dl className="flex flex-col gap-1 text-[0.8125rem]">
+          {prices.map(([name, amount]) => (
+            <div key={name} className="flex justify-between gap-4">
+              <dt>{t(`model.${name}`)}</dt>
+              <dd className="tabular-nums">{money(amount, pricing.currency, { digits: 'exact' })}</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
       {sizes.length > 0 && <p className="text-xs text-muted">{sizes.join(' · ')}</p>}
     </section>
   )

@@ -5,6 +5,7 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNote, Note } from '../ui/failure-note.tsx'
 import { EmptyState, PageHeader, Skeleton, usePageTitle } from '../ui/layout.tsx'
+import { useTitleFocus } from '../ui/title-focus.ts'
 import { settle } from './answer.ts'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
@@ -18,6 +19,7 @@ import { SettingsForm } from './settings-form.tsx'
 import { Turns } from './turns.tsx'
 import { useAttachments } from './use-attachments.ts'
 import { useFileDrop } from './use-file-drop.ts'
+import { useTypingFocus } from './use-typing-focus.ts'
 
 /** A conversation with any chat model of the plan, through the public API. */
 export function ChatPage() {
@@ -75,6 +77,7 @@ function Talk() {
   const content = useRef<HTMLDivElement>(null)
   const input = useRef<HTMLTextAreaElement>(null)
   const { away, follow } = useFollowEnd(content)
+  useTypingFocus(input)
   return (
     <div className="flex min-h-[calc(100dvh-3.25rem)] min-w-0 flex-col lg:min-h-dvh">
       <Head onNew={() => input.current?.focus()} />
@@ -110,6 +113,7 @@ function Talk() {
 function Head({ onNew }: { onNew: () => void }) {
   const t = useText('chat')
   const { actions } = usePlayground()
+  const heading = useTitleFocus()
   const [shown, setShown] = useState<'code' | 'settings' | null>(null)
   const close = () => setShown(null)
   const begin = () => {
@@ -117,8 +121,8 @@ function Head({ onNew }: { onNew: () => void }) {
     onNew()
   }
   return (
-    <header className="sticky top-13 z-10 -mx-1 flex items-center gap-2 bg-canvas px-1 py-3 lg:top-0">
-      <h1 tabIndex={-1} data-page-title className="sr-only">
+    <header className="sticky top-13 z-10 mx-auto flex w-full max-w-3xl items-center gap-2 bg-canvas py-3 lg:top-0">
+      <h1 ref={heading} tabIndex={-1} data-page-title className="sr-only">
         {t('title')}
       </h1>
       <ModelPicker />

@@ -67,7 +67,7 @@ function Parameters({ settings }: { settings: Settings }) {
       <div className="flex h-8 items-center justify-between gap-3">
         <h3 className="text-[0.8125rem] font-medium">{t('parameters')}</h3>
         {changed && (
-          <Button size="sm" variant="ghost" onClick={reset}>
+          <Button size="sm" variant="ghost" onClick={reset} className="-me-2.5">
             {t('reset')}
           </Button>
         )}

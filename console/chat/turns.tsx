@@ -11,7 +11,7 @@ export function Turns() {
   const messages = useConversation(conversation, (now) => now.messages)
   const answering = useConversation(conversation, () => conversation.answering !== null)
   return (
-    <section role="log" aria-live="off" aria-label={t('messages')} className="flex flex-col gap-6">
+    <section role="log" aria-live="off" aria-label={t('messages')} className="flex flex-col gap-4">
       {messages.map((message, i) =>
         message.role === 'user' ? (
           <UserTurn key={message.id} message={message} locked={answering} />

@@ -2,9 +2,8 @@ import { useEffect, useRef, useState } from 'react'
 import { failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
 import { useFormat } from '../ui/format.tsx'
-import { toast } from '../ui/toast.tsx'
 import { attach, BYTES_MAX, kindOf } from './attach.ts'
-import { newMessageId, type PendingAttachment } from './conversation.ts'
+import { type AttachmentKind, newMessageId, type PendingAttachment } from './conversation.ts'
 import { takes } from './models.ts'
 import { usePlayground } from './playground.ts'
 
@@ -14,6 +13,7 @@ export function useAttachments() {
   const { bytes } = useFormat()
   const { conversation, model, actions } = usePlayground()
   const [pending, setPending] = useState<readonly PendingAttachment[]>([])
+  const [refused, setRefused] = useState<readonly string[]>([])
   const uploads = useRef(new Map<string, AbortController>())
   useEffect(() => () => uploads.current.forEach((upload) => void upload.abort()), [])
 
@@ -25,14 +25,17 @@ export function useAttachments() {
     setPending((now) => now.filter((each) => each.id !== id))
   }
 
+  const refusalOf = ({ name, size }: File, kind: AttachmentKind | null): string | null => {
+    if (kind === null) return t('refused.kind', { name })
+    if (!takes(model, kind)) return t('refused.media', { model: model.name, what: t(`what.${kind}`), name })
+    if (size === 0) return t('refused.empty', { name })
+    return size > BYTES_MAX[kind] ? t('refused.size', { name, limit: bytes(BYTES_MAX[kind]) }) : null
+  }
   const take = async (file: File) => {
     const { name, size } = file
     const kind = kindOf(file)
-    if (kind === null) return toast(t('refused.kind', { name }), 'danger')
-    if (!takes(model, kind))
-      return toast(t('refused.media', { model: model.name, what: t(`what.${kind}`), name }), 'danger')
-    if (size === 0) return toast(t('refused.empty', { name }), 'danger')
-    if (size > BYTES_MAX[kind]) return toast(t('refused.size', { name, limit: bytes(BYTES_MAX[kind]) }), 'danger')
+    const refusal = refusalOf(file, kind)
+    if (kind === null || refusal !== null) return setRefused((now) => [...now, refusal ?? ''])
     const id = newMessageId()
     const upload = new AbortController()
     uploads.current.set(id, upload)
@@ -48,5 +51,15 @@ export function useAttachments() {
       if (!upload.signal.aborted) update(id, { failure: failureOf(error) })
     }
   }
-  return { pending, drop, takeFiles: (files: Iterable<File>) => [...files].forEach((file) => void take(file)) }
+  return {
+    pending,
+    drop,
+    /** Why files were not taken, until the next are. */
+    refused,
+    forgetRefused: () => setRefused([]),
+    takeFiles(files: Iterable<File>) {
+      setRefused([])
+      for (const file of files) void take(file)
+    },
+  }
 }

@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import { useText } from '../text/use-text.ts'
-import type { Attachment, Conversation } from './conversation.ts'
+import { type Attachment, type Conversation, openCalls } from './conversation.ts'
 import { takes } from './models.ts'
 import { useConversation } from './open-conversation.ts'
 import { usePlayground } from './playground.ts'
@@ -15,6 +15,10 @@ export function useBlockers(): string[] {
   const settings = useConversation(conversation, (now) => now.settings)
   const messages = useConversation(conversation, (now) => now.messages)
   const draft = useConversation(conversation, (now) => now.draft.attachments)
+  const waiting = useConversation(
+    conversation,
+    (now) => conversation.answering === null && openCalls(now.messages).length > 0,
+  )
   const problems = useMemo(() => readSettings(settings, model).problems, [settings, model])
   const untaken = useMemo(
     () => [...attachmentsOf(messages), ...draft].filter(({ kind }) => !takes(model, kind)),
@@ -27,6 +31,7 @@ export function useBlockers(): string[] {
     const words = { model: model.name, what: t(`what.${first.kind}`), names: names.slice(0, 3).join(', ') }
     blockers.push(t('blocked.media', words))
   }
+  if (waiting) blockers.push(t('blocked.calls'))
   return blockers
 }
 

@@ -16,7 +16,7 @@ export const UserTurn = memo(function UserTurn({ message, locked }: { message: U
   const [editing, setEditing] = useState(false)
   const { id, text, attachments } = message
   return (
-    <article aria-label={t('you')} className="group/turn flex flex-col items-end gap-1.5">
+    <article aria-label={t('you')} className="group/turn -mb-2 flex flex-col items-end gap-1">
       <Attachments attachments={attachments} className="justify-end" />
       {editing ? (
         <EditText
@@ -36,7 +36,7 @@ export const UserTurn = memo(function UserTurn({ message, locked }: { message: U
         )
       )}
       <div className={TURN_ACTIONS}>
-        <CopyButton text={text} />
+        {text !== '' && <CopyButton text={text} />}
         <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={() => setEditing(true)} />
         <IconButton
           size="sm"

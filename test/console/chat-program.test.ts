@@ -73,11 +73,12 @@ test('the Node program sends exactly this request with the official client and p
 /** Stands in for the Python package, which npm cannot install: tells what it was called with. */
 const OPENAI_PY = `
 import json
-class OpenAI:
-    def __init__(self, api_key, base_url): self.chat = self.completions = self
-    def create(self, **arguments):
-        print(json.dumps(arguments))
-        return []
+def create(self, **arguments):
+    print(json.dumps(arguments))
+    return []
+def start(self, api_key, base_url):
+    self.chat = self.completions = self
+OpenAI = type("OpenAI", (), {"__init__": start, "create": create})
 `
 const python = spawnSync('python3', ['--version']).status === 0
 

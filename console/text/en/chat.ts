@@ -1,7 +1,6 @@
 export default {
   title: 'Chat',
   new_conversation: 'New conversation',
-  show_code: 'Code',
   settings: 'Settings',
   settings_closed: 'Show settings',
   messages: 'Conversation',
@@ -52,7 +51,6 @@ export default {
     total: 'This conversation',
     remove: 'Remove {{name}}',
     uploading: 'Uploading {{name}}',
-    remove_attachment: 'Remove',
   },
   blocked: {
     calls: 'The model waits for the result of its tool above.',
@@ -68,7 +66,6 @@ export default {
   },
 
   you: 'You',
-  copy: 'Copy the text',
   edit: 'Edit',
   remove: 'Delete',
   regenerate: 'Answer again',
@@ -89,10 +86,10 @@ export default {
   },
   nothing_said: 'The model said nothing.',
   tokens: {
-    input: '{{count}} in',
-    cached: '{{count}} cached',
-    output: '{{count}} out',
-    reasoning: '{{count}} reasoning',
+    input: '{{all}} in',
+    input_cached: '{{all}} in ({{part}} cached)',
+    output: '{{all}} out',
+    output_reasoning: '{{all}} out ({{part}} reasoning)',
   },
   cost_unknown: 'Cost in the ledger soon',
   jump: 'Jump to the end',
@@ -110,7 +107,7 @@ export default {
     result: 'Result of {{name}}',
     result_hint: 'What would your program give back? Text or JSON.',
     given: 'Result',
-    change: 'Change',
+    change: 'Change the results',
     go_on: 'Continue',
     go_on_hint: 'Give every call its result to go on.',
   },

@@ -3,7 +3,6 @@ import type en from '../en/chat.ts'
 export default {
   title: 'チャット',
   new_conversation: '新しい会話',
-  show_code: 'コード',
   settings: '設定',
   settings_closed: '設定を表示',
   messages: '会話',
@@ -54,7 +53,6 @@ export default {
     total: 'この会話の合計',
     remove: '{{name}} を外す',
     uploading: '{{name}} をアップロード中',
-    remove_attachment: '外す',
   },
   blocked: {
     calls: 'モデルが、上のツールの結果を待っています。',
@@ -70,7 +68,6 @@ export default {
   },
 
   you: 'あなた',
-  copy: 'テキストをコピー',
   edit: '編集',
   remove: '削除',
   regenerate: '回答をやり直す',
@@ -91,10 +88,10 @@ export default {
   },
   nothing_said: 'モデルは何も回答しませんでした。',
   tokens: {
-    input: '入力 {{count}}',
-    cached: 'うちキャッシュ {{count}}',
-    output: '出力 {{count}}',
-    reasoning: 'うち推論 {{count}}',
+    input: '入力 {{all}}',
+    input_cached: '入力 {{all}}（うちキャッシュ {{part}}）',
+    output: '出力 {{all}}',
+    output_reasoning: '出力 {{all}}（うち推論 {{part}}）',
   },
   cost_unknown: '料金はまもなく台帳に記載されます',
   jump: '最新の位置へ移動',
@@ -112,7 +109,7 @@ export default {
     result: '{{name}} の結果',
     result_hint: 'プログラムが返すはずの値を入力します（テキストまたは JSON）。',
     given: '結果',
-    change: '変更',
+    change: '結果を変更',
     go_on: '続ける',
     go_on_hint: 'すべての呼び出しに結果を入力すると続けられます。',
   },
