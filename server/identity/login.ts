@@ -127,6 +127,7 @@ function wrongPassword(): ApiError {
   return new ApiError('invalid_api_key', 'Wrong email or password.')
 }
 
-function shortAgent(user_agent: string): string {
+/** As much as is kept of what a browser calls itself. */
+export function shortAgent(user_agent: string): string {
   return user_agent.slice(0, 300)
 }

@@ -9,6 +9,7 @@ import {
   type LoginContext,
   refuseAs,
   type SignedIn,
+  shortAgent,
   startSession,
 } from './login.ts'
 import { findUser } from './store.ts'
@@ -111,7 +112,10 @@ export async function signInBySecondFactor(
   const { internalAdapter } = await library.$context
   const row = challenge === null ? null : await internalAdapter.findVerificationValue(challenge)
   if (!row) throw challengeOver()
-  const headers = new Headers({ cookie: pairOf(attempt.cookie, cookie.name)!, 'user-agent': attempt.user_agent })
+  const headers = new Headers({
+    cookie: pairOf(attempt.cookie, cookie.name)!,
+    'user-agent': shortAgent(attempt.user_agent),
+  })
   const answer = await prove(login, { ...attempt, user_id: row.value, headers })
   const set_cookie = cookieIn(answer, 'session_token=')
   const end_challenge = cookieIn(answer, 'two_factor=')
