@@ -8,8 +8,10 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { readSession } from './api/session.ts'
+import { isOwnPath, takeReturn } from './login/return-path.ts'
 import { BrokenPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
+import { focusTitle } from './ui/title-focus.ts'
 
 type RouterContext = { queries: QueryClient }
 
@@ -18,10 +20,12 @@ const root = createRootRouteWithContext<RouterContext>()({ component: Outlet, no
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: (search: Record<string, unknown>): { return?: string } => {
-    const target = search.return
-    // Paths of our own only: `//host` and `/\host` would leave the console.
-    return { return: typeof target === 'string' && /^\/(?![/\\])/.test(target) ? target : undefined }
+  validateSearch: (search: Record<string, unknown>): { return?: string; error?: string } => {
+    const { error } = search
+    return {
+      return: isOwnPath(search.return) ? search.return : undefined,
+      error: typeof error === 'string' ? error : undefined,
+    }
   },
   component: lazyRouteComponent(() => import('./login/sign-in-page.tsx'), 'SignInPage'),
 })
@@ -49,7 +53,7 @@ const start = createRoute({
   getParentRoute: () => shell,
   path: '/',
   beforeLoad: () => {
-    throw redirect({ to: '/videos', replace: true })
+    throw redirect({ href: takeReturn() ?? '/videos', replace: true })
   },
 })
 
@@ -128,12 +132,6 @@ export function openRouter(queries: QueryClient) {
     if (fromLocation && pathChanged) focusTitle()
   })
   return router
-}
-
-/** A reader of the screen hears where they are now, and Tab goes on from there. */
-function focusTitle(): void {
-  const title = document.querySelector<HTMLElement>('[data-page-title]') ?? document.querySelector<HTMLElement>('main')
-  title?.focus({ preventScroll: true })
 }
 
 declare module '@tanstack/react-router' {

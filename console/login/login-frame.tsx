@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { useText } from '../text/use-text.ts'
 import { LanguageSwitch, ThemeSwitch } from '../ui/appearance.tsx'
 import mark from '../ui/mark.svg'
+import { useTitleFocus } from '../ui/title-focus.ts'
 
 /** The calm page around everything that happens before somebody is signed in. */
 export function LoginFrame({ children }: { children: ReactNode }) {
@@ -25,8 +26,9 @@ export function LoginFrame({ children }: { children: ReactNode }) {
 
 /** The heading of a step; focus goes there when the page is opened. */
 export function LoginTitle({ children }: { children: string }) {
+  const heading = useTitleFocus()
   return (
-    <h1 tabIndex={-1} data-page-title className="mb-5 text-lg font-semibold tracking-tight text-balance">
+    <h1 ref={heading} tabIndex={-1} data-page-title className="mb-5 text-lg font-semibold tracking-tight text-balance">
       {children}
     </h1>
   )

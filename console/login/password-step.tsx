@@ -11,11 +11,12 @@ import { Field } from '../ui/field.tsx'
 import { Input, PasswordInput } from '../ui/input.tsx'
 import { usePageTitle } from '../ui/layout.tsx'
 import { LoginTitle } from './login-frame.tsx'
+import { keepReturn } from './return-path.ts'
 
 type Answer = Session | { object: 'two_factor_required' }
-type Props = { target: string; onSession: (session: Session) => void; onSecondStep: () => void }
+type Props = { target: string; problem?: string; onSession: (session: Session) => void; onSecondStep: () => void }
 
-export function PasswordStep({ target, onSession, onSecondStep }: Props) {
+export function PasswordStep({ target, problem, onSession, onSecondStep }: Props) {
   const t = useText('login')
   usePageTitle(t('sign_in'))
   const [email, setEmail] = useState('')
@@ -34,6 +35,7 @@ export function PasswordStep({ target, onSession, onSecondStep }: Props) {
     <>
       <LoginTitle>{t('title')}</LoginTitle>
       <form onSubmit={submit} className="flex flex-col gap-4">
+        {problem && signIn.isIdle && <ProviderProblem problem={problem} />}
         {wrong ? <Note tone="danger">{t('wrong')}</Note> : <FormError error={signIn.error} />}
         <Field label={t('email')}>
           <Input
@@ -64,6 +66,22 @@ export function PasswordStep({ target, onSession, onSecondStep }: Props) {
   )
 }
 
+function ProviderProblem({ problem }: { problem: string }) {
+  const t = useText('login')
+  const known = PROBLEMS.find((each) => each === problem) ?? 'oidc_failed'
+  return <Note tone="danger">{t(`problems.${known}`)}</Note>
+}
+
+/** Source: docs/api/console.md, signing in with an identity provider. */
+const PROBLEMS = [
+  'oidc_denied',
+  'oidc_expired',
+  'oidc_failed',
+  'oidc_no_account',
+  'oidc_other_account',
+  'oidc_unavailable',
+] as const
+
 /** The identity provider of the organization that runs the service, where there is one. */
 function Provider({ target }: { target: string }) {
   const t = useText('login')
@@ -74,10 +92,7 @@ function Provider({ target }: { target: string }) {
       <p className="my-4 flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-line after:h-px after:grow after:bg-line">
         {t('or')}
       </p>
-      <a
-        href={`/console/auth/sign-in/oidc?return=${encodeURIComponent(target)}`}
-        className={buttonClass({ size: 'lg' }, 'w-full')}
-      >
+      <a href="/console/auth/oidc" onClick={() => keepReturn(target)} className={buttonClass({ size: 'lg' }, 'w-full')}>
         {t('with_provider', { name: site.oidc.name })}
       </a>
     </>

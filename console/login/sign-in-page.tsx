@@ -9,7 +9,7 @@ import { SecondStep } from './second-step.tsx'
 /** Email and password, then the second step where the person has one, then back to where they were going. */
 export function SignInPage() {
   const [step, setStep] = useState<'password' | 'code'>('password')
-  const { return: target = '/' } = useSearch({ from: '/sign-in' })
+  const { return: target = '/', error } = useSearch({ from: '/sign-in' })
   const queries = useQueryClient()
   const router = useRouter()
   const enter = (session: Session) => {
@@ -19,7 +19,7 @@ export function SignInPage() {
   return (
     <LoginFrame>
       {step === 'password' ? (
-        <PasswordStep target={target} onSession={enter} onSecondStep={() => setStep('code')} />
+        <PasswordStep target={target} problem={error} onSession={enter} onSecondStep={() => setStep('code')} />
       ) : (
         <SecondStep onSession={enter} onStartOver={() => setStep('password')} />
       )}

@@ -1,17 +1,18 @@
-import type { ReactNode } from 'react'
-import { useEffect } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { cx } from './class-names.ts'
+import { useTitleFocus } from './title-focus.ts'
 
 type HeaderProps = { title: string; description?: ReactNode; actions?: ReactNode; children?: ReactNode }
 
 /** Title of a page, also in the browser's tab; focus goes to it when the page is opened. */
 export function PageHeader({ title, description, actions, children }: HeaderProps) {
   usePageTitle(title)
+  const heading = useTitleFocus()
   return (
     <header className="mb-6 flex flex-col gap-4">
       <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
-          <h1 tabIndex={-1} data-page-title className="text-xl font-semibold tracking-tight text-balance">
+          <h1 ref={heading} tabIndex={-1} data-page-title className="text-xl font-semibold tracking-tight text-balance">
             {title}
           </h1>
           {description && <p className="mt-1 max-w-2xl text-sm text-pretty text-muted">{description}</p>}

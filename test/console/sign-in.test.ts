@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
 import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
 import { newOrganization, PASSWORD, send } from '../support/identity-app.ts'
+import { codeOf } from '../support/totp.ts'
 
 let app: TestApp
 let browser: Browser
@@ -45,6 +46,33 @@ test('a wrong password is said on the page, and the email stays', async () => {
   await page.getByRole('alert').getByText('The email or the password is wrong.').waitFor()
   assert.equal(await page.getByLabel('Email').inputValue(), person.email)
   await screenshot('sign-in-wrong')
+  await close()
+})
+
+test('who has a second factor is asked for it, and a recovery code stands in for it', async () => {
+  const guarded = await newCustomer(app)
+  const enrolment = await send(app, 'POST', '/console/two_factor', browserAs(guarded), { password: PASSWORD })
+  const confirmed = await send(app, 'POST', '/console/two_factor/confirm', browserAs(guarded), {
+    code: codeOf(enrolment.body.secret),
+  })
+  const { page, close, allow, screenshot } = await openConsole(browser, { app, path: '/sign-in?return=/keys' })
+  allow(/status of 401/)
+  await signIn(page, guarded.email)
+  await page.getByLabel('Code').fill('000000')
+  await page.keyboard.press('Enter')
+  await page.getByText('This code is not right').waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('second-step')
+  await page.getByRole('button', { name: 'Use a recovery code' }).click()
+  await page.getByLabel('Recovery code').fill(confirmed.body.recovery_codes[0])
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/keys')
+  await close()
+})
+
+test('what went wrong at an identity provider is said on the sign-in page', async () => {
+  const { page, close } = await openConsole(browser, { app, path: '/sign-in?error=oidc_no_account' })
+  await page.getByRole('alert').getByText('Ask an owner to invite you').waitFor()
   await close()
 })
 

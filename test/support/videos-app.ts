@@ -18,7 +18,7 @@ export function submit(app: TestApp, caller: Caller, changes: Record<string, unk
 export async function sendRaw(
   app: { url: string },
   caller: Caller,
-  body: string | Uint8Array,
+  body: string | Uint8Array<ArrayBuffer>,
   content_type?: string | null,
 ): Promise<Answer> {
   const headers: Record<string, string> = { ...caller.headers }

@@ -5,7 +5,7 @@ import { renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const home = join(dirname(fileURLToPath(import.meta.url)), '..', 'console')
+const home = join(dirname(fileURLToPath(import.meta.url)), '..')
 const vite = await import('vite').catch(() => null)
 
 if (vite !== null) {
