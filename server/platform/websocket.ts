@@ -15,8 +15,8 @@ export type Connection = {
   signal: AbortSignal
   /** Aborts when the service shuts down: end what is under way, then close with 1001. */
   draining: AbortSignal
-  /** Sends one text message. Resolves when the client keeps up; await it before producing more. */
-  send(text: string): Promise<void> | undefined
+  /** Sends text messages, in as few writes as it takes. Resolves when the client keeps up; await it before producing more. */
+  send(...texts: readonly string[]): Promise<void> | undefined
   /** Closes after what was sent. */
   close(code: number, reason: string): void
 }
@@ -98,6 +98,8 @@ export function openSockets(options: {
     accept({ request, reply, owner, serve }) {
       const handshake = handshakes.get(request.raw)
       if (!handshake) return null
+      // It may have been on its way in when the service began to shut down.
+      if (shutdown.signal.aborted) throw new ApiError('server_is_overloaded', 'The service is shutting down.')
       requireRoom(open, owner, limits)
       const ws = upgrade(wss, request.raw, handshake, reply)
       reply.hijack()
@@ -108,7 +110,11 @@ export function openSockets(options: {
         open.delete(entry)
         logConnection(log, request, reply)
       })
-      serveConnection(ws, { request_id: request.id, timing, draining: shutdown.signal }, serve)
+      serveConnection(
+        ws,
+        { request_id: request.id, socket: handshake.socket, timing, draining: shutdown.signal },
+        serve,
+      )
       return reply
     },
     async drain({ seconds }) {
@@ -197,9 +203,11 @@ function requireRoom(open: ReadonlySet<Open>, owner: string, { connections_max, 
   )
 }
 
+type ServeOptions = { request_id: string; socket: Duplex; timing: SocketTiming; draining: AbortSignal }
+
 function serveConnection(
   ws: WebSocket,
-  { request_id, timing, draining }: { request_id: string; timing: SocketTiming; draining: AbortSignal },
+  { request_id, socket, timing, draining }: ServeOptions,
   serve: (connection: Connection) => OnMessage,
 ): void {
   const left = new AbortController()
@@ -211,7 +219,14 @@ function serveConnection(
     request_id,
     signal: left.signal,
     draining,
-    send: (text) => sendText(ws, text, () => setTimeout(cutOff, timing.stalled_seconds * 1000)),
+    send(...texts) {
+      if (ws.readyState !== ws.OPEN) return undefined
+      socket.cork()
+      for (const text of texts.slice(0, -1)) ws.send(text)
+      const full = sendLast(ws, texts.at(-1)!, () => setTimeout(cutOff, timing.stalled_seconds * 1000))
+      socket.uncork()
+      return full
+    },
     close: (code, reason) => ws.close(code, reason),
   })
   const stopPings = sendPings(ws, timing.ping_seconds, cutOff)
@@ -238,8 +253,7 @@ function sendPings(ws: WebSocket, ping_seconds: number, cutOff: () => void): () 
 }
 
 /** The package calls back when a message has left this process, or with an error when the connection is gone. */
-function sendText(ws: WebSocket, text: string, cutOffLater: () => NodeJS.Timeout): Promise<void> | undefined {
-  if (ws.readyState !== ws.OPEN) return undefined
+function sendLast(ws: WebSocket, text: string, cutOffLater: () => NodeJS.Timeout): Promise<void> | undefined {
   let taken = () => {}
   ws.send(text, () => taken())
   if (ws.bufferedAmount <= WAITING_BYTES_MAX) return undefined

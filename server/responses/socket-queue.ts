@@ -50,7 +50,10 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   })
   return (text) => {
     if (ending) return
-    if (!waiting.add(readMessage(text))) return connection.close(1008, 'too many messages')
+    if (!waiting.add(readMessage(text))) {
+      waiting.clear()
+      return connection.close(1008, 'too many messages')
+    }
     if (!working) void work()
   }
 }
@@ -78,7 +81,11 @@ const TOO_MANY = new ApiError(
 )
 
 /** `add` is false when even a refusal finds no room. A turn beyond the limits becomes its own refusal. */
-function openQueue(): { add(message: SocketMessage): boolean; take(): SocketMessage | undefined } {
+function openQueue(): {
+  add(message: SocketMessage): boolean
+  take(): SocketMessage | undefined
+  clear(): void
+} {
   const messages: SocketMessage[] = []
   let count = 0
   let bytes = 0
@@ -106,6 +113,9 @@ function openQueue(): { add(message: SocketMessage): boolean; take(): SocketMess
         bytes -= message.bytes
       }
       return message
+    },
+    clear() {
+      messages.length = count = bytes = 0
     },
   }
 }

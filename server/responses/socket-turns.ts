@@ -76,10 +76,9 @@ async function answer(
   const run = await startResponse(ctx, deps, call, signal)
   try {
     for (let batch: readonly ResponseEvent[] | null = run.first; batch && !signal.aborted; batch = await run.next()) {
-      for (const event of batch) {
-        const full = connection.send(eventText(event, stream_id))
-        if (full) await full
-      }
+      if (batch.length === 0) continue
+      const full = connection.send(...batch.map((event) => eventText(event, stream_id)))
+      if (full) await full
     }
   } finally {
     await run.stop()

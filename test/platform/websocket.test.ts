@@ -254,4 +254,5 @@ test('draining tells every connection, waits for those that close, and cuts thos
   assert.equal((await stubborn.closed).code, 1006)
   await drained
   assert.equal(sockets.count(), 0)
+  assert.equal((await handshake(url, {}, 'GET /echo')).status, 503)
 })
