@@ -5,25 +5,26 @@ import { DateTime, Money } from '../ui/format.tsx'
 import { Skeleton } from '../ui/layout.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { JobPicture, QuietPicture } from './job-picture.tsx'
-import { Elapsed, JobStatus, useStatusName } from './job-status.tsx'
+import { Elapsed, JobStatus } from './job-status.tsx'
 import { isRunning, type VideoJob } from './jobs.ts'
 import type { Pending } from './pending.ts'
 
 /** Height of everything below the picture, in pixels: cards are all of one height, so that nothing moves. */
 export const CARD_FOOT_PIXELS = 104
 
+/** Two lines hold less; what is read aloud is no longer either. */
+const SHOWN_MAX = 200
+
 const CARD = 'group block min-w-0 overflow-hidden rounded-xl border border-line bg-surface shadow-raised'
 
 /** A job in the gallery, and the way to its page. */
 export function JobCard({ job }: { job: VideoJob }) {
   const t = useText('videos')
-  const status = useStatusName(job.status)
   const runs = isRunning(job)
   return (
     <Link
       to="/videos/$id"
       params={{ id: job.id }}
-      aria-label={t('card', { status, prompt: job.prompt.slice(0, 200) })}
       data-job-status={job.status}
       className={`${CARD} transition-[border-color,box-shadow] hover:border-line-strong hover:shadow-float`}
     >
@@ -91,7 +92,7 @@ type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt:
 function CardFoot({ prompt, status, time, cost }: FootProps) {
   return (
     <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ height: CARD_FOOT_PIXELS }}>
-      <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">{prompt}</span>
+      <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">{prompt.slice(0, SHOWN_MAX)}</span>
       <span className="mt-auto flex items-center gap-2 text-xs text-muted tabular-nums">
         {status}
         <span className="ms-auto min-w-0 truncate">{time}</span>

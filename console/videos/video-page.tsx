@@ -6,6 +6,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
 import { Card, EmptyState, PageHeader, Skeleton, usePageTitle } from '../ui/layout.tsx'
+import { useTitleFocus } from '../ui/title-focus.ts'
 import { JobStatus } from './job-status.tsx'
 import { isRunning, useJob, type VideoJob } from './jobs.ts'
 import { useUseAgain } from './use-again.ts'
@@ -39,11 +40,18 @@ function Video({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const title = job.prompt.trim().split('\n')[0]!
   usePageTitle(title.slice(0, 60))
+  const heading = useTitleFocus()
   return (
     <>
       <header className="mb-5 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="flex min-w-0 grow basis-72 items-center gap-3">
-          <h1 tabIndex={-1} data-page-title className="line-clamp-2 text-xl font-semibold tracking-tight" title={title}>
+          <h1
+            ref={heading}
+            tabIndex={-1}
+            data-page-title
+            className="line-clamp-2 text-xl font-semibold tracking-tight"
+            title={title}
+          >
             {title}
           </h1>
           <span aria-live="polite">

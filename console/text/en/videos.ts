@@ -249,5 +249,4 @@ export default {
   missing: 'It was deleted, has expired, or belongs to another organization.',
   player: 'Video: {{prompt}}',
   player_failed: 'This browser could not play the video. Download it instead.',
-  card: '{{status}}: {{prompt}}',
 }

@@ -257,5 +257,4 @@ export default {
   missing: '削除されたか、保存期限が切れたか、別の組織の動画です。',
   player: '動画: {{prompt}}',
   player_failed: 'このブラウザーでは再生できませんでした。ダウンロードしてご覧ください。',
-  card: '{{status}}: {{prompt}}',
 } satisfies Record<keyof typeof en, unknown>

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { send } from '../support/identity-app.ts'
+import { samplePicture } from '../support/media.ts'
+import { jobsOf, submit } from '../support/videos-app.ts'
+
+const CONFIG = `
+plans: { free: { max_concurrent_renders: 100 } }
+moderation: { engine: { kind: rules, deny: [forbidden], media: allow } }
+video_models:
+  - id: instant-1
+    name: Quick
+    engine: { kind: instant, script: [{ prompt_includes: breaks, render: permanent }] }
+    per_second: "0.010000"
+`
+
+let app: TestApp
+let browser: Browser
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp({ config: CONFIG })
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+const gallery = (page: Page) => page.getByRole('list', { name: 'Videos, newest first' })
+/** By what its prompt begins with and where it is. */
+const card = (page: Page, prompt: string, status = '') =>
+  gallery(page).getByRole('link', { name: prompt }).filter({ hasText: status })
+const title = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
+
+test('cards move through the states as they happen, also those that others submit', async () => {
+  const own = await newCustomer(app)
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
+  await page.getByText('Your first video begins with a sentence').waitFor()
+  await submit(app, own, { prompt: 'First of two' })
+  await card(page, 'First of two', 'Checking').waitFor()
+  await submit(app, own, { prompt: 'It breaks' })
+  await card(page, 'It breaks', 'Checking').waitFor()
+  await app.tick()
+  await card(page, 'First of two', 'Done').locator('img').waitFor()
+  await card(page, 'It breaks', 'Failed').waitFor()
+  await page.getByRole('complementary').getByText('$99.96').waitFor()
+  await screenshot('gallery')
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+})
+
+test('without live events the list asks by itself', async () => {
+  const own = await newCustomer(app)
+  const { body } = await submit(app, own, { prompt: 'Asked for' })
+  const opened = await openConsole(browser, { app, as: own, path: '/sign-in' })
+  const { page } = opened
+  opened.allow(/ERR_FAILED/)
+  await page.route('**/console/events', (route) => route.abort())
+  await page.goto(`${app.url}/videos`)
+  await card(page, 'Asked for', 'Checking').waitFor()
+  await send(app, 'POST', `/v1/videos/${body.id}/cancel`, own)
+  await card(page, 'Asked for', 'Canceled').waitFor()
+  await opened.close()
+})
+
+test('a video is canceled after a question, and nothing is charged', async () => {
+  const own = await newCustomer(app)
+  const { body } = await submit(app, own, { prompt: 'Better not' })
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${body.id}` })
+  await title(page, 'Better not').waitFor()
+  await page.getByText('held until it ends').waitFor()
+  await page.getByRole('button', { name: 'Cancel video' }).click()
+  const question = page.getByRole('dialog', { name: 'Cancel this video?' })
+  assert.deepEqual(await findBarriers(page), [])
+  await question.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByRole('button', { name: 'Cancel video' }).click()
+  await question.getByRole('button', { name: 'Cancel video' }).click()
+  await page.getByRole('heading', { name: 'This video was canceled.' }).waitFor()
+  await page.getByText('Nothing was charged.', { exact: true }).first().waitFor()
+  await screenshot('video-canceled')
+  await page.getByRole('complementary').getByText('$100.00').waitFor()
+  await close()
+})
+
+test('a video is deleted after a question, and gone from the list and its own page', async () => {
+  const own = await newCustomer(app)
+  const { body } = await submit(app, own, { prompt: 'To be forgotten' })
+  await submit(app, own, { prompt: 'To be kept' })
+  await app.tick()
+  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
+  allow(/status of 404/)
+  await card(page, 'To be forgotten', 'Done').click()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  await page.getByRole('dialog', { name: 'Delete this video?' }).getByRole('button', { name: 'Delete' }).click()
+  await card(page, 'To be kept', 'Done').waitFor()
+  await card(page, 'To be forgotten').waitFor({ state: 'detached' })
+  assert.equal(await jobsOf(app, own.org_id), 1)
+  await page.goto(`${app.url}/videos/${body.id}`)
+  await page.getByRole('heading', { name: 'This video is not here' }).waitFor()
+  await close()
+})
+
+test('a refused prompt says why in human words, costs nothing, and is used again with its settings and files', async () => {
+  const own = await newCustomer(app)
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
+  const prompt = page.getByRole('textbox', { name: 'Prompt' })
+  await prompt.fill('A forbidden boat')
+  await page.getByRole('radio', { name: '1:1, square' }).click()
+  await page.getByLabel('Length in seconds').fill('6')
+  await page.getByRole('radio', { name: 'Frames' }).click()
+  const buffer = Buffer.from(await samplePicture())
+  await page
+    .getByRole('group', { name: 'Last frame' })
+    .locator('input[type=file]')
+    .setInputFiles([{ name: 'end.png', mimeType: 'image/png', buffer }])
+  await page.locator('[aria-disabled=true]', { hasText: 'Generate' }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Generate' }).click()
+  await card(page, 'A forbidden boat', 'Checking').waitFor()
+  await app.tick()
+  await prompt.fill('Something else')
+  await card(page, 'A forbidden boat', 'Failed').click()
+  await page.getByRole('heading', { name: 'It was not made because it goes against the content policy.' }).waitFor()
+  await page.getByText('Change the prompt or the files, then try again.').waitFor()
+  await screenshot('video-blocked')
+  assert.deepEqual(await findBarriers(page), [])
+  await page.getByRole('button', { name: 'Use again' }).first().click()
+  await page.getByRole('group', { name: 'Last frame' }).getByText('end.png').waitFor()
+  assert.equal(await prompt.inputValue(), 'A forbidden boat')
+  assert.equal(await page.getByLabel('Length in seconds').inputValue(), '6')
+  assert.equal(await page.getByRole('radio', { name: '1:1, square' }).getAttribute('aria-checked'), 'true')
+  await close()
+})
+
+test('a request is taken away as code with everything it was sent with', async () => {
+  const own = await newCustomer(app)
+  const prompt = `It's "quoted" & <d>said</d>`
+  const { body } = await submit(app, own, { prompt })
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${body.id}` })
+  await page.getByRole('button', { name: 'As code' }).click()
+  const code = page.getByRole('region', { name: 'This request as code' })
+  await code.getByText(`curl '${app.url}/v1/videos'`).waitFor()
+  for (const language of ['Node', 'Python']) {
+    await page.getByRole('radio', { name: language }).click()
+    await code.getByText(JSON.stringify(prompt)).waitFor()
+  }
+  await screenshot('video-code')
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+})
+
+const HOSTILE = [
+  '<img src=x onerror=alert(1)>',
+  '"><script>alert(1)</script>',
+  "javascript:alert(1)//'",
+  '{{constructor.constructor("alert(1)")()}} $t(title) {{status}}',
+  '</textarea></title><svg/onload=alert(1)>',
+]
+
+test('no prompt and no file name becomes anything but text', async () => {
+  const own = await newCustomer(app)
+  for (const prompt of HOSTILE) await submit(app, own, { prompt })
+  await app.tick()
+  for (const language of ['en', 'ja'] as const) {
+    const { page, close } = await openConsole(browser, { app, as: own, path: '/videos', language })
+    page.on('dialog', () => assert.fail('a dialog opened'))
+    for (const prompt of HOSTILE) await page.locator('[data-job-status=completed]', { hasText: prompt }).waitFor()
+    await page.getByRole('textbox', { name: /Prompt|プロンプト/ }).fill(`${HOSTILE.join(' ')} <d>${HOSTILE[0]}</d>`)
+    await page
+      .getByRole('radio', { name: /Frames|フレーム/, exact: true })
+      .last()
+      .click()
+    const name = '<img src=x onerror=alert(1)>.png'
+    const buffer = Buffer.from(await samplePicture())
+    await page
+      .locator('fieldset input[type=file]')
+      .first()
+      .setInputFiles([{ name, mimeType: 'image/png', buffer }])
+    await page.getByText(name).first().waitFor()
+    await page.locator('[data-job-status=completed]', { hasText: HOSTILE[3]! }).click()
+    await title(page, HOSTILE[3]!).waitFor()
+    assert.equal(await page.locator('main script, main svg[onload], img[onerror]').count(), 0)
+    await close()
+  }
+})
+
+test('ten thousand jobs scroll to their end with few of them in the page, and the way back is where it was', async () => {
+  const own = await newCustomer(app)
+  await insertJobs(own, 10_000)
+  const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
+  await card(page, 'number 10000 of').waitFor()
+  let most = 0
+  const end = page.getByText('These are all videos of the last 30 days.')
+  while (!(await end.isVisible())) {
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+    await gallery(page).getByRole('link').last().waitFor()
+    most = Math.max(most, await gallery(page).getByRole('link').count())
+  }
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+  await card(page, 'number 1 of').waitFor()
+  assert.ok(most < 100, `${most} cards at once`)
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight / 2))
+  const middle = gallery(page)
+    .getByRole('link', { name: /number [45]\d{3} of/ })
+    .nth(6)
+  await middle.waitFor()
+  await screenshot('gallery-middle')
+  const name = /number \d+ of/.exec(await middle.innerText())![0]
+  await middle.click()
+  await page.getByRole('link', { name: 'All videos' }).waitFor()
+  await page.goBack()
+  await card(page, name).waitFor()
+  await close()
+})
+
+/** Jobs that ended, without running them. */
+async function insertJobs({ org_id, user_id }: TestPerson, count: number): Promise<void> {
+  await app.database.pool.query(
+    `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, status, per_second, cost,
+                             currency, created_at, finished_at, next_run_at)
+     select 'video_01' || lpad(upper(to_hex(i)), 24, '0'), $1, $2, 'req_1', 'instant-1', 'A boat, number ' || i || ' of many', 4, '16:9', '[]', 'canceled',
+            1000000, 4000000, 'usd', now(), now(), now()
+     from generate_series(1, $3::int) as i`,
+    [org_id, user_id, count],
+  )
+}
