@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useRef } from 'react'
+import { type RefObject, useLayoutEffect, useRef } from 'react'
 
 /** A page was opened whose title is not there yet. */
 let awaited = false
@@ -10,12 +10,16 @@ export function focusTitle(): void {
   awaited = !title
 }
 
-/** For the heading with `data-page-title`: takes the focus when its page came late. */
+/** For the heading with `data-page-title`: takes the focus when its page came late, or in place of a heading that had it. */
 export function useTitleFocus(): RefObject<HTMLHeadingElement | null> {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
-    if (awaited) heading.current?.focus({ preventScroll: true })
+  useLayoutEffect(() => {
+    const own = heading.current
+    if (awaited) own?.focus({ preventScroll: true })
     awaited = false
+    return () => {
+      awaited = own !== null && document.activeElement === own
+    }
   }, [])
   return heading
 }

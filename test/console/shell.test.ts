@@ -40,7 +40,7 @@ test('every page opens from the side by keyboard, takes the focus to its title a
     await link.focus()
     await page.keyboard.press('Enter')
     await page.waitForURL(`**${path}`)
-    await page.locator('h1:focus').waitFor()
+    await page.locator('[data-page-title]:focus').waitFor({ state: 'attached' })
     assert.equal(await link.getAttribute('aria-current'), 'page')
     assert.match(await page.title(), / · Kinora$/)
   }
