@@ -10,6 +10,7 @@ const BENCHES: Record<string, string> = {
   'chat-stream': 'chat-stream.ts',
   'chat-crowd': 'chat-crowd.ts',
   responses: 'responses.ts',
+  'response-chain': 'response-chain.ts',
   create: 'create-video.ts',
   poll: 'poll-video.ts',
   list: 'list-videos.ts',

@@ -14,6 +14,8 @@ create table responses (
   background boolean not null,
   -- The response object; its output stands in response_items.
   body json not null,
+  -- Of its items: a chain is added up before it is read.
+  size_bytes bigint not null check (size_bytes >= 0),
   created_at timestamptz not null,
   completed_at timestamptz,
   finished_at timestamptz,
@@ -62,7 +64,6 @@ create table response_items (
   item_id text collate "C" not null check (length(item_id) between 1 and 256),
   -- Grows with every item stored: of items with one id the newest counts.
   written bigint generated always as identity,
-  size_bytes integer not null,
   item json not null,
   primary key (response_id, direction, position)
 );

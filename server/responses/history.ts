@@ -27,9 +27,8 @@ export async function loadHistory(
 }
 
 function requireWhole(chain: readonly ChainLink[], id: string, { links_max, bytes_max }: ChainLimits): void {
-  const first = chain[0]
   const last = chain.at(-1)
-  if (!first || !last) throw refusal('previous_response_not_found', `Previous response with id '${id}' not found.`)
+  if (!last) throw refusal('previous_response_not_found', `Previous response with id '${id}' not found.`)
   if (chain.some(({ status }) => status === 'queued' || status === 'in_progress')) {
     throw refusal(
       'invalid_value',
@@ -45,21 +44,21 @@ function requireWhole(chain: readonly ChainLink[], id: string, { links_max, byte
       `The conversation before this request is longer than ${links_max} responses. Begin a new one, with a summary as its input.`,
     )
   }
+  if (last.bytes > BigInt(bytes_max)) {
+    throw refusal(
+      'context_length_exceeded',
+      `The conversation before this request has more than ${bytes_max} bytes. Begin a new one, with a summary as its input.`,
+    )
+  }
   if (last.previous_response_id !== null) {
     const text = `An earlier response of the conversation that '${id}' continues from is gone: it was deleted or has expired. Send its items in 'input' instead.`
     throw refusal('previous_response_not_found', text)
-  }
-  if (first.total_bytes > BigInt(bytes_max)) {
-    throw refusal(
-      'context_length_exceeded',
-      `The conversation before this request has ${first.total_bytes} bytes, more than ${bytes_max}. Begin a new one, with a summary as its input.`,
-    )
   }
 }
 
 function contentOf({ status, input, output }: ChainLink): Item[] {
   const broken = status === 'failed' || status === 'cancelled'
-  return [...input!, ...(broken ? output!.filter(isComplete) : output!)]
+  return [...input, ...(broken ? output.filter(isComplete) : output)]
 }
 
 /** Items that have no status are told only when they are whole. */

@@ -11,7 +11,6 @@ type ItemRow = Owner & {
   position: number
   item_id: string
   written: Generated<bigint>
-  size_bytes: number
   item: Item
 }
 
@@ -21,20 +20,20 @@ declare module '../platform/db.ts' {
   }
 }
 
-/** One response of a chain, the last one first. `items` is null when the whole chain is too large to be read. */
+/** One response of a chain. */
 export type ChainLink = {
   id: string
   previous_response_id: string | null
   status: ResponseStatus
-  input: Item[] | null
-  output: Item[] | null
-  /** Bytes of the items of the whole chain. */
-  total_bytes: bigint
+  input: Item[]
+  output: Item[]
+  /** Bytes of the items of this response and of those that come after it. */
+  bytes: bigint
 }
 
 /**
- * A response and what it continues from, link by link, as far as it is this person's; one query whatever the length. At most
- * `links_max` links, and their items only when all of them together have at most `bytes_max`.
+ * A response and what it continues from, the last one first, as far as it is this person's; one query whatever the length. Ends after
+ * `links_max` links, and with the link that takes the items beyond `bytes_max`: then no items are read.
  */
 export async function readChain(
   db: Db,
@@ -44,25 +43,21 @@ export async function readChain(
   const { org_id, user_id } = owner
   const { id, links_max, bytes_max } = chain
   const result = await sql<ChainLink>`
-    with recursive chain (id, previous_response_id, status, depth) as (
-      select r.id, r.previous_response_id, r.status, 1 from responses r
+    with recursive chain (id, previous_response_id, status, depth, bytes) as (
+      select r.id, r.previous_response_id, r.status, 1, r.size_bytes from responses r
       where r.org_id = ${org_id} and r.user_id = ${user_id} and r.id = ${id}
       union all
-      select r.id, r.previous_response_id, r.status, c.depth + 1 from chain c join responses r on r.id = c.previous_response_id
-      where r.org_id = ${org_id} and r.user_id = ${user_id} and c.depth < ${links_max}
-    ), total as materialized (
-      select coalesce(sum(i.size_bytes), 0)::bigint as bytes from chain c join response_items i on i.response_id = c.id
+      select r.id, r.previous_response_id, r.status, c.depth + 1, c.bytes + r.size_bytes
+      from chain c join responses r on r.id = c.previous_response_id
+      where r.org_id = ${org_id} and r.user_id = ${user_id} and c.depth < ${links_max} and c.bytes <= ${bytes_max}
     )
-    select c.id, c.previous_response_id, c.status, t.bytes as total_bytes,
-      case when t.bytes <= ${bytes_max} then ${itemsOf('input')} end as input,
-      case when t.bytes <= ${bytes_max} then ${itemsOf('output')} end as output
-    from chain c cross join total t order by c.depth`.execute(db)
+    select c.id, c.previous_response_id, c.status, c.bytes, items.input, items.output
+    from chain c cross join lateral (
+      select coalesce(json_agg(i.item order by i.position) filter (where i.direction = 'input'), '[]') as input,
+             coalesce(json_agg(i.item order by i.position) filter (where i.direction = 'output'), '[]') as output
+      from response_items i where i.response_id = c.id and (select max(bytes) from chain) <= ${bytes_max}) items
+    order by c.depth`.execute(db)
   return result.rows
-}
-
-function itemsOf(direction: 'input' | 'output') {
-  return sql`(select coalesce(json_agg(i.item order by i.position), '[]') from response_items i
-              where i.response_id = c.id and i.direction = ${sql.lit(direction)})`
 }
 
 /** The newest item of each id among all that this person's responses hold. */

@@ -19,6 +19,8 @@ export type ResponseRow = Owner & {
   background: boolean
   /** The response object without its output. */
   body: ResponseObject
+  /** Of its items, as JSON. */
+  size_bytes: bigint
   created_at: Date
   completed_at: Date | null
   finished_at: Date | null
@@ -70,18 +72,19 @@ export async function insertResponse(db: Db, stored: NewResponse): Promise<void>
   const { id, previous_response_id, model, status, background } = response
   const created_at = new Date(response.created_at * 1000)
   const items = [...input, ...response.output]
+  const text = JSON.stringify(items)
   await sql`
     with stored as (
-      insert into responses (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body,
+      insert into responses (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes,
                              created_at, completed_at, finished_at, request, next_run_at)
       values (${id}, ${org_id}, ${user_id}, ${key_id}, ${request_id}, ${previous_response_id}, ${model}, ${status}, ${background},
-              ${bodyText(response)}::json, ${created_at}, ${status === 'completed' ? now : null}, ${request ? null : now},
-              ${request ? JSON.stringify(request) : null}::json, ${request ? now : null})
+              ${bodyText(response)}::json, ${Buffer.byteLength(text)}, ${created_at}, ${status === 'completed' ? now : null},
+              ${request ? null : now}, ${request ? JSON.stringify(request) : null}::json, ${request ? now : null})
     )
-    insert into response_items (response_id, direction, position, org_id, user_id, item_id, size_bytes, item)
+    insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
     select ${id}, case when n <= ${input.length} then 'input' else 'output' end,
-           case when n <= ${input.length} then n else n - ${input.length} end, ${org_id}, ${user_id}, item_id, octet_length(item::text), item
-    from rows from (json_array_elements(${JSON.stringify(items)}::json), unnest(${idsOf(items)}::text[])) with ordinality as e (item, item_id, n)`.execute(
+           case when n <= ${input.length} then n else n - ${input.length} end, ${org_id}, ${user_id}, item_id, item
+    from rows from (json_array_elements(${text}::json), unnest(${idsOf(items)}::text[])) with ordinality as e (item, item_id, n)`.execute(
     db,
   )
 }
@@ -164,16 +167,18 @@ export async function endResponse(
 ): Promise<boolean> {
   const { response, now } = end
   const { status, output } = response
+  const text = JSON.stringify(output)
   const ended = await sql`
     with ended as (
-      update responses set status = ${status}, body = ${bodyText(response)}::json, finished_at = ${now},
+      update responses set status = ${status}, body = ${bodyText(response)}::json, size_bytes = size_bytes + ${Buffer.byteLength(text)},
+        finished_at = ${now},
         completed_at = ${status === 'completed' ? now : null}, request = null, next_run_at = null, claim_id = null, claimed_until = null
       where id = ${row.id} and finished_at is null and claim_id is not distinct from ${row.claim_id}
       returning id
     ), kept as (
-      insert into response_items (response_id, direction, position, org_id, user_id, item_id, size_bytes, item)
-      select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, octet_length(item::text), item
-      from ended, rows from (json_array_elements(${JSON.stringify(output)}::json), unnest(${idsOf(output)}::text[])) with ordinality as e (item, item_id, n)
+      insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
+      select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, item
+      from ended, rows from (json_array_elements(${text}::json), unnest(${idsOf(output)}::text[])) with ordinality as e (item, item_id, n)
     )
     select id from ended`.execute(tx)
   return ended.rows.length === 1
