@@ -18,12 +18,16 @@ export type Balance = Static<typeof BalanceView>
 /** A page of any list of the API. */
 export type Page<T> = { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
 
+/** Marks a change that ends the session and begins another: what is refused meanwhile does not mean that nobody is signed in. */
+export const RENEWS_SESSION = ['renews-session'] as const
+
 /** What the console knows of the service. `onSignedOut` hears of every call that met a session that is over. */
 export function openQueries(onSignedOut: () => void): QueryClient {
-  return new QueryClient({
+  const queries: QueryClient = new QueryClient({
     queryCache: new QueryCache({
       onError: (error) => {
-        if (isFailure(error) && error.status === 401) onSignedOut()
+        const renewing = queries.isMutating({ mutationKey: RENEWS_SESSION }) > 0
+        if (isFailure(error) && error.status === 401 && !renewing) onSignedOut()
       },
     }),
     mutationCache: new MutationCache({
@@ -40,6 +44,7 @@ export function openQueries(onSignedOut: () => void): QueryClient {
       mutations: { retry: false },
     },
   })
+  return queries
 }
 
 function isRetriable(error: unknown): boolean {

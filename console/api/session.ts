@@ -2,6 +2,7 @@ import { type QueryClient, useMutation, useQueryClient, useSuspenseQuery } from 
 import type { ConsoleSession } from '../../server/identity/schema.ts'
 import { failureOf } from './failure.ts'
 import { forgetPerson } from './kept.ts'
+import { RENEWS_SESSION } from './queries.ts'
 import { request } from './request.ts'
 
 export type Session = ConsoleSession
@@ -48,7 +49,7 @@ export function beginSession(queries: QueryClient, session: Session): void {
 /** Looks whether the session is over, or moved to another organization by another tab, and follows it there. */
 export async function followSession(queries: QueryClient): Promise<void> {
   const session = await fetchSession().catch(() => undefined)
-  if (session === undefined) return
+  if (session === undefined || queries.isMutating({ mutationKey: RENEWS_SESSION }) > 0) return
   // The 401 that this meets leads to the sign-in page, as any does.
   if (session === null) return queries.invalidateQueries({ queryKey: ['balance'] })
   const shown = queries.getQueryData<Session | null>(SESSION_KEY)

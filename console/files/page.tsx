@@ -117,8 +117,9 @@ function Name({ file, onShow }: { file: StoredFile; onShow: (file: StoredFile) =
       <span className="flex min-w-0 flex-col items-start">
         <button
           type="button"
+          title={file.filename}
           onClick={() => onShow(file)}
-          className="max-w-full rounded-sm text-start font-medium [overflow-wrap:anywhere] hover:underline"
+          className="line-clamp-2 max-w-full rounded-sm text-start font-medium [overflow-wrap:anywhere] hover:underline"
         >
           {file.filename}
         </button>

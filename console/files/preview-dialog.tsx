@@ -19,7 +19,7 @@ export function PreviewDialog({ file, onClose, onDelete }: Props) {
   if (file === null) return null
   const actions = (
     <>
-      <Button variant="ghost" icon={<Trash2 />} className="me-auto text-danger" onClick={() => onDelete(file)}>
+      <Button variant="ghost" icon={<Trash2 />} className="-ms-3.5 me-auto text-danger!" onClick={() => onDelete(file)}>
         {t('delete')}
       </Button>
       <a href={contentPath(file)} download className={buttonClass()}>
@@ -54,21 +54,23 @@ function Facts({ file }: { file: StoredFile }) {
     [t('column_expires'), <DateTime key="expires" at={file.expires_at} />],
   ]
   return (
-    <dl className="grid gap-x-6 gap-y-3 text-sm sm:grid-cols-4">
-      {facts.map(([name, value]) => (
-        <div key={name} className="flex justify-between gap-4 sm:flex-col sm:gap-0.5">
-          <dt className="text-[0.8125rem] text-muted">{name}</dt>
-          <dd className="max-sm:text-end sm:[&_time]:whitespace-normal">{value}</dd>
-        </div>
-      ))}
-      <div className="flex items-center justify-between gap-2 border-t border-line pt-3 sm:col-span-4 sm:justify-start">
+    <div className="flex flex-col gap-3 text-sm">
+      <dl className="flex flex-col gap-x-6 gap-y-3 sm:flex-row sm:justify-between">
+        {facts.map(([name, value]) => (
+          <div key={name} className="flex justify-between gap-4 sm:flex-col sm:justify-start sm:gap-0.5">
+            <dt className="text-[0.8125rem] text-muted">{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <dl className="flex items-center justify-between gap-2 border-t border-line pt-3 sm:justify-start">
         <dt className="text-[0.8125rem] text-muted">{t('id')}</dt>
         <dd className="flex min-w-0 items-center gap-1">
           <Code>{file.id}</Code>
           <CopyButton text={file.id} />
         </dd>
-      </div>
-    </dl>
+      </dl>
+    </div>
   )
 }
 

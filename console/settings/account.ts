@@ -29,10 +29,9 @@ export function useTwoFactor() {
   })
 }
 
-/** How the person signs in has changed, and with it which sessions there are. */
-export async function reloadAccount(queries: QueryClient): Promise<void> {
-  const keys = [PROFILE_KEY, TWO_FACTOR_KEY, SESSIONS_KEY]
-  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })))
+/** How the person signs in has changed, which sessions there are, and what was asked for between the two may have been refused. */
+export function reloadAccount(queries: QueryClient): Promise<void> {
+  return queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
 }
 
 /** The words for what is wrong with one field of a proof: a password, or a code that is wrong or was used. */

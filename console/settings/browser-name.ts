@@ -24,3 +24,8 @@ export function browserName(user_agent: string | null): { browser: string | null
   const first = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(user_agent ?? ''))?.[1] ?? null
   return { browser: first(BROWSERS), system: first(SYSTEMS) }
 }
+
+/** Whether it is held in a hand, as far as it says. */
+export function isPhone(user_agent: string | null): boolean {
+  return /\b(iPhone|iPod|Mobile)\b/.test(user_agent ?? '')
+}

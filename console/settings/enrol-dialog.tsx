@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { RENEWS_SESSION } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
@@ -72,6 +73,7 @@ function SetUpApp({ enrolment: { secret, uri }, onClose, onCodes }: Props & { en
   const queries = useQueryClient()
   const [code, setCode] = useState('')
   const confirm = useMutation({
+    mutationKey: RENEWS_SESSION,
     mutationFn: () => request<NewRecoveryCodes>('POST', '/console/two_factor/confirm', { body: { code } }),
     onSuccess: ({ recovery_codes }) => {
       onCodes(recovery_codes)

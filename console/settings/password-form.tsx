@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import { useSite } from '../api/queries.ts'
+import { RENEWS_SESSION, useSite } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { SESSION_KEY, type Session, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
@@ -48,6 +48,7 @@ function PasswordForm() {
   const [next, setNext] = useState('')
   const [tooShort, setTooShort] = useState(false)
   const change = useMutation({
+    mutationKey: RENEWS_SESSION,
     mutationFn: () =>
       request<Session>('POST', '/console/password', { body: { current_password: current, new_password: next } }),
     onSuccess: async (session) => {

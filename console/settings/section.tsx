@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react'
 import { Skeleton } from '../ui/layout.tsx'
 
-type SectionProps = { title: string; description: ReactNode; children: ReactNode; flush?: boolean }
+type SectionProps = { title: string; description: ReactNode; children: ReactNode }
 
 /** One thing to set: what it is at the side, and the setting itself. */
-export function Section({ title, description, children, flush }: SectionProps) {
+export function Section({ title, description, children }: SectionProps) {
   return (
     <section
       aria-label={title}
@@ -14,11 +14,7 @@ export function Section({ title, description, children, flush }: SectionProps) {
         <h2 className="text-sm font-semibold">{title}</h2>
         <p className="mt-1 max-w-prose text-[0.8125rem] text-pretty text-muted">{description}</p>
       </div>
-      {flush ? (
-        <div className="min-w-0">{children}</div>
-      ) : (
-        <div className="min-w-0 rounded-xl border border-line bg-surface p-5 shadow-raised">{children}</div>
-      )}
+      <div className="min-w-0 rounded-xl border border-line bg-surface p-5 shadow-raised">{children}</div>
     </section>
   )
 }

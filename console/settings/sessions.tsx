@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Monitor, Smartphone } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
 import type { LoginSession } from '../../server/identity/schema.ts'
 import { usePagedList } from '../api/queries.ts'
 import { request } from '../api/request.ts'
@@ -7,65 +8,94 @@ import { useText } from '../text/use-text.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
-import { DateTime } from '../ui/format.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { FailureNote } from '../ui/failure-note.tsx'
+import { useFormat } from '../ui/format.tsx'
+import { Skeleton } from '../ui/layout.tsx'
 import { toast } from '../ui/toast.tsx'
 import { SESSIONS_KEY } from './account.ts'
-import { browserName } from './browser-name.ts'
+import { browserName, isPhone } from './browser-name.ts'
 import { Section } from './section.tsx'
 
 /** The browsers the person is signed in with, to be ended one by one or all but this. */
 export function SessionsSection() {
   const t = useText('settings')
-  const list = usePagedList<LoginSession>(SESSIONS_KEY, '/console/sessions', { limit: 20 })
+  const kit = useText('kit')
+  const list = usePagedList<LoginSession>(SESSIONS_KEY, '/console/sessions', { limit: 10 })
   const [ending, setEnding] = useState<LoginSession | 'others' | null>(null)
-  const columns = useColumns(setEnding)
   const hasOthers = list.rows?.some(({ current }) => !current) ?? false
   return (
-    <Section flush title={t('sessions')} description={t('sessions_text')}>
-      <div className="flex flex-col gap-3">
-        <Table label={t('sessions')} columns={columns} rows={list.rows} list={list} skeletonRows={1} />
-        {hasOthers && (
-          <div>
-            <Button onClick={() => setEnding('others')}>{t('end_others')}</Button>
-          </div>
-        )}
-      </div>
+    <Section title={t('sessions')} description={t('sessions_text')}>
+      {list.error ? <FailureNote error={list.error} onRetry={list.reload} /> : null}
+      <ul aria-label={t('sessions')} className="-my-2 divide-y divide-line">
+        {list.rows === null && !list.error && <SkeletonRow />}
+        {list.rows?.map((session) => (
+          <SessionRow key={session.id} session={session} onEnd={() => setEnding(session)} />
+        ))}
+      </ul>
+      {hasOthers && (
+        <div className="mt-4 flex flex-wrap gap-2 border-t border-line pt-4">
+          {list.has_more && (
+            <Button busy={list.is_loading_more} onClick={list.loadMore}>
+              {kit('load_more')}
+            </Button>
+          )}
+          <Button onClick={() => setEnding('others')}>{t('end_others')}</Button>
+        </div>
+      )}
       <EndDialog ending={ending} onClose={() => setEnding(null)} />
     </Section>
   )
 }
 
-function useColumns(onEnd: (session: LoginSession) => void): Column<LoginSession>[] {
+function SessionRow({ session, onEnd }: { session: LoginSession; onEnd: () => void }) {
   const t = useText('settings')
-  return [
-    { key: 'browser', header: t('column_browser'), lead: true, cell: (session) => <Where session={session} /> },
-    { key: 'begun', header: t('column_begun'), cell: ({ created_at }) => <DateTime at={created_at} /> },
-    { key: 'used', header: t('column_used'), cell: ({ last_used_at }) => <DateTime at={last_used_at} relative /> },
-    {
-      key: 'actions',
-      header: t('column_actions'),
-      controls: true,
-      align: 'end',
-      cell: (session) =>
-        session.current ? null : (
-          <Button size="sm" variant="ghost" className="text-danger" onClick={() => onEnd(session)}>
+  const { dateTime, relative } = useFormat()
+  const { user_agent, current, created_at, last_used_at } = session
+  return (
+    <Row
+      icon={isPhone(user_agent) ? <Smartphone /> : <Monitor />}
+      end={
+        !current && (
+          <Button size="sm" variant="ghost" className="text-danger!" onClick={onEnd}>
             {t('end')}
           </Button>
-        ),
-    },
-  ]
+        )
+      }
+    >
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <span className="text-sm font-medium" title={user_agent ?? undefined}>
+          <BrowserName user_agent={user_agent} />
+        </span>
+        {current && <Badge tone="accent">{t('this_browser')}</Badge>}
+      </span>
+      <span className="text-[0.8125rem] text-pretty text-muted">
+        {t('session_times', { begun: dateTime(created_at), used: relative(last_used_at) })}
+      </span>
+    </Row>
+  )
 }
 
-function Where({ session: { user_agent, current } }: { session: LoginSession }) {
-  const t = useText('settings')
+function SkeletonRow() {
   return (
-    <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-      <span className="font-medium" title={user_agent ?? undefined}>
-        <BrowserName user_agent={user_agent} />
+    <Row icon={null} end={null}>
+      <Skeleton className="my-0.5 h-4 w-40" />
+      <Skeleton className="my-0.5 h-4 w-64 max-w-full" />
+    </Row>
+  )
+}
+
+function Row({ icon, end, children }: { icon: ReactNode; end: ReactNode; children: ReactNode }) {
+  return (
+    <li className="flex min-h-14 items-center gap-3 py-2">
+      <span
+        aria-hidden
+        className="grid size-8 shrink-0 place-items-center rounded-lg border border-line bg-sunken text-muted [&_svg]:size-4"
+      >
+        {icon}
       </span>
-      {current && <Badge tone="accent">{t('this_browser')}</Badge>}
-    </span>
+      <div className="flex min-w-0 grow flex-col">{children}</div>
+      {end}
+    </li>
   )
 }
 

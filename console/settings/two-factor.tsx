@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { RENEWS_SESSION } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { SESSION_KEY, type Session } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
@@ -70,7 +71,7 @@ function State({ state: { enabled, recovery_codes_left }, hasPassword, onDo }: S
         </span>
         <span className="flex flex-wrap gap-2">
           <Button onClick={() => onDo('renew')}>{t('renew_codes')}</Button>
-          <Button variant="ghost" className="text-danger" onClick={() => onDo('disable')}>
+          <Button variant="ghost" className="text-danger!" onClick={() => onDo('disable')}>
             {t('turn_off')}
           </Button>
         </span>
@@ -106,6 +107,7 @@ function DisableDialog({ onClose }: { onClose: () => void }) {
   const t = useText('settings')
   const queries = useQueryClient()
   const disable = useMutation({
+    mutationKey: RENEWS_SESSION,
     mutationFn: (proof: Proof) => request<Session>('POST', '/console/two_factor/disable', { body: proof }),
     onSuccess: (session) => {
       onClose()

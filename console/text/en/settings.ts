@@ -14,10 +14,6 @@ export default {
   codes_text:
     'Keep these where you keep your passwords. Each signs you in once when you do not have the app, and they are shown only now.',
   codes_title: 'Your recovery codes',
-  column_actions: 'Actions',
-  column_begun: 'Signed in',
-  column_browser: 'Browser',
-  column_used: 'Last used',
   confirm: 'Turn it on',
   continue: 'Continue',
   copy_codes: 'Copy the codes',
@@ -61,6 +57,7 @@ export default {
   save: 'Save',
   scan: 'Scan the code with an authenticator app, then type the digits that it shows.',
   secret: 'Or type this into the app',
+  session_times: 'Signed in {{begun}}, last used {{used}}',
   sessions: 'Sessions',
   sessions_text: 'Where you are signed in. End what you do not know, then change the password.',
   set_up_title: 'Set up the app',

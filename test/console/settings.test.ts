@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Browser, Page } from 'playwright-core'
+import { newCustomer, startApp, type TestApp } from '../support/app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { browserOf, PASSWORD, send } from '../support/identity-app.ts'
+
+let app: TestApp
+let browser: Browser
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp()
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+const HOSTILE = [
+  '<img src=x onerror=alert(1)>',
+  '"><script>alert(1)</script>',
+  "'-alert(1)-'",
+  '{{constructor.constructor("alert(1)")()}}',
+  'javascript:alert(1)',
+]
+
+/** What an app shows now. Source: RFC 6238. */
+function codeOf(secret: string): string {
+  const bits = [...secret].map((each) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(each).toString(2).padStart(5, '0'))
+  const bytes = bits.join('').match(/.{8}/g)!
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+  const key = Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  const number = mac.readUInt32BE(mac.at(-1)! & 15) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
+
+/** Codes that were taken may be taken again: as if two minutes had passed. */
+const forgetCodes = () => sql`truncate two_factor_codes`.execute(app.database.db)
+
+const section = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
+
+async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in')
+}
+
+async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.keyboard.press('Enter')
+}
+
+test('a person turns the second factor on with an app, signs in by a code and by a recovery code once, and turns it off', async () => {
+  const person = await newCustomer(app)
+  const { page, close, allow, screenshot } = await openConsole(browser, { app, as: person, path: '/settings' })
+  allow(/status of 401/)
+  const twoFactor = section(page, 'Two-factor authentication')
+  await twoFactor.getByRole('button', { name: 'Turn on' }).click()
+  await page.getByLabel('Your password').fill('not the password')
+  await page.keyboard.press('Enter')
+  await page.getByText('The password is wrong.').waitFor()
+  await page.getByLabel('Your password').fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor()
+  await screenshot('settings-enrol')
+  assert.deepEqual(await findBarriers(page), [])
+  const secret = (await page.locator('[data-secret]').innerText()).replaceAll(/\s/g, '')
+  await page.getByLabel('Code of the app').fill(codeOf(secret))
+  await page.keyboard.press('Enter')
+  const listed = page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem')
+  await listed.first().waitFor()
+  const codes = await listed.allInnerTexts()
+  assert.equal(codes.length, 10)
+  await screenshot('settings-recovery-codes')
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('Close without keeping them?').waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download the codes' }).click()
+  assert.equal((await download).suggestedFilename(), 'kinora-recovery-codes.txt')
+  await page.getByRole('button', { name: 'Done' }).click()
+  await twoFactor.getByText('10 recovery codes left').waitFor()
+  await screenshot('settings-two-factor-on')
+
+  await forgetCodes()
+  await signOut(page)
+  await signIn(page, person.email)
+  await page.getByLabel('Code', { exact: true }).fill(codeOf(secret))
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/videos')
+
+  await signOut(page)
+  for (const code of [codes[0]!, codes[0]!, codes[1]!]) {
+    if (!page.url().includes('/sign-in')) await signOut(page)
+    if (await page.getByLabel('Email').isVisible()) {
+      await signIn(page, person.email)
+      await page.getByRole('button', { name: 'Use a recovery code' }).click()
+    }
+    const answer = page.waitForResponse('**/sign-in/two-factor')
+    await page.getByLabel('Recovery code').fill(code)
+    await page.keyboard.press('Enter')
+    if ((await answer).status() === 200) await page.waitForURL('**/videos')
+    else await page.getByText('This code is not right, or no longer.').waitFor()
+  }
+  await page.goto(`${app.url}/settings`)
+  await twoFactor.getByText('8 recovery codes left').waitFor()
+
+  await forgetCodes()
+  await twoFactor.getByRole('button', { name: 'Turn off' }).click()
+  await page.getByLabel('Your password').fill(PASSWORD)
+  await page.getByLabel('Code of the app').fill(codeOf(secret))
+  await page.keyboard.press('Enter')
+  await twoFactor.getByRole('button', { name: 'Turn on' }).waitFor()
+  await close()
+})
+
+test('a name is changed everywhere it is shown, and a hostile one is only text', async () => {
+  const person = await newCustomer(app)
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/settings' })
+  page.on('dialog', () => assert.fail('a script of a name ran'))
+  const name = section(page, 'Profile').getByLabel('Name')
+  for (const hostile of HOSTILE) {
+    await name.fill(hostile)
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: `Account ${hostile}` }).waitFor()
+  }
+  await page.goto(`${app.url}/members`)
+  await page.getByRole('table').getByText(HOSTILE.at(-1)!).waitFor()
+  assert.equal((await send(app, 'GET', '/console/profile', { cookie: person.cookie })).body.name, HOSTILE.at(-1))
+  await close()
+})
+
+test('a password is changed by who knows the old one; the old one is over, the page stays', async () => {
+  const person = await newCustomer(app)
+  const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/settings' })
+  allow(/status of 401/)
+  const form = section(page, 'Password')
+  const current = form.getByLabel('Current password')
+  const next = form.getByLabel('New password')
+  await current.fill('not the password')
+  await next.fill('short')
+  await page.keyboard.press('Enter')
+  await form.getByText('The password needs 8 characters or more.').waitFor()
+  await next.fill('quite another horse')
+  await page.keyboard.press('Enter')
+  await form.getByText('The password is wrong.').waitFor()
+  await current.fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.getByText('The password is changed.').first().waitFor()
+  assert.equal(await next.inputValue(), '')
+  await signOut(page)
+  await signIn(page, person.email, 'quite another horse')
+  await page.waitForURL('**/videos')
+  await close()
+})
+
+test('sessions are ended one by one or all others at once; the terms are agreed to in place', async () => {
+  const person = await newCustomer(app, { agreed: false })
+  for (let i = 0; i < 3; i++) await browserOf(app, person)
+  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/settings' })
+  const sessions = section(page, 'Sessions')
+  const ends = sessions.getByRole('button', { name: 'End', exact: true })
+  await sessions.getByText('This browser').waitFor()
+  assert.equal(await ends.count(), 3)
+  await ends.first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click()
+  await page.getByText('The session is ended').first().waitFor()
+  await sessions.getByRole('listitem').nth(3).waitFor({ state: 'detached' })
+  await sessions.getByRole('button', { name: 'End all others' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End all others' }).click()
+  await page.getByText('All other sessions are ended').first().waitFor()
+  assert.equal((await send(app, 'GET', '/console/sessions', { cookie: person.cookie })).body.data.length, 1)
+
+  const terms = section(page, 'Video terms')
+  await terms.getByText('Not agreed yet').waitFor()
+  await screenshot('settings-terms')
+  await terms.getByRole('button', { name: 'Agree' }).click()
+  await terms.getByText('Agreed', { exact: true }).waitFor()
+  const accepted = await send(app, 'GET', '/v1/videos/acceptance', { cookie: person.cookie })
+  assert.equal(accepted.body.accepted, true)
+  await close()
+})
+
+test('in both languages and themes, from 360 to 2560 pixels, nothing scrolls sideways and axe-core finds no barrier', async () => {
+  const person = await newCustomer(app)
+  const looks = [
+    { width: 360, theme: 'dark', language: 'ja', password: 'パスワード' },
+    { width: 1280, theme: 'light', language: 'en', password: 'Password' },
+    { width: 2560, theme: 'dark', language: 'en', password: 'Password' },
+    { width: 360, theme: 'light', language: 'en', password: 'Password' },
+  ] as const
+  for (const { password, ...look } of looks) {
+    const { page, close, screenshot } = await openConsole(browser, {
+      ...{ app, as: person, path: '/settings', height: process.env.KINORA_SCREENSHOTS ? 2000 : 800 },
+      ...look,
+    })
+    await section(page, password).getByRole('button').first().waitFor()
+    await page.locator('main .animate-breathe').first().waitFor({ state: 'detached' })
+    const [scroll, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth])
+    assert.ok(scroll! <= inner!, `${scroll} wide in ${inner}`)
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`settings-${look.width}-${look.theme}-${look.language}`)
+    await close()
+  }
+})
