@@ -12,7 +12,7 @@ export type Enrolment = Static<typeof TwoFactorEnrolment>
 export type NewRecoveryCodes = Static<typeof RecoveryCodes>
 
 export const PROFILE_KEY = ['profile'] as const
-export const TWO_FACTOR_KEY = ['two_factor'] as const
+const TWO_FACTOR_KEY = ['two_factor'] as const
 export const SESSIONS_KEY = ['sessions'] as const
 
 export function useProfile() {

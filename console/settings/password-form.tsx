@@ -8,10 +8,9 @@ import { Button } from '../ui/button.tsx'
 import { FailureNote, FormError, fieldError } from '../ui/failure-note.tsx'
 import { Field } from '../ui/field.tsx'
 import { PasswordInput } from '../ui/input.tsx'
-import { Skeleton } from '../ui/layout.tsx'
 import { toast } from '../ui/toast.tsx'
 import { PROOF_FIELDS, reloadAccount, useProfile, useProofError } from './account.ts'
-import { Section } from './section.tsx'
+import { FormSkeleton, Section } from './section.tsx'
 
 /** A new password, for those who sign in with one. */
 export function PasswordSection() {
@@ -24,11 +23,7 @@ export function PasswordSection() {
       {error ? (
         <FailureNote error={error} onRetry={() => void refetch()} />
       ) : !data ? (
-        <div className="flex h-[13.4rem] flex-col gap-5">
-          <Skeleton className="h-14 max-w-md" />
-          <Skeleton className="h-20 max-w-md" />
-          <Skeleton className="h-9 w-36 rounded-lg" />
-        </div>
+        <FormSkeleton className="h-[14.75rem]" />
       ) : data.password ? (
         <PasswordForm />
       ) : (

@@ -7,10 +7,9 @@ import { Button } from '../ui/button.tsx'
 import { FailureNote, FormError, fieldError } from '../ui/failure-note.tsx'
 import { Field } from '../ui/field.tsx'
 import { Input } from '../ui/input.tsx'
-import { Skeleton } from '../ui/layout.tsx'
 import { toast } from '../ui/toast.tsx'
 import { PROFILE_KEY, type Profile, useProfile } from './account.ts'
-import { Section } from './section.tsx'
+import { FormSkeleton, Section } from './section.tsx'
 
 /** Who the person is: the name can be changed, the address is how they sign in. */
 export function ProfileSection() {
@@ -23,11 +22,7 @@ export function ProfileSection() {
       ) : data ? (
         <ProfileForm profile={data} />
       ) : (
-        <div className="flex h-[13.4rem] flex-col gap-5">
-          <Skeleton className="h-14 max-w-md" />
-          <Skeleton className="h-20 max-w-md" />
-          <Skeleton className="h-9 w-24 rounded-lg" />
-        </div>
+        <FormSkeleton className="h-[13.53125rem]" />
       )}
     </Section>
   )

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { cx } from '../ui/class-names.ts'
 import { Skeleton } from '../ui/layout.tsx'
 
 type SectionProps = { title: string; description: ReactNode; children: ReactNode }
@@ -19,11 +20,22 @@ export function Section({ title, description, children }: SectionProps) {
   )
 }
 
-/** Stands in the place of one line of text and a button. */
-export function LineSkeleton() {
+/** Stands in the place of a line of text and a button. */
+export function LineSkeleton({ className = 'h-9' }: { className?: string }) {
   return (
-    <div className="flex h-9 items-center justify-between gap-4">
+    <div className={cx('flex items-center justify-between gap-4', className)}>
       <Skeleton className="h-4 w-48" />
+      <Skeleton className="h-9 w-28 rounded-lg" />
+    </div>
+  )
+}
+
+/** Stands in the place of a form of two fields and a button. */
+export function FormSkeleton({ className }: { className: string }) {
+  return (
+    <div className={cx('flex flex-col justify-between', className)}>
+      <Skeleton className="h-14 max-w-md" />
+      <Skeleton className="h-20 max-w-md" />
       <Skeleton className="h-9 w-28 rounded-lg" />
     </div>
   )

@@ -86,7 +86,7 @@ function SkeletonRow() {
 
 function Row({ icon, end, children }: { icon: ReactNode; end: ReactNode; children: ReactNode }) {
   return (
-    <li className="flex min-h-14 items-center gap-3 py-2">
+    <li className="flex min-h-15 items-center gap-3 py-2">
       <span
         aria-hidden
         className="grid size-8 shrink-0 place-items-center rounded-lg border border-line bg-sunken text-muted [&_svg]:size-4"

@@ -32,7 +32,7 @@ export function TermsSection() {
       ) : data ? (
         <Agreement acceptance={data} />
       ) : (
-        <LineSkeleton />
+        <LineSkeleton className="h-[3.125rem]" />
       )}
     </Section>
   )

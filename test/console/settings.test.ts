@@ -208,3 +208,23 @@ test('in both languages and themes, from 360 to 2560 pixels, nothing scrolls sid
     await close()
   }
 })
+
+test('nothing moves when what is asked for arrives', async () => {
+  const person = await newCustomer(app)
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/settings', height: 1200 })
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  await page.route(/\/console\/(profile|two_factor|sessions)|\/v1\/videos\/acceptance/, async (route) => {
+    await gate
+    await route.continue()
+  })
+  await page.reload()
+  const heights = () =>
+    page.locator('main section').evaluateAll((all) => all.map((each) => Math.round(each.clientHeight)))
+  await section(page, 'Video terms').waitFor()
+  const before = await heights()
+  open()
+  await page.locator('main .animate-breathe').first().waitFor({ state: 'detached' })
+  await section(page, 'Video terms').getByText('Agreed', { exact: true }).waitFor()
+  assert.deepEqual(await heights(), before)
+  await close()
+})
