@@ -1,3 +1,4 @@
+import type { ChatModel } from '../api/chat-models.ts'
 import { answer } from './answer.ts'
 import {
   type AssistantMessage,
@@ -9,7 +10,6 @@ import {
   type Settings,
   type UserMessage,
 } from './conversation.ts'
-import type { ChatModel } from './models.ts'
 import { changeMessage, type OpenConversation } from './open-conversation.ts'
 
 /** What a person can do with the conversation. Those that ask the model for an answer need its entry. */

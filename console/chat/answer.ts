@@ -1,10 +1,10 @@
+import type { ChatModel } from '../api/chat-models.ts'
 import { type Failure, failureOf, newFailure, noAnswer } from '../api/failure.ts'
 import { streamEvents } from '../api/sse.ts'
 import { applyChunk, type Chunk } from './apply-chunk.ts'
 import { type AssistantMessage, newAnswer } from './conversation.ts'
 import { addMoney, costOf } from './cost.ts'
 import { findCharge } from './find-charge.ts'
-import type { ChatModel } from './models.ts'
 import { changeMessage, type OpenConversation } from './open-conversation.ts'
 import { bodyOf } from './request-body.ts'
 

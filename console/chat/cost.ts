@@ -1,5 +1,5 @@
+import type { ChatModel } from '../api/chat-models.ts'
 import type { Tokens } from './conversation.ts'
-import type { ChatModel } from './models.ts'
 
 /** Units of 10⁻⁸, as the service counts money. */
 const UNITS = 100_000_000n

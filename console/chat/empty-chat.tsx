@@ -14,7 +14,10 @@ export function EmptyChat({ onChosen }: { onChosen: () => void }) {
   }
   return (
     <div className="m-auto flex w-full max-w-2xl flex-col items-center gap-6 py-8 text-center">
-      <span aria-hidden className="grid size-11 place-items-center rounded-xl border border-line bg-sunken text-muted">
+      <span
+        aria-hidden
+        className="grid size-11 place-items-center max-sm:hidden rounded-xl border border-line bg-sunken text-muted"
+      >
         <MessageSquare className="size-5" />
       </span>
       <div className="flex flex-col gap-2">

@@ -1,10 +1,10 @@
 import { ChevronsUpDown } from 'lucide-react'
+import type { ChatModel } from '../api/chat-models.ts'
 import { useText } from '../text/use-text.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { useFormat } from '../ui/format.tsx'
 import { Menu } from '../ui/menu.tsx'
-import type { ChatModel } from './models.ts'
 import { usePlayground } from './playground.ts'
 
 const KNOWN = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'] as const

@@ -1,5 +1,6 @@
 import { ArrowDown, CodeXml, MessageSquare, SlidersHorizontal, SquarePen } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
+import { type ChatModel, useChatModels } from '../api/chat-models.ts'
 import { useText } from '../text/use-text.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -12,7 +13,6 @@ import { Composer } from './composer.tsx'
 import { EmptyChat } from './empty-chat.tsx'
 import { useFollowEnd } from './follow-end.ts'
 import { ModelPicker } from './model-picker.tsx'
-import { type ChatModel, useChatModels } from './models.ts'
 import { useConversation, useOpenConversation } from './open-conversation.ts'
 import { PlaygroundContext, useNewPlayground, useOnCharged, usePlayground } from './playground.ts'
 import { SettingsForm } from './settings-form.tsx'
@@ -76,7 +76,7 @@ function Talk() {
   const over = useFileDrop(files.takeFiles)
   const content = useRef<HTMLDivElement>(null)
   const input = useRef<HTMLTextAreaElement>(null)
-  const { away, follow } = useFollowEnd(content)
+  const { away, follow } = useFollowEnd(content, empty)
   useTypingFocus(input)
   return (
     <div className="flex min-h-[calc(100dvh-3.25rem)] min-w-0 flex-col lg:min-h-dvh">

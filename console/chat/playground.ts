@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useMemo } from 'react'
+import type { ChatModel } from '../api/chat-models.ts'
 import { type Actions, actionsOn } from './actions.ts'
-import type { ChatModel } from './models.ts'
 import { type OpenConversation, useConversation } from './open-conversation.ts'
 
 /** What the parts of the page share. */

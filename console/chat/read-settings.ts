@@ -1,6 +1,6 @@
+import type { ChatModel } from '../api/chat-models.ts'
 import { type Mistake, NAME, readSchema, readTools, type Tool } from './check-json.ts'
 import type { Settings } from './conversation.ts'
-import type { ChatModel } from './models.ts'
 
 /** What of the settings goes into a request: only members that were set. */
 export type Parameters = {

@@ -1,6 +1,6 @@
+import type { ChatModel } from '../api/chat-models.ts'
 import type { Attachment, Conversation, Message } from './conversation.ts'
 import { saysSomething } from './conversation.ts'
-import type { ChatModel } from './models.ts'
 import { type Parameters, readSettings } from './read-settings.ts'
 
 type Part =

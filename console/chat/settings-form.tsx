@@ -83,7 +83,7 @@ function Parameters({ settings }: { settings: Settings }) {
           value={settings.stop}
           spellCheck={false}
           onChange={({ target }) => actions.set({ stop: target.value })}
-          className="min-h-9 font-mono text-[0.8125rem]!"
+          className="min-h-9! font-mono text-[0.8125rem]!"
         />
       </Field>
       {numeric('seed')}

@@ -33,7 +33,7 @@ export function ToolCalls({ message, last }: { message: AssistantMessage; last: 
                 value={typed[i] ?? ''}
                 onChange={({ target }) => setTyped({ ...typed, [i]: target.value })}
                 onKeyDown={onKeyDown}
-                className="min-h-14 font-mono text-[0.8125rem]!"
+                className="min-h-14! font-mono text-[0.8125rem]!"
               />
             </Field>
           )}

@@ -3,8 +3,8 @@ import { failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
 import { useFormat } from '../ui/format.tsx'
 import { attach, BYTES_MAX, kindOf } from './attach.ts'
+import { takes } from './capabilities.ts'
 import { type AttachmentKind, newMessageId, type PendingAttachment } from './conversation.ts'
-import { takes } from './models.ts'
 import { usePlayground } from './playground.ts'
 
 /** Takes files for the draft: refuses at once what the model cannot take, uploads the rest. */

@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import { useText } from '../text/use-text.ts'
+import { takes } from './capabilities.ts'
 import { type Attachment, type Conversation, openCalls } from './conversation.ts'
-import { takes } from './models.ts'
 import { useConversation } from './open-conversation.ts'
 import { usePlayground } from './playground.ts'
 import { useProblemText } from './problem-text.ts'
