@@ -22,7 +22,7 @@ export type OpenRun = (ctx: Context, deps: ResponseDeps, call: ResponseCall, lef
 /** Runs that may be lost to crashes before the response fails. */
 export const ATTEMPTS_MAX = 3
 /** What a run may take beyond the time its engine has, for history, files and the database. */
-const SLACK_SECONDS = 60
+export const SLACK_SECONDS = 60
 /** Numbers of `created` and `queued`, which were told when the response was stored. */
 const TOLD_AT_FIRST = 2
 
@@ -102,7 +102,8 @@ async function answer(
   claimed: ClaimedResponse,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const late = AbortSignal.timeout((ctx.config.limits.upstream_total_seconds + SLACK_SECONDS) * 1000)
+  const seconds = ctx.config.limits.upstream_total_seconds + SLACK_SECONDS
+  const late = AbortSignal.timeout(Math.ceil(seconds * 1000))
   const unwritten = new AbortController()
   const telling = openTelling(ctx, claimed, (error) => unwritten.abort(error))
   const over = AbortSignal.any([signal, late, unwritten.signal])
@@ -125,7 +126,7 @@ async function answer(
   }
   await telling.written()
   const cancelled = signal.aborted && signal.reason === CANCELLED
-  if (over.aborted && !cancelled && !late.aborted) throw over.reason
+  if (run.response.status === 'cancelled' && !cancelled && !late.aborted) throw over.reason
   return asEnded(late.aborted && !cancelled, run.response, last)
 }
 

@@ -6,6 +6,8 @@ import { openWakes } from '../../server/platform/jobs.ts'
 import { startResponses } from '../../server/responses/background.ts'
 import { RESPONSE_QUEUE } from '../../server/responses/queues.ts'
 import { startResponse } from '../../server/responses/respond.ts'
+import { runQueued, SLACK_SECONDS } from '../../server/responses/run-queued.ts'
+import { claimResponse } from '../../server/responses/store-claims.ts'
 import { type BackgroundStage, startBackgroundStage } from '../support/background-stage.ts'
 import { chargesOf } from '../support/chat-stage.ts'
 import { textFrames } from '../support/chat-upstream.ts'
@@ -99,4 +101,22 @@ test('a worker that has lost its claim writes nothing more', async () => {
   await worker.stop()
   assert.deepEqual((await stage.call('GET', id)).body, response)
   assert.deepEqual(await stage.events(id), events)
+})
+
+test('a run that takes too long fails with `upstream_timeout`, and is charged for what it produced', async () => {
+  const { ctx } = stage.app
+  const before = (await chargesOf(stage.app, stage.person)).length
+  stage.upstream.reply(HANGING)
+  const { id } = (await stage.submit()).body
+  const claimed = await claimResponse(ctx.db, id, 'impatient')
+  const limits = { ...ctx.config.limits, upstream_total_seconds: 0.2 - SLACK_SECONDS }
+  const meter = openMeter(ctx.db)
+  const impatient: Context = { ...ctx, config: { ...ctx.config, limits } }
+  await runQueued(impatient, { meter, open: startResponse }, claimed!, new AbortController().signal)
+  const { status, error, output } = (await stage.call('GET', id)).body
+  assert.deepEqual([status, error.code, output.length], ['failed', 'upstream_timeout', 1])
+  const types = (await stage.events(id)).map(({ type }) => type)
+  assert.deepEqual(types.slice(-3), ['response.output_item.done', 'error', 'response.failed'])
+  assert.equal((await chargesOf(stage.app, stage.person)).length, before + 1)
+  await meter.close()
 })
