@@ -11,6 +11,7 @@ import { readSession } from './api/session.ts'
 import { isOwnPath, takeReturn } from './login/return-path.ts'
 import { BrokenPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
+import { withTexts } from './text/languages.ts'
 import { focusTitle } from './ui/title-focus.ts'
 
 type RouterContext = { queries: QueryClient }
@@ -27,14 +28,14 @@ const signIn = createRoute({
       error: typeof error === 'string' ? error : undefined,
     }
   },
-  component: lazyRouteComponent(() => import('./login/sign-in-page.tsx'), 'SignInPage'),
+  component: lazyRouteComponent(() => withTexts('login', import('./login/sign-in-page.tsx')), 'SignInPage'),
 })
 
 const acceptInvitation = createRoute({
   getParentRoute: () => root,
   path: '/invitations/accept',
   beforeLoad: ({ context }) => readSession(context.queries).then(() => undefined),
-  component: lazyRouteComponent(() => import('./login/invitation-page.tsx'), 'InvitationPage'),
+  component: lazyRouteComponent(() => withTexts('login', import('./login/invitation-page.tsx')), 'InvitationPage'),
 })
 
 /** Everything that needs a person. */
@@ -60,52 +61,52 @@ const start = createRoute({
 const videos = createRoute({
   getParentRoute: () => shell,
   path: '/videos',
-  component: lazyRouteComponent(() => import('./videos/page.tsx'), 'VideosPage'),
+  component: lazyRouteComponent(() => withTexts('videos', import('./videos/page.tsx')), 'VideosPage'),
 })
 const video = createRoute({
   getParentRoute: () => shell,
   path: '/videos/$id',
-  component: lazyRouteComponent(() => import('./videos/video-page.tsx'), 'VideoPage'),
+  component: lazyRouteComponent(() => withTexts('videos', import('./videos/video-page.tsx')), 'VideoPage'),
 })
 const chat = createRoute({
   getParentRoute: () => shell,
   path: '/chat',
-  component: lazyRouteComponent(() => import('./chat/page.tsx'), 'ChatPage'),
+  component: lazyRouteComponent(() => withTexts('chat', import('./chat/page.tsx')), 'ChatPage'),
 })
 const files = createRoute({
   getParentRoute: () => shell,
   path: '/files',
-  component: lazyRouteComponent(() => import('./files/page.tsx'), 'FilesPage'),
+  component: lazyRouteComponent(() => withTexts('files', import('./files/page.tsx')), 'FilesPage'),
 })
 const keys = createRoute({
   getParentRoute: () => shell,
   path: '/keys',
-  component: lazyRouteComponent(() => import('./keys/page.tsx'), 'KeysPage'),
+  component: lazyRouteComponent(() => withTexts('keys', import('./keys/page.tsx')), 'KeysPage'),
 })
 const usage = createRoute({
   getParentRoute: () => shell,
   path: '/usage',
-  component: lazyRouteComponent(() => import('./usage/page.tsx'), 'UsagePage'),
+  component: lazyRouteComponent(() => withTexts('usage', import('./usage/page.tsx')), 'UsagePage'),
 })
 const billing = createRoute({
   getParentRoute: () => shell,
   path: '/billing',
-  component: lazyRouteComponent(() => import('./billing/page.tsx'), 'BillingPage'),
+  component: lazyRouteComponent(() => withTexts('billing', import('./billing/page.tsx')), 'BillingPage'),
 })
 const members = createRoute({
   getParentRoute: () => shell,
   path: '/members',
-  component: lazyRouteComponent(() => import('./members/page.tsx'), 'MembersPage'),
+  component: lazyRouteComponent(() => withTexts('members', import('./members/page.tsx')), 'MembersPage'),
 })
 const guides = createRoute({
   getParentRoute: () => shell,
   path: '/guides',
-  component: lazyRouteComponent(() => import('./guides/page.tsx'), 'GuidesPage'),
+  component: lazyRouteComponent(() => withTexts('guides', import('./guides/page.tsx')), 'GuidesPage'),
 })
 const settings = createRoute({
   getParentRoute: () => shell,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./settings/page.tsx'), 'SettingsPage'),
+  component: lazyRouteComponent(() => withTexts('settings', import('./settings/page.tsx')), 'SettingsPage'),
 })
 
 const tree = root.addChildren([

@@ -26,7 +26,9 @@ export default defineConfig({
     emptyOutDir: true,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'icons', test: /lucide-react/ }] } } },
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'icons', test: /lucide-react/, minShareCount: 2 }] } },
+    },
   },
   server: { proxy: { '/v1': toService, '/console/': toService, '/docs': toService, '/openapi.json': toService } },
 })

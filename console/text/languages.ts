@@ -1,5 +1,6 @@
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
+import type { Namespace } from './use-text.ts'
 
 export type Language = 'en' | 'ja'
 
@@ -10,27 +11,37 @@ export const LANGUAGES: ReadonlyArray<{ value: Language; label: string }> = [
 ]
 
 const KEY = 'kinora.language'
-const SOURCES = { en: () => import('./en.ts'), ja: () => import('./ja.ts') }
+/** One chunk for each language and namespace: nobody waits for the words of a page they did not open. */
+const FILES = import.meta.glob<{ default: object }>(['./en/*.ts', './ja/*.ts'])
+/** What any page may use. */
+const EVERYWHERE: readonly Namespace[] = ['errors', 'kit', 'shell']
 
-/** Loads the texts of the reader's language, found by `first-paint.js`. */
+const used = new Set<Namespace>(EVERYWHERE)
+
+/** Begins with the reader's language, found by `first-paint.js`, and what every page may use. */
 export async function openTexts(): Promise<void> {
   const language = document.documentElement.lang === 'ja' ? 'ja' : 'en'
-  const texts = await SOURCES[language]()
   await i18next.use(initReactI18next).init({
     lng: language,
-    resources: { [language]: texts.default },
+    resources: {},
     defaultNS: 'kit',
     nsSeparator: false,
     interpolation: { escapeValue: false },
     returnNull: false,
   })
+  await fetchTexts(language, EVERYWHERE)
+}
+
+/** A page, once its words are there too. Rejects when either does not arrive. */
+export async function withTexts<T>(namespace: Namespace, page: Promise<T>): Promise<T> {
+  used.add(namespace)
+  const [module] = await Promise.all([page, fetchTexts(i18next.language as Language, [namespace])])
+  return module
 }
 
 /** Shows the console in another language and keeps the choice in this browser. */
 export async function changeLanguage(language: Language): Promise<void> {
-  const texts = await SOURCES[language]()
-  for (const [namespace, entries] of Object.entries(texts.default))
-    i18next.addResourceBundle(language, namespace, entries)
+  await fetchTexts(language, [...used])
   await i18next.changeLanguage(language)
   document.documentElement.lang = language
   try {
@@ -38,4 +49,14 @@ export async function changeLanguage(language: Language): Promise<void> {
   } catch {
     // Storage is closed to us: the choice lasts as long as the page.
   }
+}
+
+async function fetchTexts(language: Language, namespaces: readonly Namespace[]): Promise<void> {
+  const missing = namespaces.filter((namespace) => !i18next.hasResourceBundle(language, namespace))
+  await Promise.all(
+    missing.map(async (namespace) => {
+      const texts = await FILES[`./${language}/${namespace}.ts`]!()
+      i18next.addResourceBundle(language, namespace, texts.default)
+    }),
+  )
 }

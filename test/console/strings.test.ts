@@ -43,6 +43,18 @@ test('every text that is asked for exists', () => {
   )
 })
 
+test('a page asks for its own texts and for those that every page has: others may not have arrived', () => {
+  const wrong = uses.asked.filter(({ place, namespace }) => {
+    const [, folder] = /^console\/(\w+)\//.exec(place) ?? []
+    const own = folder === 'ui' || folder === 'api' ? [] : [folder]
+    return namespace !== null && folder !== undefined && ![...own, 'errors', 'kit', 'shell'].includes(namespace)
+  })
+  assert.deepEqual(
+    wrong.map(({ place, namespace }) => `${place}: ${namespace}`),
+    [],
+  )
+})
+
 test('every text is asked for somewhere', () => {
   const idle = [...english.keys()].filter((key) => {
     const [namespace, name] = split(key)
