@@ -130,7 +130,10 @@ export async function findLogins(
     .execute()
 }
 
-/** Replaces the password, or gives one to somebody who signed in otherwise, and ends every session of the person. */
+/**
+ * Replaces the password, or gives one to somebody who signed in otherwise. Ends every session of the person, and every sign-in that has
+ * got as far as the second factor.
+ */
 export async function replacePassword(
   tx: Tx,
   change: { user_id: string; password_hash: string; now: Date },
@@ -153,6 +156,7 @@ export async function replacePassword(
       conflict.columns(['provider_id', 'account_id']).doUpdateSet({ password, updated_at: now }),
     )
     .execute()
+  await sql`delete from verifications where value = ${user_id}`.execute(tx)
   await tx.deleteFrom('sessions').where('user_id', '=', user_id).execute()
 }
 

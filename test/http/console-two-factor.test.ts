@@ -270,8 +270,10 @@ test('200 turning it off with password and code, or password and recovery code; 
 test('a password change keeps the second factor, and an invitation is not accepted by a password alone', async () => {
   const person = await protectedPerson()
   const change = { current_password: PASSWORD, new_password: 'another password' }
+  const begun = await challenged(person)
   const changed = await send(app, 'POST', '/console/password', person.browser, change)
   assert.equal(changed.status, 200)
+  assertWrong(await secondStep(begun, { code: codeOf(person.secret) }), 'missing_api_key', null)
   assert.equal((await signInAs(app, person.email, 'another password')).body.object, 'two_factor_required')
 
   const host = await newPerson(app, await newOrganization(app, 'Elsewhere'), 'owner')
