@@ -9,7 +9,7 @@ import { installedPostgres, startTestServer, type TestServer } from './support/p
  * `TEST_DATABASE_URL` or an installed PostgreSQL is found, the tests that use a database once more on that.
  */
 const named = process.argv.slice(2)
-const all = named.length > 0 ? named : globSync(['server/**/*.test.ts', 'test/**/*.test.ts'])
+const all = named.length > 0 ? named : globSync(['server/**/*.test.ts', 'console/**/*.test.ts', 'test/**/*.test.ts'])
 const files = all.sort()
 /** Tests of what is above the database; those that start their own PostgreSQL, or none, need no second run. */
 const onDatabase = files.filter((file) => /^test\/(http|flow|laws)\//.test(file))

@@ -1,3 +1,5 @@
+import { readablePrompt } from './draft.ts'
+
 /** A prompt as WebVTT: cut into readable pieces that share the length of the video by their own. */
 export function captionsOf(prompt: string, seconds: number): string {
   const pieces = piecesOf(prompt)
@@ -16,10 +18,7 @@ const PIECE_MAX = 90
 
 /** Sentences, put together while they are short and cut where they are long. Tags of dialogue become quotation marks. */
 function piecesOf(prompt: string): string[] {
-  const text = prompt
-    .replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
+  const text = readablePrompt(prompt).replaceAll(/\s+/g, ' ').trim()
   const sentences = text.match(/[^.!?。！？]+[.!?。！？]*["”」]?\s*/g) ?? [text]
   const pieces: string[] = []
   for (const sentence of sentences.flatMap(cut)) {

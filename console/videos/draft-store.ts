@@ -11,6 +11,8 @@ import { type Draft, emptyDraft, readDraft, writeDraft } from './draft.ts'
  */
 let owner: string | null = null
 let draft: Draft = emptyDraft()
+/** What another draft took the place of; null when there is nothing to bring back. */
+let earlier: Draft | null = null
 let keeping: ReturnType<typeof setTimeout> | null = null
 const listeners = new Set<() => void>()
 
@@ -38,11 +40,23 @@ export function changeDraft(change: Partial<Draft> | ((draft: Draft) => Partial<
   for (const heard of listeners) heard()
 }
 
-/** Puts another draft in place of this one, and looks whether its files are still there. */
-export function replaceDraft(next: Draft, mine?: string): void {
-  if (mine) owner = mine
+/** Puts another draft in place of this one, which can be brought back, and looks whether its files are still there. */
+export function replaceDraft(next: Draft): void {
+  earlier = draft.prompt.trim() === '' || draft.prompt === next.prompt ? null : draft
   changeDraft(next)
   void checkFiles()
+}
+
+/** The draft that another one took the place of. */
+export function useEarlierDraft(): Draft | null {
+  return useSyncExternalStore(listen, () => earlier)
+}
+
+/** Brings the earlier draft back, or lets it go. */
+export function leaveEarlierDraft(restore: boolean): void {
+  const back = earlier
+  earlier = null
+  changeDraft(restore && back ? back : {})
 }
 
 /** Changes the files of one place. */
@@ -62,6 +76,7 @@ export function changeFile(key: string, change: Partial<Attachment>): void {
 function openDraft(mine: string): void {
   if (owner !== null && keeping) keepDraft()
   owner = mine
+  earlier = null
   draft = readDraft(read(sessionStorageOrNull(), mine)) ?? readDraft(read(localStorageOrNull(), mine)) ?? emptyDraft()
   void checkFiles()
 }

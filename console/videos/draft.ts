@@ -140,5 +140,10 @@ export function dialogueOf(prompt: string): string[] {
   return lines.filter((line) => line !== '')
 }
 
+/** A prompt as people read it: dialogue in quotation marks. */
+export function readablePrompt(prompt: string): string {
+  return prompt.replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')
+}
+
 const OPEN = '<d>'
 const CLOSE = '</d>'

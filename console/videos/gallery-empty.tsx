@@ -1,7 +1,7 @@
 import { ArrowUpLeft, Clapperboard } from 'lucide-react'
 import { useText } from '../text/use-text.ts'
 import { EmptyState } from '../ui/layout.tsx'
-import { changeDraft } from './draft-store.ts'
+import { readCurrentDraft, replaceDraft } from './draft-store.ts'
 
 const EXAMPLES = ['boat', 'diner', 'runner'] as const
 
@@ -9,7 +9,7 @@ const EXAMPLES = ['boat', 'diner', 'runner'] as const
 export function GalleryEmpty() {
   const t = useText('videos')
   const take = (prompt: string) => {
-    changeDraft({ prompt, mode: 'text' })
+    replaceDraft({ ...readCurrentDraft(), prompt, mode: 'text' })
     const area = document.querySelector<HTMLTextAreaElement>('textarea[name=prompt]')
     area?.focus()
     area?.scrollIntoView({ block: 'nearest' })

@@ -4,6 +4,7 @@ import { StatusBadge } from '../ui/badge.tsx'
 import { DateTime, Money } from '../ui/format.tsx'
 import { Skeleton } from '../ui/layout.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
+import { readablePrompt } from './draft.ts'
 import { JobPicture, QuietPicture } from './job-picture.tsx'
 import { Elapsed, JobStatus } from './job-status.tsx'
 import { isRunning, type VideoJob } from './jobs.ts'
@@ -92,7 +93,9 @@ type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt:
 function CardFoot({ prompt, status, time, cost }: FootProps) {
   return (
     <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ height: CARD_FOOT_PIXELS }}>
-      <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">{prompt.slice(0, SHOWN_MAX)}</span>
+      <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
+        {readablePrompt(prompt).slice(0, SHOWN_MAX)}
+      </span>
       <span className="mt-auto flex items-center gap-2 text-xs text-muted tabular-nums">
         {status}
         <span className="ms-auto min-w-0 truncate">{time}</span>

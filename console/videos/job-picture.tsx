@@ -1,12 +1,45 @@
 import { Ban, CircleAlert } from 'lucide-react'
-import { isRunning, type VideoJob } from './jobs.ts'
+import { type PointerEvent, useEffect, useRef, useState } from 'react'
+import { contentPath, isRunning, type VideoJob } from './jobs.ts'
 import { usePoster } from './posters.ts'
 
-/** The first picture of a video, or a quiet one of its own until there is one. Fills its box. */
+/** A glance must not start a video: the pointer has to rest this long. */
+const REST_MS = 350
+
+/**
+ * The first picture of a video, or a quiet one of its own until there is one. Fills its box. While the pointer rests on it the
+ * video plays without sound, unless the person asked for less motion.
+ */
 export function JobPicture({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
   const poster = usePoster(job.status === 'completed' ? job.id : null)
-  if (poster) return <img src={poster} alt="" decoding="async" className="size-full animate-appear object-contain" />
-  return <QuietPicture id={job.id} status={job.status} />
+  const [plays, setPlays] = useState(false)
+  const resting = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const rest = ({ pointerType }: PointerEvent) => {
+    if (pointerType !== 'mouse' || matchMedia('(prefers-reduced-motion: reduce)').matches) return
+    resting.current = setTimeout(() => setPlays(true), REST_MS)
+  }
+  const leave = () => {
+    clearTimeout(resting.current)
+    setPlays(false)
+  }
+  useEffect(() => () => clearTimeout(resting.current), [])
+  if (!poster) return <QuietPicture id={job.id} status={job.status} />
+  return (
+    <span className="relative block size-full" onPointerEnter={rest} onPointerLeave={leave}>
+      <img src={poster} alt="" decoding="async" className="size-full animate-appear object-contain" />
+      {plays && (
+        <video
+          src={contentPath(job.id)}
+          autoPlay
+          muted
+          loop
+          playsInline
+          aria-hidden
+          className="absolute inset-0 size-full object-contain"
+        />
+      )}
+    </span>
+  )
 }
 
 /** Two soft colours that belong to the id; a job that moves breathes, one that failed is grey and marked. */

@@ -6,6 +6,7 @@ import { cx } from '../ui/class-names.ts'
 import { toast } from '../ui/toast.tsx'
 import { type Draft, gapOf, requestOf, slotsOf } from './draft.ts'
 import { changeDraft, useDraft } from './draft-store.ts'
+import { EarlierDraft } from './earlier-draft.tsx'
 import { InputsField, takes } from './inputs-field.tsx'
 import { type Acceptance, useAcceptance, useVideoModels, type VideoModel } from './jobs.ts'
 import { ModelPicker } from './model-picker.tsx'
@@ -49,6 +50,7 @@ export function Studio() {
         <h2 id="new-video" className="sr-only">
           {t('new_video')}
         </h2>
+        <EarlierDraft />
         <PromptField prompt={draft.prompt} onChange={(prompt) => change({ prompt })} error={refused('prompt')} />
         <InputsField draft={draft} model={model} error={refused('files')} />
         <ModelPicker

@@ -32,9 +32,11 @@ export function VideoActions({ job }: { job: VideoJob }) {
           {t('cancel')}
         </Button>
       )}
-      <Button icon={<RotateCcw />} onClick={() => void fillStudio(job)}>
-        {t('use_again')}
-      </Button>
+      {(runs || job.status === 'completed') && (
+        <Button icon={<RotateCcw />} className={runs ? 'max-sm:hidden' : ''} onClick={() => void fillStudio(job)}>
+          {t('use_again')}
+        </Button>
+      )}
       <Button icon={<CodeIcon />} className="max-sm:hidden" onClick={() => setAsking('code')}>
         {t('as_code')}
       </Button>
@@ -43,6 +45,7 @@ export function VideoActions({ job }: { job: VideoJob }) {
           <IconButton label={t('more')} icon={<Ellipsis />} variant="secondary" className={runs ? 'sm:hidden' : ''} />
         }
         items={[
+          ...(runs ? [{ label: t('use_again'), icon: <RotateCcw />, onSelect: () => void fillStudio(job) }] : []),
           { label: t('as_code'), icon: <CodeIcon />, onSelect: () => setAsking('code') },
           ...(runs
             ? []

@@ -7,6 +7,7 @@ import { CopyButton } from '../ui/code.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
 import { Card, EmptyState, PageHeader, Skeleton, usePageTitle } from '../ui/layout.tsx'
 import { useTitleFocus } from '../ui/title-focus.ts'
+import { readablePrompt } from './draft.ts'
 import { JobStatus } from './job-status.tsx'
 import { isRunning, useJob, type VideoJob } from './jobs.ts'
 import { useUseAgain } from './use-again.ts'
@@ -38,7 +39,7 @@ function BackLink() {
 
 function Video({ job }: { job: VideoJob }) {
   const t = useText('videos')
-  const title = job.prompt.trim().split('\n')[0]!
+  const title = readablePrompt(job.prompt.trim().split('\n')[0]!)
   usePageTitle(title.slice(0, 60))
   const heading = useTitleFocus()
   return (

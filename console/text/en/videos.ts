@@ -4,6 +4,9 @@ export default {
   gallery: 'Videos, newest first',
   back: 'All videos',
 
+  earlier: 'Put aside: {{prompt}}',
+  earlier_back: 'Bring back',
+
   prompt: 'Prompt',
   prompt_placeholder: 'What is seen, how the camera moves, what is heard…',
   prompt_count: '{{used}} / {{max}}',

@@ -6,6 +6,9 @@ export default {
   gallery: '動画（新しい順）',
   back: '動画一覧へ戻る',
 
+  earlier: '書きかけ: {{prompt}}',
+  earlier_back: '元に戻す',
+
   prompt: 'プロンプト',
   prompt_placeholder: '映るもの、カメラの動き、聞こえる音などを書いてください…',
   prompt_count: '{{used}} / {{max}} 文字',
