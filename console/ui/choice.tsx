@@ -24,7 +24,7 @@ export function Switch({ checked, onChange, disabled, label, hint }: Toggle) {
       disabled={disabled}
       className="mt-px inline-flex h-5 w-9 shrink-0 items-center rounded-full bg-control p-0.5 transition-colors disabled:opacity-55 data-[state=checked]:bg-accent"
     >
-      <RadixSwitch.Thumb className="size-4 rounded-full bg-white shadow-raised transition-transform data-[state=checked]:translate-x-4" />
+      <RadixSwitch.Thumb className="size-4 rounded-full bg-canvas shadow-raised transition-transform data-[state=checked]:translate-x-4" />
     </RadixSwitch.Root>
   )
   return label ? <Labelled {...{ id, label, hint, control }} /> : control

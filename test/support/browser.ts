@@ -31,7 +31,7 @@ export type OpenConsole = {
 }
 
 /** Longest a page may take to show what a test waits for, on a busy machine. */
-const TIMEOUT_MS = 15_000
+const TIMEOUT_MS = 30_000
 
 /** One browser for a test file. It plays H.264, and needs no package of the system. */
 export async function openBrowser(): Promise<Browser> {
