@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
-import { loadHistory, resolveReferences } from './history.ts'
+import { loadHistory, requireRoom, resolveReferences } from './history.ts'
 import { normalizeInput } from './input.ts'
 import type { CreateResponse } from './schema.ts'
 import type { ContextItem, InputEntry, Item } from './schema-items.ts'
@@ -17,7 +17,8 @@ export type EffectiveContext = {
 
 /**
  * Puts the effective context of a request together. `recall` gives the whole context of a previous response that the caller holds in
- * memory. Throws ApiError 404 for a previous response or an item that is unknown or another person's. Source: contract 10.4.
+ * memory. Throws ApiError 404 for a previous response or an item that is unknown or another person's,
+ * 400 `context_length_exceeded` for more than may be carried. Source: contract 10.4.
  */
 export async function loadContext(
   ctx: Pick<Context, 'db'>,
@@ -47,8 +48,7 @@ async function withoutReferences(
   const known = new Map(history.map((item) => [item.id, item]))
   const unknown = references.filter((id) => !known.has(id))
   const found = await resolveReferences(ctx, principal, unknown)
-  return entries.map(({ item, path }) => ({
-    item: item.type === 'item_reference' ? (known.get(item.id) ?? found.get(item.id)!) : item,
-    path,
-  }))
+  const referred = (id: string): Item => known.get(id) ?? found.get(id)!
+  requireRoom(references.map(referred))
+  return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
 }

@@ -51,7 +51,7 @@ function requireWhole(chain: readonly ChainLink[], id: string, { links_max, byte
     )
   }
   if (last.previous_response_id !== null) {
-    const text = `An earlier response of the conversation that '${id}' continues from is gone: it was deleted or has expired. Send its items in 'input' instead.`
+    const text = `An earlier response of the conversation that '${id}' continues from is gone: it was never stored, was deleted or has expired. Send its items in 'input' instead.`
     throw refusal('previous_response_not_found', text)
   }
 }
@@ -66,23 +66,47 @@ function isComplete(item: Item): boolean {
   return !('status' in item) || item.status === undefined || item.status === 'completed'
 }
 
+/** What references may bring into one request: as much as its body. */
+export type ReferenceLimits = { bytes_max: number }
+const REFERENCE_LIMITS: ReferenceLimits = { bytes_max: 64 * 1024 * 1024 }
+
 /**
  * The items of these ids among all that the person's stored responses hold, input or output; where one id was used again the newest.
- * One query for all. Throws ApiError `item_not_found` for the first id there is none of.
+ * One query for all. Throws ApiError `item_not_found` for the first id there is none of, and `context_length_exceeded` beyond the limits.
  */
 export async function resolveReferences(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   ids: readonly string[],
+  { bytes_max } = REFERENCE_LIMITS,
 ): Promise<Map<string, Item>> {
   const wanted = [...new Set(ids)]
   if (wanted.length === 0) return new Map()
-  const found = new Map((await findItems(ctx.db, principal, wanted)).map((item) => [item.id, item]))
+  const rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max })
+  const found = new Map(rows.map(({ id, item }) => [id, item]))
   const missing = wanted.find((id) => !found.has(id))
   if (missing !== undefined) {
     throw new ApiError('item_not_found', `Item with id '${missing}' not found. Send the item itself instead.`)
   }
-  return found
+  if ([...found.values()].includes(null)) throw tooMuchReferred(bytes_max)
+  return found as Map<string, Item>
+}
+
+/** A few bytes can refer to a large item again and again. Throws ApiError `context_length_exceeded` beyond the limits. */
+export function requireRoom(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): void {
+  const sizes = new Map<Item, number>()
+  let bytes = 0
+  for (const item of referred) {
+    const size = sizes.get(item) ?? Buffer.byteLength(JSON.stringify(item))
+    sizes.set(item, size)
+    bytes += size
+    if (bytes > bytes_max) throw tooMuchReferred(bytes_max)
+  }
+}
+
+function tooMuchReferred(bytes_max: number): ApiError {
+  const text = `The items that 'input' refers to have more than ${bytes_max} bytes. Refer to fewer of them.`
+  return new ApiError('context_length_exceeded', text, { param: 'input' })
 }
 
 function refusal(code: 'previous_response_not_found' | 'invalid_value' | 'context_length_exceeded', message: string) {

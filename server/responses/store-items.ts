@@ -60,14 +60,29 @@ export async function readChain(
   return result.rows
 }
 
-/** The newest item of each id among all that this person's responses hold. */
-export async function findItems(db: Db, owner: Owner, ids: readonly string[]): Promise<Item[]> {
-  const result = await sql<{ item: Item }>`
-    select newest.item from unnest(${ids as string[]}::text[]) as wanted (id) cross join lateral (
-      select i.item from response_items i
-      where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = wanted.id
-      order by i.written desc limit 1) newest`.execute(db)
-  return result.rows.map(({ item }) => item)
+/**
+ * The newest item of each id among all that this person's responses hold, by id. Where together they have more than `bytes_max` bytes no
+ * item is read: null.
+ */
+export async function findItems(
+  db: Db,
+  owner: Owner,
+  wanted: { ids: readonly string[]; bytes_max: number },
+): Promise<{ id: string; item: Item | null }[]> {
+  const { ids, bytes_max } = wanted
+  const result = await sql<{ id: string; item: Item | null }>`
+    with newest as materialized (
+      select wanted.id, found.written, found.size_bytes from unnest(${ids as string[]}::text[]) as wanted (id) cross join lateral (
+        select i.written, octet_length(i.item::text)::bigint as size_bytes from response_items i
+        where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = wanted.id
+        order by i.written desc limit 1) found
+    )
+    select n.id, i.item from newest n left join response_items i
+      on (select sum(size_bytes) from newest) <= ${bytes_max}
+      and i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = n.id and i.written = n.written`.execute(
+    db,
+  )
+  return result.rows
 }
 
 /** The items a response was asked with, in order. */

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import { ApiError } from '../platform/errors.ts'
 import { type Order, type Page, pageOf } from '../platform/list.ts'
+import { hasUnstorableText } from '../platform/text.ts'
 import { type ItemKind, newItemId } from './ids.ts'
 import { RESPONSE_TOPIC } from './queues.ts'
 import type { EndedResponse } from './run.ts'
@@ -80,7 +81,9 @@ export async function pageOfInput(
   page: { response_id: string; after: string | null; order: Order; limit: number },
 ): Promise<Page<Item>> {
   const { response_id, order, limit } = page
-  const after = await findInputPosition(ctx.db, principal, { response_id, item_id: page.after })
+  // Text that cannot be stored is the id of nothing.
+  const item_id = page.after !== null && hasUnstorableText(page.after) ? null : page.after
+  const after = await findInputPosition(ctx.db, principal, { response_id, item_id })
   if (after === null) throw noSuchResponse()
   if (page.after !== null && after === 0) {
     const text = "Invalid 'after': not the id of an input item of this response. Send the last id of the page before."

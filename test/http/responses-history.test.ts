@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { loadContext } from '../../server/responses/effective-context.ts'
 import { loadHistory, resolveReferences } from '../../server/responses/history.ts'
 import type { Item } from '../../server/responses/schema-items.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
@@ -158,6 +159,22 @@ test('404 for the item of another person, of the same organization too, as for o
       )
     }
   }
+})
+
+test('references are read up to a limit of bytes, and not beyond, counted each time an item is named', async () => {
+  await stored(app, person, {}, [said('a'.repeat(2000), 'msg_a'), said('b'.repeat(2000), 'msg_b')])
+  const both = ['msg_a', 'msg_b']
+  assert.equal((await resolveReferences(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
+  const beyond = /more than 3000 bytes/
+  await refused(resolveReferences(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
+  const entries = (ids: string[]) => ({ input: ids.map((id) => ({ type: 'item_reference' as const, id })) })
+  assert.equal((await loadContext(app.ctx, person, entries(both))).input.length, 2)
+  await stored(app, person, {}, [said('c'.repeat(1_000_000), 'msg_large')])
+  const often = loadContext(app.ctx, person, entries(Array.from({ length: 10_000 }, () => 'msg_large')))
+  await refused(often, 'context_length_exceeded', /more than 67108864 bytes/)
+  const { id } = await stored(app, person, {}, [said('d'.repeat(1_000_000), 'msg_known')])
+  const known = { ...entries(Array.from({ length: 100 }, () => 'msg_known')), previous_response_id: id }
+  await refused(loadContext(app.ctx, person, known), 'context_length_exceeded', /more than 67108864 bytes/)
 })
 
 test('an id used twice in one request names the later item, and both are kept', async () => {

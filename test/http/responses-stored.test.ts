@@ -188,7 +188,7 @@ test('400 for a limit out of range, an unknown order, and an `after` that is no 
     assert.deepEqual([answer.status, answer.body.error.param], [400, 'limit'], limit)
   }
   assert.equal((await call('GET', `${id}/input_items?order=up`)).status, 400)
-  for (const after of [other.id, output[0]!.id, 'msg_never', "x' or 1=1 --"]) {
+  for (const after of [other.id, output[0]!.id, 'msg_never', "x' or 1=1 --", 'msg_\0']) {
     const answer = await call('GET', `${id}/input_items?after=${encodeURIComponent(after)}`)
     assertRefused(answer, { status: 400, code: 'invalid_value', param: 'after' })
   }
