@@ -18,7 +18,7 @@ const CORPUS: ReadonlyArray<Omit<FuzzRequest, 'by'> & { title: string }> = JSON.
 )
 
 /** Fuzzed by their own tests: their answers are streams, or cost a sign-in. */
-const LEFT_OUT = /^\/(v1\/(chat|responses)|console\/(auth|password|two_factor|sessions|invitations\/accept))/
+const LEFT_OUT = /^\/(v1\/(chat|responses)|console\/(auth|password|two_factor|sessions|events|invitations\/accept))/
 
 const CANARY = 'canary-of-another-organization'
 
