@@ -67,8 +67,9 @@ export function QuietPicture({ id, status }: { id: string; status: string }) {
   )
 }
 
+/** A hash that tells apart ids which differ in their last characters. Source: FNV-1a. */
 function hueOf(id: string): number {
-  let sum = 0
-  for (const character of id) sum = (sum * 31 + character.codePointAt(0)!) % 360
-  return sum
+  let hash = 0x811c9dc5
+  for (const character of id) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193) >>> 0
+  return hash % 360
 }

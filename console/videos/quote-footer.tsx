@@ -13,7 +13,7 @@ import { isNegative, minus } from './quote.ts'
 import { placeOfRefusal } from './submit.ts'
 
 export type Price = { cost: string; per_second: string; seconds: number; currency: string }
-export type Obstacle = Gap | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
+export type Obstacle = Gap | 'models_awaited' | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
 
 type Props = {
   price: Price | null

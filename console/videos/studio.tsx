@@ -3,6 +3,7 @@ import type { Failure } from '../api/failure.ts'
 import { useBalance } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
 import { cx } from '../ui/class-names.ts'
+import { FailureNote } from '../ui/failure-note.tsx'
 import { toast } from '../ui/toast.tsx'
 import { type Draft, gapOf, requestOf, slotsOf } from './draft.ts'
 import { changeDraft, useDraft } from './draft-store.ts'
@@ -22,10 +23,11 @@ import { attachAnywhere } from './uploads.ts'
 export function Studio() {
   const t = useText('videos')
   const draft = useDraft()
-  const models = useVideoModels().data ?? null
+  const listing = useVideoModels()
+  const models = listing.data ?? null
   const acceptance = useAcceptance().data ?? null
   const available = useBalance().data?.available ?? null
-  const submission = useSubmission()
+  const submission = useSubmission(draft)
   const [tried, setTried] = useState(false)
   const model = chosenModel(models, draft)
   const price = priceOf(model, draft)
@@ -33,10 +35,6 @@ export function Studio() {
   const submit = () => {
     setTried(obstacle !== null)
     if (obstacle === null && model && price) void submission.submit(requestOf(draft, model.id), price)
-  }
-  const change = (next: Partial<Draft>) => {
-    submission.dismiss()
-    changeDraft(next)
   }
   const refused = useRefusal(submission.failure)
   const onKeyDown = (event: KeyboardEvent) => {
@@ -51,18 +49,23 @@ export function Studio() {
           {t('new_video')}
         </h2>
         <EarlierDraft />
-        <PromptField prompt={draft.prompt} onChange={(prompt) => change({ prompt })} error={refused('prompt')} />
+        <PromptField prompt={draft.prompt} onChange={(prompt) => changeDraft({ prompt })} error={refused('prompt')} />
         <InputsField draft={draft} model={model} error={refused('files')} />
+        {listing.error && <FailureNote error={listing.error} onRetry={() => void listing.refetch()} />}
         <ModelPicker
           models={models}
           chosen={model}
-          onChange={(id) => change({ model: id })}
+          onChange={(id) => changeDraft({ model: id })}
           error={refused('model') ?? (models && draft.model && !model ? t('model_gone') : null)}
         />
-        <SecondsField seconds={draft.seconds} onChange={(seconds) => change({ seconds })} error={refused('seconds')} />
+        <SecondsField
+          seconds={draft.seconds}
+          onChange={(seconds) => changeDraft({ seconds })}
+          error={refused('seconds')}
+        />
         <RatioField
           ratio={draft.aspect_ratio}
-          onChange={(aspect_ratio) => change({ aspect_ratio })}
+          onChange={(aspect_ratio) => changeDraft({ aspect_ratio })}
           error={refused('aspect_ratio')}
         />
       </div>
@@ -107,7 +110,7 @@ type State = {
 function obstacleOf({ draft, model, models, acceptance, available, price }: State): Obstacle | null {
   const gap = gapOf(draft)
   if (gap) return gap
-  if (models !== null && model === null) return 'model_missing'
+  if (model === null) return models === null ? 'models_awaited' : 'model_missing'
   if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !takes(model, slot))) return 'mode_missing'
   if (acceptance && !acceptance.accepted) return 'terms'
   if (available !== null && price && isNegative(minus(available, price.cost))) return 'credit'

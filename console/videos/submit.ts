@@ -3,7 +3,7 @@ import { useRef, useState } from 'react'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { request } from '../api/request.ts'
 import type { Slot } from './attachments.ts'
-import type { VideoRequest } from './draft.ts'
+import type { Draft, VideoRequest } from './draft.ts'
 import { changeFile, readCurrentDraft } from './draft-store.ts'
 import { applyJob, reloadAcceptance, type VideoJob } from './jobs.ts'
 import { addPending, forgetPending } from './pending.ts'
@@ -13,24 +13,24 @@ export type Submission = {
   /** Sends a request; while one is under way, nothing. */
   submit(body: VideoRequest, price: { cost: string; currency: string }): Promise<void>
   busy: boolean
+  /** Why the last request was refused, until the draft it was made of changes. */
   failure: Failure | null
   /** Counts what was accepted, so that each can be told. */
   accepted: number
-  dismiss(): void
 }
 
 /** Sends requests so that each makes one job, however often it is pressed or sent again, and shows them at once. */
-export function useSubmission(): Submission {
+export function useSubmission(draft: Draft): Submission {
   const queries = useQueryClient()
   const [busy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure | null>(null)
+  const [refused, setRefused] = useState<{ failure: Failure; draft: Draft } | null>(null)
   const [accepted, setAccepted] = useState(0)
   const underWay = useRef(false)
   const submit: Submission['submit'] = async (body, price) => {
     if (underWay.current) return
     underWay.current = true
     setBusy(true)
-    setFailure(null)
+    setRefused(null)
     const key = keyFor(body)
     addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
     try {
@@ -47,16 +47,18 @@ export function useSubmission(): Submission {
       // A refusal makes no job: only what may have made one is sent again under the same key.
       if (refusal.status >= 400 && refusal.status < 500 && refusal.status !== 408) forgetKey()
       if (refusal.code === 'agreement_required') void reloadAcceptance(queries)
-      if (refusal.code === 'insufficient_credits') void queries.invalidateQueries({ queryKey: ['balance'] })
+      // With a session that is over, this is what leads to the sign-in page.
+      if (refusal.code === 'insufficient_credits' || refusal.status === 401)
+        void queries.invalidateQueries({ queryKey: ['balance'] })
       if (refusal.code === 'model_not_found') void queries.invalidateQueries({ queryKey: ['video-models'] })
       markRefusedFile(refusal.param, body)
-      setFailure(refusal)
+      setRefused({ failure: refusal, draft: readCurrentDraft() })
     } finally {
       underWay.current = false
       setBusy(false)
     }
   }
-  return { submit, busy, failure, accepted, dismiss: () => setFailure(null) }
+  return { submit, busy, failure: refused?.draft === draft ? refused.failure : null, accepted }
 }
 
 /** Which part of the studio a refusal is about; null for the whole. */

@@ -108,6 +108,7 @@ export default {
     frame_missing: 'Choose a first or last frame, or begin with text only.',
     reference_missing: 'Add a picture or clip, or begin with text only.',
     audio_alone: 'Sounds alone are not enough: add a picture or clip.',
+    models_awaited: 'Waiting for the list of models.',
     model_missing: 'Choose a model.',
     mode_missing: 'This model does not take these files. Choose another model or other material.',
     terms: 'Agree to the video terms first.',
