@@ -1,6 +1,7 @@
 import { startTurn, type Turn } from '../chat/turn.ts'
 import type { Context } from '../context.ts'
 import type { ChatEvent, TokenUsage } from '../engines/chat.ts'
+import { isDatabaseDown } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { apiErrorOf } from '../platform/http.ts'
 import { type ResponseWriter, responseWriter } from './events.ts'
@@ -172,6 +173,8 @@ async function* close(
       error = thrown
     }
   }
+  // An outage of ours is no end of a stored response: it is run again.
+  if (call.queued && isDatabaseDown(error)) throw error
   answer.failure = explained(answer, error)
   const events = writer.fail(answer.failure, { error_event: call.error_event ?? true })
   if (call.queued) await keep(answer, work)
