@@ -24,6 +24,8 @@ export function actionsOn(conversation: OpenConversation, model: ChatModel, onCh
       change((now) => ({ ...now, ...sent(now) }))
       next()
     },
+    /** Asks for an answer to the conversation as it is. */
+    answer: next,
     stop: () => conversation.answering?.abort(),
     /** Drops a message and what follows, and asks again. */
     answerAgain(id: string) {

@@ -15,6 +15,7 @@ import { bodyOf } from './request-body.ts'
 export async function answer(conversation: OpenConversation, model: ChatModel, onCharged: () => void): Promise<void> {
   if (conversation.answering) return
   const controller = new AbortController()
+  const leaving = watchLeaving()
   conversation.answering = controller
   const body = bodyOf(conversation.read(), model)
   const draft = newAnswer(model.id)
@@ -24,9 +25,10 @@ export async function answer(conversation: OpenConversation, model: ChatModel, o
     await receive(draft, body, controller.signal, show.soon)
     finish(draft, controller.signal.aborted)
   } catch (error) {
-    if (controller.signal.aborted) finish(draft, true)
+    if (controller.signal.aborted || leaving.seen()) finish(draft, true)
     else Object.assign(draft, { status: 'failed', failure: kept(failureOf(error)), tool_calls: [] })
   }
+  leaving.end()
   conversation.answering = null
   if (draft.tokens) draft.cost = costOf(draft.tokens, model.pricing)
   show.now()
@@ -72,6 +74,21 @@ async function receive(draft: AssistantMessage, body: object, signal: AbortSigna
   }
   if (draft.finish_reason === null && !signal.aborted) throw noAnswer()
 }
+
+/** A page that goes away cuts the connection first: that is a stop, not a failure. It may yet stay, as for a download. */
+function watchLeaving() {
+  let left_at = -Infinity
+  const onLeave = () => {
+    left_at = performance.now()
+  }
+  window.addEventListener('beforeunload', onLeave)
+  return {
+    seen: () => performance.now() - left_at < LEAVING_MS,
+    end: () => window.removeEventListener('beforeunload', onLeave),
+  }
+}
+
+const LEAVING_MS = 3000
 
 /** Calls of tools that were cut off are no calls. */
 function finish(draft: AssistantMessage, stopped: boolean): void {

@@ -36,6 +36,7 @@ export function Composer({ files, input, onSent }: ComposerProps) {
     actions.draft({ attachments: draft.attachments.filter((each) => each.id !== id) })
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && answering) actions.stop()
     if (!isSending(event)) return
     event.preventDefault()
     send()

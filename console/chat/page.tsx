@@ -71,6 +71,7 @@ function Talk() {
   const t = useText('chat')
   const { conversation } = usePlayground()
   const empty = useConversation(conversation, ({ messages }) => messages.length === 0)
+  const answering = useConversation(conversation, () => conversation.answering !== null)
   const kept = useConversation(conversation, conversation.isKept)
   const files = useAttachments()
   const over = useFileDrop(files.takeFiles)
@@ -84,6 +85,9 @@ function Talk() {
       <div ref={content} className="mx-auto flex w-full max-w-3xl grow flex-col gap-4 pt-4 pb-6">
         {empty ? <EmptyChat onChosen={() => input.current?.focus()} /> : <Turns />}
         {!kept && <Note tone="warning">{t('not_kept')}</Note>}
+        <p role="status" className="sr-only">
+          {!empty && t(answering ? 'answering' : 'answered')}
+        </p>
       </div>
       <div className="sticky bottom-0 z-10 mx-auto w-full max-w-3xl bg-canvas pb-[max(1rem,env(safe-area-inset-bottom))]">
         {away && (

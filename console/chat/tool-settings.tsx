@@ -5,7 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { Segmented } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import { Input } from '../ui/input.tsx'
-import { readSchema, readTools } from './check-json.ts'
+import { type Mistake, readSchema, readTools } from './check-json.ts'
 import { JsonDialog } from './json-dialog.tsx'
 import { useConversation } from './open-conversation.ts'
 import { usePlayground } from './playground.ts'
@@ -73,7 +73,7 @@ export function ToolSettings() {
           description={t('tools_about')}
           value={text}
           example={EXAMPLE_TOOLS}
-          mistakeOf={(json) => ('mistake' in readTools(json) ? (readTools(json) as { mistake: never }).mistake : null)}
+          mistakeOf={(json) => mistakeIn(readTools(json))}
           onSave={(tools) => actions.set({ tools: tools.trim() })}
           onClose={() => setOpen(false)}
         />
@@ -138,7 +138,7 @@ function SchemaDialog({ onClose }: { onClose: () => void }) {
       description={t('schema_about')}
       value={schema}
       example={EXAMPLE_SCHEMA}
-      mistakeOf={(json) => ('mistake' in readSchema(json) ? (readSchema(json) as { mistake: never }).mistake : null)}
+      mistakeOf={(json) => mistakeIn(readSchema(json))}
       onSave={(text) => actions.set({ schema: text.trim() })}
       onClose={onClose}
     >
@@ -153,4 +153,8 @@ function SchemaDialog({ onClose }: { onClose: () => void }) {
       </Field>
     </JsonDialog>
   )
+}
+
+function mistakeIn(read: object | { mistake: Mistake }): Mistake | null {
+  return 'mistake' in read ? read.mistake : null
 }

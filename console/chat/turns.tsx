@@ -14,7 +14,7 @@ export function Turns() {
     <section role="log" aria-live="off" aria-label={t('messages')} className="flex flex-col gap-4">
       {messages.map((message, i) =>
         message.role === 'user' ? (
-          <UserTurn key={message.id} message={message} locked={answering} />
+          <UserTurn key={message.id} message={message} last={i === messages.length - 1} locked={answering} />
         ) : (
           <AnswerTurn key={message.id} message={message} last={i === messages.length - 1} locked={answering} />
         ),

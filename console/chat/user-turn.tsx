@@ -1,4 +1,4 @@
-import { Pencil, Trash2 } from 'lucide-react'
+import { Pencil, RotateCcw, Trash2 } from 'lucide-react'
 import { memo, useState } from 'react'
 import { useText } from '../text/use-text.ts'
 import { IconButton } from '../ui/button.tsx'
@@ -10,13 +10,25 @@ import { usePlayground } from './playground.ts'
 import { TURN_ACTIONS } from './turn-look.ts'
 
 /** What the person said. */
-export const UserTurn = memo(function UserTurn({ message, locked }: { message: UserMessage; locked: boolean }) {
+export const UserTurn = memo(function UserTurn({
+  message,
+  last,
+  locked,
+}: {
+  message: UserMessage
+  last: boolean
+  locked: boolean
+}) {
   const t = useText('chat')
   const { actions } = usePlayground()
   const [editing, setEditing] = useState(false)
   const { id, text, attachments } = message
   return (
-    <article aria-label={t('you')} className="group/turn -mb-2 flex flex-col items-end gap-1">
+    <article
+      aria-label={t('you')}
+      data-last={last ? '' : undefined}
+      className="group/turn -mb-2 flex flex-col items-end gap-1"
+    >
       <Attachments attachments={attachments} className="justify-end" />
       {editing ? (
         <EditText
@@ -36,6 +48,9 @@ export const UserTurn = memo(function UserTurn({ message, locked }: { message: U
         )
       )}
       <div className={TURN_ACTIONS}>
+        {last && (
+          <IconButton size="sm" label={t('answer')} icon={<RotateCcw />} disabled={locked} onClick={actions.answer} />
+        )}
         {text !== '' && <CopyButton text={text} />}
         <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={() => setEditing(true)} />
         <IconButton

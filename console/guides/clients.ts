@@ -17,15 +17,20 @@ export function clientProgram(client: Client, { base_url, chat_model }: Target):
   const url = `${base_url}/v1`
   switch (client) {
     case 'openai':
-      return `# Programs that use the OpenAI SDK and set nothing themselves, of Node and of Python
-export OPENAI_BASE_URL=${shellQuote(url)}
+      return `export OPENAI_BASE_URL=${shellQuote(url)}
 export OPENAI_API_KEY=$KINORA_API_KEY`
     case 'ai-sdk':
       return `import { createOpenAI } from '@ai-sdk/openai'
 import { generateText } from 'ai'
 
-const openai = createOpenAI({ apiKey: process.env.KINORA_API_KEY, baseURL: ${quoted(url)} })
-const { text } = await generateText({ model: openai.chat(${quoted(chat_model)}), prompt: 'Say hello to Paris.' })
+const openai = createOpenAI({
+  apiKey: process.env.KINORA_API_KEY,
+  baseURL: ${quoted(url)},
+})
+const { text } = await generateText({
+  model: openai.chat(${quoted(chat_model)}),
+  prompt: 'Say hello to Paris.',
+})
 console.log(text)`
     case 'langchain':
       return `import { ChatOpenAI } from '@langchain/openai'
@@ -40,9 +45,16 @@ console.log(answer.text)`
     case 'agents':
       return `import { Agent, OpenAIProvider, Runner } from '@openai/agents'
 
-const modelProvider = new OpenAIProvider({ apiKey: process.env.KINORA_API_KEY, baseURL: ${quoted(url)} })
+const modelProvider = new OpenAIProvider({
+  apiKey: process.env.KINORA_API_KEY,
+  baseURL: ${quoted(url)},
+})
 const runner = new Runner({ modelProvider, tracingDisabled: true })
-const agent = new Agent({ name: 'Assistant', instructions: 'Be brief.', model: ${quoted(chat_model)} })
+const agent = new Agent({
+  name: 'Assistant',
+  instructions: 'Be brief.',
+  model: ${quoted(chat_model)},
+})
 const result = await runner.run(agent, 'Say hello to Paris.')
 console.log(result.finalOutput)`
     case 'codex':

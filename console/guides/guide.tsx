@@ -1,4 +1,5 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
+import { flushSync } from 'react-dom'
 import { SNIPPET_LANGUAGES, type SnippetLanguage } from '../api/snippets.ts'
 import { useText } from '../text/use-text.ts'
 import { Segmented } from '../ui/choice.tsx'
@@ -59,14 +60,22 @@ export function Step({ children }: { children: ReactNode }) {
 export function Program({ topic, target, language, onLanguage }: GuideProps & { topic: Topic }) {
   const t = useText('guides')
   const name = SNIPPET_LANGUAGES.find(({ value }) => value === language)!.label
+  const own = useRef<HTMLDivElement>(null)
+  // The programs above change as well: this one stays where the reader has it before their eyes.
+  const choose = (next: SnippetLanguage) => {
+    const top = () => own.current?.getBoundingClientRect().top ?? 0
+    const before = top()
+    flushSync(() => onLanguage(next))
+    window.scrollBy({ top: top() - before, behavior: 'instant' })
+  }
   return (
-    <div className="flex min-w-0 flex-col gap-2">
+    <div ref={own} className="flex min-w-0 flex-col gap-2">
       <Segmented
         className="self-start"
         label={`${t('language')}: ${t(`${topic}.title`)}`}
         value={language}
         options={SNIPPET_LANGUAGES}
-        onChange={onLanguage}
+        onChange={choose}
       />
       <CodeBlock
         code={guideProgram(topic, language, target)}

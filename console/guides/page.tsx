@@ -1,8 +1,8 @@
-import { FileCode, KeyRound } from 'lucide-react'
+import { FileCode } from 'lucide-react'
 import { useState } from 'react'
 import type { SnippetLanguage } from '../api/snippets.ts'
 import { useText } from '../text/use-text.ts'
-import { ButtonLink, buttonClass } from '../ui/button.tsx'
+import { buttonClass } from '../ui/button.tsx'
 import { PageHeader } from '../ui/layout.tsx'
 import { Clients } from './more-clients.tsx'
 import { Chat, Files, Response, Start, Stream, Video } from './topics.tsx'
@@ -17,18 +17,13 @@ export function GuidesPage() {
   const [language, setLanguage] = useState<SnippetLanguage>('curl')
   const shared = { target, language, onLanguage: setLanguage }
   const actions = (
-    <>
-      <ButtonLink to="/keys" icon={<KeyRound />}>
-        {t('make_key')}
-      </ButtonLink>
-      <a href="/docs" target="_blank" rel="noreferrer" className={buttonClass()}>
-        <FileCode aria-hidden />
-        {t('reference')}
-      </a>
-    </>
+    <a href="/docs" target="_blank" rel="noreferrer" className={buttonClass()}>
+      <FileCode aria-hidden />
+      {t('reference')}
+    </a>
   )
   return (
-    <div className="grid gap-x-12 xl:grid-cols-[minmax(0,1fr)_12rem]">
+    <div className="grid gap-x-12 [overflow-anchor:none] xl:grid-cols-[minmax(0,1fr)_12rem]">
       <div className="min-w-0 max-w-3xl">
         <PageHeader title={t('title')} description={t('about')} actions={actions} />
         <div className="flex flex-col gap-14">

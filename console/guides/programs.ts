@@ -55,20 +55,26 @@ const response: Programs = {
 responses=${shellQuote(`${base_url}/v1/responses`)}
 model=${shellQuote(JSON.stringify(chat_model))}
 
-first=$(call "$responses" -H 'Content-Type: application/json' -d "{\\"model\\": $model, \\"input\\": \\"Say hello to Paris.\\"}")
+first=$(call "$responses" -H 'Content-Type: application/json' \\
+  -d "{\\"model\\": $model, \\"input\\": \\"Say hello to Paris.\\"}")
 echo "$first"
 id=$(echo "$first" | grep -o 'resp_[0-9a-f]*' | head -n 1)
 
 # What was said is stored: only what is new has to be sent.
 call "$responses" -H 'Content-Type: application/json' \\
-  -d "{\\"model\\": $model, \\"input\\": \\"And to Rome.\\", \\"previous_response_id\\": \\"$id\\"}"`,
+  -d "{\\"model\\": $model, \\"input\\": \\"And to Rome.\\",
+       \\"previous_response_id\\": \\"$id\\"}"`,
   node: ({ base_url, chat_model }) => `${nodeClient(base_url)}
 const model = ${quoted(chat_model)}
 const first = await client.responses.create({ model, input: 'Say hello to Paris.' })
 console.log(first.output_text)
 
 // What was said is stored: only what is new has to be sent.
-const next = await client.responses.create({ model, input: 'And to Rome.', previous_response_id: first.id })
+const next = await client.responses.create({
+  model,
+  input: 'And to Rome.',
+  previous_response_id: first.id,
+})
 console.log(next.output_text)`,
   python: ({ base_url, chat_model }) => `${pythonClient(base_url)}
 model = ${JSON.stringify(chat_model)}
@@ -76,7 +82,11 @@ first = client.responses.create(model=model, input="Say hello to Paris.")
 print(first.output_text)
 
 # What was said is stored: only what is new has to be sent.
-second = client.responses.create(model=model, input="And to Rome.", previous_response_id=first.id)
+second = client.responses.create(
+    model=model,
+    input="And to Rome.",
+    previous_response_id=first.id,
+)
 print(second.output_text)`,
 }
 
@@ -85,13 +95,17 @@ const video: Programs = {
 videos=${shellQuote(`${base_url}/v1/videos`)}
 field() { sed -n "s/.*\\"$1\\":\\"\\([^\\"]*\\)\\".*/\\1/p"; }
 
-# The key makes it safe to send this again when the connection is lost: there will be one job.
-id=$(call "$videos" -H 'Content-Type: application/json' -H "Idempotency-Key: clip-$(date +%s)-$$" \\
-  -d ${shellQuote(JSON.stringify({ ...CLIP, model: video_model }))} | field id)
+# The key makes it safe to send this twice: there will be one job.
+id=$(call "$videos" -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: clip-$(date +%s)-$$" \\
+  -d ${shellQuote(JSON.stringify({ model: video_model, ...CLIP }, null, 2))} | field id)
 while :; do
   status=$(call "$videos/$id" | field status)
   echo "$id $status"
-  case $status in completed) break ;; failed | canceled) exit 1 ;; esac
+  case $status in
+    completed) break ;;
+    failed | canceled) call "$videos/$id" && exit 1 ;;
+  esac
   sleep "\${POLL_SECONDS:-10}"
 done
 call "$videos/$id/content" -o clip.mp4`,
@@ -99,19 +113,23 @@ call "$videos/$id/content" -o clip.mp4`,
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 ${nodeClient(base_url)}
+const clip = {
+  model: ${quoted(video_model)},
+  prompt: 'A paper boat on a calm lake. <d>Ahoy!</d>',
+  seconds: 4,
+  aspect_ratio: '16:9',
+}
 // The key makes the client's own repetitions safe: there will be one job.
-let video = await client.videos.create(
-  { model: ${quoted(video_model)}, prompt: 'A paper boat on a calm lake. <d>Ahoy!</d>', seconds: 4, aspect_ratio: '16:9' },
-  { headers: { 'Idempotency-Key': randomUUID() } },
-)
+const headers = { 'Idempotency-Key': randomUUID() }
+let video = await client.videos.create(clip, { headers })
 while (!['completed', 'failed', 'canceled'].includes(video.status)) {
   console.log(video.id, video.status)
   await wait(Number(process.env.POLL_SECONDS ?? 10) * 1000)
   video = await client.videos.retrieve(video.id)
 }
 if (video.status !== 'completed') throw new Error(video.error?.message ?? video.status)
-const clip = await client.videos.downloadContent(video.id)
-await writeFile('clip.mp4', Buffer.from(await clip.arrayBuffer()))`,
+const content = await client.videos.downloadContent(video.id)
+await writeFile('clip.mp4', Buffer.from(await content.arrayBuffer()))`,
   python: ({ base_url, video_model }) => `import time
 import uuid
 ${pythonClient(base_url)}
@@ -123,8 +141,12 @@ body = {
 }
 # The key makes the client's own repetitions safe: there will be one job.
 headers = {"Idempotency-Key": str(uuid.uuid4())}
-video_id = client.post("/videos", cast_to=object, body=body, options={"headers": headers})["id"]
-while (video := client.videos.retrieve(video_id)).status not in ("completed", "failed", "canceled"):
+options = {"headers": headers}
+video_id = client.post("/videos", cast_to=object, body=body, options=options)["id"]
+while True:
+    video = client.videos.retrieve(video_id)
+    if video.status in ("completed", "failed", "canceled"):
+        break
     print(video_id, video.status)
     time.sleep(float(os.environ.get("POLL_SECONDS", 10)))
 if video.status != "completed":
@@ -135,9 +157,11 @@ client.videos.download_content(video_id).write_to_file("clip.mp4")`,
 const files: Programs = {
   curl: ({ base_url, vision_model }) => `${SHELL_CALL}
 model=${shellQuote(JSON.stringify(vision_model))}
-file=$(call ${shellQuote(`${base_url}/v1/files`)} -F purpose=vision -F file=@photo.png | grep -o 'file-[0-9A-Z]*' | head -n 1)
+file=$(call ${shellQuote(`${base_url}/v1/files`)} -F purpose=vision -F file=@photo.png \\
+  | grep -o 'file-[0-9A-Z]*' | head -n 1)
 
-call ${shellQuote(`${base_url}/v1/chat/completions`)} -H 'Content-Type: application/json' -d @- <<JSON
+call ${shellQuote(`${base_url}/v1/chat/completions`)} \\
+  -H 'Content-Type: application/json' -d @- <<JSON
 {
   "model": $model,
   "messages": [
@@ -153,7 +177,8 @@ call ${shellQuote(`${base_url}/v1/chat/completions`)} -H 'Content-Type: applicat
 JSON`,
   node: ({ base_url, vision_model }) => `import { createReadStream } from 'node:fs'
 ${nodeClient(base_url)}
-const file = await client.files.create({ file: createReadStream('photo.png'), purpose: 'vision' })
+const photo = createReadStream('photo.png')
+const file = await client.files.create({ file: photo, purpose: 'vision' })
 const answer = await client.chat.completions.create({
   model: ${quoted(vision_model)},
   messages: [
@@ -187,8 +212,10 @@ print(answer.choices[0].message.content)`,
 const PROGRAMS: Record<Topic, Programs> = { chat, stream, response, video, files }
 
 const GREETING = { role: 'user', content: 'Say hello to Paris.' }
-const CLIP = { model: '', prompt: 'A paper boat on a calm lake. <d>Ahoy!</d>', seconds: 4, aspect_ratio: '16:9' }
-const SHELL_CALL = `call() { curl --fail-with-body -sS -H "Authorization: Bearer $KINORA_API_KEY" "$@"; }`
+const CLIP = { prompt: 'A paper boat on a calm lake. <d>Ahoy!</d>', seconds: 4, aspect_ratio: '16:9' }
+const SHELL_CALL = `call() {
+  curl --fail-with-body -sS -H "Authorization: Bearer $KINORA_API_KEY" "$@"
+}`
 
 function curl(url: string, body: object, options = ''): string {
   return [
@@ -202,7 +229,10 @@ function curl(url: string, body: object, options = ''): string {
 function nodeClient(base_url: string): string {
   return `import OpenAI from 'openai'
 
-const client = new OpenAI({ apiKey: process.env.KINORA_API_KEY, baseURL: ${quoted(`${base_url}/v1`)} })`
+const client = new OpenAI({
+  apiKey: process.env.KINORA_API_KEY,
+  baseURL: ${quoted(`${base_url}/v1`)},
+})`
 }
 
 function pythonClient(base_url: string): string {
@@ -210,7 +240,10 @@ function pythonClient(base_url: string): string {
 
 from openai import OpenAI
 
-client = OpenAI(api_key=os.environ["KINORA_API_KEY"], base_url=${JSON.stringify(`${base_url}/v1`)})`
+client = OpenAI(
+    api_key=os.environ["KINORA_API_KEY"],
+    base_url=${JSON.stringify(`${base_url}/v1`)},
+)`
 }
 
 /** A text of JavaScript, in the quotes of its neighbours where it is a plain one. */

@@ -1,5 +1,6 @@
+import { KeyRound } from 'lucide-react'
 import { useText } from '../text/use-text.ts'
-import { Link } from '../ui/button.tsx'
+import { ButtonLink, Link } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Guide, type GuideProps, Program, Step, Steps } from './guide.tsx'
 
@@ -11,9 +12,9 @@ export function Start({ target }: GuideProps) {
       <Steps>
         <Step>
           <p>{t('start.key')}</p>
-          <Link to="/keys" className="self-start">
+          <ButtonLink to="/keys" icon={<KeyRound />} className="self-start">
             {t('make_key')}
-          </Link>
+          </ButtonLink>
         </Step>
         <Step>
           <p>{t('start.export')}</p>

@@ -33,6 +33,27 @@ test('an answer arrives piece by piece; stopping keeps what came, ends the work 
   await close()
 })
 
+test('an answer goes on while one looks elsewhere; a page that is closed meanwhile shows on return what came and what it cost', async () => {
+  const { page, chat, person, close } = await stage.visit({ model: 'Scripted' })
+  const frames = [ROLE, chunk({ content: 'A part' })]
+  stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
+  await chat.box.fill('Go on.')
+  await chat.box.press('Enter')
+  await page.getByText('A part').waitFor()
+  await page.getByRole('link', { name: 'Files' }).click()
+  await page.waitForURL('**/files')
+  await page.getByRole('link', { name: 'Chat' }).click()
+  await page.locator('[data-status=streaming]').getByText('A part').waitFor()
+  await page.reload()
+  await stage.upstream.left()
+  await page.locator('[data-status=stopped]').getByText('A part').waitFor()
+  await page.locator('[data-cost]').waitFor()
+  const [entry] = await stage.ledger(person)
+  assert.deepEqual(await chat.costs(), [entry.amount.replace('-', '')])
+  assert.equal(await chat.spent(), entry.amount.replace('-', ''))
+  await close()
+})
+
 test('every answer shows what the ledger charged for it, and the conversation their sum, to the last digit', async () => {
   const { page, chat, person, close } = await stage.visit()
   for (const text of ['Hello.', 'sandbox:echo one two three', 'sandbox:refuse', 'sandbox:empty', 'sandbox:filter'])
@@ -108,6 +129,8 @@ test('messages are edited, answered again and deleted', async () => {
   await page.getByText('Put into its mouth').waitFor()
   await chat.answers.getByRole('button', { name: 'Delete' }).click()
   assert.equal(await chat.answers.count(), 0)
+  await mine.getByRole('button', { name: 'Answer this' }).click()
+  await page.locator('[data-status=done] [data-cost]').waitFor()
   await close()
 })
 

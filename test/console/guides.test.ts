@@ -66,8 +66,8 @@ for (const [topic, printed] of TOPICS) {
 test('the Python programs of the guides are Python', {
   skip: spawnSync('python3', ['--version']).status !== 0,
 }, async () => {
-  for (const [topic] of TOPICS)
-    await run('python3', ['-c', 'import ast, sys; ast.parse(sys.argv[1])', guideProgram(topic, 'python', target)])
+  const programs = TOPICS.map(([topic]) => guideProgram(topic, 'python', target))
+  await run('python3', ['-c', 'import ast, sys; [ast.parse(each) for each in sys.argv[1:]]', ...programs])
 })
 
 for (const client of ['ai-sdk', 'langchain', 'agents'] as const) {
@@ -103,6 +103,19 @@ test('every block of the page is a program for this service and the models of th
     assert.ok((await shown()).includes(clientProgram(value, target)), label)
   }
   assert.ok((await shown()).includes(`${app.url}/v1`))
+  await close()
+})
+
+test('choosing a language leaves what is being read where it is', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/guides' })
+  await page.getByText('"model": "plain"').first().waitFor()
+  const choice = page.locator('#video').getByRole('radio', { name: 'Python' })
+  await choice.scrollIntoViewIfNeeded()
+  const top = () => choice.evaluate((each) => Math.round(each.getBoundingClientRect().top))
+  const before = await top()
+  await choice.click()
+  await page.getByRole('region', { name: 'A video, Python' }).waitFor()
+  assert.equal(await top(), before)
   await close()
 })
 

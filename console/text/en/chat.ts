@@ -73,7 +73,9 @@ export default {
   save: 'Save',
   save_and_answer: 'Save and answer again',
   edited_text: 'Text of the message',
+  answer: 'Answer this',
   answering: 'Answering',
+  answered: 'The answer has ended.',
   thinking: 'Thinking…',
   thought: 'Reasoning',
   thought_for: 'Thought for {{seconds}} s',
@@ -100,6 +102,12 @@ export default {
   no_credit:
     'A request to a chat model is answered as long as the balance is above zero. An owner can add credit; then try again.',
   see_balance: 'See the balance',
+  failure: {
+    context_length_exceeded: 'The conversation is longer than the model can take. Delete messages or begin a new one.',
+    model_not_found: 'This model is no longer in your plan. Choose another.',
+    invalid_file: 'An attached file is gone, or cannot be read. Remove it and attach it again.',
+    request_too_large: 'The conversation with its files is larger than a request may be. Remove some of them.',
+  },
 
   tool: {
     calls: 'Calls a tool',

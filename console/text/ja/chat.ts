@@ -75,7 +75,9 @@ export default {
   save: '保存',
   save_and_answer: '保存して回答をやり直す',
   edited_text: 'メッセージの本文',
+  answer: 'このメッセージに回答',
   answering: '回答中',
+  answered: '回答が終わりました。',
   thinking: '思考中…',
   thought: '推論の内容',
   thought_for: '{{seconds}} 秒間の思考',
@@ -102,6 +104,13 @@ export default {
   no_credit:
     'チャットモデルへのリクエストは、残高が 0 より大きいあいだ受け付けられます。オーナーが残高を追加したあと、もう一度お試しください。',
   see_balance: '残高を見る',
+  failure: {
+    context_length_exceeded:
+      '会話がモデルの扱える長さを超えました。メッセージを削除するか、新しい会話を始めてください。',
+    model_not_found: 'このモデルは現在のプランにありません。別のモデルを選んでください。',
+    invalid_file: '添付ファイルが見つからないか、読み取れません。外してから、もう一度添付してください。',
+    request_too_large: '会話とファイルの合計が 1 回のリクエストの上限を超えました。いくつか外してください。',
+  },
 
   tool: {
     calls: 'ツールの呼び出し',
