@@ -33,7 +33,11 @@ export function VideoActions({ job }: { job: VideoJob }) {
         </Button>
       )}
       {(runs || job.status === 'completed') && (
-        <Button icon={<RotateCcw />} className={runs ? 'max-sm:hidden' : ''} onClick={() => void fillStudio(job)}>
+        <Button
+          icon={<RotateCcw />}
+          className={runs ? 'max-sm:hidden' : 'max-sm:[&_svg]:hidden'}
+          onClick={() => void fillStudio(job)}
+        >
           {t('use_again')}
         </Button>
       )}

@@ -155,6 +155,30 @@ test('a request is taken away as code with everything it was sent with', async (
   await close()
 })
 
+test('the page of a video has no barrier and no sideways scroll, from 360 to 2560 pixels in both themes and languages', async () => {
+  const own = await newCustomer(app)
+  const { body: done } = await submit(app, own, { prompt: 'A boat. '.repeat(40), aspect_ratio: '9:16' })
+  const { body: broken } = await submit(app, own, { prompt: 'It_breaks_without_a_space_'.repeat(12) })
+  await app.tick()
+  const { body: waiting } = await submit(app, own)
+  const looks = [
+    { width: 360, theme: 'dark', language: 'ja' },
+    { width: 2560, theme: 'light', language: 'en' },
+  ] as const
+  for (const look of looks) {
+    const { page, close, screenshot } = await openConsole(browser, { app, as: own, ...look })
+    for (const { id } of [done, broken, waiting]) {
+      await page.goto(`${app.url}/videos/${id}`)
+      await page.getByText(id).waitFor()
+      assert.deepEqual(await findBarriers(page), [], id)
+      const [scroll, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const)
+      assert.ok(scroll <= inner, `${scroll} wide in ${inner}`)
+      await screenshot(`video-${[done, broken, waiting].findIndex((job) => job.id === id)}-${look.width}-${look.theme}`)
+    }
+    await close()
+  }
+})
+
 const HOSTILE = [
   '<img src=x onerror=alert(1)>',
   '"><script>alert(1)</script>',

@@ -304,6 +304,11 @@ test('the draft is there again after a reload and in another tab, with its files
     assert.equal(await prompt(each).inputValue(), 'Half a thought')
     assert.equal(await each.getByRole('radio', { name: '9:16, upright phone' }).getAttribute('aria-checked'), 'true')
   }
+  const [name, value] = (await newColleague(app, own.org_id)).cookie.split('=') as [string, string]
+  await context.addCookies([{ name, value, url: app.url }])
+  await page.reload()
+  await page.getByText('Write a prompt first.').waitFor()
+  assert.equal(await prompt(page).inputValue(), '')
   await close()
 })
 
