@@ -60,6 +60,7 @@ function newConversation(name: string): OpenConversation & { drop(): void } {
   let now = restore(readKept(name))
   let timer: ReturnType<typeof setTimeout> | undefined
   let kept = true
+  let dropped = false
   const listeners = new Set<() => void>()
   const tell = () => {
     for (const heard of listeners) heard()
@@ -78,6 +79,7 @@ function newConversation(name: string): OpenConversation & { drop(): void } {
     read: () => now,
     isKept: () => kept,
     change(change) {
+      if (dropped) return
       now = change(now)
       timer ??= setTimeout(save, KEEP_AFTER_MS)
       tell()
@@ -87,11 +89,11 @@ function newConversation(name: string): OpenConversation & { drop(): void } {
       return () => listeners.delete(heard)
     },
     drop() {
+      dropped = true
       this.answering?.abort()
       clearTimeout(timer)
       window.removeEventListener('pagehide', saveNow)
       now = NEW_CONVERSATION
-      this.change = () => {}
       tell()
     },
   }

@@ -18,6 +18,7 @@ export type Parameters = {
 export type SettingProblem = {
   field: keyof Settings
   problem:
+    | 'missing'
     | 'no_number'
     | 'no_integer'
     | 'out_of_range'
@@ -100,6 +101,10 @@ function readFormat(settings: Settings, model: ChatModel, parameters: Parameters
   if (!model.capabilities.includes('structured_outputs'))
     problems.push({ field: 'response_format', problem: 'no_schemas' })
   if (!NAME.test(schema_name)) problems.push({ field: 'schema_name', problem: 'bad_name' })
+  if (schema === '') {
+    problems.push({ field: 'schema', problem: 'missing' })
+    return
+  }
   const read = readSchema(schema)
   if ('mistake' in read) problems.push({ field: 'schema', problem: 'json', mistake: read.mistake })
   else {

@@ -47,20 +47,28 @@ export const UserTurn = memo(function UserTurn({
           </p>
         )
       )}
-      <div className={TURN_ACTIONS}>
-        {last && (
-          <IconButton size="sm" label={t('answer')} icon={<RotateCcw />} disabled={locked} onClick={actions.answer} />
-        )}
-        {text !== '' && <CopyButton text={text} />}
-        <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={() => setEditing(true)} />
-        <IconButton
-          size="sm"
-          label={t('remove')}
-          icon={<Trash2 />}
-          disabled={locked}
-          onClick={() => actions.remove(id)}
-        />
-      </div>
+      {!editing && (
+        <div className={TURN_ACTIONS}>
+          {last && (
+            <IconButton size="sm" label={t('answer')} icon={<RotateCcw />} disabled={locked} onClick={actions.answer} />
+          )}
+          {text !== '' && <CopyButton text={text} />}
+          <IconButton
+            size="sm"
+            label={t('edit')}
+            icon={<Pencil />}
+            disabled={locked}
+            onClick={() => setEditing(true)}
+          />
+          <IconButton
+            size="sm"
+            label={t('remove')}
+            icon={<Trash2 />}
+            disabled={locked}
+            onClick={() => actions.remove(id)}
+          />
+        </div>
+      )}
     </article>
   )
 })

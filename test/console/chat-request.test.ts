@@ -180,6 +180,7 @@ test('what the service would refuse is a problem of its field', () => {
   assert.deepEqual(problemsOf({ ...schema, tools: JSON.stringify(tool({})) }, plain), [
     ...['response_format no_schemas', 'tools no_tools'],
   ])
+  assert.deepEqual(problemsOf({ ...schema, schema: '' }), ['schema missing'])
   assert.deepEqual(problemsOf({ ...schema, schema: '[', schema_name: '' }), ['schema_name bad_name', 'schema json'])
   assert.deepEqual(readSettings({ ...NEW_SETTINGS, reasoning_effort: 'max' }, MODEL).parameters, {})
 })

@@ -164,6 +164,7 @@ export default {
   use: 'Use',
 
   problem: {
+    missing: 'Missing.',
     no_number: 'Not a number.',
     no_integer: 'Not a whole number.',
     out_of_range: 'From {{min}} to {{max}}.',

@@ -167,6 +167,7 @@ export default {
   use: '適用',
 
   problem: {
+    missing: 'まだ設定されていません。',
     no_number: '数値を入力してください。',
     no_integer: '整数を入力してください。',
     out_of_range: '{{min}}〜{{max}} の範囲で入力してください。',
