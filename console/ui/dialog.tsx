@@ -65,7 +65,13 @@ export function Dialog({
             </div>
             <Radix.Close asChild>
               {/* No tooltip: it would open with the dialog, which focuses this button, and take its Escape. */}
-              <Button aria-label={t('close')} variant="ghost" icon={<X />} size="sm" className="-me-2 w-8 px-0!" />
+              <Button
+                aria-label={t('close')}
+                variant="ghost"
+                icon={<X />}
+                size="sm"
+                className="-me-2 w-8 px-0! pointer-coarse:w-10"
+              />
             </Radix.Close>
           </div>
           {onSubmit ? (
