@@ -1,6 +1,7 @@
 import {
   keepPreviousData,
   MutationCache,
+  notifyManager,
   QueryCache,
   QueryClient,
   useInfiniteQuery,
@@ -21,6 +22,9 @@ export type Page<T> = { data: T[]; first_id: string | null; last_id: string | nu
 /** Marks a change that ends the session and begins another: what is refused meanwhile does not mean that nobody is signed in. */
 export const RENEWS_SESSION = ['renews-session'] as const
 
+// A button knows that its call is under way before the next click: by the default, a timer, a double click made two keys.
+notifyManager.setScheduler(queueMicrotask)
+
 /** What the console knows of the service. `onSignedOut` hears of every call that met a session that is over. */
 export function openQueries(onSignedOut: () => void): QueryClient {
   const queries: QueryClient = new QueryClient({
@@ -37,11 +41,15 @@ export function openQueries(onSignedOut: () => void): QueryClient {
       },
     }),
     defaultOptions: {
+      // The service may be this very machine or the room's: whether there is an internet says nothing. What is sent now must not wait,
+      // unseen, to be sent later.
       queries: {
+        networkMode: 'always',
+        refetchOnReconnect: true,
         staleTime: 10_000,
         retry: (count, error) => count < 2 && isRetriable(error),
       },
-      mutations: { retry: false },
+      mutations: { networkMode: 'always', retry: false },
     },
   })
   return queries

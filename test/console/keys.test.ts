@@ -49,6 +49,20 @@ test('a key is made, shown once, works with the official client, and is refused 
   await close()
 })
 
+test('a double click makes one key', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/keys' })
+  const calls: string[] = []
+  page.on('request', (each) => calls.push(`${each.method()} ${new URL(each.url()).pathname}`))
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByLabel('Name').fill('Made in haste')
+  await page.getByRole('button', { name: 'Make the key' }).dblclick()
+  await page.getByRole('button', { name: 'Copy the key' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('row', { name: /Made in haste/ }).waitFor()
+  assert.equal(calls.filter((each) => each === 'POST /console/api_keys').length, 1)
+  await close()
+})
+
 test('what is wrong with a name is said beside it, and markup in one stays text', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/keys' })
   const name = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
