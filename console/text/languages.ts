@@ -1,5 +1,6 @@
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
+import { request } from '../api/request.ts'
 import type { Namespace } from './use-text.ts'
 
 export type Language = 'en' | 'ja'
@@ -35,7 +36,12 @@ export async function openTexts(): Promise<void> {
 /** A page, once its words are there too. Rejects when either does not arrive. */
 export async function withTexts<T>(namespace: Namespace, page: Promise<T>): Promise<T> {
   used.add(namespace)
-  const [module] = await Promise.all([page, fetchTexts(i18next.language as Language, [namespace])])
+  const texts = fetchTexts(i18next.language as Language, [namespace])
+  const [module] = await Promise.all([page, texts]).catch(async (error: unknown) => {
+    // The router reloads a console whose code is gone; where nobody answers that would leave an empty window, so say it instead.
+    await request('GET', '/console/site')
+    throw error
+  })
   return module
 }
 

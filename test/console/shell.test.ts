@@ -123,3 +123,15 @@ test('the account menu opens by keyboard and leads to the way out', async () => 
   await page.getByRole('menu').waitFor({ state: 'detached' })
   await close()
 })
+
+test('a page whose code does not arrive says that nobody answers, and comes when asked again', async () => {
+  const { page, context, allow, close } = await openConsole(browser, { app, as: person, path: '/keys' })
+  allow(/ERR_INTERNET_DISCONNECTED|No answer from the service/)
+  await context.setOffline(true)
+  await page.getByRole('link', { name: 'Billing' }).click()
+  await page.getByText('The service did not answer.').waitFor()
+  await context.setOffline(false)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('heading', { name: 'Billing' }).waitFor()
+  await close()
+})
