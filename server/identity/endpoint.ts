@@ -95,6 +95,8 @@ function admission(ctx: Context, who: Authenticator): Admit {
   const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
   const find: Admit = async (spec, request, reply) => {
     const principal = await authenticate(spec, request, who)
+    // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
+    if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
     if (principal !== null && limits) reply.headers((await countRequest(ctx, principal)) ?? {})
     return principal
   }

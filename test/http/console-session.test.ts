@@ -214,3 +214,11 @@ test('a session switches between organizations of the person; 404 for any other,
   assert.deepEqual(denied.body, missing.body)
   assert.equal((await send(app, 'GET', '/v1/whoami', browser)).body.org_id, second)
 })
+
+test('no cache keeps what a cookie asked for: lists of the console and of the API alike', async () => {
+  const browser = await browserOf(app, ada)
+  for (const path of ['/console/profile', '/console/api_keys', '/console/members', '/v1/whoami']) {
+    const { status, headers } = await send(app, 'GET', path, browser)
+    assert.deepEqual([status, headers.get('cache-control')], [200, 'private, no-store'], path)
+  }
+})
