@@ -36,7 +36,7 @@ export async function startFiles() {
     blobs: fillable(diskBlobs(root), disk),
     secret: randomBytes(32).toString('hex'),
     site: { public_url: '', engine_url: '' },
-    config: { api_key_prefix: 'kin', plans: new Map() },
+    config: { api_key_prefix: 'kin', plans: new Map(), login: { oidc: null } },
   } as unknown as Context
   const identity = await openIdentity(ctx)
   const orgs = await addPeople(database, clock.now())
