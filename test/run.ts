@@ -11,8 +11,10 @@ import { installedPostgres, startTestServer, type TestServer } from './support/p
 const named = process.argv.slice(2)
 const all = named.length > 0 ? named : globSync(['server/**/*.test.ts', 'console/**/*.test.ts', 'test/**/*.test.ts'])
 const files = all.sort()
-/** Tests of what is above the database; those that start their own PostgreSQL, or none, need no second run. */
-const onDatabase = files.filter((file) => /^test\/(http|flow|laws)\//.test(file))
+/** Where the database decides: money, jobs, state and tenants. What only answers requests needs no second run. */
+const ON_DATABASE =
+  /^test\/(flow|laws)\/|^test\/http\/(billing|identity|tenant|videos|responses-(background|chain|history|stored))/
+const onDatabase = files.filter((file) => ON_DATABASE.test(file))
 
 /** A test that hangs is a failure, not a stalled run. */
 const FILE_MS_MAX = 600_000
