@@ -66,7 +66,7 @@ function idOf(number: number): string {
 }
 
 /** Completed jobs with every constraint satisfied, without running them. */
-async function insertJobs(service: BenchService, { from, to }: { from: number; to: number }): Promise<void> {
+export async function insertJobs(service: BenchService, { from, to }: { from: number; to: number }): Promise<void> {
   const { pool, org_id, user_id } = service
   await pool.query(
     `insert into video_jobs (id, org_id, user_id, request_id, model, prompt, seconds, aspect_ratio, inputs, status, progress, per_second,

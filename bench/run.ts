@@ -19,6 +19,7 @@ const BENCHES: Record<string, string> = {
   start: 'start.ts',
   storyboard: 'storyboard.ts',
   recovery: 'recovery.ts',
+  console: 'console.ts',
 }
 
 process.exitCode = await main(process.argv.slice(2))

@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
+import { chromiumPath } from '../test/support/chromium.ts'
+import { buildConsoleWhenStale } from '../test/support/console-build.ts'
+import { median } from './cpu.ts'
+import { insertJobs } from './list-videos.ts'
+import type { Row } from './row.ts'
+import { type BenchService, startService } from './service.ts'
+
+const ROUNDS = 5
+const FEW = 1000
+const MANY = 10_000
+const STEPS = 240
+
+/** How soon the console can be used, and whether a list of 10,000 jobs scrolls as a short one does, in a real browser. */
+export async function run(): Promise<Row[]> {
+  buildConsoleWhenStale()
+  const service = await startService()
+  const args = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
+  const browser = await playwright.launch({ executablePath: await chromiumPath(), args })
+  try {
+    const cookie = await signIn(service)
+    await insertJobs(service, { from: 0, to: FEW })
+    const opened: number[] = []
+    for (let round = 0; round <= ROUNDS; round++) opened.push(await timeToUse(browser, service, cookie))
+    const few = await scroll(browser, service, cookie)
+    await insertJobs(service, { from: FEW, to: MANY })
+    const many = await scroll(browser, service, cookie)
+    // The first visit only warms up the service and the browser.
+    return [openedRow(median(opened.slice(1))), ...scrollRows(many, few)]
+  } finally {
+    await browser.close()
+    await service.stop()
+  }
+}
+
+function openedRow(milliseconds: number): Row {
+  return {
+    name: 'Console, from the address to a prompt that takes keys, nothing cached',
+    figure: `${milliseconds.toFixed(0)} ms`,
+    yardstick: '—',
+    ratio: '—',
+    budget: '≤ 1000 ms',
+    ok: milliseconds <= 1000,
+  }
+}
+
+/** Time between frames while the list moves, in milliseconds, and how many cards were in the page at once. */
+type Scrolled = { p50: number; p95: number; worst: number; cards: number }
+
+function scrollRows(many: Scrolled, few: Scrolled): Row[] {
+  const tell = ({ p50, p95, worst, cards }: Scrolled) =>
+    `frames of ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)}, worst ${worst.toFixed(0)}; at most ${cards} cards`
+  const ratio = many.p95 / few.p95
+  return [
+    {
+      name: 'Console, scrolling through 10,000 jobs',
+      figure: tell(many),
+      yardstick: `${tell(few)} with 1,000 jobs`,
+      ratio: ratio.toFixed(2),
+      budget: 'p95 ≤ 50 ms, or as with 1,000 jobs',
+      ok: many.p95 <= 50 || ratio <= 1.1,
+    },
+  ]
+}
+
+async function signIn({ url, dir }: BenchService): Promise<string> {
+  const { email, password } = JSON.parse(readFileSync(join(dir, 'data', 'first-run.json'), 'utf8'))
+  const answer = await fetch(`${url}/console/auth/sign-in/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password }),
+  })
+  if (!answer.ok) throw new Error(`not signed in: ${answer.status}`)
+  return answer.headers.getSetCookie()[0]!.split(';', 1)[0]!
+}
+
+/** A visit with an empty cache. Close its context. */
+async function visit(browser: Browser, { url }: BenchService, cookie: string): Promise<[BrowserContext, Page]> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
+  const at = cookie.indexOf('=')
+  await context.addCookies([{ name: cookie.slice(0, at), value: cookie.slice(at + 1), url }])
+  return [context, await context.newPage()]
+}
+
+async function timeToUse(browser: Browser, service: BenchService, cookie: string): Promise<number> {
+  const [context, page] = await visit(browser, service, cookie)
+  try {
+    const from = performance.now()
+    await page.goto(`${service.url}/videos`, { waitUntil: 'commit' })
+    await page.getByLabel('Prompt').fill('a')
+    await page.getByRole('list', { name: 'Videos, newest first' }).getByRole('link').first().waitFor()
+    return performance.now() - from
+  } finally {
+    await context.close()
+  }
+}
+
+/** Moves the list by a few hundred pixels a frame for as long as the run takes, and notes each frame. */
+async function scroll(browser: Browser, service: BenchService, cookie: string): Promise<Scrolled> {
+  const [context, page] = await visit(browser, service, cookie)
+  try {
+    await page.goto(`${service.url}/videos`)
+    await page.getByRole('list', { name: 'Videos, newest first' }).getByRole('link').first().waitFor()
+    const { frames, cards } = (await page.evaluate(SCROLL)) as { frames: number[]; cards: number }
+    frames.sort((a, b) => a - b)
+    const at = (share: number) => frames[Math.min(frames.length - 1, Math.floor(frames.length * share))]!
+    return { p50: at(0.5), p95: at(0.95), worst: frames.at(-1)!, cards }
+  } finally {
+    await context.close()
+  }
+}
+
+/** Runs in the page, whose types this folder does not have. */
+const SCROLL = `new Promise((resolve) => {
+  const frames = []
+  let cards = 0
+  let last = performance.now()
+  const step = (now) => {
+    frames.push(now - last)
+    last = now
+    cards = Math.max(cards, document.querySelectorAll('main a[href^="/videos/"]').length)
+    if (frames.length > ${STEPS}) return resolve({ frames: frames.slice(1), cards })
+    window.scrollBy(0, 240)
+    requestAnimationFrame(step)
+  }
+  requestAnimationFrame(step)
+})`
