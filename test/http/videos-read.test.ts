@@ -127,7 +127,6 @@ test('405 with the methods there are; 404 unknown_url for what OpenAI offers and
     assertRefused(await send(app, 'POST', `/v1/videos/${path}`, person, {}), { status: 404, code: 'unknown_url' })
   }
   assertRefused(await send(app, 'GET', '/v1/video', person), { status: 404, code: 'unknown_url' })
-  assertRefused(await send(app, 'GET', '/', person), { status: 404, code: 'unknown_url' })
 })
 
 test('list: newest first, by pages, forwards and backwards, without gap or duplicate', async () => {
