@@ -58,7 +58,10 @@ test('an owner gives another role, takes people out, and cannot leave an organiz
   assert.equal(await own.getByRole('button', { name: 'Remove' }).isDisabled(), true)
   const row = page.getByRole('row').filter({ hasText: colleague.email })
   await row.getByRole('combobox').selectOption('admin')
-  await page.getByText(/is now: Admin/).first().waitFor()
+  await page
+    .getByText(/is now: Admin/)
+    .first()
+    .waitFor()
   const { cookie } = colleague
   const { body } = await send(app, 'GET', '/console/session', { cookie })
   assert.equal(body.organization.role, 'admin')
