@@ -10,7 +10,7 @@ import type { EventStream } from '../platform/sse.ts'
 import { isTerminal } from '../videos/job.ts'
 import { DELETED_TOPIC, VIDEO_TOPIC } from '../videos/queues.ts'
 import { videoView } from '../videos/schema.ts'
-import { findJobsOfOrganizations } from './store.ts'
+import { findJobsOfOrganizations } from '../videos/store.ts'
 
 /** Streams of one session: more tabs than anybody reads. */
 const STREAMS_PER_SESSION = 8

@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
+import { LEASE_SECONDS } from '../platform/claims.ts'
 import { isDatabaseDown } from '../platform/db.ts'
 import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from './queues.ts'
 import type { ResponseDeps } from './run.ts'
 import { CANCELLED, type OpenRun, runQueued } from './run-queued.ts'
-import {
-  type ClaimedResponse,
-  claimResponse,
-  LEASE_SECONDS,
-  releaseAllClaims,
-  releaseClaim,
-  renewClaims,
-} from './store-claims.ts'
+import { type ClaimedResponse, claimResponse, releaseAllClaims, releaseClaim, renewClaims } from './store-claims.ts'
 import { ClaimLost } from './telling.ts'
 
 /** A response that was interrupted comes again after this long. */

@@ -10,6 +10,7 @@ import type { ResponseObject, ResponseUsage } from './schema.ts'
 import { endResponse, lockResponse, noteCancel, type Owner, type ResponseRow } from './store.ts'
 import { insertEvents, readAllEvents } from './store-events.ts'
 import { noSuchResponse, readResponse, removeEnded } from './stored.ts'
+import { usageView } from './usage.ts'
 
 /** How long the worker that has a response may take to end it; after that it is ended here. */
 const PATIENCE_MILLISECONDS = 10_000
@@ -86,14 +87,12 @@ export async function usageOf(
   { org_id, request_id }: Pick<ResponseRow, 'org_id' | 'request_id'>,
 ): Promise<ResponseUsage> {
   const used = await findUsage(tx, { org_id, request_id })
-  const { input_tokens = 0, cached_input_tokens = 0, output_tokens = 0, reasoning_tokens = 0 } = used ?? {}
-  return {
-    input_tokens,
-    input_tokens_details: { cached_tokens: cached_input_tokens },
-    output_tokens,
-    output_tokens_details: { reasoning_tokens },
-    total_tokens: input_tokens + output_tokens,
-  }
+  return usageView({
+    input: used?.input_tokens ?? 0,
+    cached_input: used?.cached_input_tokens ?? 0,
+    output: used?.output_tokens ?? 0,
+    reasoning: used?.reasoning_tokens ?? 0,
+  })
 }
 
 /** News is best effort, so it also looks again. */

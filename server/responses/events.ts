@@ -4,8 +4,9 @@ import { type ApiError, errorBody } from '../platform/errors.ts'
 import type { Showing, Tell } from './events-items.ts'
 import { outputItems } from './events-order.ts'
 import type { ResponseEvent } from './run.ts'
-import type { ResponseObject, ResponseUsage } from './schema.ts'
+import type { ResponseObject } from './schema.ts'
 import type { ToolOrigin } from './tools.ts'
+import { usageView } from './usage.ts'
 
 export type WriterOptions = {
   /** The client's tools by the names the model knows. A call of any other name is a function call of that name. */
@@ -135,14 +136,4 @@ export function errorView(error: ApiError): NonNullable<ResponseObject['error']>
 function errorMembers(error: NonNullable<ResponseObject['error']>): string {
   const { code, message, param } = error
   return JSON.stringify({ error, code, message, param }).slice(1, -1)
-}
-
-function usageView({ input, cached_input, output, reasoning }: TokenUsage): ResponseUsage {
-  return {
-    input_tokens: input,
-    input_tokens_details: { cached_tokens: cached_input },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: input + output,
-  }
 }

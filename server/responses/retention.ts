@@ -3,7 +3,7 @@ import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { RESPONSE_QUEUE, RESPONSE_TOPIC } from './queues.ts'
 import { deleteResponsesEndedBefore } from './store.ts'
-import { releaseExpiredClaims, takeOverdueResponses } from './store-claims.ts'
+import { releaseExpiredClaims, takeOverdue } from './store-claims.ts'
 
 /** Stored responses, with what was asked and answered, are deleted this long after they ended. */
 export const RESPONSE_RETENTION_SECONDS = 30 * 86_400
@@ -24,7 +24,7 @@ export function responseSweeps(ctx: Context): Sweep[] {
 export async function wakeForgottenResponses(ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'log'>): Promise<void> {
   const now = ctx.clock.now()
   const orphans = await releaseExpiredClaims(ctx.db)
-  const overdue = await takeOverdueResponses(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
+  const overdue = await takeOverdue(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
   const forgotten = [...new Set([...orphans, ...overdue])]
   if (forgotten.length === 0) return
   await ctx.wakes.wake(ctx.db, RESPONSE_QUEUE, forgotten)

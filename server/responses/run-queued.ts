@@ -2,10 +2,11 @@ import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import { findOrganizations } from '../identity/store.ts'
 import { addSeconds } from '../platform/clock.ts'
-import { ApiError, errorBody } from '../platform/errors.ts'
+import { ApiError } from '../platform/errors.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { endAsCancelled, usageOf } from './cancel.ts'
 import { endEvent, failureEvents } from './event-lines.ts'
+import { errorView } from './events.ts'
 import { RESPONSE_TOPIC } from './queues.ts'
 import type { EndedResponse, ResponseCall, ResponseDeps, ResponseEvent, ResponseRun } from './run.ts'
 import type { ResponseObject } from './schema.ts'
@@ -175,9 +176,8 @@ async function end(ctx: Context, claimed: ClaimedResponse, { response, last }: A
 }
 
 function failed(response: ResponseObject, error: ApiError): ResponseObject {
-  const { type, code, message, param } = errorBody(error).error
   const ended = { status: 'failed', incomplete_details: null, completed_at: null, usage: null } as const
-  return { ...response, ...ended, error: { type, code, message, param } }
+  return { ...response, ...ended, error: errorView(error) }
 }
 
 function dataOf(events: readonly ResponseEvent[]): string[] {

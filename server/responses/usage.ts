@@ -1,6 +1,7 @@
 import type { TokenUsage } from '../engines/chat.ts'
 import type { ResponseUsage } from './schema.ts'
 
+/** Tokens as a response shows them. */
 export function usageView({ input, cached_input, output, reasoning }: TokenUsage): ResponseUsage {
   return {
     input_tokens: input,

@@ -1,11 +1,11 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
-import { releaseExpiredClaims } from './claims.ts'
+import { releaseExpiredClaims, takeOverdue } from './claims.ts'
 import { deleteExpiredKeys } from './idempotency.ts'
 import { deleteRecordsUntil } from './moderation-records.ts'
 import { VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
-import { deleteJobsEndedBefore, takeOverdueJobs } from './store.ts'
+import { deleteJobsEndedBefore } from './store.ts'
 
 /** Finished jobs, record, prompt and video, are deleted this long after they ended. */
 export const JOB_RETENTION_SECONDS = 30 * 86_400
@@ -29,7 +29,7 @@ export function videoSweeps(ctx: Context): Sweep[] {
 export async function wakeForgotten(ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'log'>): Promise<void> {
   const now = ctx.clock.now()
   const orphans = await releaseExpiredClaims(ctx.db)
-  const overdue = await takeOverdueJobs(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
+  const overdue = await takeOverdue(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
   const forgotten = new Set([...orphans, ...overdue])
   for (const id of forgotten) await ctx.wakes.wake(ctx.db, VIDEO_QUEUE, id)
   if (forgotten.size > 0) ctx.log.warn('jobs_woken', { count: forgotten.size })

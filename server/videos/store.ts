@@ -226,25 +226,25 @@ export async function deleteJobsEndedBefore(
   return result.rows
 }
 
+/** Those of the jobs that belong to one of the organizations. */
+export async function findJobsOfOrganizations(
+  db: Db,
+  which: { ids: readonly string[]; org_ids: readonly string[] },
+): Promise<VideoJobRow[]> {
+  const rows = await db
+    .selectFrom('video_jobs')
+    .selectAll()
+    .where('id', 'in', which.ids)
+    .where('org_id', 'in', which.org_ids)
+    .execute()
+  return rows as unknown as VideoJobRow[]
+}
+
 /** Which of these blobs belong to a job. */
 export async function findKnownBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set()
   const rows = await db.selectFrom('video_jobs').select('blob_key').where('blob_key', 'in', keys).execute()
   return new Set(rows.map(({ blob_key }) => blob_key!))
-}
-
-/**
- * Jobs in flight that no worker has although they were due at `before`; they count as due at `now` from here on, so that a long queue
- * does not fill with second wake-ups.
- */
-export async function takeOverdueJobs(db: Db, overdue: { before: Date; now: Date; limit: number }): Promise<string[]> {
-  const { before, now, limit } = overdue
-  const result = await sql<{ id: string }>`
-    update video_jobs set next_run_at = ${now} where id in (
-      select id from video_jobs where finished_at is null and next_run_at <= ${before} and claim_id is null
-      order by next_run_at limit ${limit} for update skip locked)
-    returning id`.execute(db)
-  return result.rows.map(({ id }) => id)
 }
 
 function columnsOf(set: JobChanges = {}) {
