@@ -10,6 +10,7 @@ import { CodeBlock, CopyButton } from '../ui/code.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FormError, fieldError, Note } from '../ui/failure-note.tsx'
 import { Field } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { Input, Select } from '../ui/input.tsx'
 import { useRoleHints, useRoleOptions } from './roles.ts'
 
@@ -28,7 +29,6 @@ export function InviteDialog({ open, onOpenChange }: { open: boolean; onOpenChan
 
 function Form({ onCreated, onClose }: { onCreated: (created: Created) => void; onClose: () => void }) {
   const t = useText('members')
-  const kit = useText('kit')
   const queries = useQueryClient()
   const { organization } = useSession()
   const options = useRoleOptions(organization.role)
@@ -42,21 +42,14 @@ function Form({ onCreated, onClose }: { onCreated: (created: Created) => void; o
       void queries.invalidateQueries({ queryKey: ['invitations'] })
     },
   })
-  const actions = (
-    <>
-      <Button onClick={onClose}>{kit('cancel')}</Button>
-      <Button type="submit" variant="primary" busy={create.isPending} disabled={email.trim() === ''}>
-        {t('invite_submit')}
-      </Button>
-    </>
-  )
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title={t('invite_title')}
-      actions={actions}
-      onSubmit={() => email.trim() !== '' && !create.isPending && create.mutate()}
+      submitLabel={t('invite_submit')}
+      ready={email.trim() !== ''}
+      busy={create.isPending}
+      onSubmit={create.mutate}
+      onClose={onClose}
     >
       <div className="flex flex-col gap-4">
         <Field label={t('email')} hint={t('email_hint')} error={fieldError(create.error, 'email')}>
@@ -67,7 +60,7 @@ function Form({ onCreated, onClose }: { onCreated: (created: Created) => void; o
         </Field>
         <FormError error={create.error} fields={['email']} />
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -3,11 +3,10 @@ import { useState } from 'react'
 import { RENEWS_SESSION } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
-import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/code.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { FormError } from '../ui/failure-note.tsx'
 import { Field } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { PasswordInput } from '../ui/input.tsx'
 import { type Enrolment, type NewRecoveryCodes, PROOF_FIELDS, reloadAccount, useProofError } from './account.ts'
 import { CodeInput } from './code-input.tsx'
@@ -27,30 +26,22 @@ export function EnrolDialog({ onClose, onCodes }: Props) {
 
 function AskPassword({ onClose, onEnrolment }: { onClose: () => void; onEnrolment: (made: Enrolment) => void }) {
   const t = useText('settings')
-  const kit = useText('kit')
   const [password, setPassword] = useState('')
   const enrol = useMutation({
     mutationFn: () => request<Enrolment>('POST', '/console/two_factor', { body: { password } }),
     onSuccess: onEnrolment,
   })
   const proofError = useProofError(enrol.error)
-  const actions = (
-    <>
-      <Button onClick={onClose}>{kit('cancel')}</Button>
-      <Button type="submit" variant="primary" busy={enrol.isPending} disabled={password === ''}>
-        {t('continue')}
-      </Button>
-    </>
-  )
   return (
-    <Dialog
-      open
+    <FormDialog
       size="sm"
-      onOpenChange={(open) => !open && onClose()}
       title={t('turn_on_title')}
       description={t('turn_on_text')}
-      actions={actions}
-      onSubmit={() => password !== '' && !enrol.isPending && enrol.mutate()}
+      submitLabel={t('continue')}
+      ready={password !== ''}
+      busy={enrol.isPending}
+      onSubmit={enrol.mutate}
+      onClose={onClose}
     >
       <div className="flex flex-col gap-4">
         <Field label={t('your_password')} error={proofError('password')}>
@@ -63,13 +54,12 @@ function AskPassword({ onClose, onEnrolment }: { onClose: () => void; onEnrolmen
         </Field>
         <FormError error={enrol.error} fields={PROOF_FIELDS} />
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }
 
 function SetUpApp({ enrolment: { secret, uri }, onClose, onCodes }: Props & { enrolment: Enrolment }) {
   const t = useText('settings')
-  const kit = useText('kit')
   const queries = useQueryClient()
   const [code, setCode] = useState('')
   const confirm = useMutation({
@@ -81,23 +71,15 @@ function SetUpApp({ enrolment: { secret, uri }, onClose, onCodes }: Props & { en
     },
   })
   const proofError = useProofError(confirm.error)
-  const ready = code.length === 6
-  const actions = (
-    <>
-      <Button onClick={onClose}>{kit('cancel')}</Button>
-      <Button type="submit" variant="primary" busy={confirm.isPending} disabled={!ready}>
-        {t('confirm')}
-      </Button>
-    </>
-  )
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title={t('set_up_title')}
       description={t('scan')}
-      actions={actions}
-      onSubmit={() => ready && !confirm.isPending && confirm.mutate()}
+      submitLabel={t('confirm')}
+      ready={code.length === 6}
+      busy={confirm.isPending}
+      onSubmit={confirm.mutate}
+      onClose={onClose}
     >
       <div className="flex flex-col gap-5 sm:flex-row">
         <div className="flex justify-center">
@@ -119,6 +101,6 @@ function SetUpApp({ enrolment: { secret, uri }, onClose, onCodes }: Props & { en
           <FormError error={confirm.error} fields={PROOF_FIELDS} />
         </div>
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }

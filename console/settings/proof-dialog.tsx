@@ -2,9 +2,9 @@ import type { UseMutationResult } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { FormError } from '../ui/failure-note.tsx'
 import { Field } from '../ui/field.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { PasswordInput } from '../ui/input.tsx'
 import { PROOF_FIELDS, useProofError } from './account.ts'
 import { CodeInput } from './code-input.tsx'
@@ -24,32 +24,17 @@ type Props = {
 /** Asks for the password and a code: of the app, or one of those kept for when it is lost. */
 export function ProofDialog({ title, description, submitLabel, danger, proving, onClose }: Props) {
   const t = useText('settings')
-  const kit = useText('kit')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
   const [recovery, setRecovery] = useState(false)
   const proofError = useProofError(proving.error)
   const ready = password !== '' && (recovery ? code.trim() !== '' : /^\d{6}$/.test(code))
-  const submit = () => {
-    if (!ready || proving.isPending) return
-    proving.mutate({ password, ...(recovery ? { recovery_code: code.trim() } : { code }) })
-  }
-  const actions = (
-    <>
-      <Button onClick={onClose}>{kit('cancel')}</Button>
-      <Button type="submit" variant={danger ? 'danger' : 'primary'} busy={proving.isPending} disabled={!ready}>
-        {submitLabel}
-      </Button>
-    </>
-  )
+  const submit = () => proving.mutate({ password, ...(recovery ? { recovery_code: code.trim() } : { code }) })
   return (
-    <Dialog
-      open
+    <FormDialog
       size="sm"
-      onOpenChange={(open) => !open && onClose()}
-      title={title}
-      description={description}
-      actions={actions}
+      {...{ title, description, submitLabel, danger, ready, onClose }}
+      busy={proving.isPending}
       onSubmit={submit}
     >
       <div className="flex flex-col gap-4">
@@ -80,6 +65,6 @@ export function ProofDialog({ title, description, submitLabel, danger, proving, 
           </Button>
         </div>
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }
