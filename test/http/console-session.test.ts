@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import {
   browserOf,
   cookieOf,
+  forged,
   type IdentityApp,
   newOrganization,
   newPerson,
@@ -87,16 +88,9 @@ test('400 for a body that is not an email and a password and nothing else', asyn
 test('401 without a cookie, with a forged one, and with the token of one whose signature is cut off', async () => {
   const { cookie } = await browserOf(app, ada)
   const [name, value] = cookie.split('=') as [string, string]
-  const [token, signature] = decodeURIComponent(value).split('.') as [string, string]
-  const forged = [
-    `${name}=${token}`,
-    `${name}=${token}.`,
-    `${name}=`,
-    `${name}=%`,
-    `${name}=${encodeURIComponent(`${token}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)}`,
-    'other=1',
-  ]
-  for (const each of forged) {
+  const token = decodeURIComponent(value).split('.')[0]
+  const wrong = [`${name}=${token}`, `${name}=${token}.`, `${name}=`, `${name}=%`, forged(cookie), 'other=1']
+  for (const each of wrong) {
     const answer = await send(app, 'GET', '/console/session', { cookie: each })
     assert.equal(answer.status, 401)
     assert.equal(answer.body.error.code, 'missing_api_key')
