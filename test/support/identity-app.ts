@@ -153,7 +153,6 @@ export async function browserOf(app: { url: string }, person: { email: string })
   return { cookie: cookieOf(answer) }
 }
 
-/** How money begins, as the service passes it to the first run. */
 /** The same signed cookie with another signature. Its first character is changed: the last one may hold bits that do not count. */
 export function forged(cookie: string): string {
   const [name, value] = cookie.split('=') as [string, string]
@@ -161,4 +160,5 @@ export function forged(cookie: string): string {
   return `${name}=${encodeURIComponent(`${token}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)}`
 }
 
+/** How money begins, as the service passes it to the first run. */
 export const OPEN_MONEY = { openAccount, grantCredits }
