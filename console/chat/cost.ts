@@ -1,8 +1,7 @@
 import type { ChatModel } from '../api/chat-models.ts'
+import { decimalOf, unitsOf } from '../ui/decimal.ts'
 import type { Tokens } from './conversation.ts'
 
-/** Units of 10⁻⁸, as the service counts money. */
-const UNITS = 100_000_000n
 const MILLION = 1_000_000n
 
 /**
@@ -21,16 +20,4 @@ export function costOf(tokens: Tokens, pricing: ChatModel['pricing']): string {
 /** The exact sum of two decimal strings. */
 export function addMoney(a: string, b: string): string {
   return decimalOf(unitsOf(a) + unitsOf(b))
-}
-
-function unitsOf(decimal: string): bigint {
-  const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,8}))?$/.exec(decimal) ?? []
-  if (whole === undefined) throw new Error(`not an amount: ${decimal}`)
-  const units = BigInt(whole) * UNITS + BigInt(fraction.padEnd(8, '0'))
-  return sign ? -units : units
-}
-
-function decimalOf(units: bigint): string {
-  const absolute = units < 0n ? -units : units
-  return `${units < 0n ? '-' : ''}${absolute / UNITS}.${(absolute % UNITS).toString().padStart(8, '0')}`
 }

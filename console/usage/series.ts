@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { UsageView } from '../../server/billing/schema.ts'
+import { unitsOf } from '../ui/decimal.ts'
 
 export type Usage = Static<typeof UsageView>
 export type UsageSum = Usage['data'][number]
@@ -32,11 +33,10 @@ export function chartDays(days: readonly string[], sums: readonly UsageSum[], se
   return [...rows.values()]
 }
 
-/** Dearest first; of the same amount in the order they came. Decimals of the same number of digits compare as integers. */
+/** Dearest first; of the same amount in the order they came. */
 export function dearestFirst(sums: readonly UsageSum[]): UsageSum[] {
-  const units = (amount: string) => BigInt(amount.replace('.', ''))
   return [...sums].sort((a, b) => {
-    const difference = units(b.amount) - units(a.amount)
+    const difference = unitsOf(b.amount) - unitsOf(a.amount)
     return difference > 0n ? 1 : difference < 0n ? -1 : 0
   })
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isNegative, minus, quote, unitsOf } from './quote.ts'
+import { unitsOf } from '../ui/decimal.ts'
+import { isNegative, minus, quote } from './quote.ts'
 
 test('a quote has every digit that floats would lose', () => {
   assert.equal(quote('0.010000', 8), '0.08000000')

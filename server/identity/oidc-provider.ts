@@ -137,7 +137,8 @@ async function readMetadata(hosts: Hosts, issuer: string): Promise<Metadata> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const metadata = objectOf(await hosts.get(url), 'authorization_endpoint', 'token_endpoint', 'jwks_uri')
   if (metadata.issuer !== issuer) throw new OidcDistrust('The discovery document is of another issuer.')
-  for (const each of [metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri]) {
+  const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint = token_endpoint } = metadata
+  for (const each of [authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint]) {
     const url = typeof each === 'string' && URL.canParse(each) ? new URL(each) : null
     const plain = url?.protocol === 'http:' && url.origin === new URL(issuer).origin
     if (url?.protocol !== 'https:' && !plain) throw new OidcDistrust('The discovery document names no good addresses.')
