@@ -7,6 +7,7 @@ import { isDatabaseDown } from './db.ts'
 import { ApiError, errorBody, errorHeaders } from './errors.ts'
 import { newRequestId } from './ids.ts'
 import type { Log } from './log.ts'
+import { suggestRoutes } from './suggest-route.ts'
 import { requireSafeJson } from './validate.ts'
 import type { Sockets } from './websocket.ts'
 
@@ -85,10 +86,12 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     done()
   })
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
+  const suggest = suggestRoutes(http)
   http.setNotFoundHandler((request) => {
+    const path = pathOf(request)
     throw new ApiError(
       'unknown_url',
-      `Unknown request URL: ${request.method} ${pathOf(request)}. See /docs for the routes.`,
+      `Unknown request URL: ${request.method} ${path}.${suggest(path)} See /docs for the routes.`,
     )
   })
   return http

@@ -8,6 +8,7 @@ import { shape } from '../platform/validate.ts'
 import { requireAcceptance } from './acceptance.ts'
 import { admitJob } from './admit.ts'
 import { bodyDigest, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
+import { withReplacement } from './openai-fields.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 import { CreateVideo, type VideoView, videoView } from './schema.ts'
@@ -15,7 +16,16 @@ import type { NewVideoJob } from './store.ts'
 
 export type Submission = { request_id: string; idempotency_key: string | undefined; body: unknown }
 
-const checkBody = shape(CreateVideo)
+const checkShape = shape(CreateVideo)
+
+/** Throws ApiError 400; a field of the OpenAI API that this one does not have is refused with what takes its place. */
+function checkBody(body: unknown): CreateVideo {
+  try {
+    return checkShape(body)
+  } catch (error) {
+    throw withReplacement(error, body)
+  }
+}
 
 /**
  * Accepts a job once for its idempotency key: the first answer is replayed, a refusal frees the key.

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../platform/errors.ts'
 import { requireSafeJson } from '../platform/validate.ts'
+import { fileRefused } from './openai-fields.ts'
 
 /** More fields than the longest valid request has: 4 texts, 2 frames of 2 fields, 13 references. */
 const FIELDS_MAX = 64
@@ -21,13 +22,7 @@ export async function readMultipartBody(request: FastifyRequest): Promise<Record
     for await (const part of request.parts({ limits })) {
       if (part.type === 'file') {
         part.file.resume()
-        throw new ApiError(
-          'invalid_value',
-          `'${part.fieldname}' is a file. Upload it with POST /v1/files and send its file_id.`,
-          {
-            param: part.fieldname,
-          },
-        )
+        throw fileRefused(part.fieldname)
       }
       if (part.valueTruncated || part.fieldnameTruncated)
         throw new ApiError('request_too_large', 'A form field is too large.')
