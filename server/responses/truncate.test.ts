@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { law } from '../../test/support/law.ts'
 import { findAnswers } from './pairing.ts'
 import type { Item } from './schema-items.ts'
 import { dropOldest } from './truncate.ts'
@@ -66,9 +67,6 @@ test('a hundred thousand items are no more than a hundred thousand steps', () =>
   assert.equal(keptPlaces([...items, user!], 99_999)?.length, 1)
 })
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-console.log(`truncation: SEED=${seed}`)
-
 const some = fc.nat({ max: 3 }).map((n) => `call_${n}`)
 const block = fc.oneof(
   fc.constantFrom([user!], [assistant!], [system!], [developer!], [summary], [thought], [thought, assistant!]),
@@ -83,7 +81,7 @@ const contexts = fc
     return { items, costs: items.map((_, i) => weights[i % (weights.length || 1)] ?? 1) }
   })
 
-test('law: no pair is split, nothing guarded goes, and no more goes than must', () => {
+law('no pair is split, nothing guarded goes, and no more goes than must', (seed) => {
   const property = fc.property(contexts, fc.nat({ max: 300 }), ({ items, costs }, excess) => {
     const kept = dropOldest(items, costs, excess)
     assert.deepEqual(kept, dropPlainly(items, costs, excess))

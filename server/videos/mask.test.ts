@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { law } from '../../test/support/law.ts'
 import { maskPrompt, placeholders, unmask } from './mask.ts'
 
 const PIECE = fc.oneof(
@@ -39,7 +40,7 @@ test('dialogue and quotations are taken out, whole', () => {
   for (const [prompt, text, segments] of cases) assert.deepEqual(maskPrompt(prompt), { text, segments })
 })
 
-test('law: unmasking what was masked gives the prompt back, and every placeholder stands once', () => {
+law('unmasking what was masked gives the prompt back, and every placeholder stands once', (seed) => {
   fc.assert(
     fc.property(fc.array(PIECE), (pieces) => {
       const prompt = pieces.join('')
@@ -47,17 +48,17 @@ test('law: unmasking what was masked gives the prompt back, and every placeholde
       assert.equal(unmask(text, segments), prompt)
       assert.deepEqual(placeholders(text), [...segments.keys()])
     }),
-    { numRuns: 2000 },
+    { seed, numRuns: 2000 },
   )
 })
 
-test('law: nothing of a dialogue is left in the masked text', () => {
+law('nothing of a dialogue is left in the masked text', (seed) => {
   fc.assert(
     fc.property(fc.array(PIECE), fc.string({ unit: 'grapheme-ascii' }), (pieces, said) => {
       const secret = `SECRET${said.replace(/[<>]/g, '')}`
       const { text } = maskPrompt(`${pieces.join('').replace(/<d>/gi, '')}<d>${secret}</d>猫`)
       assert.ok(!text.includes(secret))
     }),
-    { numRuns: 1000 },
+    { seed, numRuns: 1000 },
   )
 })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type Block, NO_BLOCKS, readBlocks } from '../../console/chat/markdown-blocks.ts'
 import { type Inline, readInline, safeAddress } from '../../console/chat/markdown-inline.ts'
+import { law } from '../support/law.ts'
 
 const blocks = (text: string) => readBlocks(text).blocks
 
@@ -136,20 +137,19 @@ const PIECES = [
   'http://a.b',
 ]
 const markdown = fc.array(fc.constantFrom(...PIECES), { maxLength: 60 }).map((pieces) => pieces.join(''))
-const options = process.env.SEED ? { seed: Number(process.env.SEED) } : {}
 
-test('law: a text read piece by piece as it grows gives the blocks it gives when read at once', () => {
+law('a text read piece by piece as it grows gives the blocks it gives when read at once', (seed) => {
   fc.assert(
     fc.property(markdown, fc.integer({ min: 1, max: 7 }), (text, size) => {
       let grown = NO_BLOCKS
       for (let end = size; end < text.length + size; end += size) grown = readBlocks(text.slice(0, end), grown)
       assert.deepEqual(grown.blocks, blocks(text))
     }),
-    { numRuns: 2000, ...options },
+    { seed, numRuns: 2000 },
   )
 })
 
-test('law: nothing of a line is lost but the marks around it', () => {
+law('nothing of a line is lost but the marks around it', (seed) => {
   const said = (pieces: Inline[]): string =>
     pieces.map((piece) => ('text' in piece ? piece.text : said(piece.inside))).join('')
   const words = (text: string) => text.replace(/[^ab]/g, '')
@@ -161,7 +161,7 @@ test('law: nothing of a line is lost but the marks around it', () => {
       const text = pieces.join('')
       assert.equal(words(said(readInline(text))), words(text))
     }),
-    { numRuns: 2000, ...options },
+    { seed, numRuns: 2000 },
   )
 })
 

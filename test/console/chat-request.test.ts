@@ -10,8 +10,8 @@ import { readSettings } from '../../console/chat/read-settings.ts'
 import { bodyOf } from '../../console/chat/request-body.ts'
 import { priceTokens } from '../../server/billing/token-price.ts'
 import { formatMoney } from '../../server/platform/money.ts'
+import { law } from '../support/law.ts'
 
-const options = process.env.SEED ? { seed: Number(process.env.SEED) } : {}
 const MODEL: ChatModel = {
   ...{ id: 'm', object: 'model', created: 0, owned_by: 'organization', name: 'M', description: '' },
   ...{ context_length: null, max_output_tokens: 100, default_reasoning_effort: null },
@@ -23,7 +23,7 @@ const MODEL: ChatModel = {
   },
 }
 
-test('law: an answer costs here what the service charges, to the last digit', () => {
+law('an answer costs here what the service charges, to the last digit', (seed) => {
   const price = fc.bigInt({ min: 0n, max: 10_000_000_000_000n })
   const count = fc.integer({ min: 0, max: 2 ** 31 - 1 })
   fc.assert(
@@ -37,7 +37,7 @@ test('law: an answer costs here what the service charges, to the last digit', ()
       }
       assert.equal(costOf(tokens, pricing), formatMoney(priceTokens({ input, cached_input, output }, tokens)))
     }),
-    { numRuns: 500, ...options },
+    { seed, numRuns: 500 },
   )
 })
 
@@ -46,7 +46,7 @@ test('sums of money lose nothing', () => {
   assert.equal(addMoney('99999999999.99999999', '0.00000001'), '100000000000.00000000')
 })
 
-test('law: JSON is read as JSON.parse reads it, and what that refuses is refused', () => {
+law('JSON is read as JSON.parse reads it, and what that refuses is refused', (seed) => {
   const pieces = [
     '{',
     '}',
@@ -81,7 +81,7 @@ test('law: JSON is read as JSON.parse reads it, and what that refuses is refused
       assert.equal('mistake' in read, refused, text)
       if ('json' in read) assert.deepEqual(read.json.value, value)
     }),
-    { numRuns: 3000, ...options },
+    { seed, numRuns: 3000 },
   )
 })
 

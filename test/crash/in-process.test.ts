@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import { EngineError, type Ticket, type VideoEngine } from '../../server/engines/video.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { releaseAllClaims } from '../../server/videos/claims.ts'
-import { books, COST, CROWD_CONFIG, newPayer, remove, seedOf, submit, weatheredEngines } from '../laws/crowd.ts'
+import { books, COST, CROWD_CONFIG, newPayer, remove, submit, weatheredEngines } from '../laws/crowd.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { law } from '../support/law.ts'
 
 /** Crashes, each by a seed of its own; a long run asks for more. */
 const CRASHES = Number(process.env.CRASHES ?? 120)
@@ -62,37 +63,40 @@ async function workToTheEnd(): Promise<number> {
   throw new Error('jobs are left')
 }
 
-test(`${CRASHES} crashes at random places: every job ends, one charge for each that completed, one render each`, async () => {
-  let state = seedOf('crashes')
-  const random = (below: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return (state >>> 8) % below
-  }
-  let crashes = 0
-  for (let round = 0; round < CRASHES; round++) {
-    const payer = await newPayer(app, COST * 10n)
-    const point = `${POINTS[random(POINTS.length)]}:${1 + random(3)}`
-    answers = random(4) === 0 ? 'no start' : 'all'
-    armFailpoint(point, () => {
-      throw new Crash(point)
-    })
-    const ids: string[] = []
-    for (let i = 0; i < 3; i++) {
-      const { status, body } = await submit(app, payer)
-      if (status === 200) ids.push(body.id)
-      else assert.equal(status, 503, point)
+law(
+  'after crashes at random places every job ends, with one charge for each that completed and one render each',
+  async (seed) => {
+    let state = seed
+    const random = (below: number) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+      return (state >>> 8) % below
     }
-    crashes += await workToTheEnd()
-    armFailpoint(undefined)
-    const { balance, held, running, jobs, completed, charges, entries } = await books(app, payer.org_id)
-    assert.ok(jobs >= ids.length, point)
-    assert.deepEqual([held, running, completed, charges, balance], [0n, 0, jobs, jobs, entries], point)
-    assert.equal(balance, COST * (10n - BigInt(jobs)))
-    for (const id of ids) {
-      assert.equal(begun.get(id)?.length, 1, `${point}: ${id} was rendered ${begun.get(id)?.length} times`)
-      if (random(3) === 0) assert.equal((await remove(app, payer, id)).status, 200)
+    let crashes = 0
+    for (let round = 0; round < CRASHES; round++) {
+      const payer = await newPayer(app, COST * 10n)
+      const point = `${POINTS[random(POINTS.length)]}:${1 + random(3)}`
+      answers = random(4) === 0 ? 'no start' : 'all'
+      armFailpoint(point, () => {
+        throw new Crash(point)
+      })
+      const ids: string[] = []
+      for (let i = 0; i < 3; i++) {
+        const { status, body } = await submit(app, payer)
+        if (status === 200) ids.push(body.id)
+        else assert.equal(status, 503, point)
+      }
+      crashes += await workToTheEnd()
+      armFailpoint(undefined)
+      const { balance, held, running, jobs, completed, charges, entries } = await books(app, payer.org_id)
+      assert.ok(jobs >= ids.length, point)
+      assert.deepEqual([held, running, completed, charges, balance], [0n, 0, jobs, jobs, entries], point)
+      assert.equal(balance, COST * (10n - BigInt(jobs)))
+      for (const id of ids) {
+        assert.equal(begun.get(id)?.length, 1, `${point}: ${id} was rendered ${begun.get(id)?.length} times`)
+        if (random(3) === 0) assert.equal((await remove(app, payer, id)).status, 200)
+      }
     }
-  }
-  assert.deepEqual(await app.audit(), {})
-  assert.ok(crashes > CRASHES / 4, `only ${crashes} crashes`)
-})
+    assert.deepEqual(await app.audit(), {})
+    assert.ok(crashes > CRASHES / 4, `only ${crashes} crashes`)
+  },
+)

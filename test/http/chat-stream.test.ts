@@ -21,6 +21,7 @@ import {
   startFront,
 } from '../support/chat-stage.ts'
 import { chunk, textFrames, type UpstreamReply, USAGE } from '../support/chat-upstream.ts'
+import { law } from '../support/law.ts'
 import { rawConnection } from '../support/raw-http.ts'
 
 let stage: ChatStage
@@ -115,21 +116,21 @@ test('200: a stream of the embedded model, with choices, thoughts, calls and pro
   }
 })
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-console.log(`chat stream: SEED=${seed}`)
-
-test('law: whatever the events and however they are batched, the stream is in the grammar and folds to the plain answer', async () => {
-  const property = fc.asyncProperty(answers(), fc.boolean(), async (batches, include_usage) => {
-    const head = { id: 'chatcmpl-1', created: 1, model: 'm' }
-    const writer = chunkWriter(head, { include_usage })
-    const text = batches.map((batch) => writer.frames(batch)).join('') + writer.end(usageOf(batches))
-    const folded = readChunks(eventsOf(text), { include_usage })
-    const plain = await collectAnswer(turnOf(batches), head)
-    assert.deepEqual(folded.choices.map(sameWords), plain.choices.map(choiceOf).map(sameWords))
-    if (include_usage) assert.deepEqual(folded.usage, plain.usage)
-  })
-  await fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 500) })
-})
+law(
+  'whatever the events and however they are batched, the stream is in the grammar and folds to the plain answer',
+  async (seed) => {
+    const property = fc.asyncProperty(answers(), fc.boolean(), async (batches, include_usage) => {
+      const head = { id: 'chatcmpl-1', created: 1, model: 'm' }
+      const writer = chunkWriter(head, { include_usage })
+      const text = batches.map((batch) => writer.frames(batch)).join('') + writer.end(usageOf(batches))
+      const folded = readChunks(eventsOf(text), { include_usage })
+      const plain = await collectAnswer(turnOf(batches), head)
+      assert.deepEqual(folded.choices.map(sameWords), plain.choices.map(choiceOf).map(sameWords))
+      if (include_usage) assert.deepEqual(folded.usage, plain.usage)
+    })
+    await fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 500) })
+  },
+)
 
 /** Answers of one to three choices whose events come mixed, in batches of any size. */
 function answers(): fc.Arbitrary<ChatEvent[][]> {

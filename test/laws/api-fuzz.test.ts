@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
 import { send } from '../support/identity-app.ts'
+import { law } from '../support/law.ts'
 import { samplePicture } from '../support/media.ts'
 import { submit } from '../support/videos-app.ts'
 import { type FuzzRequest, requestsFor } from './api-requests.ts'
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 const RUNS = Number(process.env.FUZZ_RUNS ?? 1200)
 const SECONDS_MAX = 40
 
@@ -109,7 +109,7 @@ for (const { title, ...request } of CORPUS) {
   })
 }
 
-test(`law: no request makes a 5xx, breaks the envelope, tells of another organization or unbalances the books (seed ${seed})`, async () => {
+law('no request makes a 5xx, breaks the envelope, shows another organization or unbalances the books', async (seed) => {
   const known = { ids, pictures, model: 'instant-1' }
   const endpoints = app.app.endpoints.filter(({ path }) => !LEFT_OUT.test(path))
   const weights = endpoints.map((endpoint) => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import type { TestPerson } from '../support/app.ts'
 import {
   balanceOf,
@@ -12,6 +12,7 @@ import {
   startFront,
 } from '../support/chat-stage.ts'
 import { textFrames } from '../support/chat-upstream.ts'
+import { law } from '../support/law.ts'
 
 /** Requests, and how many at once. The whole law is 10,000. */
 const RUNS = Number(process.env.RUNS ?? 2000)
@@ -24,9 +25,7 @@ before(async () => {
 })
 after(() => stage.close())
 
-test(`law: however ${RUNS} clients leave, every admitted request has one entry, and the ledger sums to the balance`, async () => {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-  console.log(`chat disconnect: SEED=${seed} RUNS=${RUNS}`)
+law('however clients leave, every admitted request has one entry, and the ledger sums to the balance', async (seed) => {
   const { app, upstream } = stage
   const words = Array.from({ length: 40 }, (_, i) => `word${i} `)
   upstream.always({ kind: 'stream', frames: textFrames(words), piece_bytes: 700 })

@@ -168,10 +168,3 @@ export async function books(app: TestApp, org_id: string) {
     completed: number
   }
 }
-
-/** The seed of a random test: `SEED` of the environment, or a new one; printed either way. */
-export function seedOf(title: string): number {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-  process.stdout.write(`# ${title}: SEED=${seed}\n`)
-  return seed
-}

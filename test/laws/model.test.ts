@@ -1,16 +1,15 @@
-import { test } from 'node:test'
 import fc from 'fast-check'
 import { formatMoney } from '../../server/platform/money.ts'
 import { startApp } from '../support/app.ts'
-import { CROWD_CONFIG, type Crowd, newPayer, seedOf, startCrowd, weatheredEngines } from './crowd.ts'
+import { law } from '../support/law.ts'
+import { CROWD_CONFIG, type Crowd, newPayer, startCrowd, weatheredEngines } from './crowd.ts'
 import { assertClean, COMMANDS, type Model, PRICES, type Real, SLOTS } from './model.ts'
 
 /** Sequences of commands; a long run asks for more. With `SHRINK` set a failure is made as short as it can be, which takes its time. */
 const RUNS = Number(process.env.RUNS ?? 30)
 const OPENING = 80_000_000n
 
-test('law: whatever happens in whatever order, the books are what a model kept by hand says', async () => {
-  const seed = seedOf('model')
+law('whatever happens in whatever order, the books are what a model kept by hand says', async (seed) => {
   const first = await startCrowd({ slots: SLOTS })
   const prices: Crowd[] = [first]
   try {

@@ -5,7 +5,8 @@ import { captureHold, placeHold, releaseHold } from '../../server/billing/holds.
 import { quoteVideo } from '../../server/billing/quote.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
-import { books, COST, type Crowd, grant, newPayer, seedOf, startCrowd } from './crowd.ts'
+import { law } from '../support/law.ts'
+import { books, COST, type Crowd, grant, newPayer, startCrowd } from './crowd.ts'
 
 let app: Crowd
 before(async () => {
@@ -61,8 +62,7 @@ test('law: a balance below zero holds nothing, and what is held is never spent t
   assert.equal((await books(app, payer.org_id)).held, COST)
 })
 
-test('law: quotes are exact, and money reads as it is written', () => {
-  const seed = seedOf('money')
+law('quotes are exact, and money reads as it is written', (seed) => {
   const money = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n })
   fc.assert(
     fc.property(money, (units) => parseMoney(formatMoney(units)) === units),

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import { newId } from '../../server/platform/ids.ts'
 import type { Person } from '../support/identity-app.ts'
 import { send } from '../support/identity-app.ts'
-import { type Crowd, newPayer, seedOf, startCrowd } from './crowd.ts'
+import { law } from '../support/law.ts'
+import { type Crowd, newPayer, startCrowd } from './crowd.ts'
 
 let app: Crowd
 before(async () => {
@@ -43,60 +44,63 @@ async function pages(person: Person, order: string, limit: number): Promise<stri
   }
 }
 
-test('law: under parallel inserts and deletes every job that stays is listed once, in order, and none of another organization', async () => {
-  let state = seedOf('paging')
-  const random = (below: number) => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
-    return state % below
-  }
-  for (let round = 0; round < ROUNDS; round++) {
-    const [person, other] = [await newPayer(app, 0n), await newPayer(app, 0n)]
-    const staying: string[] = []
-    const passing: string[] = []
-    for (let i = 0; i < STAYING + PASSING; i++) {
-      if (random(3) === 0) app.clock.advance(0.001)
-      const list = i % 5 < 3 ? staying : passing
-      list.push(await insert(person))
-      if (i % 10 === 0) await insert(other)
+law(
+  'under parallel inserts and deletes every job that stays is listed once, in order, and none of another organization',
+  async (seed) => {
+    let state = seed
+    const random = (below: number) => {
+      state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+      return state % below
     }
-    let over = false
-    const inserting = (async () => {
-      for (let i = 0; i < 200 && !over; i++) {
-        app.clock.advance(0.001)
-        await insert(i % 3 === 0 ? other : person)
+    for (let round = 0; round < ROUNDS; round++) {
+      const [person, other] = [await newPayer(app, 0n), await newPayer(app, 0n)]
+      const staying: string[] = []
+      const passing: string[] = []
+      for (let i = 0; i < STAYING + PASSING; i++) {
+        if (random(3) === 0) app.clock.advance(0.001)
+        const list = i % 5 < 3 ? staying : passing
+        list.push(await insert(person))
+        if (i % 10 === 0) await insert(other)
       }
-    })()
-    const deleting = (async () => {
-      for (const id of passing.sort(() => random(3) - 1)) {
-        if (!over) await send(app, 'DELETE', `/v1/videos/${id}`, person)
+      let over = false
+      const inserting = (async () => {
+        for (let i = 0; i < 200 && !over; i++) {
+          app.clock.advance(0.001)
+          await insert(i % 3 === 0 ? other : person)
+        }
+      })()
+      const deleting = (async () => {
+        for (const id of passing.sort(() => random(3) - 1)) {
+          if (!over) await send(app, 'DELETE', `/v1/videos/${id}`, person)
+        }
+      })()
+      const walks = ['desc', 'asc', 'desc', 'asc'].map(async (order) => ({
+        order,
+        seen: await pages(person, order, 1 + random(20)),
+      }))
+      for (const { order, seen } of await Promise.all(walks)) {
+        assert.equal(new Set(seen).size, seen.length, 'no job twice')
+        assert.deepEqual(
+          seen,
+          [...seen].sort((a, b) => (a < b ? -1 : 1) * (order === 'asc' ? 1 : -1)),
+          'in order',
+        )
+        const listed = new Set(seen)
+        assert.deepEqual(
+          staying.filter((id) => !listed.has(id)),
+          [],
+          'no job missed',
+        )
       }
-    })()
-    const walks = ['desc', 'asc', 'desc', 'asc'].map(async (order) => ({
-      order,
-      seen: await pages(person, order, 1 + random(20)),
-    }))
-    for (const { order, seen } of await Promise.all(walks)) {
-      assert.equal(new Set(seen).size, seen.length, 'no job twice')
+      over = true
+      await Promise.all([inserting, deleting])
+      const { rows } = await app.database.pool.query('select id from video_jobs where org_id = $1 order by id', [
+        person.org_id,
+      ])
       assert.deepEqual(
-        seen,
-        [...seen].sort((a, b) => (a < b ? -1 : 1) * (order === 'asc' ? 1 : -1)),
-        'in order',
-      )
-      const listed = new Set(seen)
-      assert.deepEqual(
-        staying.filter((id) => !listed.has(id)),
-        [],
-        'no job missed',
+        await pages(person, 'asc', 7),
+        rows.map(({ id }) => id),
       )
     }
-    over = true
-    await Promise.all([inserting, deleting])
-    const { rows } = await app.database.pool.query('select id from video_jobs where org_id = $1 order by id', [
-      person.org_id,
-    ])
-    assert.deepEqual(
-      await pages(person, 'asc', 7),
-      rows.map(({ id }) => id),
-    )
-  }
-})
+  },
+)

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ChatEvent, FinishReason } from '../../server/engines/chat.ts'
 import { systemClock } from '../../server/platform/clock.ts'
@@ -8,12 +7,10 @@ import { responseWriter } from '../../server/responses/events.ts'
 import type { ResponseEvent } from '../../server/responses/run.ts'
 import type { ResponseObject } from '../../server/responses/schema.ts'
 import type { ToolOrigin } from '../../server/responses/tools.ts'
+import { law } from '../support/law.ts'
 import { acceptStream, type Wire } from '../support/response-grammar.ts'
 
 const RUNS = Number(process.env.RUNS ?? 2000)
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-console.log(`response events: SEED=${seed} RUNS=${RUNS}`)
-const options = { numRuns: RUNS, seed }
 
 const TOOLS = new Map<string, ToolOrigin>([
   ['patch', { kind: 'custom', name: 'patch' }],
@@ -85,7 +82,7 @@ const course = fc.record({
   socket: fc.boolean(),
 })
 
-test('law: whatever a model sends, and wherever it ends, the events are a stream that SDKs accept', () => {
+law('whatever a model sends, and wherever it ends, the events are a stream that SDKs accept', (seed) => {
   fc.assert(
     fc.property(course, ({ answer, ending, after, showing, socket }) => {
       const events = ending === 'end' ? answer.events : answer.events.slice(0, Math.floor(after * answer.events.length))
@@ -93,11 +90,11 @@ test('law: whatever a model sends, and wherever it ends, the events are a stream
       const built = acceptStream(told, { socket })
       assert.deepEqual(built, response, 'what the deltas build is the plain answer')
     }),
-    options,
+    { seed, numRuns: RUNS },
   )
 })
 
-test('law: an answer has every word of the model, in the order of its items', () => {
+law('an answer has every word of the model, in the order of its items', (seed) => {
   fc.assert(
     fc.property(answer, ({ events, calls, sizes }) => {
       const { response } = write(events, {
@@ -127,11 +124,11 @@ test('law: an answer has every word of the model, in the order of its items', ()
         )
       }
     }),
-    options,
+    { seed, numRuns: RUNS },
   )
 })
 
-test('law: the input of a custom tool is what the model put into its arguments, however they are cut', () => {
+law('the input of a custom tool is what the model put into its arguments, however they are cut', (seed) => {
   const input = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom('\\', '"', '😀', '\n', 'u', 'd', '8', '/') }),
@@ -146,7 +143,7 @@ test('law: the input of a custom tool is what the model put into its arguments, 
       assert.ok(item?.type === 'custom_tool_call')
       assert.equal(item.input, text)
     }),
-    options,
+    { seed, numRuns: RUNS },
   )
 })
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import type { TestPerson } from '../support/app.ts'
 import { type BackgroundStage, readStream, startBackgroundStage } from '../support/background-stage.ts'
 import { chunk, USAGE } from '../support/chat-upstream.ts'
+import { law } from '../support/law.ts'
 import { type ResponseEvent, readEvents } from '../support/response-stream.ts'
-import { seedOf } from './crowd.ts'
 
 /** Responses, each followed by many at once; a long run asks for more. */
 const ROUNDS = Number(process.env.ROUNDS ?? 25)
@@ -56,28 +56,31 @@ const idle = async (turns: number) => {
   for (let i = 0; i < turns; i++) await new Promise(setImmediate)
 }
 
-test('law: whoever follows a response, from whatever event, whenever and through whichever process, gets one and the same tail', async () => {
-  state = seedOf('resume')
-  for (let round = 0; round < ROUNDS; round++) {
-    stage.upstream.reply({ kind: 'stream', frames: anyAnswer(), piece_bytes: 1 + random(400), done: random(2) === 0 })
-    const { body } = await front.submit({ tools })
-    const following = Array.from({ length: FOLLOWERS }, async (_, nth) => {
-      const after = nth === 0 ? null : random(30)
-      await idle(random(200))
-      return { after, events: await follow(nth % 2 ? stage : front, stage.person, body.id, after) }
-    })
-    const followed = await Promise.all(following)
-    const whole = await follow(front, stage.person, body.id, null)
-    for (const { after, events } of followed)
-      assert.deepEqual(events, tailOf(whole, after), `round ${round}, after ${after}`)
-    for (const after of [whole.length - 2, whole.length - 1, random(whole.length)]) {
-      assert.deepEqual(await follow(stage, stage.person, body.id, after), whole.slice(after + 1))
+law(
+  'whoever follows a response, from whatever event, whenever and through whichever process, gets one and the same tail',
+  async (seed) => {
+    state = seed
+    for (let round = 0; round < ROUNDS; round++) {
+      stage.upstream.reply({ kind: 'stream', frames: anyAnswer(), piece_bytes: 1 + random(400), done: random(2) === 0 })
+      const { body } = await front.submit({ tools })
+      const following = Array.from({ length: FOLLOWERS }, async (_, nth) => {
+        const after = nth === 0 ? null : random(30)
+        await idle(random(200))
+        return { after, events: await follow(nth % 2 ? stage : front, stage.person, body.id, after) }
+      })
+      const followed = await Promise.all(following)
+      const whole = await follow(front, stage.person, body.id, null)
+      for (const { after, events } of followed)
+        assert.deepEqual(events, tailOf(whole, after), `round ${round}, after ${after}`)
+      for (const after of [whole.length - 2, whole.length - 1, random(whole.length)]) {
+        assert.deepEqual(await follow(stage, stage.person, body.id, after), whole.slice(after + 1))
+      }
+      const { body: stored } = await front.call('GET', body.id)
+      assert.deepEqual(whole.at(-1)!.response, stored)
     }
-    const { body: stored } = await front.call('GET', body.id)
-    assert.deepEqual(whole.at(-1)!.response, stored)
-  }
-  assert.deepEqual(await stage.app.audit(), {})
-})
+    assert.deepEqual(await stage.app.audit(), {})
+  },
+)
 
 /** Past its end there is the end alone: whoever saw more followed a run that was lost. */
 function tailOf(whole: ResponseEvent[], after: number | null): ResponseEvent[] {
@@ -85,8 +88,8 @@ function tailOf(whole: ResponseEvent[], after: number | null): ResponseEvent[] {
   return after > whole.length - 1 ? whole.slice(-1) : whole.slice(after + 1)
 }
 
-test('law: a response that was not made in the background is told the same from any event on', async () => {
-  state = seedOf('rebuilt')
+law('a response that was not made in the background is the same from any event on', async (seed) => {
+  state = seed
   for (let round = 0; round < ROUNDS; round++) {
     stage.upstream.reply({
       kind: 'stream',

@@ -11,14 +11,13 @@ import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { diskBlobs } from '../../server/platform/blobs-fs.ts'
+import { law } from '../support/law.ts'
 import { tempDir } from '../support/service.ts'
 
 const ANY_SIZE = { max_bytes: Number.POSITIVE_INFINITY }
 
-test('what is written comes back byte for byte, whole and by any range, with its size and sha256', async (t) => {
+law('what is written comes back byte for byte, whole and by any range, with its size and sha256', async (seed, t) => {
   const { blobs } = store(t)
-  const seed = Number(process.env.SEED ?? Date.now())
-  t.diagnostic(`SEED=${seed}`)
   const chunks = fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 })
   const property = fc.asyncProperty(chunks, fc.nat(), fc.nat(), async (parts, a, b) => {
     const bytes = Buffer.concat(parts)
@@ -198,7 +197,7 @@ function cannotMount(): string | false {
     execFileSync('umount', [join(dir.path, 'm')])
     return false
   } catch {
-    return 'needs the right to mount'
+    return 'needs the right to mount: run it as root'
   } finally {
     dir.remove()
   }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { law } from '../../../test/support/law.ts'
 import { eventLines, type Frame, LINE_BYTES_MAX } from './event-lines.ts'
 
-const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
-
-test(`law: however the bytes are split into reads, the events are the same (seed ${SEED})`, () => {
+law('however the bytes are split into reads, the events are the same', (seed) => {
   const field = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 20 }).map((text) => `data: ${text.replace(/[\r\n]/g, '')}`),
     fc.constantFrom(
@@ -29,7 +28,7 @@ test(`law: however the bytes are split into reads, the events are the same (seed
       assert.deepEqual(readAll(splitAt(bytes, cuts)), whole)
       assert.deepEqual(readAll(Array.from(bytes, (byte) => Buffer.of(byte))), whole)
     }),
-    { seed: SEED, numRuns: 500 },
+    { seed, numRuns: 500 },
   )
 })
 

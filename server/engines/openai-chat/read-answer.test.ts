@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { law } from '../../../test/support/law.ts'
 import { ChatEngineError, type ChatEvent } from '../chat.ts'
 import { answerReader } from './read-answer.ts'
 import { streamReader } from './stream-reader.ts'
-
-const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
 
 test('finish reasons: the known ones stay, the legacy one and a stop after calls are tool_calls, any other is stop', () => {
   const reasons: Array<[unknown, string]> = [
@@ -133,7 +132,7 @@ test('logprobs come with their text when asked for, and only then', () => {
   assert.deepEqual(eventsOf([chunk])[0], { type: 'text-delta', choice: 0, text: 'a' })
 })
 
-test(`law: however a stream is split into reads, the events are the same (seed ${SEED})`, () => {
+law('however a stream is split into reads, the events are the same', (seed) => {
   const piece = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }).map((content) => delta({ content })),
     fc.string({ unit: 'binary', maxLength: 6 }).map((reasoning) => delta({ reasoning })),
@@ -153,7 +152,7 @@ test(`law: however a stream is split into reads, the events are the same (seed $
       assert.deepEqual(streamed(splitAt(bytes, cuts)), told)
       assert.deepEqual(streamed(Array.from(bytes, (byte) => Buffer.of(byte))), told)
     }),
-    { seed: SEED, numRuns: 300 },
+    { seed, numRuns: 300 },
   )
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { law } from '../../../test/support/law.ts'
 import { captionsOf, unitsOf } from './captions.ts'
 
 const texts = (prompt: string, seconds = 8, kind = 'caption') =>
@@ -26,8 +27,7 @@ test('a prompt that is too long is shown in extracts from its beginning to its e
   assert.match(texts('語'.repeat(3000), 5)[0]!, /^語+…$/)
 })
 
-test('law: captions of a kind never overlap, keep the margins and can be read', () => {
-  const seed = Math.floor(Math.random() * 2 ** 31)
+law('captions of a kind never overlap, keep the margins and can be read', (seed) => {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.constantFrom('雨が降る。', 'A long shot, slowly', '<d>', '</d>', '. ', '\n', '🦊 '),
@@ -49,5 +49,4 @@ test('law: captions of a kind never overlap, keep the margins and can be read', 
     }),
     { seed, numRuns: 300, verbose: 1 },
   )
-  console.log(`seed ${seed}`)
 })
