@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { buildConsoleWhenStale } from './support/console-build.ts'
 import { installedPostgres, startTestServer, type TestServer } from './support/postgres.ts'
 
 /**
  * Runs every test: `node test/run.ts [file …]`. One PostgreSQL serves the run: the embedded one first; then, where
- * `TEST_DATABASE_URL` or an installed PostgreSQL is found, the tests that use a database once more on that.
+ * `TEST_DATABASE_URL` or an installed PostgreSQL is found, the tests that use a database once more on that. Ends with what was skipped.
  */
 const named = process.argv.slice(2)
 const all = named.length > 0 ? named : globSync(['server/**/*.test.ts', 'console/**/*.test.ts', 'test/**/*.test.ts'])
@@ -22,24 +23,55 @@ const FILE_MS_MAX = 600_000
 if (files.some((file) => /^test\/(console\/|http\/console-assets)/.test(file))) buildConsoleWhenStale()
 
 const { TEST_DATABASE_URL: given, ...env } = process.env
+const skipped: string[] = []
 let failed = await runOn('the embedded PostgreSQL', files, await startTestServer())
-if (onDatabase.length > 0 && process.env.KINORA_TEST_ONCE === undefined) {
-  const other = given ? { url: given, stop: async () => {} } : await installedPostgres()
-  if (other)
-    failed = (await runOn(given ? 'TEST_DATABASE_URL' : 'the installed PostgreSQL', onDatabase, other)) || failed
-}
+if (onDatabase.length > 0) failed = (await runOnAnother()) || failed
+printSkipped()
 process.exitCode = failed ? 1 : 0
+
+async function runOnAnother(): Promise<boolean> {
+  const skip = (how: string) => skipped.push(...onDatabase.map(() => `test files on another PostgreSQL: ${how}`))
+  if (process.env.KINORA_TEST_ONCE !== undefined) {
+    skip('unset KINORA_TEST_ONCE')
+    return false
+  }
+  const other = given ? { url: given, stop: async () => {} } : await installedPostgres()
+  if (other) return runOn(given ? 'TEST_DATABASE_URL' : 'the installed PostgreSQL', onDatabase, other)
+  skip('install PostgreSQL 15 or later, or set TEST_DATABASE_URL')
+  return false
+}
 
 async function runOn(name: string, list: string[], server: TestServer): Promise<boolean> {
   process.stdout.write(`\n# ${list.length} test files on ${name}\n`)
+  const dir = mkdtempSync(join(tmpdir(), 'kinora-skipped-'))
+  const skips = join(dir, 'skips')
   try {
-    const args = ['--test', `--test-concurrency=${availableParallelism()}`, `--test-timeout=${FILE_MS_MAX}`, ...list]
+    const reporters = [
+      ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+      ...[
+        `--test-reporter=${import.meta.resolve('./support/skip-reporter.ts')}`,
+        `--test-reporter-destination=${skips}`,
+      ],
+    ]
+    const limits = [`--test-concurrency=${availableParallelism()}`, `--test-timeout=${FILE_MS_MAX}`]
+    const args = ['--test', ...reporters, ...limits, ...list]
     const child = spawn(process.execPath, args, {
       stdio: 'inherit',
       env: { ...env, KINORA_TEST_PG: server.url },
     })
-    return await new Promise<boolean>((resolve) => child.on('exit', (code) => resolve(code !== 0)))
+    const failed = await new Promise<boolean>((resolve) => child.on('exit', (code) => resolve(code !== 0)))
+    const found = existsSync(skips) ? readFileSync(skips, 'utf8') : ''
+    for (const line of found.split('\n')) if (line !== '') skipped.push(JSON.parse(line))
+    return failed
   } finally {
     await server.stop()
+    rmSync(dir, { recursive: true, force: true })
   }
+}
+
+/** What this run did not try, with the reason of each test, which says how to have it run. */
+function printSkipped(): void {
+  if (skipped.length === 0) return
+  const lines = [...Map.groupBy(skipped, (reason) => reason)].map(([reason, { length }]) => `  ${length} · ${reason}\n`)
+  process.stdout.write(`\n# Skipped: ${skipped.length}\n${lines.sort().join('')}`)
 }

@@ -38,7 +38,7 @@ test('Node sends every text of its program as it is', async () => {
 
 const python = spawnSync('python3', ['--version']).status === 0
 
-test('Python sends every text of its program as it is', { skip: !python && 'no python3 here' }, () => {
+test('Python sends every text of its program as it is', { skip: !python && 'no python3 here: install it' }, () => {
   const stand = [
     'import sys, types, json',
     'seen = types.ModuleType("requests")',

@@ -8,7 +8,7 @@ import { ended, KINORA } from '../support/command.ts'
 const older = olderNode()
 
 test('the command runs on an older Node by way of the installed one, and passes exit codes and signals on', {
-  skip: older ? false : 'no older Node here',
+  skip: older ? false : 'no older Node here: have Node 20 or 22 in PATH',
 }, async () => {
   const help = await ended(spawn(older!, [KINORA, 'help']))
   assert.deepEqual([help.code, /^kinora <command>/.test(help.stdout)], [0, true])

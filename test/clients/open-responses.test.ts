@@ -11,6 +11,9 @@ import { newCustomer, startApp } from '../support/app.ts'
  */
 const suite = process.env.OPEN_RESPONSES_SUITE
 
+const SUITE =
+  'the acceptance suite of Open Responses: set OPEN_RESPONSES_SUITE to a checkout of openresponses/openresponses, see docs/contract.md 17'
+
 const TESTS = 17
 
 /** The test model with everything it can do. */
@@ -22,7 +25,7 @@ chat_models:
     price_per_million: { input: "0.10", output: "0.40" }
 `
 
-test(`the ${TESTS} tests of the Open Responses acceptance suite pass`, { skip: !suite }, async () => {
+test(`the ${TESTS} tests of the Open Responses acceptance suite pass`, { skip: suite ? false : SUITE }, async () => {
   const app = await startApp({ config: CONFIG })
   const { key } = await newCustomer(app)
   const arguments_ = [

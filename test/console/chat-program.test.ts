@@ -83,7 +83,7 @@ OpenAI = type("OpenAI", (), {"__init__": start, "create": create})
 const python = spawnSync('python3', ['--version']).status === 0
 
 test('the Python program asks the official client for exactly this', {
-  skip: !python && 'no python3 here',
+  skip: !python && 'no python3 here: install it',
 }, async () => {
   writeFileSync(join(dir, 'openai.py'), OPENAI_PY)
   assert.deepEqual(JSON.parse(await run('python3', ['-c', chatProgram('python', base_url, BODY)])), BODY)

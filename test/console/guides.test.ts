@@ -64,7 +64,7 @@ for (const [topic, printed] of TOPICS) {
 }
 
 test('the Python programs of the guides are Python', {
-  skip: spawnSync('python3', ['--version']).status !== 0,
+  skip: spawnSync('python3', ['--version']).status !== 0 && 'no python3 here: install it',
 }, async () => {
   const programs = TOPICS.map(([topic]) => guideProgram(topic, 'python', target))
   await run('python3', ['-c', 'import ast, sys; [ast.parse(each) for each in sys.argv[1:]]', ...programs])

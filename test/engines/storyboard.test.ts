@@ -146,7 +146,7 @@ test('a reference that cannot be decoded is rejected as reference media', async 
 })
 
 test('one attempt is one render; a cancelled one is killed, forgotten and leaves no file', {
-  skip: process.platform !== 'linux',
+  skip: process.platform === 'linux' ? false : 'reads /proc: run it on Linux',
 }, async () => {
   const own = storyboardVideo({ work_dir: join(dir, 'cancel'), renders_max: 1, runner: { kind: 'wasm' } })
   const request = requestOf({ job_id: 'cancel', seconds: 15 })
@@ -167,7 +167,7 @@ test('one attempt is one render; a cancelled one is killed, forgotten and leaves
 })
 
 test('a ticket of an earlier process is lost, and its renderer died with it', {
-  skip: process.platform !== 'linux',
+  skip: process.platform === 'linux' ? false : 'reads /proc: run it on Linux',
 }, async () => {
   const work_dir = join(dir, 'orphan')
   const script = `
@@ -195,7 +195,9 @@ test('a ticket of an earlier process is lost, and its renderer died with it', {
   await next.close?.()
 })
 
-test('a native ffmpeg renders the same clip', { skip: native === null && 'no ffmpeg here' }, async () => {
+test('a native ffmpeg renders the same clip', {
+  skip: native === null && 'no ffmpeg here: install FFmpeg, or set FFMPEG_PATH',
+}, async () => {
   const own = storyboardVideo({ work_dir: join(dir, 'native'), runner: native! })
   const clip = join(dir, 'native.mp4')
   const seen: number[] = []

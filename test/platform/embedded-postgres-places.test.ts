@@ -25,7 +25,7 @@ const native = join(
   'native',
 )
 const nobody = otherUid()
-const asRoot = { skip: process.getuid?.() === 0 ? false : 'needs root' }
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'needs root: run it as root, in a container for instance' }
 
 test('a data directory far deeper than a socket path may be long works, also for a visitor from another process', async (t) => {
   const dir = tempDir()
@@ -103,7 +103,9 @@ test(
   },
 )
 
-test('not as root the server is ourselves', { skip: nobody === null ? 'needs root' : false }, async (t) => {
+test('not as root the server is ourselves', {
+  skip: nobody === null ? 'needs root: run it as root, in a container for instance' : false,
+}, async (t) => {
   const dir = tempDir(nobody!)
   t.after(dir.remove)
   const service = await startService({ dir: join(dir.path, 'data'), uid: nobody! })
@@ -113,7 +115,7 @@ test('not as root the server is ourselves', { skip: nobody === null ? 'needs roo
 })
 
 test('not as root, with a package that cannot be written and has no links, a copy in the data directory serves', {
-  skip: nobody === null ? 'needs root' : false,
+  skip: nobody === null ? 'needs root: run it as root, in a container for instance' : false,
 }, async (t) => {
   const dir = tempDir(nobody!)
   t.after(dir.remove)
@@ -124,7 +126,7 @@ test('not as root, with a package that cannot be written and has no links, a cop
 })
 
 test('a cluster of somebody we cannot become is refused in words', {
-  skip: nobody === null ? 'needs root' : false,
+  skip: nobody === null ? 'needs root: run it as root, in a container for instance' : false,
 }, async (t) => {
   const dir = tempDir(nobody!)
   t.after(dir.remove)
