@@ -13,7 +13,7 @@ const TOLD = ['context_length_exceeded', 'model_not_found', 'invalid_file', 'req
 export function AnswerFailure({ failure, onRetry }: AnswerFailureProps) {
   const t = useText('chat')
   const kit = useText('kit')
-  const { status, code, message, request_id } = failure
+  const { status, code, param, request_id } = failure
   const told = TOLD.find((each) => each === code)
   const retry = onRetry && (
     <Button size="sm" onClick={onRetry}>
@@ -35,5 +35,5 @@ export function AnswerFailure({ failure, onRetry }: AnswerFailureProps) {
         {t(`failure.${told}`)}
       </Note>
     )
-  return <FailureNote error={newFailure(status, code, message, { request_id })} {...(onRetry && { onRetry })} />
+  return <FailureNote error={newFailure(status, code, { param, request_id })} {...(onRetry && { onRetry })} />
 }

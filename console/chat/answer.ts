@@ -63,8 +63,8 @@ async function receive(draft: AssistantMessage, body: object, signal: AbortSigna
   for await (const { data } of streamEvents('/v1/chat/completions', body, signal, onOpen)) {
     const chunk = JSON.parse(data) as Chunk
     if (chunk.error) {
-      const { code, message, type, param } = chunk.error
-      throw newFailure(502, code, message, { type, param, request_id: draft.request_id })
+      const { code, type, param } = chunk.error
+      throw newFailure(502, code, { type, param, request_id: draft.request_id })
     }
     applyChunk(draft, chunk)
     if (draft.reasoning !== '') since ??= performance.now()
@@ -112,6 +112,6 @@ function shower(conversation: OpenConversation, draft: AssistantMessage) {
   }
 }
 
-function kept({ status, code, message, request_id }: Failure): AssistantMessage['failure'] {
-  return { status, code, message, request_id }
+function kept({ status, code, param, request_id }: Failure): AssistantMessage['failure'] {
+  return { status, code, param, request_id }
 }

@@ -18,7 +18,7 @@ export type Chunk = {
     prompt_tokens_details?: { cached_tokens?: number }
     completion_tokens_details?: { reasoning_tokens?: number }
   } | null
-  error?: { message: string; type: string; code: string; param: string | null }
+  error?: { type: string; code: string; param: string | null }
 }
 
 /** Adds a chunk to the answer in hand. */

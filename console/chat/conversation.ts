@@ -39,7 +39,7 @@ export type AssistantMessage = {
   tool_calls: ToolCall[]
   status: 'streaming' | 'done' | 'stopped' | 'failed'
   finish_reason: string | null
-  failure: Pick<Failure, 'status' | 'code' | 'message' | 'request_id'> | null
+  failure: Pick<Failure, 'status' | 'code' | 'param' | 'request_id'> | null
   request_id: string | null
   tokens: Tokens | null
   /** Decimal string; null while it is not known. */

@@ -7,7 +7,8 @@ import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { CodeBlock, CopyButton } from '../ui/code.tsx'
-import { FormError, fieldError } from '../ui/failure-note.tsx'
+import { FormError } from '../ui/failure-note.tsx'
+import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form-dialog.tsx'
 import { Input } from '../ui/input.tsx'
@@ -39,6 +40,7 @@ function NameKey({ onCreated, onClose }: { onCreated: (created: Created) => void
       void queries.invalidateQueries({ queryKey: ['api_keys'] })
     },
   })
+  const errorOf = useFieldError(create.error)
   return (
     <FormDialog
       title={t('create_title')}
@@ -50,7 +52,7 @@ function NameKey({ onCreated, onClose }: { onCreated: (created: Created) => void
       onClose={onClose}
     >
       <div className="flex flex-col gap-4">
-        <Field label={t('name')} hint={t('name_hint')} error={fieldError(create.error, 'name')}>
+        <Field label={t('name')} hint={t('name_hint')} error={errorOf('name')}>
           <Input autoFocus maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
         </Field>
         <FormError error={create.error} fields={['name']} />

@@ -7,7 +7,8 @@ import { request } from '../api/request.ts'
 import { beginSession, SESSION_KEY, type Session } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
-import { FormError, fieldError, Note } from '../ui/failure-note.tsx'
+import { FormError, Note } from '../ui/failure-note.tsx'
+import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/field.tsx'
 import { Input, PasswordInput } from '../ui/input.tsx'
 import { usePageTitle } from '../ui/layout.tsx'
@@ -79,15 +80,16 @@ type FieldsProps = {
 function NewPersonFields({ name, setName, password, setPassword, error }: FieldsProps) {
   const t = useText('login')
   const { data: site } = useSite()
+  const errorOf = useFieldError(error)
   const wrong = error !== null && failureOf(error).code === 'invalid_api_key'
   return (
     <>
-      <Field label={t('name')} error={fieldError(error, 'name')}>
+      <Field label={t('name')} error={errorOf('name')}>
         <Input autoComplete="name" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
       </Field>
       <Field
         label={t('password')}
-        error={wrong ? t('wrong_password') : fieldError(error, 'password')}
+        error={wrong ? t('wrong_password') : errorOf('password')}
         hint={t('new_password_hint', { min: site?.password.min_length ?? 8 })}
       >
         <PasswordInput

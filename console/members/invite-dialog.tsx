@@ -8,7 +8,8 @@ import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock, CopyButton } from '../ui/code.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { FormError, fieldError, Note } from '../ui/failure-note.tsx'
+import { FormError, Note } from '../ui/failure-note.tsx'
+import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form-dialog.tsx'
 import { Input, Select } from '../ui/input.tsx'
@@ -42,6 +43,7 @@ function Form({ onCreated, onClose }: { onCreated: (created: Created) => void; o
       void queries.invalidateQueries({ queryKey: ['invitations'] })
     },
   })
+  const errorOf = useFieldError(create.error)
   return (
     <FormDialog
       title={t('invite_title')}
@@ -52,7 +54,7 @@ function Form({ onCreated, onClose }: { onCreated: (created: Created) => void; o
       onClose={onClose}
     >
       <div className="flex flex-col gap-4">
-        <Field label={t('email')} hint={t('email_hint')} error={fieldError(create.error, 'email')}>
+        <Field label={t('email')} hint={t('email_hint')} error={errorOf('email')}>
           <Input type="email" autoFocus value={email} onChange={(event) => setEmail(event.target.value)} />
         </Field>
         <Field label={t('role')} hint={hintOf(role)}>

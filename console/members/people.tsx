@@ -1,7 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Member } from '../../server/identity/schema.ts'
-import { failureOf } from '../api/failure.ts'
 import { usePagedList } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { type Role, useSession } from '../api/session.ts'
@@ -9,6 +8,7 @@ import { useText } from '../text/use-text.ts'
 import { Avatar } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
+import { useFailureTexts } from '../ui/failure-text.ts'
 import { DateTime } from '../ui/format.tsx'
 import { Select } from '../ui/input.tsx'
 import { type Column, Table } from '../ui/table.tsx'
@@ -99,11 +99,12 @@ function RoleSelect({ member, fixed, lastOwner }: { member: Member; fixed: boole
   const { organization } = useSession()
   const options = useRoleOptions(organization.role)
   const nameOf = useRoleNames()
+  const failureText = useFailureTexts()
   const name = member.name || member.email
   const change = useMutation({
     mutationFn: (role: Role) => request<Member>('PATCH', `/console/members/${member.user_id}`, { body: { role } }),
     onSuccess: ({ role }) => toast(t('role_changed', { name, role: nameOf(role) })),
-    onError: (error) => toast(failureOf(error).message, 'danger'),
+    onError: (error) => toast(failureText(error), 'danger'),
     onSettled: () => queries.invalidateQueries({ queryKey: MEMBERS }),
   })
   if (fixed) return <span title={lastOwner ? t('last_owner') : undefined}>{nameOf(member.role)}</span>

@@ -4,7 +4,7 @@ import type { Profile, RecoveryCodes, TwoFactor, TwoFactorEnrolment } from '../.
 import { failureOf } from '../api/failure.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
-import { fieldError } from '../ui/failure-note.tsx'
+import { useFieldError } from '../ui/failure-text.ts'
 
 export type { Profile }
 export type TwoFactorState = Static<typeof TwoFactor>
@@ -37,9 +37,10 @@ export function reloadAccount(queries: QueryClient): Promise<void> {
 /** The words for what is wrong with one field of a proof: a password, or a code that is wrong or was used. */
 export function useProofError(error: unknown): (field: 'password' | 'current_password' | 'code') => string | null {
   const t = useText('settings')
+  const errorOf = useFieldError(error)
   return (field) => {
     const names = field === 'code' ? ['code', 'recovery_code'] : [field]
-    const told = names.map((name) => fieldError(error, name)).find((text) => text !== null)
+    const told = names.map(errorOf).find((text) => text !== null)
     if (told === undefined) return null
     if (failureOf(error).code !== 'invalid_api_key') return told ?? null
     return t(field === 'code' ? 'wrong_code' : 'wrong_password')

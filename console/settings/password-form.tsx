@@ -5,7 +5,8 @@ import { request } from '../api/request.ts'
 import { SESSION_KEY, type Session, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
-import { FailureNote, FormError, fieldError } from '../ui/failure-note.tsx'
+import { FailureNote, FormError } from '../ui/failure-note.tsx'
+import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/field.tsx'
 import { PasswordInput } from '../ui/input.tsx'
 import { toast } from '../ui/toast.tsx'
@@ -55,6 +56,7 @@ function PasswordForm() {
     },
   })
   const proofError = useProofError(change.error)
+  const errorOf = useFieldError(change.error)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const short = next.length < min
@@ -76,7 +78,7 @@ function PasswordForm() {
       <Field
         label={t('new_password')}
         hint={t('new_password_hint', { min })}
-        error={tooShort ? t('too_short', { min }) : fieldError(change.error, 'new_password')}
+        error={tooShort ? t('too_short', { min }) : errorOf('new_password')}
         className="max-w-md"
       >
         <PasswordInput

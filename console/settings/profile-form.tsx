@@ -4,7 +4,8 @@ import { request } from '../api/request.ts'
 import { SESSION_KEY, type Session } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
-import { FailureNote, FormError, fieldError } from '../ui/failure-note.tsx'
+import { FailureNote, FormError } from '../ui/failure-note.tsx'
+import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/field.tsx'
 import { Input } from '../ui/input.tsx'
 import { toast } from '../ui/toast.tsx'
@@ -47,13 +48,14 @@ function ProfileForm({ profile }: { profile: Profile }) {
       toast(t('name_saved'))
     },
   })
+  const errorOf = useFieldError(save.error)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (changed && !save.isPending) save.mutate()
   }
   return (
     <form noValidate onSubmit={submit} className="flex flex-col gap-4">
-      <Field label={t('name')} error={fieldError(save.error, 'name')} className="max-w-md">
+      <Field label={t('name')} error={errorOf('name')} className="max-w-md">
         <Input autoComplete="name" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
       </Field>
       <Field label={t('email')} hint={t('email_hint')} className="max-w-md">

@@ -3,7 +3,7 @@ import { ChevronsUpDown } from 'lucide-react'
 import { useSession, useSwitchOrganization } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Avatar } from '../ui/badge.tsx'
-import { useFailureText } from '../ui/failure-note.tsx'
+import { useFailureTexts } from '../ui/failure-text.ts'
 import { Menu } from '../ui/menu.tsx'
 import { toast } from '../ui/toast.tsx'
 
@@ -13,7 +13,7 @@ export function OrganizationSwitcher() {
   const { organization, organizations } = useSession()
   const change = useSwitchOrganization()
   const navigate = useNavigate()
-  const failure = useFailureText(change.error)
+  const failureText = useFailureTexts()
   const face = (
     <>
       <Avatar square name={organization.name} />
@@ -27,8 +27,8 @@ export function OrganizationSwitcher() {
       await change.mutateAsync(id)
       await navigate({ to: '/videos' })
       toast(t('switched', { name }))
-    } catch {
-      toast(failure ?? t('not_switched'), 'danger')
+    } catch (error) {
+      toast(`${t('not_switched')} ${failureText(error)}`, 'danger')
     }
   }
   return (

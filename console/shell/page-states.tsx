@@ -22,7 +22,7 @@ export function BrokenPage({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
   const retry = () => {
     // A chunk that is gone will not come back by asking again.
-    if (/dynamically imported module|module script/i.test(failureOf(error).message)) return location.reload()
+    if (failureOf(error).code === 'code_changed') return location.reload()
     reset()
     void router.invalidate()
   }

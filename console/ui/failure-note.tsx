@@ -4,6 +4,7 @@ import { type Failure, failureOf } from '../api/failure.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from './button.tsx'
 import { cx } from './class-names.ts'
+import { isAbout, useFailureText } from './failure-text.ts'
 
 const TONES = {
   info: { look: 'border-line bg-sunken text-ink', Icon: Info, ink: 'text-muted' },
@@ -34,10 +35,16 @@ export function Note({
   )
 }
 
-/** What went wrong, in the reader's language where we have words for it, with the id to quote when it is our fault. */
+/**
+ * What went wrong, in the reader's language. Beside it, as they are, the member at fault where no field shows it, and the id to quote
+ * when it is our fault or nothing says more.
+ */
 export function FailureNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const t = useText('kit')
   const failure = failureOf(error)
+  const { status, code, param, request_id } = failure
+  const isVague = status >= 500 || (status >= 400 && param === null && code === 'invalid_request_error')
+  const detail = isVague ? request_id : status === 400 ? param : null
   const retry = onRetry && (
     <Button size="sm" onClick={onRetry}>
       {t('retry')}
@@ -46,55 +53,13 @@ export function FailureNote({ error, onRetry }: { error: unknown; onRetry?: () =
   return (
     <Note tone="danger" action={retry}>
       {useFailureText(failure)}
-      {failure.status >= 500 && failure.request_id && (
-        <span className="mt-1 block font-mono text-xs text-muted">{failure.request_id}</span>
-      )}
+      {detail && <span className="mt-1 block font-mono text-xs text-muted">{detail}</span>}
     </Note>
   )
 }
 
-/** The words for a failure; null for none. */
-export function useFailureText(error: unknown): string | null {
-  const t = useText('errors')
-  if (error === null || error === undefined) return null
-  const failure = failureOf(error)
-  if (isTold(failure.code)) return t(`known.${failure.code}`)
-  return failure.message
-}
-
-const TOLD = [
-  'network_failed',
-  'insufficient_credits',
-  'agreement_required',
-  'permission_denied',
-  'concurrency_limit_exceeded',
-  'rate_limit_exceeded',
-  'server_error',
-  'server_is_overloaded',
-  'upstream_error',
-  'upstream_timeout',
-  'file_too_large',
-  'csrf_failed',
-] as const
-
-function isTold(code: string): code is (typeof TOLD)[number] {
-  return (TOLD as readonly string[]).includes(code)
-}
-
-/** The message for one field of a form: that of a failure whose `param` is the field or lies within it. */
-export function fieldError(error: unknown, field: string): string | null {
-  if (error === null || error === undefined) return null
-  const { param, message } = failureOf(error)
-  if (param === null) return null
-  return param === field || param.startsWith(`${field}.`) || param.startsWith(`${field}[`) ? message : null
-}
-
-/** Whether one of these fields shows the failure, so that the form need not. */
-export function isShownBy(error: unknown, fields: readonly string[]): boolean {
-  return fields.some((field) => fieldError(error, field) !== null)
-}
-
 /** The failure of a whole form: shown unless one of its fields shows it. */
 export function FormError({ error, fields = [] }: { error: Failure | unknown; fields?: readonly string[] }) {
-  return error === null || error === undefined || isShownBy(error, fields) ? null : <FailureNote error={error} />
+  if (error === null || error === undefined || fields.some((field) => isAbout(error, field))) return null
+  return <FailureNote error={error} />
 }

@@ -1,5 +1,5 @@
 import { useText } from '../text/use-text.ts'
-import { useFailureText } from '../ui/failure-note.tsx'
+import { useFailureText } from '../ui/failure-text.ts'
 import { useFormat } from '../ui/format.tsx'
 import { type Attachment, type Problem, RULES, type Slot } from './attachments.ts'
 

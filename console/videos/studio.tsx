@@ -124,7 +124,7 @@ function useRefusal(failure: Failure | null) {
   return (field: 'prompt' | 'model' | 'seconds' | 'aspect_ratio' | 'files'): string | null => {
     if (!failure || place === null) return null
     if (place !== field && !(place === 'file' && field === 'files')) return null
-    return `${t(`refused.${place}`)} ${t('refused.said', { message: failure.message })}`
+    return t(`refused.${place}`)
   }
 }
 

@@ -135,7 +135,6 @@ export default {
       'Your plan makes no more videos at the same time. Wait for one to end, or cancel one; your draft stays here.',
     rate: 'Too many requests in a short time. Wait {{n}} s and try again; your draft stays here.',
     network: 'No answer came. Try again: it will not be made twice.',
-    said: 'The service said: {{message}}',
   },
 
   status: {
