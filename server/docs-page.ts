@@ -1,4 +1,5 @@
 import { fieldsOf, typeOf } from './docs-fields.ts'
+import { escapeHtml } from './platform/page.ts'
 
 type Json = Record<string, unknown>
 type Operation = {
@@ -153,8 +154,4 @@ function shortPath(path: string): string {
 /** Escaped text in which `code` is set as code. */
 function inline(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }

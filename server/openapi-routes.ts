@@ -2,15 +2,7 @@ import { readFileSync } from 'node:fs'
 import { docsPage } from './docs-page.ts'
 import { type Endpoint, endpoint } from './identity/endpoint.ts'
 import { describeApi } from './openapi.ts'
-
-/** The page runs no script, loads its own style sheet alone and sits in nobody's frame. */
-const PAGE_HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cache-control': 'no-cache',
-}
+import { sendPage } from './platform/page.ts'
 
 /** The API description and the page that shows it, made from the endpoints themselves, once somebody asks. */
 export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
@@ -32,7 +24,7 @@ export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpo
       summary: 'The description of the API',
       internal: true,
       async handle(_ctx, { reply }) {
-        return reply.type(`${type}; charset=utf-8`).headers(PAGE_HEADERS).send(text())
+        return sendPage(reply, type, text())
       },
     }),
   )

@@ -21,8 +21,8 @@ import {
   UsageView,
   usageView,
 } from './schema.ts'
-import { findAccount, listEntries } from './store.ts'
-import { type Asked, type Grouping, sumCharges } from './store-reports.ts'
+import { findAccount } from './store.ts'
+import { type Asked, type Grouping, listLedgerPage, sumCharges } from './store-reports.ts'
 
 /** Groups of one answer; more are refused rather than cut off, since sums must be whole. */
 const GROUPS_MAX = 20_000
@@ -48,7 +48,7 @@ const listLedger = endpoint({
   response: LedgerList,
   async handle(ctx, { principal, query }) {
     const position = positionOf('entry', query, LEDGER_PAGE)
-    return pageOf(await listEntries(ctx.db, principal.org_id, position), position.limit, ledgerEntryView)
+    return pageOf(await listLedgerPage(ctx.db, askedBy(principal), position), position.limit, ledgerEntryView)
   },
 })
 

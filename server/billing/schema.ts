@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox'
 import { unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/list.ts'
 import { formatMoney } from '../platform/money.ts'
-import type { AccountRow, LedgerEntryRow } from './store.ts'
-import { GROUPINGS, type UsagePeriod, type UsageRow } from './store-reports.ts'
+import type { AccountRow } from './store.ts'
+import { GROUPINGS, type NamedEntry, type UsagePeriod, type UsageRow } from './store-reports.ts'
 
 const Money = Type.String({ description: 'Decimal string with 8 fraction digits.' })
 const MaybeText = Type.Union([Type.String(), Type.Null()])
@@ -24,7 +24,9 @@ export const LedgerEntryView = Type.Object({
   amount: Money,
   video_id: MaybeText,
   user_id: MaybeText,
+  user_name: Type.Union([Type.String(), Type.Null()], { description: 'Of the person, where you may know it.' }),
   key_id: MaybeText,
+  key_name: Type.Union([Type.String(), Type.Null()], { description: 'Of the key, where you may know it.' }),
   request_id: MaybeText,
   model: MaybeText,
   seconds: MaybeCount,
@@ -93,13 +95,15 @@ export function balanceView(account: AccountRow, currency: string): Static<typeo
   return { object: 'balance', balance: formatMoney(balance), held: formatMoney(held), available, currency }
 }
 
-export function ledgerEntryView(row: LedgerEntryRow): Static<typeof LedgerEntryView> {
-  const { org_id: _, job_id, amount, created_at, ...rest } = row
+export function ledgerEntryView(row: NamedEntry): Static<typeof LedgerEntryView> {
+  const { org_id: _, job_id, amount, created_at, person, key, ...rest } = row
   return {
     object: 'ledger_entry',
     ...rest,
     amount: formatMoney(amount),
     video_id: job_id,
+    user_name: person,
+    key_name: key,
     created_at: unixSeconds(created_at),
   }
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../platform/db.ts'
+import { comparisonOf, type Position } from '../platform/list.ts'
 import type { LedgerEntryRow } from './store.ts'
 
 /** How usage may be summed: by one, or by the second within the first. */
@@ -69,6 +70,20 @@ export async function listNamedEntries(
     )
     select page.*, ${nameOf('person', 'page.user_id', asked)} as person, ${nameOf('key', 'page.key_id', asked)} as key
     from page order by id`.execute(db)
+  return result.rows
+}
+
+/** A page of the ledger, one more than `position.limit`, with the names the viewer may know. */
+export async function listLedgerPage(db: Db, asked: Asked, position: Position): Promise<NamedEntry[]> {
+  const { after, limit } = position
+  const order = sql.raw(position.order === 'asc' ? 'asc' : 'desc')
+  const beyond = after === null ? sql`true` : sql`id ${sql.raw(comparisonOf(position.order))} ${after}`
+  const result = await sql<NamedEntry>`
+    with page as (
+      select * from ledger_entries where org_id = ${asked.org_id} and ${beyond} order by id ${order} limit ${limit + 1}
+    )
+    select page.*, ${nameOf('person', 'page.user_id', asked)} as person, ${nameOf('key', 'page.key_id', asked)} as key
+    from page order by id ${order}`.execute(db)
   return result.rows
 }
 

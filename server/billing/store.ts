@@ -128,16 +128,6 @@ export async function insertEntry(tx: Db, entry: NewEntry): Promise<void> {
   await tx.insertInto('ledger_entries').values(entry).execute()
 }
 
-/** A page of the ledger, one row more than `limit` when there is more. */
-export async function listEntries(db: Db, org_id: string, page: Position): Promise<LedgerEntryRow[]> {
-  let query = db.selectFrom('ledger_entries').selectAll().where('org_id', '=', org_id)
-  if (page.after !== null) query = query.where('id', comparisonOf(page.order), page.after)
-  return query
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute()
-}
-
 type NewUsage = {
   id: string
   org_id: string

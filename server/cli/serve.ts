@@ -45,6 +45,7 @@ export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<
 /** Starts everything the configuration asks for and resolves once it answers. */
 export async function serve(config: Config, log: Log): Promise<Serving> {
   warnOfWeakModeration(config, log)
+  warnOfPlaceholderTerms(config, log)
   const database = await openDatabase(config, log)
   try {
     const { data_dir, url: database_url } = database
@@ -121,6 +122,14 @@ function warnOfWeakModeration(config: Config, log: Log): void {
   log.warn('moderation_is_a_list', {
     detail:
       'Moderation by rules is a deny list, not a classifier, and cannot see pictures. Configure an engine before you open the service.',
+  })
+}
+
+function warnOfPlaceholderTerms({ terms }: Config, log: Log): void {
+  if (terms.url !== null) return
+  log.warn('terms_are_a_placeholder', {
+    detail:
+      'People agree to the placeholder terms at /terms before their first video. Publish your own and set terms.version and terms.url.',
   })
 }
 

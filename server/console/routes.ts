@@ -1,13 +1,15 @@
 import type { FastifyReply } from 'fastify'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { pageLanguage, sendPage } from '../platform/page.ts'
 import { openEventStream } from '../platform/sse.ts'
 import type { LiveEvents } from './live.ts'
 import { SiteView } from './schema.ts'
 import { siteView } from './site.ts'
+import { termsPage } from './terms-page.ts'
 
 /** What the console needs beside people, keys and money. */
 export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
-  return [readSite, streamEvents(live)]
+  return [readSite, readTerms, streamEvents(live)]
 }
 
 const readSite = endpoint({
@@ -19,6 +21,20 @@ const readSite = endpoint({
   async handle(ctx, { reply }) {
     reply.header('cache-control', 'no-cache')
     return siteView(ctx)
+  },
+})
+
+const readTerms = endpoint({
+  method: 'GET',
+  path: '/terms',
+  auth: 'none',
+  summary: 'The video terms as a page, or the way to those of the operator',
+  internal: true,
+  async handle(ctx, { request, reply }) {
+    const { version, url } = ctx.config.terms
+    if (url !== null) return reply.header('cache-control', 'no-cache').redirect(url, 302)
+    reply.header('vary', 'accept-language')
+    return sendPage(reply, 'text/html', termsPage(pageLanguage(request), version))
   },
 })
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Context } from '../context.ts'
 import { PASSWORD_LENGTH } from '../identity/login-library.ts'
+import { termsUrl } from '../videos/acceptance.ts'
 import type { SiteView } from './schema.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -15,7 +16,7 @@ export function siteView({ config, site }: Pick<Context, 'config' | 'site'>): Si
     version,
     public_url: site.public_url,
     currency: config.currency,
-    terms: { version: config.terms.version, url: config.terms.url },
+    terms: { version: config.terms.version, url: termsUrl({ config, site }) },
     oidc: config.login.oidc && { name: config.login.oidc.name },
     two_factor: true,
     password: { min_length: min, max_length: max },

@@ -10,7 +10,7 @@ import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, s
 import { addMember, requireMayGive } from './members.ts'
 import type { Principal, Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
-import { findUser, insertUser } from './store.ts'
+import { findOrganizations, findUser, insertUser } from './store.ts'
 import {
   acceptInvitation,
   findInvitation,
@@ -44,6 +44,23 @@ export async function invite(
   const row = { id, org_id, email, role, inviter_id, token_hash: hashInvitation(token), ...times }
   await db.transaction().execute((tx) => replaceInvitation(tx, row))
   return { ...row, status: 'pending', token }
+}
+
+/**
+ * What an open invitation is to, for the person who holds its token. Changes nothing.
+ * Throws ApiError `not_found` when it is not open, or no longer.
+ */
+export async function previewInvitation(
+  db: Kysely<Database>,
+  { token, now }: { token: string; now: Date },
+): Promise<InvitationRow & { org_name: string; has_account: boolean }> {
+  const invitation = await findInvitation(db, { token_hash: hashInvitation(token), now })
+  if (!invitation) throw notFound('invitation')
+  const [[organization], user] = await Promise.all([
+    findOrganizations(db, invitation.org_id),
+    findUser(db, invitation.email),
+  ])
+  return { ...invitation, org_name: organization!.name, has_account: user !== null }
 }
 
 export type Acceptance = { token: string; name?: string; password?: string; address: string; user_agent: string }

@@ -20,6 +20,7 @@ export const AcceptInvitation = Strict({
   name: Type.Optional(Name),
   password: Type.Optional(NewPassword),
 })
+export const PreviewInvitation = Strict({ token: Type.String({ minLength: 1, maxLength: 200 }) })
 const Code = Type.String({ pattern: '^\\d{6}$', description: 'Six digits of the app.' })
 const Proof = {
   code: Type.Optional(Code),
@@ -143,6 +144,17 @@ export const CreatedInvitation = Type.Object({
   token: Type.String({ description: 'Shown this once.' }),
   accept_url: Type.String({ description: 'To hand over: it holds the token.' }),
 })
+export const InvitationPreview = Type.Object({
+  object: Type.Literal('invitation_preview'),
+  organization: Type.Object({ name: Type.String() }),
+  email: Type.String({ description: 'The address it is for.' }),
+  role: Role,
+  expires_at: Time,
+  has_account: Type.Boolean({
+    description: 'The address has an account here: its password is asked for, not a new one.',
+  }),
+})
+export type InvitationPreview = Static<typeof InvitationPreview>
 export const InvitationList = listSchema(Invitation)
 
 export const SignedOut = Type.Object({ success: Type.Literal(true) })

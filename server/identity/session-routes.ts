@@ -1,14 +1,30 @@
 import { answerSignIn, beginSession, callerOf, endSession, moveSession, showSession } from './begin-session.ts'
 import { requireSameOrigin } from './csrf.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
-import { accept } from './invitations.ts'
+import { accept, previewInvitation } from './invitations.ts'
 import { signIn } from './login.ts'
 import type { Identity } from './open.ts'
-import { AcceptInvitation, ConsoleSession, SignedOut, SignIn, SignInAnswer, SwitchOrganization } from './schema.ts'
+import {
+  AcceptInvitation,
+  ConsoleSession,
+  InvitationPreview,
+  PreviewInvitation,
+  SignedOut,
+  SignIn,
+  SignInAnswer,
+  SwitchOrganization,
+} from './schema.ts'
+import { invitationPreview } from './views.ts'
 
 /** Signing in and out, the present session, and the ways a session begins. */
 export function sessionEndpoints(identity: Identity): Endpoint[] {
-  return [signInEndpoint(identity), signOutEndpoint(identity), ...presentSession(identity), acceptEndpoint(identity)]
+  return [
+    signInEndpoint(identity),
+    signOutEndpoint(identity),
+    ...presentSession(identity),
+    previewEndpoint,
+    acceptEndpoint(identity),
+  ]
 }
 
 function signInEndpoint(identity: Identity): Endpoint {
@@ -68,6 +84,21 @@ function presentSession(identity: Identity): Endpoint[] {
   })
   return [show, change]
 }
+
+/** POST, because a token in a URL would be written to logs. */
+const previewEndpoint = endpoint({
+  method: 'POST',
+  path: '/console/invitations/preview',
+  auth: 'none',
+  summary: 'What an invitation is to, for the person who holds its token',
+  body: PreviewInvitation,
+  response: InvitationPreview,
+  async handle(ctx, { body, request, reply }) {
+    requireSameOrigin(request)
+    reply.header('cache-control', 'no-store')
+    return invitationPreview(await previewInvitation(ctx.db, { token: body.token, now: ctx.clock.now() }))
+  },
+})
 
 function acceptEndpoint(identity: Identity): Endpoint {
   return endpoint({

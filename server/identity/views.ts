@@ -2,7 +2,7 @@ import { unixSeconds } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import type { KeyFacts } from './api-keys.ts'
 import { sessionEnd } from './authenticate.ts'
-import type { ApiKey, ConsoleSession, Invitation, LoginSession, Member, Profile } from './schema.ts'
+import type { ApiKey, ConsoleSession, Invitation, InvitationPreview, LoginSession, Member, Profile } from './schema.ts'
 import { findUser, organizationsOf, type UserRow } from './store.ts'
 import type { InvitationRow, MemberFacts } from './store-members.ts'
 import { findSessionEnd, type SessionRow } from './store-sessions.ts'
@@ -34,6 +34,17 @@ export function invitationView(row: InvitationRow): Invitation {
     invited_by: row.inviter_id,
     created_at: unixSeconds(row.created_at),
     expires_at: unixSeconds(row.expires_at),
+  }
+}
+
+export function invitationPreview(
+  invitation: InvitationRow & { org_name: string; has_account: boolean },
+): InvitationPreview {
+  const { org_name, email, role, expires_at, has_account } = invitation
+  return {
+    object: 'invitation_preview',
+    organization: { name: org_name },
+    ...{ email, role, expires_at: unixSeconds(expires_at), has_account },
   }
 }
 

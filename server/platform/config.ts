@@ -75,7 +75,8 @@ export type Config = {
   /** How long URLs live that chat engines are given of files. */
   signed_url_ttl_seconds: number
   api_key_prefix: string
-  terms: { version: string; url: string }
+  /** The video terms in force. `url` null: the service's own page. */
+  terms: { version: string; url: string | null }
   login: { oidc: OidcConfig | null }
   /** By name; the first is the default plan. */
   plans: ReadonlyMap<string, Plan>
@@ -181,7 +182,7 @@ function complete(file: ConfigFile): FileSettings {
     engine_url: file.engine_url?.replace(/\/+$/, '') ?? null,
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
-    terms: file.terms ?? { version: '2026-11-01', url: 'https://kinora.example/video-terms' },
+    terms: file.terms ?? { version: '2026-11-01', url: null },
     login: { oidc: file.login?.oidc ? completeOidc(file.login.oidc) : null },
     plans,
     default_plan: plans.keys().next().value!,

@@ -17,27 +17,32 @@ declare module '../platform/db.ts' {
 
 type Person = Pick<Principal, 'org_id' | 'user_id'>
 
+/** Where the video terms in force can be read: the operator's page, or the service's own while the operator has named none. */
+export function termsUrl({ config, site }: Pick<Context, 'config' | 'site'>): string {
+  return config.terms.url ?? `${site.public_url}/terms`
+}
+
 /** Throws ApiError `agreement_required` unless this very person has agreed to the current terms in this organization. */
-export async function requireAcceptance(ctx: Pick<Context, 'db' | 'config'>, person: Person): Promise<void> {
-  const { version, url } = ctx.config.terms
+export async function requireAcceptance(ctx: Pick<Context, 'db' | 'config' | 'site'>, person: Person): Promise<void> {
+  const { version } = ctx.config.terms
   const row = await acceptances(ctx.db, person).where('terms_version', '=', version).executeTakeFirst()
   if (row) return
-  const text = `Agree to the video terms ${version} (${url}) in the console first. Each person agrees for themselves; an API key cannot.`
+  const text = `Agree to the video terms ${version} (${termsUrl(ctx)}) in the console first. Each person agrees for themselves; an API key cannot.`
   throw new ApiError('agreement_required', text)
 }
 
 /** What the person has agreed to, beside what there is to agree to now. */
 export async function readAcceptance(
-  ctx: Pick<Context, 'db' | 'config'>,
+  ctx: Pick<Context, 'db' | 'config' | 'site'>,
   person: Person,
 ): Promise<Static<typeof AcceptanceView>> {
-  const { version, url } = ctx.config.terms
+  const { version } = ctx.config.terms
   const rows = await acceptances(ctx.db, person).orderBy('accepted_at', 'desc').execute()
   const latest = rows[0]
   return {
     object: 'video_terms_acceptance',
     terms_version: version,
-    terms_url: url,
+    terms_url: termsUrl(ctx),
     accepted: rows.some(({ terms_version }) => terms_version === version),
     accepted_version: latest?.terms_version ?? null,
     accepted_at: latest ? unixSeconds(latest.accepted_at) : null,

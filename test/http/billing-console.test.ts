@@ -36,6 +36,8 @@ type Entry = {
   video_id: string | null
   key_id: string | null
   user_id: string
+  user_name: string | null
+  key_name: string | null
   seconds: number
   created_at: number
 }
@@ -96,12 +98,34 @@ test('200 ledger: newest first, each charge with the job, person, key, model and
     },
     ...{ key_id: org.key_id, request_id: charge.request_id, model: 'even-1', seconds: 5, note: null, created_at },
     ...{ input_tokens: null, cached_input_tokens: null, output_tokens: null, reasoning_tokens: null },
+    ...{ user_name: 'owner', key_name: 'test' },
   })
   assert.deepEqual(
     [opening.kind, opening.amount, opening.note, opening.video_id],
     ['grant', '0.00000500', 'Test balance', null],
   )
   assert.equal((await get('balance', org)).body.balance, '0.00000000')
+})
+
+test('200 ledger with the names of people and keys for managers, and for members only with their own', async () => {
+  const owner = await newCustomer(app)
+  const member = await newColleague(app, owner.org_id, { role: 'member' })
+  for (const who of [{ key: owner.key }, { cookie: member.cookie }]) await submit(app, who, { model: 'even-1' })
+  await app.tick()
+  const namesFor = async (who: TestPerson) =>
+    (await get('ledger', who)).body.data
+      .filter(({ kind }: Entry) => kind === 'charge')
+      .map(({ user_id, user_name, key_name }: Entry) => [user_id, user_name, key_name])
+      .sort()
+  const both = [
+    [owner.user_id, 'owner', 'test'],
+    [member.user_id, 'member', null],
+  ]
+  assert.deepEqual(await namesFor(owner), both.sort())
+  assert.deepEqual(
+    await namesFor(member),
+    [[owner.user_id, null, null], both.find(([id]) => id === member.user_id)!].sort(),
+  )
 })
 
 test('sums of the ledger are the balance and the usage, to the last digit, however they are grouped', async () => {

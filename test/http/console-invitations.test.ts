@@ -129,6 +129,26 @@ test('404, the same for a used, withdrawn, replaced, expired, and unknown invita
   browser = await browserOf(app, owner)
 })
 
+test('200 preview: the holder of an invitation learns to where and for which address it is, and joins nothing', async () => {
+  const email = freshEmail()
+  const { token, expires_at } = (await invite(email, 'admin')).body
+  const preview = () => send(app, 'POST', '/console/invitations/preview', {}, { token })
+  const expected = { object: 'invitation_preview', organization: { name: 'Acme' }, email, role: 'admin', expires_at }
+  assert.deepEqual((await preview()).body, { ...expected, has_account: false })
+  assert.equal((await accept({ token, name: 'G', password: PASSWORD })).status, 200)
+  assert.equal((await preview()).status, 404)
+  const known = await newPerson(app, await newOrganization(app, 'Home'))
+  const { body } = await invite(known.email)
+  const answer = await send(app, 'POST', '/console/invitations/preview', {}, { token: body.token })
+  assert.deepEqual([answer.body.email, answer.body.has_account], [known.email, true])
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+})
+
+test('404 preview, the same as on acceptance, for an invitation that is not open', async () => {
+  const unknown = await send(app, 'POST', '/console/invitations/preview', {}, { token: 'inv_unknown' })
+  assert.deepEqual([unknown.status, unknown.body], [404, (await accept({ token: 'inv_unknown' })).body])
+})
+
 test('an invitation accepted ten times at once makes one membership', async () => {
   const { token } = (await invite(freshEmail())).body
   const answers = await Promise.all(Array.from({ length: 10 }, () => accept({ token, name: 'G', password: PASSWORD })))

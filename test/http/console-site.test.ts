@@ -19,7 +19,7 @@ test('200 without a credential: what a sign-in page needs, and nothing else', as
     version: answer.body.version,
     public_url: app.url,
     currency,
-    terms: { version: terms.version, url: terms.url },
+    terms: { version: terms.version, url: `${app.url}/terms` },
     oidc: null,
     two_factor: true,
     password: { min_length: 8, max_length: 128 },

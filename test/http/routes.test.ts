@@ -12,11 +12,13 @@ const OPEN = [
   'GET /console/site',
   'GET /healthz',
   'GET /openapi.json',
+  'GET /terms',
   'GET /v1/files/:file_id/signed',
   'POST /console/auth/sign-in/email',
   'POST /console/auth/sign-in/two-factor',
   'POST /console/auth/sign-out',
   'POST /console/invitations/accept',
+  'POST /console/invitations/preview',
 ]
 
 let app: TestApp

@@ -31,7 +31,7 @@ const key = (person: TestPerson) => ({ key: person.key })
 const seconds = () => Math.floor(app.clock.now().getTime() / 1000)
 
 const record = (person: TestPerson, accepted_at: number | null) => ({
-  ...{ object: 'video_terms_acceptance', terms_version: '2026-11-01', terms_url: 'https://kinora.example/video-terms' },
+  ...{ object: 'video_terms_acceptance', terms_version: '2026-11-01', terms_url: `${app.url}/terms` },
   ...{ accepted: accepted_at !== null, accepted_version: accepted_at === null ? null : '2026-11-01', accepted_at },
   ...{ user_id: person.user_id, organization_id: person.org_id },
 })
