@@ -66,6 +66,11 @@ export function writeSessionToken(token: string, cookie: SessionCookie): string 
   return `${cookie.name}=${value}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly;${secure} SameSite=Lax`
 }
 
+/** The `Set-Cookie` that has a browser drop its token. */
+export function clearSessionToken({ name, attributes }: Pick<SessionCookie, 'name' | 'attributes'>): string {
+  return `${name}=; Max-Age=0; Path=/; HttpOnly;${attributes.secure ? ' Secure;' : ''} SameSite=Lax`
+}
+
 /** The one pair `name=value` of a `Cookie` header, so that the login library is shown no other. */
 export function pairOf(header: string, name: string): string | undefined {
   return header

@@ -1,4 +1,5 @@
 import { answerSignIn, beginSession, callerOf, endSession, moveSession, showSession } from './begin-session.ts'
+import { clearSessionToken } from './cookie.ts'
 import { requireSameOrigin } from './csrf.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
 import { accept, previewInvitation } from './invitations.ts'
@@ -53,8 +54,7 @@ function signOutEndpoint(identity: Identity): Endpoint {
     async handle(ctx, { request, reply }) {
       requireSameOrigin(request)
       await endSession(ctx, identity, request)
-      const { name, attributes } = identity.cookie()
-      reply.clearCookie(name, attributes)
+      reply.header('set-cookie', clearSessionToken(identity.cookie()))
       return { success: true }
     },
   })

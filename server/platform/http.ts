@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { Socket } from 'node:net'
-import cookie from '@fastify/cookie'
 import multipart from '@fastify/multipart'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { isDatabaseDown } from './db.ts'
@@ -72,7 +71,6 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   http.server.maxConnections = CONNECTIONS_MAX
   http.server.maxHeadersCount = 100
   http.decorate('bodySeconds', body_seconds)
-  http.register(cookie, { hook: false })
   addParsers(http)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
