@@ -10,6 +10,7 @@ import { consoleEndpoints } from './console/routes.ts'
 import { serveConsole } from './console-assets.ts'
 import type { Context } from './context.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
+import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
 import { knownFileBlobs } from './files/store.ts'
@@ -23,7 +24,7 @@ import type { Blobs } from './platform/blobs.ts'
 import { openChanges } from './platform/changes.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
-import { type Database, openDb } from './platform/db.ts'
+import { type Database, type Db, openDb } from './platform/db.ts'
 import { openHttp } from './platform/http.ts'
 import { openWakes } from './platform/jobs.ts'
 import type { Log } from './platform/log.ts'
@@ -163,11 +164,12 @@ function upstreamLimits({ limits }: Config): { idle_seconds: number; total_secon
 
 /** Every periodic duty. */
 export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
-  const known = [
-    (keys: readonly string[]) => knownFileBlobs(db, keys),
-    (keys: readonly string[]) => findKnownBlobs(db, keys),
-  ]
-  return [...videoSweeps(ctx), ...responseSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, known)]
+  return [...videoSweeps(ctx), ...responseSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, blobsKnown(db))]
+}
+
+/** For each feature that keeps blobs: which of some keys its rows need. */
+export function blobsKnown(db: Db): KnownBlobs[] {
+  return [(keys) => knownFileBlobs(db, keys), (keys) => findKnownBlobs(db, keys)]
 }
 
 function buildHttp(

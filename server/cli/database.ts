@@ -1,4 +1,6 @@
-import { QUEUES } from '../app.ts'
+import { blobsKnown, QUEUES } from '../app.ts'
+import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
+import { diskBlobs } from '../platform/blobs-fs.ts'
 import type { Config } from '../platform/config.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { openDb } from '../platform/db.ts'
@@ -12,7 +14,7 @@ export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<voi
 
 /**
  * Takes the data directory, brings up the database the configuration names, and migrates it.
- * Throws StartError when another service holds the directory or the database cannot be used.
+ * Throws StartError when another service holds the directory, the database cannot be used, or the two do not belong together.
  */
 export async function openDatabase(config: Config, log: Log): Promise<OpenDatabase> {
   const data_dir = openDataDir(config.data_dir)
@@ -24,7 +26,11 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
     data_dir.release()
   }
   try {
-    await bringUpToDate(url, log)
+    await bringUpToDate(url, log, {
+      data_dir: data_dir.path,
+      blobs: diskBlobs(data_dir.blobs),
+      database: embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL',
+    })
   } catch (error) {
     await stop()
     throw error
@@ -32,15 +38,21 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
   return { url, data_dir, stop }
 }
 
-async function bringUpToDate(url: string, log: Log): Promise<void> {
-  const { pool, close } = openDb(url, { pool_max: 1 })
+async function bringUpToDate(
+  url: string,
+  log: Log,
+  files: Pick<Pair, 'data_dir' | 'blobs' | 'database'>,
+): Promise<void> {
+  const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     const { rows } = await pool.query<{ fsync: string; skew: number }>(
       "select current_setting('fsync') as fsync, extract(epoch from clock_timestamp())::float8 - $1 as skew",
       [Date.now() / 1000],
     )
     requireSafeDatabase(rows[0]!)
+    await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
     for (const name of await migrate(pool)) log.info('migrated', { detail: name })
+    await pairInstallation({ db, blobs: files.blobs })
   } finally {
     await close()
   }

@@ -1,10 +1,8 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
+import { isSameInstallation, type KnownBlobs } from './installation.ts'
 import { deleteExpiredFiles } from './store.ts'
-
-/** Tells which of `keys` some row still needs. Every feature that keeps blobs has one. */
-export type KnownBlobs = (keys: readonly string[]) => Promise<ReadonlySet<string>>
 
 /**
  * Removes expired files, row first: a row without bytes would be a broken promise, bytes without a row are found by `orphanSweep`.
@@ -24,14 +22,25 @@ export function filesSweep(ctx: Context): Sweep {
   }
 }
 
-/** Removes blobs that no row knows and uploads that were never finished, both within an hour of their last write. */
+/**
+ * Removes blobs that no row knows, a day after their last write, and uploads that were never finished, after 40 minutes.
+ * Removes nothing unless the blobs carry this database's identity: the rows of others are elsewhere.
+ */
 export function orphanSweep(ctx: Context, known: readonly KnownBlobs[]): Sweep {
   return {
     name: 'orphan-blobs',
     every_seconds: 900,
     async run() {
-      const older_than = addSeconds(ctx.clock.now(), -ORPHAN_SECONDS)
-      await ctx.blobs.sweepStaged({ older_than })
+      if (!(await isSameInstallation(ctx.db, ctx.blobs))) {
+        ctx.log.error('orphan_sweep_refused', {
+          sweep: 'orphan-blobs',
+          detail: 'The files do not carry the identity of this database. Nothing was removed.',
+        })
+        return
+      }
+      const now = ctx.clock.now()
+      await ctx.blobs.sweepStaged({ older_than: addSeconds(now, -STAGED_SECONDS) })
+      const older_than = addSeconds(now, -ORPHAN_SECONDS)
       let count = 0
       let keys: string[] = []
       for await (const { key } of ctx.blobs.list({ older_than })) {
@@ -46,8 +55,10 @@ export function orphanSweep(ctx: Context, known: readonly KnownBlobs[]): Sweep {
 }
 
 const BATCH = 500
-/** Longer than any upload or render may take between its last write and its row; with `every_seconds` it makes less than an hour. */
-const ORPHAN_SECONDS = 2_400
+/** Longer than any upload or render may take between its last write and its end. What is staged has no row anywhere. */
+const STAGED_SECONDS = 2_400
+/** Long enough for an operator to notice that a service runs on the wrong database or files. */
+const ORPHAN_SECONDS = 86_400
 
 async function removeUnknown(ctx: Context, keys: readonly string[], known: readonly KnownBlobs[]): Promise<number> {
   if (keys.length === 0) return 0

@@ -1,10 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, mkdirSync } from 'node:fs'
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, opendir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable, type Writable } from 'node:stream'
-import { BlobMissing, type Blobs, BlobTooLarge, type ByteRange, DiskFull, type StagedBlob } from './blobs.ts'
+import {
+  type BlobMark,
+  BlobMissing,
+  type Blobs,
+  BlobTooLarge,
+  type ByteRange,
+  DiskFull,
+  type StagedBlob,
+} from './blobs.ts'
+import { StartError } from './start-error.ts'
 
 /** Read and write size. One buffer of this size, used again and again, copies twice as fast as a piped stream. */
 const CHUNK_BYTES = 256 * 1024
@@ -56,7 +65,31 @@ export function diskBlobs(root: string): Blobs {
       }
       return count
     },
+
+    mark: () => readMark(join(root, MARK)),
+    setMark: (mark) => writeMark(root, mark),
   }
+}
+
+/** Which installation the blobs below belong to. */
+const MARK = 'installation.json'
+
+async function readMark(path: string): Promise<BlobMark | null> {
+  try {
+    const { installation_id, paired } = JSON.parse(await readFile(path, 'utf8')) as BlobMark
+    if (typeof installation_id === 'string' && typeof paired === 'boolean') return { installation_id, paired }
+  } catch (error) {
+    if (isMissing(error)) return null
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new StartError(`${path} cannot be read. Restore it from a backup, or run 'kinora admin database adopt'.`)
+}
+
+async function writeMark(root: string, mark: BlobMark): Promise<void> {
+  const draft = join(root, `${MARK}.${process.pid}`)
+  await writeFile(draft, `${JSON.stringify(mark)}\n`, { mode: 0o600, flush: true })
+  await rename(draft, join(root, MARK))
+  await sync(root)
 }
 
 async function stage(root: string, source: AsyncIterable<Uint8Array>, limits: Limits): Promise<StagedBlob> {

@@ -8,6 +8,9 @@ export type StoredBlob = { key: string; sha256: string; size_bytes: number }
 /** Bytes `start` to `end`, both included, counted from 0. */
 export type ByteRange = { start: number; end: number }
 
+/** Whose the blobs are; `paired` once that installation's database knows it. */
+export type BlobMark = { installation_id: string; paired: boolean }
+
 /** Where files live: immutable byte strings under random keys. `sha256` is lower-case hex. */
 export type Blobs = {
   /**
@@ -37,6 +40,11 @@ export type Blobs = {
   list(options: { older_than: Date }): AsyncIterable<{ key: string; size_bytes: number }>
   /** Removes what was staged before `older_than` and never kept. Returns how many. */
   sweepStaged(options: { older_than: Date }): Promise<number>
+
+  /** Null: they were never marked. Throws StartError for a mark that cannot be read. */
+  mark(): Promise<BlobMark | null>
+  /** Replaces the mark, whole or not at all; survives a power cut once resolved. */
+  setMark(mark: BlobMark): Promise<void>
 }
 
 export class BlobTooLarge extends Error {

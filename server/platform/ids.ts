@@ -10,6 +10,7 @@ const JOINS = {
   attempt: 'att_',
   entry: 'le_',
   record: 'mod_',
+  installation: 'inst_',
 } as const
 export type IdKind = keyof typeof JOINS
 

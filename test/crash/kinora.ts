@@ -214,7 +214,7 @@ export async function audit(site: Site): Promise<{ code: number | null; text: st
 export async function orphans(site: Site): Promise<string[]> {
   const blobs = join(site.data_dir, 'blobs')
   const keys = readdirSync(blobs, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('staging'))
+    .filter((entry) => entry.isFile() && entry.parentPath !== blobs && !entry.parentPath.endsWith('staging'))
     .map(({ name }) => name)
   const known = new Set(
     (await query(site, 'select blob_key from video_jobs where blob_key is not null')).map(({ blob_key }) => blob_key),

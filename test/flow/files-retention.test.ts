@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { unlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { pairInstallation } from '../../server/files/installation.ts'
 import { filesSweep, orphanSweep } from '../../server/files/retention.ts'
 import { knownFileBlobs } from '../../server/files/store.ts'
 import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/files-app.ts'
@@ -10,11 +13,12 @@ const start = new Date()
 let app: FilesApp
 before(async () => {
   app = await startFiles()
+  await pairInstallation(app.ctx)
 })
 after(() => app.close())
 beforeEach(async () => {
   await app.clear()
-  app.clock.set(new Date(Date.now() + DAY * 1000))
+  app.clock.set(new Date(Date.now() + 2 * DAY * 1000))
   await orphanSweep(app.ctx, []).run()
   app.clock.set(start)
 })
@@ -66,7 +70,7 @@ test('the sweep removes row and bytes of what has expired and nothing else, howe
   assert.equal(app.stored(), before)
 })
 
-test('bytes that no row knows are gone within an hour, and those of rows and of fresh uploads stay', async () => {
+test('bytes that no row knows stay for a day and are gone within an hour after it, those of rows stay, and an upload that was never finished is gone within an hour', async () => {
   const before = app.stored()
   const file = await uploaded(app, 'x')
   const orphan = await app.ctx.blobs.write(bytes(10), { max_bytes: 10 })
@@ -77,17 +81,44 @@ test('bytes that no row knows are gone within an hour, and those of rows and of 
   assert.equal(app.stored(), before + 4)
   app.clock.set(new Date(Date.now() + (3600 - sweep.every_seconds) * 1000))
   await sweep.run()
+  assert.equal(app.stored(), before + 3)
+  app.clock.set(new Date(Date.now() + (DAY - 60) * 1000))
+  await sweep.run()
+  assert.equal(app.stored(), before + 3)
+  app.clock.set(new Date(Date.now() + (DAY + 3600 - sweep.every_seconds) * 1000))
+  await sweep.run()
   assert.equal(app.stored(), before + 2)
   assert.equal(await app.ctx.blobs.remove(orphan.key), false)
   assert.equal(await fetchStatus(`/v1/files/${file.id}/content`), 200)
   assert.equal(await app.ctx.blobs.remove(theirs.key), true)
 })
 
+test('the orphan sweep removes nothing where the blobs carry no identity, or that of another database', async () => {
+  const { blobs } = app.ctx
+  const ours = (await blobs.mark())!
+  const before = app.stored()
+  await blobs.write(bytes(10), { max_bytes: 10 })
+  await blobs.stage(bytes(10), { max_bytes: 10 })
+  app.clock.set(new Date(Date.now() + 2 * DAY * 1000))
+  try {
+    await blobs.setMark({ ...ours, installation_id: 'inst_another' })
+    await sweepOrphans()
+    assert.equal(app.stored(), before + 2)
+    await unlink(join(app.root, 'installation.json'))
+    await sweepOrphans()
+    assert.equal(app.stored(), before + 2 - 1)
+  } finally {
+    await blobs.setMark(ours)
+  }
+  await sweepOrphans()
+  assert.equal(app.stored(), before)
+})
+
 test('the orphan sweep looks through more blobs than fit one question', async () => {
   const before = app.stored()
   const file = await uploaded(app, 'x')
   for (let i = 0; i < 510; i++) await app.ctx.blobs.write(bytes(1), { max_bytes: 1 })
-  app.clock.set(new Date(Date.now() + 3600 * 1000))
+  app.clock.set(new Date(Date.now() + 25 * 3600 * 1000))
   await sweepOrphans()
   assert.equal(app.stored(), before + 1)
   assert.equal(await fetchStatus(`/v1/files/${file.id}/content`), 200)

@@ -27,7 +27,7 @@ export type TestServer = { url: string; stop(): Promise<void> }
  * one that this process starts and takes away again.
  */
 export async function testDatabase(options: { pool_max?: number } = {}): Promise<TestDatabase> {
-  const server = process.env.TEST_DATABASE_URL ?? process.env.KINORA_TEST_PG ?? (await ownServer()).url
+  const server = await postgresServer()
   const name = `kinora_test_${randomBytes(6).toString('hex')}`
   const template = await migratedTemplate(server)
   await withClient(server, (client) => client.query(`create database ${name} template ${template}`))
@@ -43,6 +43,11 @@ export async function testDatabase(options: { pool_max?: number } = {}): Promise
       await withClient(server, (client) => client.query(`drop database ${name} with (force)`))
     },
   }
+}
+
+/** The address of the run's server. */
+export async function postgresServer(): Promise<string> {
+  return process.env.TEST_DATABASE_URL ?? process.env.KINORA_TEST_PG ?? (await ownServer()).url
 }
 
 /** A PostgreSQL for a whole run, in a temporary directory: the embedded one, or `bin`'s. */

@@ -1,0 +1,155 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BlobMark, Blobs } from '../platform/blobs.ts'
+import type { Db } from '../platform/db.ts'
+import { newId } from '../platform/ids.ts'
+import { StartError } from '../platform/start-error.ts'
+import {
+  findInstallation,
+  type InstallationRow,
+  insertInstallation,
+  isUnused,
+  namesBlobs,
+  updateInstallation,
+} from './store-installation.ts'
+
+/** Answers which of `keys` some row still needs. Every feature that keeps blobs has one. */
+export type KnownBlobs = (keys: readonly string[]) => Promise<ReadonlySet<string>>
+
+/** A database and the blobs a service is about to run on. */
+export type Pair = {
+  db: Db
+  blobs: Blobs
+  /** Of `first-run.json`. */
+  data_dir: string
+  known: readonly KnownBlobs[]
+  /** How messages name the database. */
+  database: string
+}
+
+/**
+ * Refuses a database and blobs that do not belong together, before either is changed: the rows would name files that are not there, and
+ * the orphan sweep would remove files whose rows are elsewhere. Throws StartError with the remedy.
+ * Source: docs/reliability.md, Database and files.
+ */
+export async function requireSameInstallation(pair: Pair): Promise<void> {
+  const [row, mark] = await Promise.all([findInstallation(pair.db), pair.blobs.mark()])
+  const refusal = row ? refusalOfPaired(pair, row, mark) : await refusalOfUnpaired(pair, mark)
+  if (refusal) throw new StartError(refusal)
+}
+
+/**
+ * Gives database and blobs one id, or finishes what a crash or a move left half done. Call it after `requireSameInstallation`, on a
+ * migrated database. The blobs are marked first and confirmed last: a crash in between is recognised. Returns the id.
+ */
+export async function pairInstallation({ db, blobs }: Pick<Pair, 'db' | 'blobs'>): Promise<string> {
+  const found = await findInstallation(db)
+  const row = found ?? (await pairFirst(db, blobs))
+  if (row.moved_to !== null) {
+    // The copy is out of date from now on, so it must not find the files it could claim.
+    const renamed = { id: newId('installation'), moved_from: row.id, moved_to: null }
+    await updateInstallation(db, renamed)
+    return confirm(db, blobs, renamed)
+  }
+  return confirm(db, blobs, row)
+}
+
+/** Whether the blobs are those of this database: asked anew before anything is removed because no row knows it. */
+export async function isSameInstallation(db: Db, blobs: Blobs): Promise<boolean> {
+  const [row, mark] = await Promise.all([findInstallation(db), blobs.mark()])
+  return row !== null && mark !== null && row.id === mark.installation_id
+}
+
+/** Declares that the two belong together, whatever ids they carry: after a restored backup or a lost disk. */
+export async function adoptInstallation(db: Db, blobs: Blobs): Promise<string> {
+  const id = newId('installation')
+  await blobs.setMark({ installation_id: id, paired: false })
+  await insertInstallation(db, { id })
+  await updateInstallation(db, { id, moved_from: null, moved_to: null })
+  await blobs.setMark({ installation_id: id, paired: true })
+  return id
+}
+
+async function pairFirst(db: Db, blobs: Blobs): Promise<InstallationRow> {
+  const mark = (await blobs.mark()) ?? { installation_id: newId('installation'), paired: false }
+  await blobs.setMark(mark)
+  await insertInstallation(db, { id: mark.installation_id })
+  return (await findInstallation(db))!
+}
+
+/** Another service may have paired the database since it was looked at: then the blobs here carry another id. */
+async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow): Promise<string> {
+  const mark = await blobs.mark()
+  if (!mark || (mark.installation_id !== id && mark.installation_id !== moved_from)) {
+    throw new StartError(
+      'Another service has just begun to use this database with another data directory. One service runs on a database.',
+    )
+  }
+  if (mark.installation_id !== id || !mark.paired) await blobs.setMark({ installation_id: id, paired: true })
+  if (moved_from !== null) await updateInstallation(db, { moved_from: null })
+  return id
+}
+
+function refusalOfPaired({ database }: Pair, row: InstallationRow, mark: BlobMark | null): string | null {
+  if (!mark) {
+    return (
+      `${database} belongs to another data directory: the files here have never been used with it. ` +
+      'One service runs on a database, with the files it has always had: name its data directory with --data-dir, or copy the whole of ' +
+      `its blobs directory here. ${ADOPT}`
+    )
+  }
+  if (mark.installation_id === row.id || mark.installation_id === row.moved_from) return null
+  if (mark.installation_id === row.moved_to) {
+    return `${database} was moved, and the service has been started on the copy since. Start it with the DATABASE_URL it was moved to.`
+  }
+  return `${otherDatabase(database)} ${ADOPT}`
+}
+
+async function refusalOfUnpaired(pair: Pair, mark: BlobMark | null): Promise<string | null> {
+  const { db, blobs, data_dir, known, database } = pair
+  const unused = await isUnused(db)
+  if (mark?.paired) return `${otherDatabase(database)} ${unused ? MOVE : ADOPT}`
+  if (!unused) {
+    const fits = (await anyBlob(blobs)) ? await anyKnownBlob(blobs, known) : !(await namesBlobs(db))
+    return fits ? null : `${otherDatabase(database)} ${ADOPT}`
+  }
+  if (await anyBlob(blobs)) return `${otherDatabase(database)} ${MOVE}`
+  if (!existsSync(join(data_dir, 'first-run.json'))) return null
+  return `${otherDatabase(database)} ${MOVE} To begin afresh, name a new data directory with --data-dir.`
+}
+
+const MOVE =
+  "To carry everything over to that database, unset DATABASE_URL again, stop the service and run 'kinora admin database move'."
+const ADOPT =
+  "If you know that the two belong together, after restoring a backup for instance, run 'kinora admin database adopt'."
+
+function otherDatabase(database: string): string {
+  return (
+    `The files of this data directory belong to another database than ${lower(database)}. ` +
+    'Start with the DATABASE_URL they have been used with (none for the embedded database), or with the data directory of that database.'
+  )
+}
+
+function lower(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
+/** Blobs of any age. */
+const ANY_AGE = new Date(8_640_000_000_000_000)
+const BATCH = 500
+
+async function anyBlob(blobs: Blobs): Promise<boolean> {
+  for await (const _ of blobs.list({ older_than: ANY_AGE })) return true
+  return false
+}
+
+async function anyKnownBlob(blobs: Blobs, known: readonly KnownBlobs[]): Promise<boolean> {
+  let keys: string[] = []
+  const ask = async () => (await Promise.all(known.map((each) => each(keys)))).some((found) => found.size > 0)
+  for await (const { key } of blobs.list({ older_than: ANY_AGE })) {
+    if (keys.push(key) < BATCH) continue
+    if (await ask()) return true
+    keys = []
+  }
+  return keys.length > 0 && ask()
+}

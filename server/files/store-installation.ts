@@ -1,0 +1,51 @@
+import { type Generated, sql } from 'kysely'
+import type { Db } from '../platform/db.ts'
+
+export type InstallationRow = { id: string; moved_from: string | null; moved_to: string | null }
+
+declare module '../platform/db.ts' {
+  interface Database {
+    installation: InstallationRow & { single: Generated<boolean>; created_at: Generated<Date> }
+  }
+}
+
+/** Null: the database has never been paired with files. Also asked of a database without our tables. */
+export async function findInstallation(db: Db): Promise<InstallationRow | null> {
+  if (!(await hasTable(db, 'installation'))) return null
+  const row = await db.selectFrom('installation').select(['id', 'moved_from', 'moved_to']).executeTakeFirst()
+  return row ?? null
+}
+
+/** Whether nobody has used the database: it has no organization. Also asked of a database without our tables. */
+export async function isUnused(db: Db): Promise<boolean> {
+  if (!(await hasTable(db, 'organizations'))) return true
+  return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) === undefined
+}
+
+/** Whether any row needs a blob. */
+export async function namesBlobs(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ named: boolean }>`
+    select exists (select from files) or exists (select from video_jobs where blob_key is not null) as named`.execute(
+    db,
+  )
+  return rows[0]!.named
+}
+
+/** Writes the one row unless there is one. */
+export async function insertInstallation(db: Db, row: { id: string; moved_from?: string }): Promise<void> {
+  const { id, moved_from = null } = row
+  await db
+    .insertInto('installation')
+    .values({ id, moved_from, moved_to: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+export async function updateInstallation(db: Db, change: Partial<InstallationRow>): Promise<void> {
+  await db.updateTable('installation').set(change).execute()
+}
+
+async function hasTable(db: Db, table: string): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`.execute(db)
+  return rows[0]!.found
+}

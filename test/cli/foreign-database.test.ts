@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import type { Serving } from '../../server/cli/serve.ts'
+import { dataDir, emptyDatabase } from '../support/data-dir.ts'
+
+const dirs: Array<() => Promise<void>> = []
+after(async () => {
+  for (const remove of dirs) await remove()
+})
+function newDir() {
+  const dir = dataDir()
+  dirs.push(dir.remove)
+  return dir
+}
+
+async function upload({ url, first_run }: Serving): Promise<void> {
+  const body = new FormData()
+  body.set('purpose', 'user_data')
+  body.set('file', new Blob(['a note']), 'note.txt')
+  const headers = { authorization: `Bearer ${first_run!.api_key}` }
+  assert.equal((await fetch(`${url}/v1/files`, { method: 'POST', headers, body })).status, 200)
+}
+
+async function tablesOf(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(
+    "select count(*)::int as n from information_schema.tables where table_schema in ('public', 'pgboss')",
+  )
+  await client.end()
+  return rows[0].n
+}
+
+test('DATABASE_URL of an empty database on a used data directory is refused in words: files and first-run.json stay, the database is not touched', async () => {
+  const dir = newDir()
+  const serving = await dir.serve()
+  await upload(serving)
+  await serving.stop()
+  dir.age(2)
+  const before = { blobs: dir.blobs(), first_run: readFileSync(join(dir.path, 'first-run.json'), 'utf8') }
+  assert.equal(before.blobs.length, 1)
+
+  const empty = await emptyDatabase()
+  const refused = await dir.serve({ DATABASE_URL: empty.url }).then(
+    async (other) => other.stop().then(() => null),
+    (error: Error) => error,
+  )
+  assert.deepEqual(
+    { blobs: dir.blobs(), first_run: readFileSync(join(dir.path, 'first-run.json'), 'utf8') },
+    before,
+    'nothing is lost',
+  )
+  assert.equal(refused?.name, 'StartError')
+  assert.match(refused!.message, /belong to another database/)
+  assert.match(refused!.message, /kinora admin database move/)
+  assert.equal(await tablesOf(empty.url), 0)
+  await empty.drop()
+
+  const again = await dir.serve()
+  assert.deepEqual(dir.blobs(), before.blobs)
+  await again.stop()
+})
+
+test('two services on one database with two data directories: the second is refused and loses nothing', async () => {
+  const [here, there] = [newDir(), newDir()]
+  const shared = await emptyDatabase()
+  const first = await here.serve({ DATABASE_URL: shared.url })
+  await upload(first)
+  await assert.rejects(there.serve({ DATABASE_URL: shared.url }), /StartError.*another data directory/s)
+  assert.equal(here.blobs().length, 1)
+  await first.stop()
+  const again = await here.serve({ DATABASE_URL: shared.url })
+  await again.stop()
+  await shared.drop()
+})
