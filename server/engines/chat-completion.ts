@@ -1,10 +1,12 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../platform/outbound.ts'
+import { BaseUrl, baseUrlMistakes, withVersion } from './base-url.ts'
 import { callFault, statusFault, unreadableReply } from './faults.ts'
+import type { Mistake } from './setting.ts'
 
 /** Where a model server is and how to be let in. `/v1` is added to a base URL that names no version. */
 export const ModelServerOptions = {
-  base_url: Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' }),
+  base_url: BaseUrl,
   api_key: Type.Optional(Type.String()),
   headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
   timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -20,13 +22,17 @@ export type ChatMessage = { role: 'system' | 'user'; content: string | ContentPa
 export type ContentPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } }
 
 export function modelServer({ base_url, api_key, headers, timeout_seconds = 30 }: ModelServerOptions): EngineClient {
-  const address = base_url.replace(/\/+$/, '')
   return engineClient({
-    base_url: /\/v\d/.test(new URL(address).pathname) ? address : `${address}/v1`,
+    base_url: withVersion(base_url),
     timeout_ms: timeout_seconds * 1000,
     ...(api_key === undefined ? {} : { api_key }),
     ...(headers === undefined ? {} : { headers }),
   })
+}
+
+/** Mistakes in the address of a model server. */
+export function modelServerMistakes({ base_url }: Pick<ModelServerOptions, 'base_url'>): Mistake[] {
+  return baseUrlMistakes('base_url', base_url)
 }
 
 /**

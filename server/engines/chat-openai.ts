@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { Pool } from 'undici'
 import type { Log } from '../platform/log.ts'
+import { BaseUrl, baseUrlMistakes, withVersion } from './base-url.ts'
 import { type ChatEngine, ChatEngineError, type ChatRequest } from './chat.ts'
 import { type CallOutcome, type CallTarget, call } from './openai-chat/call.ts'
 import { encodeRequest, type RequestForm } from './openai-chat/encode-request.ts'
@@ -8,12 +9,14 @@ import { type Chance, endpointHealth } from './openai-chat/endpoints.ts'
 import { answerReader } from './openai-chat/read-answer.ts'
 import type { EngineEnv, Mistake } from './setting.ts'
 
-const BaseUrl = Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' })
 const Headers = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
   Type.String({ pattern: '^[\\t\\x20-\\x7e]*$' }),
 )
-const Secret = Type.String({ pattern: '^[\\x21-\\x7e]*$' })
+const Secret = Type.String({
+  pattern: '^[\\x21-\\x7e]*$',
+  patternErrorMessage: 'must be of printable ASCII without spaces',
+})
 
 /**
  * One server, or several that serve the same model. `/v1` is added to a base URL that names no version. An endpoint's own `api_key` and
@@ -62,6 +65,9 @@ export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatO
   for (const name of Object.keys(headers ?? {})) {
     if (RESERVED_HEADERS.has(name.toLowerCase())) found.push({ path: `headers.${name}`, message: 'Cannot be set.' })
   }
+  found.push(...baseUrlMistakes('base_url', base_url))
+  for (const [i, each] of (endpoints ?? []).entries())
+    found.push(...baseUrlMistakes(`endpoints.${i}.base_url`, each.base_url))
   return found
 }
 
@@ -153,10 +159,9 @@ const CONNECT_MS = 10_000
 function openServers(options: OpenaiChatOptions): Server[] {
   const { endpoints = [{ base_url: options.base_url! }], connections = CONNECTIONS } = options
   return endpoints.map(({ base_url, api_key = options.api_key, weight = 1, model }) => {
-    const base = new URL(base_url)
-    const root = base.pathname.replace(/\/+$/, '')
+    const base = new URL(withVersion(base_url))
     const pool = new Pool(base.origin, { connections, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
-    const path = `${/\/v\d/.test(root) ? root : `${root}/v1`}/chat/completions`
+    const path = `${base.pathname}/chat/completions`
     const target = { dispatcher: pool, path, headers: headersOf(api_key, options.headers) }
     return { pool, target, weight, model }
   })

@@ -1,5 +1,12 @@
 import Type from 'typebox'
-import { type ChatMessage, completeChat, imagePart, ModelServerOptions, modelServer } from './chat-completion.ts'
+import {
+  type ChatMessage,
+  completeChat,
+  imagePart,
+  ModelServerOptions,
+  modelServer,
+  modelServerMistakes,
+} from './chat-completion.ts'
 import { unreadableReply } from './faults.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './moderation.ts'
 import { GUARD_FORMATS } from './moderation-guard-formats.ts'
@@ -66,5 +73,5 @@ export function chatGuardMistakes(options: ChatGuardOptions): Mistake[] {
     mistakes.push({ path: 'policy', message: `Models of the format ${options.format} bring their own policy.` })
   if (options.controversial !== undefined && options.format !== 'qwen3guard')
     mistakes.push({ path: 'controversial', message: 'Is a verdict of the format qwen3guard only.' })
-  return mistakes
+  return [...mistakes, ...modelServerMistakes(options)]
 }

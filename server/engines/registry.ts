@@ -1,5 +1,6 @@
-import Type from 'typebox'
+import Type, { type TSchema } from 'typebox'
 import type { ChatEngine } from './chat.ts'
+import { modelServerMistakes } from './chat-completion.ts'
 import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat-openai.ts'
 import { SandboxOptions, sandboxChat } from './chat-sandbox.ts'
 import type { ModerationEngine } from './moderation.ts'
@@ -72,6 +73,11 @@ export function engineMistakes(family: keyof typeof FAMILIES, setting: EngineSet
   return settingMistakes<unknown>(FAMILIES[family], setting)
 }
 
+/** The schema of every kind of a family, by its name: what editors complete an entry from. */
+export function engineSchemas(family: keyof typeof FAMILIES): ReadonlyMap<string, TSchema> {
+  return new Map([...FAMILIES[family]].map(([name, { schema }]) => [name, schema]))
+}
+
 const StoryboardOptions = Type.Object({ kind: Type.Literal('storyboard') }, { additionalProperties: false })
 
 const FAMILIES = {
@@ -86,12 +92,12 @@ const FAMILIES = {
   ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],
-    ['openai-moderations', kind(OpenaiModerationsOptions, openaiModerations)],
+    ['openai-moderations', kind(OpenaiModerationsOptions, openaiModerations, modelServerMistakes)],
     ['chat-guard', kind(ChatGuardOptions, chatGuard, chatGuardMistakes)],
   ]),
   translation: new Map<string, Kind<TranslationEngine>>([
     ['none', kind(NoneOptions, noTranslation)],
-    ['chat', kind(ChatTranslationOptions, chatTranslation)],
+    ['chat', kind(ChatTranslationOptions, chatTranslation, modelServerMistakes)],
   ]),
 }
 

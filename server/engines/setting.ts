@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Log } from '../platform/log.ts'
+import { problemsIn } from '../platform/schema-words.ts'
 
 /** One `engine` of the configuration: the name of a kind, or a kind with its options. */
 export type EngineSetting = string | { kind: string; [option: string]: unknown }
@@ -63,29 +64,13 @@ export function settingIdentity(setting: EngineSetting): string {
 }
 
 function shapeMistakes(schema: TSchema, options: unknown): Mistake[] {
-  const found = new Map<string, Mistake>()
-  const choices = new Map<string, unknown[]>()
-  const add = (pointer: string, message: string) => {
-    const path = pointer.slice(1).split('/').join('.')
-    if (!found.has(path)) found.set(path, { path, message })
-  }
-  for (const error of Value.Errors(schema, options)) {
-    if (error.keyword === 'required') {
-      for (const name of error.params.requiredProperties) add(`${error.instancePath}/${name}`, 'Is missing.')
-    } else if (error.keyword === 'additionalProperties') {
-      for (const name of error.params.additionalProperties)
-        add(`${error.instancePath}/${name}`, 'Is not an option of this engine.')
-    } else if (error.keyword === 'enum') {
-      add(error.instancePath, `Must be one of ${error.params.allowedValues.join(', ')}.`)
-    } else if (error.keyword === 'const') {
-      choices.set(error.instancePath, [...(choices.get(error.instancePath) ?? []), error.params.allowedValue])
-    } else if (error.keyword !== 'boolean' && error.keyword !== 'anyOf') {
-      add(error.instancePath, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`)
-    }
-  }
-  for (const [pointer, allowed] of choices) add(pointer, `Must be one of ${allowed.join(', ')}.`)
-  if (found.size === 0 && !Value.Check(schema, options)) add('', 'Is not a valid entry of this engine.')
-  return [...found.values()]
+  const found = problemsIn(schema, options).map(({ pointer, message, unknown }) => ({
+    path: pointer.slice(1).split('/').join('.'),
+    message: unknown ? 'Is not an option of this engine.' : `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
+  }))
+  if (found.length === 0 && !Value.Check(schema, options))
+    return [{ path: '', message: 'Is not a valid entry of this engine.' }]
+  return found
 }
 
 function canonical(value: unknown): string {

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { type EngineClient, type EngineReply, engineClient } from '../platform/outbound.ts'
+import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from './base-url.ts'
 import { callFault, statusFault } from './faults.ts'
 import { refuseUnsupported, renderMode } from './refuse-unsupported.ts'
 import type { Mistake } from './setting.ts'
@@ -22,8 +23,6 @@ import { RATIOS } from './videos-api/sizes.ts'
 import { readView, recognize, renderState } from './videos-api/view.ts'
 import { vllmOmniDialect } from './videos-api/vllm-omni.ts'
 
-const Address = Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' })
-
 /**
  * `references_base_url`: where SGLang serves renders from references. `path_prefix` stands between the base URL and `/videos`; `/v1`
  * when absent, nothing when the base URL itself names a version. `inputs` narrows what the dialect can carry to what the model takes.
@@ -33,22 +32,37 @@ export const VideosApiOptions = Type.Object(
   {
     kind: Type.Literal('videos-api'),
     dialect: Type.Enum(['openai', 'openrouter', 'sglang', 'vllm-omni']),
-    base_url: Address,
-    references_base_url: Type.Optional(Address),
-    path_prefix: Type.Optional(Type.String({ pattern: '^(/[^\\s?#]+)?$' })),
+    base_url: BaseUrl,
+    references_base_url: Type.Optional(BaseUrl),
+    path_prefix: Type.Optional(
+      Type.String({
+        pattern: '^(/[^\\s?#]+)?$',
+        patternErrorMessage: 'must begin with a slash, or be empty',
+        description: 'Between the base URL and /videos. Default /v1; nothing when the base URL names a version.',
+      }),
+    ),
     api_key: Type.Optional(Type.String()),
     headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
     model: Type.Optional(Type.String({ minLength: 1 })),
     seconds: Type.Optional(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ minimum: 1 })])),
     ratios: Type.Optional(Type.Array(Type.Enum([...ASPECT_RATIOS]), { minItems: 1 })),
     sizes: Type.Optional(
-      Type.Partial(Type.Record(Type.Enum([...RATIOS]), Type.String({ pattern: '^[1-9][0-9]*x[1-9][0-9]*$' })), {
-        additionalProperties: false,
-      }),
+      Type.Partial(
+        Type.Record(
+          Type.Enum([...RATIOS]),
+          Type.String({
+            pattern: '^[1-9][0-9]*x[1-9][0-9]*$',
+            patternErrorMessage: 'must be width x height in pixels, such as 1280x720',
+          }),
+        ),
+        {
+          additionalProperties: false,
+        },
+      ),
     ),
     inputs: Type.Optional(Type.Array(Type.Enum([...INPUTS]))),
     signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
-    output_origins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[^\\s/?#@]+$' }))),
+    output_origins: Type.Optional(Type.Array(Origin)),
     start_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
   },
   { additionalProperties: false },
@@ -135,7 +149,19 @@ export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
   if (min > max) mistakes.push({ path: 'seconds', message: 'The first number must not be above the second.' })
   if (options.references_base_url !== undefined && !dialect.separate_references)
     mistakes.push({ path: 'references_base_url', message: `The dialect ${options.dialect} has one address.` })
-  return mistakes
+  return [...mistakes, ...addressMistakes(options)]
+}
+
+function addressMistakes({ base_url, references_base_url, path_prefix }: VideosApiOptions): Mistake[] {
+  const doubled =
+    path_prefix && [base_url, references_base_url].some((url) => url?.replace(/\/+$/, '').endsWith(path_prefix))
+  return [
+    ...baseUrlMistakes('base_url', base_url),
+    ...baseUrlMistakes('references_base_url', references_base_url),
+    ...(doubled
+      ? [{ path: 'path_prefix', message: `The base URL ends in ${path_prefix} already. Leave one of them off.` }]
+      : []),
+  ]
 }
 
 const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
@@ -160,8 +186,7 @@ function openClients(options: VideosApiOptions): Record<Where, EngineClient> {
   const { api_key, headers, base_url, references_base_url = base_url } = options
   const open = (address: string) =>
     engineClient({
-      base_url:
-        address.replace(/\/+$/, '') + (options.path_prefix ?? (/\/v\d/.test(new URL(address).pathname) ? '' : '/v1')),
+      base_url: address.replace(/\/+$/, '') + (options.path_prefix ?? (namesVersion(address) ? '' : '/v1')),
       ...(api_key === undefined ? {} : { api_key }),
       ...(headers === undefined ? {} : { headers }),
     })

@@ -1,15 +1,27 @@
 import Type, { type Static } from 'typebox'
 
 /** The shape of `kinora.yaml`. Published as JSON Schema in `docs/kinora.schema.json`. Source: docs/configuration.md. */
-const Decimal = (digits: number) => Type.String({ pattern: `^\\d{1,9}(\\.\\d{1,${digits}})?$` })
+const Decimal = (digits: number) => {
+  const words = `must be an amount in quotation marks, such as "0.01", with at most ${digits} digits after the point`
+  return Type.String({
+    pattern: `^\\d{1,9}(\\.\\d{1,${digits}})?$`,
+    description: `An amount in quotation marks, such as "0.01".`,
+    errorMessage: words,
+    patternErrorMessage: words,
+  })
+}
+const Url = (pattern: string, description: string) =>
+  Type.String({ pattern, description, patternErrorMessage: 'must begin with http:// or https://, and hold no query' })
 const Strict = { additionalProperties: false }
 const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 const ModelId = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$',
   description: 'What clients send as `model`.',
+  patternErrorMessage: 'must begin with a letter or digit and hold letters, digits and . _ : / - alone, at most 128',
 })
 const Engine = Type.Union([Type.String(), Type.Object({ kind: Type.String() }, { additionalProperties: true })], {
   description: 'A name or { kind, ... }; see docs/configuration.md for the options of each kind.',
+  errorMessage: 'must be the name of an engine or a map with its kind',
 })
 
 const Plan = Type.Object(
@@ -91,19 +103,31 @@ const ChatModel = Type.Object(
   Strict,
 )
 
+const ADDRESS = '^https?://[^/?#]+(/[^?#]*)?$'
+
 /** Beyond this machine an identity provider is spoken to over https alone. */
 const ISSUER = '^(https://[^?#\\s]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?(/[^?#\\s]*)?)$'
 
 const Oidc = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 60, description: 'What the sign-in page calls it.' }),
-    issuer: Type.String({ pattern: ISSUER, description: 'As its discovery document and its ID tokens have it.' }),
+    issuer: Type.String({
+      pattern: ISSUER,
+      description: 'As its discovery document and its ID tokens have it.',
+      patternErrorMessage: 'must begin with https://, or with http:// for this machine alone, and hold no query',
+    }),
     client_id: Type.String({ minLength: 1 }),
     client_secret: Type.String({ minLength: 1, description: 'Best from an environment variable.' }),
     scopes: Type.Optional(
-      Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' }), {
-        description: 'Default openid, email and profile; openid is always asked for.',
-      }),
+      Type.Array(
+        Type.String({
+          pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+          patternErrorMessage: 'must be a word without spaces',
+        }),
+        {
+          description: 'Default openid, email and profile; openid is always asked for.',
+        },
+      ),
     ),
   },
   Strict,
@@ -116,14 +140,24 @@ export const ConfigFile = Type.Object(
     data_dir: Type.Optional(Type.String()),
     workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
     log_level: Type.Optional(Type.Enum(['debug', 'info', 'warn', 'error', 'silent'])),
-    currency: Type.Optional(Type.String({ pattern: '^[a-z]{3}$' })),
-    public_url: Type.Optional(Type.String({ pattern: '^https?://[^/?#]+(/[^?#]*)?$' })),
-    engine_url: Type.Optional(Type.String({ pattern: '^https?://[^/?#]+(/[^?#]*)?$' })),
+    currency: Type.Optional(
+      Type.String({ pattern: '^[a-z]{3}$', patternErrorMessage: 'must be three lower-case letters, such as usd' }),
+    ),
+    public_url: Type.Optional(
+      Url(ADDRESS, 'How clients reach the service, without /v1, such as https://api.example.com.'),
+    ),
+    engine_url: Type.Optional(Url(ADDRESS, 'How engines reach the service, without /v1. Default public_url.')),
     signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
-    api_key_prefix: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9]{1,7}$', description: 'Default kin.' })),
+    api_key_prefix: Type.Optional(
+      Type.String({
+        pattern: '^[a-z][a-z0-9]{1,7}$',
+        description: 'Default kin.',
+        patternErrorMessage: 'must be 2 to 8 lower-case letters and digits, a letter first',
+      }),
+    ),
     terms: Type.Optional(
       Type.Object(
-        { version: Type.String({ minLength: 1, maxLength: 64 }), url: Type.String({ pattern: '^https?://' }) },
+        { version: Type.String({ minLength: 1, maxLength: 64 }), url: Url('^https?://', 'Where the terms are read.') },
         Strict,
       ),
     ),
@@ -152,7 +186,9 @@ export const ConfigFile = Type.Object(
       Type.Object(
         {
           organization: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
-          email: Type.Optional(Type.String({ pattern: '^[^@\\s]+@[^@\\s]+$' })),
+          email: Type.Optional(
+            Type.String({ pattern: '^[^@\\s]+@[^@\\s]+$', patternErrorMessage: 'must be an email address' }),
+          ),
           balance: Type.Optional(Decimal(8)),
         },
         Strict,

@@ -2,6 +2,7 @@ import { Compile } from 'typebox/compile'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { EngineCheck, EngineEntry } from './config.ts'
 import { ConfigFile } from './config-file.ts'
+import { problemsIn } from './schema-words.ts'
 
 /** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
 export type Mistake = { place: string; message: string }
@@ -19,24 +20,14 @@ export function readConfigFile(
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
   const place = (path: Path) =>
     `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
-  if (document.errors.length > 0) {
-    const mistakes = document.errors.map((error) => ({
-      place: `${options.name}:${lines.linePos(error.pos[0]).line}`,
-      message: error.message.split('\n', 1)[0]!,
-    }))
-    return { file: {}, mistakes }
-  }
+  if (document.errors.length > 0) return { file: {}, mistakes: syntaxMistakes(text, document, lines, options.name) }
   const mistakes: Mistake[] = []
   const value: unknown = substitute(document.toJS() ?? {}, [], options.env, (path, message) => {
     mistakes.push({ place: place(path), message })
   })
   if (!shapeOfFile.Check(value)) {
-    const found = new Map<string, Mistake>()
-    for (const [path, message] of shapeMistakes(shapeOfFile.Errors(value))) {
-      const mistake = { place: place(path), message }
-      found.set(mistake.place + message, mistake)
-    }
-    mistakes.push(...found.values())
+    for (const { pointer, message } of problemsIn(ConfigFile, value))
+      mistakes.push({ place: place(toPath(pointer)), message })
     return { file: {}, mistakes }
   }
   for (const [path, message] of meaningMistakes(value, options.checkEngine))
@@ -46,6 +37,9 @@ export function readConfigFile(
 
 /** What a schema cannot say: duplicates, references between entries, the options of engines. */
 function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator<[Path, string]> {
+  for (const name of ['public_url', 'engine_url'] as const) {
+    if (/\/v1\/*$/.test(file[name] ?? '')) yield [[name], 'must end before /v1, which is added']
+  }
   const video = new Set<string>()
   for (const [i, model] of (file.video_models ?? []).entries()) {
     if (video.has(model.id)) yield [['video_models', i, 'id'], `the id ${model.id} is used twice`]
@@ -107,23 +101,20 @@ function substitute(
   )
 }
 
-/** An unknown setting is named by its own place. A member whose content is wrong is told by that content alone. */
-function* shapeMistakes(
-  errors: ReadonlyArray<{ keyword: string; message: string; instancePath: string; params: object }>,
-): Generator<[Path, string]> {
-  const inside = (pointer: string) =>
-    errors.some(({ keyword, instancePath }) => keyword !== 'boolean' && `${instancePath}/`.startsWith(`${pointer}/`))
-  for (const { keyword, message, instancePath, params } of errors) {
-    const names = (params as { additionalProperties?: string[] }).additionalProperties
-    if (keyword === 'additionalProperties' && names) {
-      for (const name of names) {
-        const pointer = `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-        if (!inside(pointer)) yield [toPath(pointer), 'unknown setting']
-      }
-    } else if (keyword !== 'boolean') {
-      yield [toPath(instancePath), message]
-    }
+/** A tab is one mistake: what the parser makes of the lines around it says nothing to whoever pressed the key. */
+function syntaxMistakes(text: string, document: Document, lines: LineCounter, name: string): Mistake[] {
+  const rows = text.split('\n')
+  const lineOfError = ({ pos }: { pos: [number, number] }) => lines.linePos(pos[0]).line
+  const tabs = new Set(document.errors.map(lineOfError).filter((line) => /^ *\t/.test(rows[line - 1] ?? '')))
+  const [first, ...more] = [...tabs].sort((a, b) => a - b)
+  if (first === undefined) {
+    return document.errors.map((error) => ({
+      place: `${name}:${lineOfError(error)}`,
+      message: error.message.split('\n', 1)[0]!.replace(/ at line \d+, column \d+:$/, ''),
+    }))
   }
+  const others = more.length === 0 ? '' : ` (and ${more.length} more line${more.length === 1 ? '' : 's'})`
+  return [{ place: `${name}:${first}`, message: `is indented with a tab; YAML takes spaces alone${others}` }]
 }
 
 function toPath(pointer: string): Path {

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigFile } from '../../server/platform/config-file.ts'
+import { publishedSchema } from './published-schema.ts'
 
-/** Writes `docs/kinora.schema.json` from the schema that validates: `node test/support/write-schema.ts`. */
-const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'kinora.yaml', ...ConfigFile }
+/** Writes `docs/kinora.schema.json` from the schemas that validate: `node test/support/write-schema.ts`. */
 writeFileSync(
   join(import.meta.dirname, '..', '..', 'docs', 'kinora.schema.json'),
-  `${JSON.stringify(schema, null, 2)}\n`,
+  `${JSON.stringify(publishedSchema(), null, 2)}\n`,
 )
