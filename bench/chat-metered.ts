@@ -23,7 +23,13 @@ const [metering, database_url, base_url, org_id, user_id] = process.argv.slice(2
 ]
 
 const { db } = openDb(database_url)
-const unmetered: Meter = { admit() {}, expect() {}, async charge() {}, async close() {} }
+const unmetered: Meter = {
+  admit() {},
+  expect() {},
+  async charge() {},
+  chargeWithin: async () => () => {},
+  async close() {},
+}
 const principal: Principal = {
   ...{ org_id, user_id, role: 'owner', plan: 'bench', via: 'api_key' },
   ...{ key_id: null, session_id: null },

@@ -11,6 +11,13 @@ export const RESPONSE_CHECKS: readonly Check[] = [
       where r.finished_at is null and exists (select from response_items i where i.response_id = r.id and i.direction = 'output')`,
   },
   {
+    invariant: 'I8',
+    title: 'a background response that has not ended is not charged',
+    broken: sql`
+      select r.id from responses r join ledger_entries e on e.request_id = r.request_id and e.kind = 'charge' and e.job_id is null
+      where r.background and r.finished_at is null`,
+  },
+  {
     invariant: 'I20',
     title: "an item belongs to the person whose response it is in, and a response's key to the same person",
     broken: sql`

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db.ts'
 import { isDatabaseDown } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
@@ -30,6 +30,8 @@ export type Meter = {
    * stays away; the charge is written nevertheless when it comes back.
    */
   charge(usage: UsageCharge): Promise<void>
+  /** Writes one usage and its charge in a transaction of the caller's. What it returns is to be called after the commit. */
+  chargeWithin(tx: Tx, usage: UsageCharge): Promise<() => void>
   /** Waits for the charges that were announced. */
   close(): Promise<void>
 }
@@ -65,6 +67,13 @@ export function openMeter(
   let writing: Promise<void> | null = null
   let closed = false
 
+  const announce = (changed: ReadonlyArray<{ org_id: string; balance: bigint }>): void => {
+    for (const { org_id, balance } of changed) {
+      balances.remember(org_id, balance)
+      onCharged(org_id)
+    }
+  }
+
   const writeGroups = async (): Promise<void> => {
     while (gathering.length > 0) {
       const group = gathering.slice(0, GROUP_MAX)
@@ -78,11 +87,7 @@ export function openMeter(
   const write = async (group: readonly Waiting[]): Promise<void> => {
     for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
       try {
-        const changed = await attempt(db, group, statement_ms)
-        for (const { org_id, balance } of changed) {
-          balances.remember(org_id, balance)
-          onCharged(org_id)
-        }
+        announce(await attempt(db, group, statement_ms))
         for (const { done } of group) done()
         return
       } catch (error) {
@@ -119,6 +124,10 @@ export function openMeter(
       const written = new Promise<void>((done, failed) => gathering.push({ row, since, done, failed }))
       writing ??= writeGroups()
       return written
+    },
+    async chargeWithin(tx, usage) {
+      const changed = await chargeUsages(tx, [{ ...usage, id: newId('entry', usage.now) }])
+      return () => announce(changed)
     },
     async close() {
       const deadline = performance.now() + close_ms

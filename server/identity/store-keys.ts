@@ -96,3 +96,24 @@ export async function noteKeyUse(db: Db, uses: ReadonlyMap<string, Date>): Promi
     where api_keys.id = used.id
       and (api_keys.last_used_at is null or api_keys.last_used_at <= used.at - interval '1 minute')`.execute(db)
 }
+
+/** Role and plan of a member, asking by a good key of theirs or, with null, by a console login. Null: no member, or no good key. */
+export async function findStanding(
+  db: Db,
+  { org_id, user_id, key_id }: { org_id: string; user_id: string; key_id: string | null },
+): Promise<{ role: Role; plan: string } | null> {
+  const membership = db
+    .selectFrom('members')
+    .innerJoin('organizations', 'organizations.id', 'members.org_id')
+    .select(['members.role', 'organizations.plan'])
+    .where('members.org_id', '=', org_id)
+    .where('members.user_id', '=', user_id)
+  if (key_id === null) return (await membership.executeTakeFirst()) ?? null
+  const byKey = membership
+    .innerJoin('api_keys', (join) =>
+      join.onRef('api_keys.org_id', '=', 'members.org_id').onRef('api_keys.user_id', '=', 'members.user_id'),
+    )
+    .where('api_keys.id', '=', key_id)
+    .where('api_keys.revoked_at', 'is', null)
+  return (await byKey.executeTakeFirst()) ?? null
+}

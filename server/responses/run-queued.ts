@@ -1,11 +1,12 @@
+import { openRunCharge, type RunCharge } from '../billing/run-charge.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
-import { findOrganizations } from '../identity/store.ts'
+import { recheckPrincipal } from '../identity/recheck.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { ApiError } from '../platform/errors.ts'
 import { failpoint } from '../platform/failpoint.ts'
-import { endAsCancelled, usageOf } from './cancel.ts'
-import { endEvent, failureEvents } from './event-lines.ts'
+import { endAsCancelled } from './cancel.ts'
+import { failureEvents } from './event-lines.ts'
 import { errorView } from './events.ts'
 import { RESPONSE_TOPIC } from './queues.ts'
 import type { EndedResponse, ResponseCall, ResponseDeps, ResponseEvent, ResponseRun } from './run.ts'
@@ -43,11 +44,14 @@ export async function runQueued(
   const problem = reasonNotToRun(ctx, claimed)
   if (problem === 'cancelled') return endUnrun(ctx, claimed, null)
   if (problem) return endUnrun(ctx, claimed, problem)
+  const principal = await principalOf(ctx, claimed)
+  if (principal instanceof ApiError) return endUnrun(ctx, claimed, principal)
   await begin(ctx, claimed)
   failpoint('response_begun')
-  const ended = await answer(ctx, deps, claimed, signal)
+  const charge = openRunCharge(deps.meter)
+  const ended = await answer(ctx, { ...deps, meter: charge.meter }, { claimed, principal }, signal)
   failpoint('before_response_end')
-  await end(ctx, claimed, ended)
+  await end(ctx, claimed, ended, charge)
   failpoint('after_response_end')
   ctx.changes.announce(RESPONSE_TOPIC, claimed.id)
 }
@@ -68,6 +72,16 @@ function reasonNotToRun(
     return new ApiError('server_is_overloaded', 'The response could not be started in time. Try again later.')
   }
   return null
+}
+
+/** Who asked, as they are today; an ApiError when they may not ask any more. */
+async function principalOf(ctx: Pick<Context, 'db'>, claimed: ClaimedResponse): Promise<Principal | ApiError> {
+  try {
+    return await recheckPrincipal(ctx.db, claimed)
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
 }
 
 /** Ends a response that is not run: as failed, or without an error as cancelled. What earlier runs told stays told. */
@@ -100,7 +114,7 @@ type Answer = { response: ResponseObject; last: ResponseEvent[] }
 async function answer(
   ctx: Context,
   deps: ResponseDeps & { open: OpenRun },
-  claimed: ClaimedResponse,
+  { claimed, principal }: { claimed: ClaimedResponse; principal: Principal },
   signal: AbortSignal,
 ): Promise<Answer> {
   const seconds = ctx.config.limits.upstream_total_seconds + SLACK_SECONDS
@@ -110,7 +124,7 @@ async function answer(
   const over = AbortSignal.any([signal, late, unwritten.signal])
   let ended: EndedResponse | null = null
   const call: ResponseCall = {
-    ...(await callOf(ctx, claimed)),
+    ...(await callOf(ctx, claimed, principal)),
     keep: async (kept) => {
       ended = kept
     },
@@ -143,36 +157,28 @@ function asEnded(late: boolean, response: ResponseObject, last: ResponseEvent[])
   return { response: ended, last: [...last.slice(0, -1), ...failureEvents(number, ended)] }
 }
 
-async function callOf(ctx: Context, claimed: ClaimedResponse): Promise<ResponseCall> {
-  const { id, org_id, user_id, key_id, request_id, request, body } = claimed
-  const organization = (await findOrganizations(ctx.db, org_id)).find((found) => found.id === org_id)
-  const principal: Principal = {
-    ...{ org_id, user_id, key_id, role: 'member', session_id: null },
-    plan: organization?.plan ?? '',
-    via: key_id === null ? 'session' : 'api_key',
-  }
+async function callOf(ctx: Context, claimed: ClaimedResponse, principal: Principal): Promise<ResponseCall> {
+  const { id, request_id, request, body } = claimed
   // What was stored is what was sent, normalized.
   const input = (await listAllInput(ctx.db, claimed, id)) as InputItem[]
   return { principal, request_id, body: { ...request, input }, queued: { ...body, status: 'queued', output: [] } }
 }
 
-/** Status, items, last events and what they show as used stand or fall together. */
-async function end(ctx: Context, claimed: ClaimedResponse, { response, last }: Answer): Promise<void> {
+/** Status, items, last events, the charge and what they show as used stand or fall together. */
+async function end(
+  ctx: Context,
+  claimed: ClaimedResponse,
+  { response, last }: Answer,
+  charge: RunCharge,
+): Promise<void> {
   const now = ctx.clock.now()
   await ctx.db.transaction().execute(async (tx) => {
-    const told = { response, last }
-    // An earlier run may have been charged before it was lost; a request is charged once, and what is shown is what was charged.
-    if (claimed.status === 'in_progress' && response.usage !== null) {
-      told.response = { ...response, usage: await usageOf(tx, claimed) }
-      told.last = [...last.slice(0, -1), endEvent(last.at(-1)!.sequence_number, told.response)]
-    }
-    if (!(await endResponse(tx, claimed, { response: told.response, now }))) {
-      throw new ClaimLost('another worker has this response')
-    }
-    const first_number = told.last[0]!.sequence_number
-    await insertEvents(tx, claimed.id, { first_number, events: dataOf(told.last) })
+    if (!(await endResponse(tx, claimed, { response, now }))) throw new ClaimLost('another worker has this response')
+    await insertEvents(tx, claimed.id, { first_number: last[0]!.sequence_number, events: dataOf(last) })
+    await charge.write(tx)
     failpoint('within_response_end')
   })
+  charge.written()
 }
 
 function failed(response: ResponseObject, error: ApiError): ResponseObject {
