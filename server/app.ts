@@ -97,13 +97,14 @@ export async function openApp(options: AppOptions): Promise<App> {
   const meter = openMeter(db, undefined, balances.changed)
   const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
+  const stopping = new AbortController()
   const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
     ...fileRoutes,
     ...videoEndpoints(cache),
     ...catalogEndpoints,
     ...chatEndpoints(meter),
-    ...responseEndpoints(meter),
+    ...responseEndpoints(meter, { stopping: stopping.signal }),
     responseSocket({ sockets, meter, who: identity.authenticator }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
@@ -143,6 +144,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     },
     async close() {
       state.draining = true
+      stopping.abort()
       live.close()
       await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
+import { isDatabaseDown } from '../platform/db.ts'
 import { failureEvents, itemsTold, readEvent } from './event-lines.ts'
 import { RESPONSE_TOPIC } from './queues.ts'
 import type { ResponseEvent } from './run.ts'
@@ -9,12 +10,15 @@ import { readEvents, type ToldEvents } from './store-events.ts'
 
 /** News is best effort: what nobody announced shows within a second. */
 const LOOK_AGAIN_MILLISECONDS = 1000
+/** A read that takes longer was lost with its connection. */
+const READ_MILLISECONDS = 5000
 /** Batches read at a time, so that a long answer is never whole in memory. */
 const BATCHES_MAX = 50
 
 /**
  * What a background response tells after the event `after` (-1: everything), then live until it has ended, from any process. One that
- * is deleted meanwhile is told as failed, so that there is an end in any case; `signal` ends it without.
+ * is deleted meanwhile is told as failed, so that there is an end in any case; `signal` ends it without. While the database is away it
+ * waits, and goes on where it was.
  */
 export async function* followEvents(
   ctx: Pick<Context, 'db' | 'changes'>,
@@ -29,7 +33,11 @@ export async function* followEvents(
   try {
     while (!signal.aborted) {
       const heard = news.next()
-      const told = await readEvents(ctx.db, owner, { id, after: seen, limit: BATCHES_MAX })
+      const told = await readOrWait(ctx, owner, { id, after: seen })
+      if (told === 'away') {
+        await pause(signal)
+        continue
+      }
       if (!told) return yield goneEvents(seen + 1, { ...response, output: itemsTold(items) })
       const events = told.batches.length > 0 ? eventsAfter(told, seen) : await lastEvent(ctx, owner, id, told, seen)
       if (events.length > 0) {
@@ -42,6 +50,26 @@ export async function* followEvents(
     }
   } finally {
     news.close()
+  }
+}
+
+/** What there is after a number; `away` when the database cannot say at the moment. */
+async function readOrWait(
+  { db }: Pick<Context, 'db'>,
+  owner: Owner,
+  { id, after }: { id: string; after: number },
+): Promise<ToldEvents | null | 'away'> {
+  const over = new AbortController()
+  const late = sleep(READ_MILLISECONDS, 'away' as const, { signal: over.signal, ref: false })
+  try {
+    const read = readEvents(db, owner, { id, after, limit: BATCHES_MAX })
+    return await Promise.race([read, late])
+  } catch (error) {
+    if (isDatabaseDown(error)) return 'away'
+    throw error
+  } finally {
+    late.catch(() => {})
+    over.abort()
   }
 }
 

@@ -5,7 +5,7 @@ import type { Principal } from '../identity/principal.ts'
 import { ApiError } from '../platform/errors.ts'
 import { supportedValues } from '../platform/explain.ts'
 import { abortOnLeaving } from '../platform/leaving.ts'
-import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/sse.ts'
+import { openEventStream, type StreamTiming } from '../platform/sse.ts'
 import { cancelResponse, deleteResponse } from './cancel.ts'
 import { DONE, frameOf, rebuiltEvents } from './event-lines.ts'
 import { followEvents } from './follow.ts'
@@ -17,11 +17,11 @@ import { pageOfInput, readResponse } from './stored.ts'
 const common = { auth: 'api_key_or_session' } as const
 
 /** The routes of responses that are stored, each for the person who made it alone. */
-export function storedEndpoints(timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
-  return [readStored(timing), deleteStored, cancelStored, listInputItems]
+export function storedEndpoints(following: Following): readonly Endpoint[] {
+  return [readStored(following), deleteStored, cancelStored, listInputItems]
 }
 
-function readStored(timing: StreamTiming): Endpoint {
+function readStored(following: Following): Endpoint {
   return endpoint({
     ...common,
     method: 'GET',
@@ -34,8 +34,8 @@ function readStored(timing: StreamTiming): Endpoint {
       const { background, body } = await readResponse(ctx, principal, params.response_id!)
       if (!query.stream) return body
       const after = query.starting_after ?? -1
-      if (background) return streamBackground(ctx, { reply, timing }, principal, { response: body, after })
-      return sendEvents({ reply, timing }, () => [rebuiltEvents(body).slice(after + 1)])
+      if (background) return streamBackground(ctx, { reply, ...following }, principal, { response: body, after })
+      return sendEvents(ctx, { reply, ...following }, () => [rebuiltEvents(body).slice(after + 1)])
     },
   })
 }
@@ -85,33 +85,64 @@ function requireKnownIncludes(query: { include?: string | string[]; 'include[]'?
   throw new ApiError('invalid_value', text, { param: 'include' })
 }
 
-/** How a stream of events goes out. */
-export type Sending = { reply: FastifyReply; timing: StreamTiming }
+/** How streams of stored events go out. `stopping` aborts when the service stops: whoever follows then has a few seconds to see an end. */
+export type Following = { timing: StreamTiming; stopping: AbortSignal }
+export type Sending = Following & { reply: FastifyReply }
 
-/** Tells a background response after the event `after` (-1: all of it), then live. A client that leaves stops nothing but its stream. */
+/** Followers of what has not ended by then are cut off; they find it again by its id. */
+const STOP_SECONDS = 5
+
+/** Sends a background response after the event `after` (-1: all of it), then live. A client that leaves stops nothing but its stream. */
 export function streamBackground(
-  ctx: Pick<Context, 'db' | 'changes'>,
+  ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   sending: Sending,
   principal: Principal,
   from: { response: ResponseObject; after: number },
 ): Promise<FastifyReply> {
-  return sendEvents(sending, (left) => followEvents(ctx, principal, from, left))
+  return sendEvents(ctx, sending, (left) => followEvents(ctx, principal, from, left))
 }
 
-/** Sends events as they come, each in one write, and the end mark. */
+/** Sends events as they come, each in one write, and the end mark. What fails breaks the stream off: there is no end to show. */
 async function sendEvents(
-  { reply, timing }: Sending,
-  tell: (left: AbortSignal) => Iterable<ResponseEvent[]> | AsyncIterable<ResponseEvent[]>,
+  { log }: Pick<Context, 'log'>,
+  { reply, timing, stopping }: Sending,
+  follow: (left: AbortSignal) => Iterable<ResponseEvent[]> | AsyncIterable<ResponseEvent[]>,
 ): Promise<FastifyReply> {
   const left = abortOnLeaving(reply)
   const stream = openEventStream(reply, left, timing)
-  for await (const events of tell(left.signal)) {
-    for (const event of events) {
-      const full = stream.write(frameOf(event))
-      if (full) await full
-      if (left.signal.aborted) return reply
+  const patience = cutOffAtStop(reply, left, stopping)
+  try {
+    for await (const events of follow(left.signal)) {
+      for (const event of events) {
+        const full = stream.write(frameOf(event))
+        if (full) await full
+        if (left.signal.aborted) return reply
+      }
     }
+    if (!left.signal.aborted) stream.end(DONE)
+  } catch (error) {
+    log.error('stream_failed', { request_id: reply.request.id, error })
+    reply.raw.destroy()
+  } finally {
+    patience.end()
   }
-  stream.end(DONE)
   return reply
+}
+
+function cutOffAtStop(reply: FastifyReply, left: AbortController, stopping: AbortSignal): { end(): void } {
+  let timer: NodeJS.Timeout | undefined
+  const begin = () => {
+    timer = setTimeout(() => {
+      left.abort()
+      reply.raw.destroy()
+    }, STOP_SECONDS * 1000)
+  }
+  if (stopping.aborted) begin()
+  else stopping.addEventListener('abort', begin, { once: true })
+  return {
+    end() {
+      clearTimeout(timer)
+      stopping.removeEventListener('abort', begin)
+    },
+  }
 }

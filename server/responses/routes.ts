@@ -10,18 +10,26 @@ import { prepareCall } from './prepared-call.ts'
 import { startResponse } from './respond.ts'
 import { compactEndpoints } from './routes-compact.ts'
 import { countEndpoints } from './routes-count.ts'
-import { storedEndpoints, streamBackground } from './routes-stored.ts'
+import { type Following, storedEndpoints, streamBackground } from './routes-stored.ts'
 import type { ResponseCall, ResponseEvent, ResponseRun } from './run.ts'
 import { CreateResponse, ResponseObject } from './schema.ts'
 import { queueResponse } from './submit.ts'
 import { newResponse } from './views.ts'
 
-/** The routes of responses over HTTP. What they use is charged to `meter`. */
-export function responseEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {
-  return [createResponse(meter, timing), ...countEndpoints, ...compactEndpoints(meter), ...storedEndpoints(timing)]
+/** The routes of responses over HTTP. What they use is charged to `meter`. `stopping` aborts when the service stops. */
+export function responseEndpoints(meter: Meter, options: Partial<Following> = {}): readonly Endpoint[] {
+  const { timing = STREAM_TIMING, stopping = new AbortController().signal } = options
+  const following = { timing, stopping }
+  return [
+    createResponse(meter, following),
+    ...countEndpoints,
+    ...compactEndpoints(meter),
+    ...storedEndpoints(following),
+  ]
 }
 
-function createResponse(meter: Meter, timing: StreamTiming): Endpoint {
+function createResponse(meter: Meter, following: Following): Endpoint {
+  const { timing } = following
   return endpoint({
     method: 'POST',
     path: '/v1/responses',
@@ -34,7 +42,7 @@ function createResponse(meter: Meter, timing: StreamTiming): Endpoint {
       const body = checkBody(request.body)
       const left = abortOnLeaving(reply)
       const call: ResponseCall = { principal, request_id: request.id, body, plain: !body.stream }
-      if (body.background) return answerLater(ctx, { meter, timing }, call, { reply, left })
+      if (body.background) return answerLater(ctx, { meter, ...following }, call, { reply, left })
       const run = await startResponse(ctx, { meter }, call, left.signal)
       nameDropped(reply, run.dropped_tools)
       return body.stream ? streamRun(run, { reply, left, timing }) : wholeAnswer(run)
@@ -45,7 +53,7 @@ function createResponse(meter: Meter, timing: StreamTiming): Endpoint {
 /** Everything that is an HTTP error is found before the response is accepted. */
 async function answerLater(
   ctx: Context,
-  { meter, timing }: { meter: Meter; timing: StreamTiming },
+  { meter, ...following }: Following & { meter: Meter },
   call: ResponseCall,
   { reply, left }: { reply: FastifyReply; left: AbortController },
 ): Promise<unknown> {
@@ -54,7 +62,7 @@ async function answerLater(
   await queueResponse(ctx, call, { response, input: prepared.input })
   nameDropped(reply, prepared.tools.dropped)
   if (!call.body.stream) return response
-  return streamBackground(ctx, { reply, timing }, call.principal, { response, after: -1 })
+  return streamBackground(ctx, { reply, ...following }, call.principal, { response, after: -1 })
 }
 
 /** The plain answer is what the events have made of the response. */

@@ -9,6 +9,8 @@ export type PostgresProxy = {
   /** What the database says on the connections there are now is lost; what it is told still arrives. */
   deafen(): void
   mend(): void
+  /** Connections refused so far. */
+  refused(): number
   close(): Promise<void>
 }
 
@@ -19,8 +21,12 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
   const target = () => (dir?.startsWith('/') ? connect(`${dir}/.s.PGSQL.${port}`) : connect(port, given.hostname))
   const links = new Set<{ near: Socket; far: Socket; deaf: boolean }>()
   let whole = true
+  let refused = 0
   const server = createServer((near) => {
-    if (!whole) return void near.destroy()
+    if (!whole) {
+      refused += 1
+      return void near.destroy()
+    }
     const link = { near, far: target(), deaf: false }
     const end = () => {
       near.destroy()
@@ -54,6 +60,7 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
     mend() {
       whole = true
     },
+    refused: () => refused,
     close() {
       cutAll()
       return new Promise((resolve) => server.close(() => resolve()))
