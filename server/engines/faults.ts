@@ -8,8 +8,16 @@ export function callFault(error: unknown): unknown {
   const kind = error.reason === 'forbidden' ? 'permanent' : 'transient'
   return new EngineError(kind, `The engine could not be reached: ${error.message}`, {
     engine_code: error.code ?? error.reason,
+    not_begun: kind !== 'transient' || NOT_SENT.test(error.code ?? ''),
   })
 }
+
+/** Codes of connections that were never opened: nothing of the request has left. */
+const NOT_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|CERT_.*|.*SELF_SIGNED.*|UNABLE_TO_.*)$/
+
+/** What a gateway answers that has lost its engine in the middle: the engine may be at work. */
+const GATEWAY_STATUSES = new Set([502, 504, 520, 524])
 
 /** The fault behind a reply whose status is not a success. Its message is ours alone: engines repeat prompts in theirs. */
 export function statusFault(status: number, headers: OutboundReply['headers'], body: unknown): EngineError {
@@ -19,6 +27,7 @@ export function statusFault(status: number, headers: OutboundReply['headers'], b
     ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
     ...optional('retry_after_seconds', kind === 'transient' ? retryAfterSeconds(headers) : undefined),
     ...optional('engine_code', printable(code)),
+    not_begun: !GATEWAY_STATUSES.has(status),
   })
 }
 

@@ -6,21 +6,21 @@ import { refuseUnsupported, renderMode } from './refuse-unsupported.ts'
 import type { Mistake } from './setting.ts'
 import {
   ASPECT_RATIOS,
-  type Capabilities,
   EngineError,
   type JsonValue,
-  type RenderMode,
   type RenderRequest,
   type Ticket,
   type VideoEngine,
 } from './video.ts'
-import { type Dialect, INPUTS, type InputName } from './videos-api/dialect.ts'
+import { isReference, readCapabilities } from './videos-api/capabilities.ts'
+import { type Dialect, INPUTS } from './videos-api/dialect.ts'
 import { openaiDialect } from './videos-api/openai.ts'
 import { openrouterDialect } from './videos-api/openrouter.ts'
 import { openOutput } from './videos-api/output.ts'
+import { findCandidates, hasSeed, type ListPage } from './videos-api/recover.ts'
 import { sglangDialect } from './videos-api/sglang.ts'
 import { RATIOS } from './videos-api/sizes.ts'
-import { readView, recognize, renderState } from './videos-api/view.ts'
+import { readView, renderState } from './videos-api/view.ts'
 import { vllmOmniDialect } from './videos-api/vllm-omni.ts'
 
 /**
@@ -75,7 +75,8 @@ export type VideosApiOptions = Type.Static<typeof VideosApiOptions>
  */
 export function videosApi(options: VideosApiOptions): VideoEngine {
   const dialect = DIALECTS[options.dialect]
-  const clients = openClients(options)
+  const addresses = readAddresses(options)
+  const clients = openClients(options, addresses)
   const capabilities = readCapabilities(dialect, options)
   const started = new Map<string, string>()
 
@@ -91,18 +92,27 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       return { id: remember(started, readView(reply.json).id, request), where }
     },
 
-    async recover(request, since) {
+    async recover(request, { since, taken }) {
       const where = addressOf(dialect, request)
       // The engine had answered, and the host could not keep the ticket.
       const own = [...started].find(([, attempt_id]) => attempt_id === request.attempt_id)
-      if (own) return { id: own[0], where }
-      if (!dialect.lists) return null
-      const path = `/videos?limit=${LIST_LIMIT}&order=desc`
-      const reply = await ask(clients[where], { method: 'GET', path }, new AbortController().signal)
-      const list = (reply.json as { data?: unknown } | null | undefined)?.data
-      const view = recognize(Array.isArray(list) ? list : [], request, since, new Set(started.keys()))
-      if (view === null) return null
-      return { id: remember(started, view.id, request), where }
+      if (own) return { found: { id: own[0], where } }
+      if (!dialect.lists) return 'unknown'
+      const { views, complete } = await findCandidates(request, since, (after) => readList(clients[where], after))
+      const keyOf = ({ id }: { id: string }) => renderKey(addresses[where], id)
+      const others = await taken(views.map(keyOf))
+      const free = views.filter((view) => !others.has(keyOf(view)) && !started.has(view.id))
+      const marked = free.filter((view) => hasSeed(view, request))
+      const [view, ...more] = marked.length > 0 ? marked : free
+      if (view === undefined) return complete ? 'absent' : 'unknown'
+      return more.length > 0 ? 'several' : { found: { id: remember(started, view.id, request), where } }
+    },
+
+    listKey: (request) => (dialect.lists ? addresses[addressOf(dialect, request)] : null),
+
+    renderKey(ticket) {
+      const { id, where } = readTicket(ticket)
+      return renderKey(addresses[where], id)
     },
 
     async poll(ticket, signal) {
@@ -182,49 +192,33 @@ const STARTED_MAX = 10_000
 
 type Where = 'base' | 'references'
 
-function openClients(options: VideosApiOptions): Record<Where, EngineClient> {
-  const { api_key, headers, base_url, references_base_url = base_url } = options
-  const open = (address: string) =>
+function readAddresses({ base_url, references_base_url = base_url, path_prefix }: VideosApiOptions) {
+  const whole = (address: string) => address.replace(/\/+$/, '') + (path_prefix ?? (namesVersion(address) ? '' : '/v1'))
+  return { base: whole(base_url), references: whole(references_base_url) } satisfies Record<Where, string>
+}
+
+function openClients(options: VideosApiOptions, addresses: Record<Where, string>): Record<Where, EngineClient> {
+  const { api_key, headers } = options
+  const open = (base_url: string) =>
     engineClient({
-      base_url: address.replace(/\/+$/, '') + (options.path_prefix ?? (namesVersion(address) ? '' : '/v1')),
+      base_url,
       ...(api_key === undefined ? {} : { api_key }),
       ...(headers === undefined ? {} : { headers }),
     })
-  return { base: open(base_url), references: open(references_base_url) }
+  return { base: open(addresses.base), references: open(addresses.references) }
 }
 
-function readCapabilities(dialect: Dialect, options: VideosApiOptions): Capabilities {
-  const served = (input: InputName) =>
-    !dialect.separate_references || !isReference(input) || options.references_base_url !== undefined
-  const inputs = new Set(
-    [...dialect.inputs].filter((input) => served(input) && (options.inputs?.includes(input) ?? true)),
-  )
-  const { images, videos, audio, files } = dialect.references_max
-  const modes = new Set<RenderMode>(['text'])
-  if (inputs.has('first_frame')) modes.add('first_frame')
-  if (inputs.has('last_frame')) modes.add('last_frame')
-  if (inputs.has('first_frame') && inputs.has('last_frame')) modes.add('both_frames')
-  if (inputs.has('reference_images') || inputs.has('reference_videos')) modes.add('references')
-  const most = {
-    images: inputs.has('reference_images') ? images : 0,
-    videos: inputs.has('reference_videos') ? videos : 0,
-    audio: inputs.has('reference_audio') ? audio : 0,
-  }
-  return {
-    modes,
-    references_max: { ...most, files: Math.min(files, most.images + most.videos + most.audio) },
-    seconds: options.seconds ?? [4, 15],
-    aspect_ratios: new Set(options.ratios ?? ASPECT_RATIOS),
-    auto_aspect_ratio: options.ratios?.includes('Auto') ?? true,
-    media: dialect.media,
-    audio_out: true,
-    cancel: dialect.cancel,
-    idempotency: 'none',
-  }
+/** The same for every entry of the configuration that leads to this engine. */
+function renderKey(address: string, id: string): string {
+  return `${new URL(address).href}/videos/${id}`
 }
 
-function isReference(input: InputName): boolean {
-  return input.startsWith('reference_')
+async function readList(client: EngineClient, after: string | null): Promise<ListPage> {
+  const path = `/videos?limit=${LIST_LIMIT}&order=desc${after === null ? '' : `&after=${encodeURIComponent(after)}`}`
+  const reply = await ask(client, { method: 'GET', path }, new AbortController().signal)
+  const { data, has_more } = (reply.json ?? {}) as { data?: unknown; has_more?: unknown }
+  if (!Array.isArray(data)) return { views: [], has_more: true }
+  return { views: data, has_more: typeof has_more === 'boolean' ? has_more : data.length >= LIST_LIMIT }
 }
 
 async function send(

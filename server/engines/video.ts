@@ -66,15 +66,37 @@ export type RenderState =
   /** The engine no longer knows the ticket. */
   | { state: 'lost' }
 
+/** What became of a start that was not answered. */
+export type Recovery =
+  | { found: Ticket }
+  /** Only the host can know which of them is this request's, and it does not. */
+  | 'several'
+  /** The engine's list would show the render, and does not. */
+  | 'absent'
+  /** The engine cannot tell. */
+  | 'unknown'
+
+export type RecoverOptions = {
+  /** When the attempt began. */
+  since: Date
+  /** Of these renders, named as by `renderKey`, those that other jobs have. */
+  taken(render_keys: readonly string[]): Promise<ReadonlySet<string>>
+}
+
 /**
  * One video engine. It starts and reports; the host owns time, retries and storage.
  * A thrown `EngineError` says that the call failed and nothing is known about the render; a returned `failed` says that the render failed.
  */
 export type VideoEngine = {
   capabilities(model: string): Capabilities
+  /** How long it may take is for the engine to decide: `signal` sets no limit. */
   start(request: RenderRequest, signal: AbortSignal): Promise<Ticket>
-  /** After a start whose outcome is unknown: the ticket of a render of this request begun at or after `since`, or null. */
-  recover?(request: RenderRequest, since: Date): Promise<Ticket | null>
+  /** After a start whose outcome is unknown: looks for its render among those begun since, leaving out what other jobs have. */
+  recover?(request: RenderRequest, options: RecoverOptions): Promise<Recovery>
+  /** Names the list in which the render would be looked for; null where the engine has none. */
+  listKey?(request: RenderRequest): string | null
+  /** Names the render for everybody who reaches it, by whatever entry of the configuration. Absent where no two jobs can meet. */
+  renderKey?(ticket: Ticket): string
   poll(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
   fetch(ticket: Ticket, output: JsonValue, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
   /** True when the engine will stop. */
@@ -92,16 +114,25 @@ export class EngineError extends Error {
   readonly subject: 'reference_media' | undefined
   readonly retry_after_seconds: number | undefined
   readonly engine_code: string | undefined
+  /** Nothing was begun: the engine said no, or was never reached. Otherwise a call that failed may have had its effect. */
+  readonly not_begun: boolean
 
   constructor(
     kind: EngineErrorKind,
     message: string,
-    options: { subject?: 'reference_media'; retry_after_seconds?: number; engine_code?: string; cause?: unknown } = {},
+    options: {
+      subject?: 'reference_media'
+      retry_after_seconds?: number
+      engine_code?: string
+      not_begun?: boolean
+      cause?: unknown
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.kind = kind
     this.subject = options.subject
     this.retry_after_seconds = options.retry_after_seconds
     this.engine_code = options.engine_code
+    this.not_begun = options.not_begun ?? kind !== 'transient'
   }
 }

@@ -3,24 +3,59 @@ import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Tx } from '../platform/db.ts'
 import { failpoint } from '../platform/failpoint.ts'
-import { FAILURES, isTerminal, type ModerationNote, type Outcome } from './job.ts'
+import { FAILURES, isTerminal, type JobChanges, type ModerationNote, type Outcome } from './job.ts'
 import { insertRecord } from './moderation-records.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { changeJob, changeStatus, type VideoJobRow } from './store.ts'
+import { claimRender } from './store-renders.ts'
 
 /**
  * Applies what a step decided, in one transaction: status, money and moderation record stand or fall together.
  * Returns the job as it now is; null when another worker, a cancellation or a deletion got there first and nothing was done.
  */
 export async function advance(
+  ctx: Pick<Context, 'db' | 'clock' | 'changes' | 'log'>,
+  job: VideoJobRow,
+  outcome: Outcome,
+): Promise<VideoJobRow | null> {
+  try {
+    return await apply(ctx, job, outcome)
+  } catch (error) {
+    if (!(error instanceof RenderTaken)) throw error
+    ctx.log.error('render_taken', { video_id: job.id, attempt_id: job.attempt_id ?? undefined })
+    return apply(ctx, job, { to: 'same', retry_after_seconds: 1, set: unknownStart(job) })
+  }
+}
+
+/** What stands in the row after a start that was not answered. */
+export function unknownStart(job: VideoJobRow): JobChanges {
+  return { start_unknown: true, unknown_starts: Math.min(STARTS_UNKNOWN_MAX, job.unknown_starts + 1) }
+}
+
+/** So many starts of unknown outcome end a job: the first may be repeated, the repetition may not. */
+export const STARTS_UNKNOWN_MAX = 2
+
+/** The engine's render belongs to another job, so its ticket is not this job's. */
+class RenderTaken extends Error {}
+
+async function apply(
   ctx: Pick<Context, 'db' | 'clock' | 'changes'>,
   job: VideoJobRow,
   outcome: Outcome,
 ): Promise<VideoJobRow | null> {
   const now = ctx.clock.now()
+  const claim = async (tx: Tx, row: VideoJobRow | null) => {
+    if (row === null || outcome.to === 'failed' || outcome.render_key === undefined) return row
+    const { render_key } = outcome
+    if (await claimRender(tx, { render_key, job_id: job.id, created_at: now })) return row
+    throw new RenderTaken()
+  }
   if (outcome.to === 'same') {
-    const next_run_at = addSeconds(now, outcome.retry_after_seconds)
-    const kept = await changeJob(ctx.db, job, { set: outcome.set, next_run_at })
+    const change = { set: outcome.set, next_run_at: addSeconds(now, outcome.retry_after_seconds) }
+    const kept =
+      outcome.render_key === undefined
+        ? await changeJob(ctx.db, job, change)
+        : await ctx.db.transaction().execute(async (tx) => claim(tx, await changeJob(tx, job, change)))
     if (kept && kept.progress !== job.progress) ctx.changes.announce(VIDEO_TOPIC, job.id)
     return kept
   }
@@ -34,6 +69,7 @@ export async function advance(
         : { set: outcome.set }),
     })
     if (!row) return null
+    await claim(tx, row)
     if (outcome.record) await keepRecord(tx, row, outcome.record, now)
     await settle(tx, row, now)
     failpoint(`within_${outcome.to}`)

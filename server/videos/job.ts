@@ -58,6 +58,9 @@ export type JobChanges = Partial<{
   lost: number
   attempt_id: string | null
   attempt_started_at: Date | null
+  start_unknown: boolean
+  unknown_starts: number
+  start_key: string | null
   ticket: Ticket
   width: number
   height: number
@@ -70,13 +73,14 @@ export type MovesOn = {
   to: 'translating' | 'queued' | 'in_progress' | 'completed'
   set?: JobChanges
   record?: ModerationNote
+  render_key?: string
 }
 
-/** What a step decided. Steps never write status or money; `advance` does both. */
+/** What a step decided; `render_key` names the render whose ticket is set, where jobs could meet at one. Steps never write status or money; `advance` does both. */
 export type Outcome =
   | MovesOn
   | { to: 'failed'; code: FailureCode; record?: ModerationNote }
-  | { to: 'same'; retry_after_seconds: number; set?: JobChanges }
+  | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string }
 
 /** A verdict to be kept with the transition it caused. */
 export type ModerationNote = {

@@ -32,7 +32,8 @@ export async function buildRequest(
     seconds: job.seconds,
     aspect_ratio: job.aspect_ratio,
     ...outputSize(job.aspect_ratio, inputs),
-    seed: seedOf(job.id),
+    // Where a list is all the engine offers, the seed tells one attempt from another; elsewhere a job looks the same each time.
+    seed: seedOf(served.engine.capabilities(served.model).idempotency === 'none' ? attempt_id : job.id),
     inputs,
   }
 }
@@ -78,7 +79,6 @@ function renderInput(
   }
 }
 
-/** The same job looks the same on every attempt. */
-function seedOf(job_id: string): number {
-  return createHash('sha256').update(job_id).digest().readUInt32BE(0) & 0x7fffffff
+function seedOf(id: string): number {
+  return createHash('sha256').update(id).digest().readUInt32BE(0) & 0x7fffffff
 }

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { EngineError, type RenderRequest, type Ticket } from '../engines/video.ts'
+import { isUniqueViolation } from '../platform/db.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { newId } from '../platform/ids.ts'
+import { STARTS_UNKNOWN_MAX, unknownStart } from './advance.ts'
 import { findInputs } from './inputs.ts'
-import type { Outcome } from './job.ts'
+import type { JobChanges, Outcome } from './job.ts'
 import { textDigest, wasAllowed } from './moderation-records.ts'
+import { recoverRender } from './render-recover.ts'
 import { buildRequest, fileGone } from './render-request.ts'
 import { backoffSeconds, describeFault, notAfter, secondsSince } from './retry.ts'
 import { type ServedModel, servedModel } from './served-model.ts'
 import { changeJob, type VideoJobRow } from './store.ts'
 
-/** Longest an engine may take to accept a render. An answer that does not come is not a refusal: the attempt is settled later. */
-const START_SECONDS = 60
+/** Pause before a start that waits for an equal one to be answered. */
+const EQUAL_START_SECONDS = 3
 
 /**
  * Has the engine start the render, once: the intent is written before the engine is called. An attempt that was begun and has no
@@ -30,69 +34,106 @@ export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortS
 async function submit(ctx: Context, job: VideoJobRow, served: ServedModel, signal: AbortSignal): Promise<Outcome> {
   const files = await findInputs(ctx, job)
   if (!files) return fileGone(job)
-  const unsettled = job.attempt_id !== null
-  const attempt = chooseAttempt(ctx, job, served)
+  const attempt = begunAttempt(job) ?? newAttempt(ctx)
   const request = await buildRequest(ctx, job, { files, served, attempt_id: attempt.id })
   if ('to' in request) return request
   await requireAllowed(ctx, job)
   signal.throwIfAborted()
+  if (job.attempt_id === null || repeatable(served)) return start(ctx, job, { served, request, attempt })
 
-  try {
-    const known = unsettled ? await findStarted(served, request, attempt.started_at) : null
-    if (known !== null) return started(job, known, request)
-    const intent = { attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 }
-    if (!(await changeJob(ctx.db, job, { set: intent }))) return { to: 'same', retry_after_seconds: 1 }
-    failpoint('attempt_written')
-    // Not ended by a cancellation: a render that was begun can only be ended by its ticket.
-    const ticket = await served.engine.start(request, AbortSignal.timeout(START_SECONDS * 1000))
-    failpoint('engine_started')
-    return started(job, ticket, request)
-  } catch (error) {
-    return startFailed(ctx, job, error)
-  }
+  const settled = await recoverRender(ctx, job, { served, request, since: attempt.started_at })
+  if ('to' in settled) return settled
+  if ('found' in settled) return started(job, settled.found, { served, request })
+  const next = newAttempt(ctx)
+  const again = await buildRequest(ctx, job, { files, served, attempt_id: next.id })
+  if ('to' in again) return again
+  return start(ctx, job, { served, request: again, attempt: next, unknown_starts: settled.unknown_starts })
 }
 
-/** The render an attempt of unknown outcome has begun; null when there is none, or the engine cannot be asked. */
-async function findStarted({ engine }: ServedModel, request: RenderRequest, since: Date): Promise<Ticket | null> {
+type Attempt = { id: string; started_at: Date }
+type Start = { served: ServedModel; request: RenderRequest; attempt: Attempt; unknown_starts?: number }
+
+/** Writes the intent and calls the engine. */
+async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outcome> {
+  const { served, request, attempt, unknown_starts = job.unknown_starts } = begin
+  assert(unknown_starts < STARTS_UNKNOWN_MAX, 'a third start')
+  const intent: JobChanges = {
+    ...{ attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 },
+    ...{ start_unknown: false, unknown_starts, start_key: startKey(served, request) },
+  }
   try {
-    return (await engine.recover?.(request, since)) ?? null
+    if (!(await changeJob(ctx.db, job, { set: intent }))) return { to: 'same', retry_after_seconds: 1 }
   } catch (error) {
-    if (error instanceof EngineError && error.kind !== 'transient') return null
-    throw error
+    // In a list of the engine this start and the other could not be told from each other.
+    if (!isUniqueViolation(error, 'video_jobs_starting')) throw error
+    return { to: 'same', retry_after_seconds: EQUAL_START_SECONDS }
+  }
+  failpoint('attempt_written')
+  try {
+    // Not ended by a cancellation: a render that was begun can only be ended by its ticket.
+    const ticket = await served.engine.start(request, new AbortController().signal)
+    failpoint('engine_started')
+    return started(job, ticket, { served, request })
+  } catch (error) {
+    return startFailed(ctx, { ...job, unknown_starts }, { served, error })
   }
 }
 
 /** The ticket is stored, beside the attempt it belongs to, with the same write that moves the job. */
-function started(job: VideoJobRow, ticket: Ticket, { attempt_id, width, height }: RenderRequest): Outcome {
-  const set = { ticket, attempt_id, width, height, tries: 0 }
-  return job.status === 'queued' ? { to: 'in_progress', set } : { to: 'same', retry_after_seconds: 0, set }
+function started(
+  job: VideoJobRow,
+  ticket: Ticket,
+  { served, request }: { served: ServedModel; request: RenderRequest },
+): Outcome {
+  const { attempt_id, width, height } = request
+  const set = { ticket, attempt_id, width, height, tries: 0, start_unknown: false }
+  const render_key = served.engine.renderKey?.(ticket)
+  const named = render_key === undefined ? {} : { render_key }
+  return job.status === 'queued'
+    ? { to: 'in_progress', set, ...named }
+    : { to: 'same', retry_after_seconds: 0, set, ...named }
 }
 
-/** An unsettled attempt keeps its id where the engine knows attempts by it; then starting again cannot render twice. */
-function chooseAttempt(
+/** Whether the engine knows attempts by their id, so that starting one again cannot render twice. */
+function repeatable({ engine, model }: ServedModel): boolean {
+  return engine.capabilities(model).idempotency !== 'none'
+}
+
+function begunAttempt({ attempt_id, attempt_started_at, created_at }: VideoJobRow): Attempt | null {
+  return attempt_id === null ? null : { id: attempt_id, started_at: attempt_started_at ?? created_at }
+}
+
+function newAttempt(ctx: Context): Attempt {
+  const now = ctx.clock.now()
+  return { id: newId('attempt', now), started_at: now }
+}
+
+/** Equal for what the list of an engine shows alike. Such starts are made one after the other; null where there is no list. */
+function startKey(served: ServedModel, request: RenderRequest): string | null {
+  const list = served.engine.listKey?.(request) ?? null
+  if (list === null) return null
+  const { model, prompt, seconds } = request
+  return createHash('sha256')
+    .update(JSON.stringify([list, model, prompt, seconds]))
+    .digest('base64url')
+}
+
+function startFailed(
   ctx: Context,
   job: VideoJobRow,
-  { engine, model }: ServedModel,
-): { id: string; started_at: Date } {
-  const fresh = { id: newId('attempt', ctx.clock.now()), started_at: ctx.clock.now() }
-  if (job.attempt_id === null) return fresh
-  const begun = { id: job.attempt_id, started_at: job.attempt_started_at ?? fresh.started_at }
-  return engine.capabilities(model).idempotency === 'none' && !engine.recover ? fresh : begun
-}
-
-function startFailed(ctx: Context, job: VideoJobRow, error: unknown): Outcome {
-  const fault = describeFault(error)
-  if (!(error instanceof EngineError) && !isTimeout(error)) throw error
-  const kind = error instanceof EngineError ? error.kind : 'transient'
-  ctx.log[kind === 'permanent' ? 'error' : 'warn']('start_failed', { video_id: job.id, ...fault })
+  { served, error }: { served: ServedModel; error: unknown },
+): Outcome {
+  if (!(error instanceof EngineError)) throw error
+  const { kind } = error
+  ctx.log[kind === 'permanent' ? 'error' : 'warn']('start_failed', { video_id: job.id, ...describeFault(error) })
   if (kind === 'moderation') return { to: 'failed', code: 'moderation_blocked' }
-  if (kind === 'rejected' && (error as EngineError).subject) return { to: 'failed', code: 'invalid_reference_media' }
+  if (kind === 'rejected' && error.subject) return { to: 'failed', code: 'invalid_reference_media' }
   if (kind !== 'transient') return { to: 'failed', code: 'render_failed' }
-  return { to: 'same', retry_after_seconds: backoffSeconds(job.tries, error), set: { tries: job.tries + 1 } }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
+  const retry_after_seconds = backoffSeconds(job.tries, error)
+  const tries = job.tries + 1
+  if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { tries } }
+  const settled = error.not_begun ? { attempt_id: null, attempt_started_at: null } : unknownStart(job)
+  return { to: 'same', retry_after_seconds, set: { tries, ...settled } }
 }
 
 /** Nothing reaches an engine without a stored `allow` for that exact text and those very files. */

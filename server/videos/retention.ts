@@ -6,6 +6,7 @@ import { deleteExpiredKeys } from './idempotency.ts'
 import { deleteRecordsUntil } from './moderation-records.ts'
 import { VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
 import { deleteJobsEndedBefore } from './store.ts'
+import { deleteRendersUntil } from './store-renders.ts'
 
 /** Finished jobs, record, prompt and video, are deleted this long after they ended. */
 export const JOB_RETENTION_SECONDS = 30 * 86_400
@@ -51,5 +52,6 @@ export async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Prom
   const now = ctx.clock.now()
   const before = addSeconds(now, -RECORD_RETENTION_SECONDS)
   while ((await deleteRecordsUntil(ctx.db, before, BATCH)) === BATCH);
+  while ((await deleteRendersUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteExpiredKeys(ctx.db, now, BATCH)) === BATCH);
 }

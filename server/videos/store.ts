@@ -31,6 +31,9 @@ export type VideoJobRow = {
   finished_at: Date | null
   attempt_id: string | null
   attempt_started_at: Date | null
+  start_unknown: boolean
+  unknown_starts: number
+  start_key: string | null
   ticket: Ticket
   attempts: number
   lost: number
@@ -55,6 +58,9 @@ type Optional =
   | 'finished_at'
   | 'attempt_id'
   | 'attempt_started_at'
+  | 'start_unknown'
+  | 'unknown_starts'
+  | 'start_key'
   | 'claim_id'
   | 'claimed_until'
   | 'blob_key'

@@ -33,7 +33,8 @@ before(async () => {
       if (answers === 'no start') throw new EngineError('transient', 'The answer was lost.')
       return { attempt_id }
     },
-    recover: async ({ job_id, attempt_id }) => (begun.get(job_id)?.includes(attempt_id) ? { attempt_id } : null),
+    recover: async ({ job_id, attempt_id }) =>
+      begun.get(job_id)?.includes(attempt_id) ? { found: { attempt_id } } : 'absent',
   }
   const video = new Map([['outside-1', { engine: listing, model: 'outside-1', name: 'listing' }]])
   app = await startApp({ config: CROWD_CONFIG(1000), engines: { ...engines, video } })

@@ -123,7 +123,7 @@ test('openrouter: JSON with frames and references by signed URL, and no list to 
   assert.deepEqual([path, prompt, duration, aspect_ratio], ['/api/v1/videos', PROMPT, 4, '1:1'])
   assert.deepEqual(frame_images, [{ type: 'image_url', image_url: { url: uri }, frame_type: 'first_frame' }])
   const before = server.requests.length
-  assert.equal(await engine.recover!({ ...sent, attempt_id: 'att_another' }, new Date(0)), null)
+  assert.equal(await engine.recover!({ ...sent, attempt_id: 'att_another' }, since(new Date(0))), 'unknown')
   assert.equal(server.requests.length, before)
   const ticket = await engine.start(request(), live())
   server.conduct({ extra: { unsigned_urls: [`${server.url}/v1/videos/video_1/content`] } })
@@ -212,40 +212,78 @@ test('an unreadable answer to a poll says nothing about the render, which goes o
   assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
 })
 
-test('a start whose answer was lost is found again, once and by nothing less than its prompt or seed', async () => {
+/** Nobody else has any of the renders, unless told otherwise. */
+const since = (date: Date, others: readonly string[] = []) => ({
+  since: date,
+  taken: async (keys: readonly string[]) =>
+    new Set(keys.filter((key) => others.some((id) => key.endsWith(`/videos/${id}`)))),
+})
+const lose = async (sent: RenderRequest, engine = open('openai')) => {
+  server.script({ method: 'POST', fault: { kind: 'lost_reply' } })
+  await assert.rejects(engine.start(sent, live()), { kind: 'transient', not_begun: false })
+  return engine
+}
+
+test('a start whose answer was lost is found again by its prompt, and what other jobs have is left out', async () => {
   server.forget()
-  const since = new Date()
-  const lose = async (sent: RenderRequest, engine = open('openai')) => {
-    server.script({ method: 'POST', fault: { kind: 'lost_reply' } })
-    await assert.rejects(engine.start(sent, live()), { kind: 'transient' })
-    return engine
-  }
+  const begun = since(new Date())
   const before = server.started()
   const mine = request({ prompt: 'unlike any other' })
   const engine = await lose(mine)
   await engine.start(request({ prompt: 'another job' }), live())
-  const found = await engine.recover!(mine, since)
-  assert.deepEqual(found, { id: `video_${before + 1}`, where: 'base' })
-  assert.equal((await engine.poll(found!, live())).state, 'succeeded')
-  assert.deepEqual(await engine.recover!(mine, since), found, 'the same attempt has the same render')
+  const found = { id: `video_${before + 1}`, where: 'base' }
+  assert.deepEqual(await engine.recover!(mine, begun), { found })
+  assert.equal((await engine.poll(found, live())).state, 'succeeded')
+  assert.deepEqual(await engine.recover!(mine, begun), { found }, 'the same attempt has the same render')
   const other = { ...mine, attempt_id: 'att_another' }
-  assert.equal(await engine.recover!(other, since), null, 'a render that has a ticket is not handed to another attempt')
+  assert.equal(
+    await engine.recover!(other, begun),
+    'absent',
+    'a render that has a ticket is not handed to another attempt',
+  )
 
-  const fresh = open('openai')
-  assert.equal(await fresh.recover!(request({ prompt: 'never sent' }), since), null)
-  assert.equal(await fresh.recover!({ ...mine, seconds: 5 }, since), null)
-  assert.equal(await fresh.recover!({ ...mine, model: 'H4' }, since), null)
-  assert.equal(await fresh.recover!(mine, new Date(Date.now() + 60_000)), null)
-  const withFrame = { ...mine, inputs: [await picture('first_frame')] }
-  assert.equal(await fresh.recover!(withFrame, since), null, 'the same prompt with another picture is another render')
+  const fresh = () => open('openai')
+  assert.equal(await fresh().recover!(mine, since(begun.since, [found.id])), 'absent', 'another job has it')
+  for (const not of [{ prompt: 'never sent' }, { seconds: 5 }, { model: 'H4' }])
+    assert.equal(await fresh().recover!({ ...mine, ...not }, begun), 'absent')
+  assert.equal(await fresh().recover!(mine, since(new Date(Date.now() + 60_000))), 'absent')
   await lose(mine)
-  assert.equal(await fresh.recover!(mine, since), null, 'two candidates are none')
+  assert.equal(await fresh().recover!(mine, begun), 'several')
+  const twin = { id: `video_${server.started()}`, where: 'base' }
+  assert.deepEqual(await fresh().recover!(mine, since(begun.since, [found.id])), { found: twin })
+})
 
+test('the seed of an attempt marks its render where the list shows it, and a list without prompts and seeds cannot tell', async () => {
+  server.forget()
+  const begun = since(new Date())
+  const mine = request({ prompt: 'marked', seed: 99 }, [await picture('first_frame')])
+  server.conduct({ extra: { seed: 98 } })
+  await lose(mine)
+  assert.equal(
+    await open('openai').recover!(mine, begun),
+    'absent',
+    'the same prompt with another seed is another render',
+  )
   server.conduct({ omit: ['prompt'], extra: { seed: 99 } })
-  await lose(withFrame)
-  assert.equal(await fresh.recover!(withFrame, since), null)
-  assert.ok(await fresh.recover!({ ...withFrame, seed: 99 }, since))
-  server.conduct({ omit: [], extra: {} })
+  await lose(mine)
+  assert.deepEqual(await open('openai').recover!(mine, begun), {
+    found: { id: `video_${server.started()}`, where: 'base' },
+  })
+  server.conduct({ extra: {} })
+  await lose(request({ prompt: 'unmarked' }))
+  assert.equal(await open('openai').recover!(request({ prompt: 'unmarked' }), begun), 'unknown')
+  server.conduct({ omit: [] })
+})
+
+test('a render is found on whatever page of the list it stands', async () => {
+  server.forget()
+  const begun = since(new Date())
+  const mine = request({ prompt: 'the first of many' })
+  await lose(mine)
+  const id = `video_${server.started()}`
+  const engine = open('openai')
+  for (let i = 0; i < 230; i++) await engine.start(request({ prompt: `number ${i}` }), live())
+  assert.deepEqual(await open('openai').recover!(mine, begun), { found: { id, where: 'base' } })
 })
 
 test('an output elsewhere is fetched without the credential, and only from where that is allowed', async () => {

@@ -26,6 +26,8 @@ export type Stage = {
   balance(): Promise<{ balance: bigint; held: bigint; running: number; charges: number }>
   /** Files below the blob directory, staged ones included. */
   stored(): number
+  /** Another process on the same database and blobs, which has just started. Close it before the stage. */
+  beside(): Promise<TestApp>
   close(): Promise<void>
 }
 
@@ -48,6 +50,7 @@ export async function openStage(
   const config = configText(sections).replaceAll('{engines}', server.url)
   const app = await startApp({ config, ...options })
   await app.database.pool.query(OBSERVE)
+  server.setClock(() => app.clock.now().getTime())
   const customer = await newCustomer(app)
   const find = (id: string) => findJobOfAnyOrg(app.ctx.db, id)
   const row = async (id: string) => (await find(id))!
@@ -79,6 +82,12 @@ export async function openStage(
         [customer.org_id],
       )
       return rows[0]
+    },
+    async beside() {
+      const { database, dir, secret } = app
+      const other = await startApp({ config, ...options, background: false, beside: { database, dir, secret } })
+      other.ctx.clock = app.clock
+      return other
     },
     stored: () => filesBelow(join(app.dir, 'blobs')),
     async close() {

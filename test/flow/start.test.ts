@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../server/videos/job.ts'
 import type { Fault } from '../support/engine-server-faults.ts'
 import { openStage, type Stage } from './stage.ts'
@@ -11,8 +11,6 @@ before(async () => {
   stage = await openStage({ model: OUTSIDE })
 })
 after(() => stage.close())
-// The engine has a clock of its own.
-beforeEach(() => stage.app.clock.set(new Date()))
 afterEach(async () => {
   stage.engines.unscript()
   stage.engines.release()

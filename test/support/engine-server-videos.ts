@@ -29,6 +29,7 @@ export type Render = {
 export function renderStore() {
   const renders = new Map<string, Render>()
   let count = 0
+  let now = () => Date.now()
   let current: Conduct = {
     polls: 0,
     status: 'completed',
@@ -42,7 +43,7 @@ export function renderStore() {
   function route(request: ReceivedRequest): Reply {
     const [, id, content] = /\/videos(?:\/([^/?]+))?(\/content)?(?:\?|$)/.exec(request.path) ?? []
     if (!request.path.includes('/videos')) return json(404, { error: { message: 'Not Found' } })
-    if (id === undefined) return request.method === 'POST' ? start(request) : list()
+    if (id === undefined) return request.method === 'POST' ? start(request) : list(request)
     const render = renders.get(id)
     if (render === undefined) return json(404, { error: { code: 'not_found', message: `Video ${id} not found` } })
     if (request.method === 'DELETE') {
@@ -63,21 +64,29 @@ export function renderStore() {
       conduct: current,
       polled: 0,
       canceled: false,
-      created_at: Math.floor(Date.now() / 1000),
+      created_at: Math.floor(now() / 1000),
     }
     renders.set(render.id, render)
     return json(200, view(render))
   }
 
-  function list(): Reply {
-    const data = [...renders.values()].reverse().map(view)
-    return json(200, { object: 'list', data, has_more: false })
+  function list(request: ReceivedRequest): Reply {
+    const query = new URL(request.path, 'http://engine').searchParams
+    const all = [...renders.values()].reverse()
+    const begin = all.findIndex(({ id }) => id === query.get('after')) + 1
+    const limit = Number(query.get('limit') ?? 20)
+    const data = all.slice(begin, begin + limit).map(view)
+    return json(200, { object: 'list', data, last_id: data.at(-1)?.id ?? null, has_more: begin + limit < all.length })
   }
 
   return {
     renders,
     route,
     started: () => count,
+    /** Where the creation times of renders come from, in milliseconds. */
+    setClock(clock: () => number) {
+      now = clock
+    },
     conduct(conduct: Partial<Conduct>) {
       current = { ...current, ...conduct }
     },

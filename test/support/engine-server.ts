@@ -25,6 +25,8 @@ export type EngineServer = {
   renders: Map<string, Render>
   /** Renders begun so far, also those forgotten since. */
   started(): number
+  /** Where the creation times of renders come from, in milliseconds; the real time when absent. */
+  setClock(now: () => number): void
   /** How the next renders go; stays until set again. */
   conduct(conduct: Partial<Conduct>): void
   answers: Answers
@@ -76,6 +78,7 @@ export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer
     requests,
     renders: videos.renders,
     started: videos.started,
+    setClock: videos.setClock,
     conduct: videos.conduct,
     answers,
     script: (...entries) => void scripted.push(...entries.map((entry) => ({ ...entry }))),

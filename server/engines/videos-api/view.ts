@@ -1,6 +1,6 @@
 import type { EngineReply } from '../../platform/outbound.ts'
 import { renderFault, retryAfterSeconds, unreadableReply } from '../faults.ts'
-import { EngineError, type JsonValue, type RenderRequest, type RenderState } from '../video.ts'
+import { EngineError, type JsonValue, type RenderState } from '../video.ts'
 
 /** What an engine says about one render; read leniently, for no two of them agree. */
 export type RenderView = Record<string, unknown> & { id: string }
@@ -35,39 +35,12 @@ export function renderState(reply: EngineReply, id: string): RenderState {
   }
 }
 
-/**
- * The one render of a list that can only be this request's: begun since, same model and length, and the same prompt or seed. The list
- * says nothing about media, so a request with inputs is recognized by its seed alone. Null when none or more than one matches.
- */
-export function recognize(
-  views: readonly unknown[],
-  request: RenderRequest,
-  since: Date,
-  known: ReadonlySet<string>,
-): RenderView | null {
-  const earliest = Math.floor(since.getTime() / 1000) - CLOCK_TOLERANCE_SECONDS
-  const found = views.filter((view): view is RenderView => {
-    if (!isRecord(view) || typeof view.id !== 'string' || !isRenderId(view.id) || known.has(view.id)) return false
-    if (typeof view.created_at !== 'number' || view.created_at < earliest) return false
-    if (typeof view.model === 'string' && view.model !== request.model) return false
-    if (view.seconds != null && Number(view.seconds) !== request.seconds) return false
-    const samePrompt = view.prompt == null ? null : view.prompt === request.prompt
-    const sameSeed = view.seed == null ? null : Number(view.seed) === request.seed
-    if (samePrompt === false || sameSeed === false) return false
-    return sameSeed === true || (samePrompt === true && request.inputs.length === 0)
-  })
-  return found.length === 1 ? found[0]! : null
-}
-
-/** Clocks of two machines in one network; too much only finds an earlier attempt of the same request. */
-const CLOCK_TOLERANCE_SECONDS = 5
-
 const DONE = new Set(['completed', 'succeeded', 'success', 'done'])
 const FAILED = new Set(['failed', 'failure', 'error', 'rejected'])
 const ENDED = new Set(['cancelled', 'canceled', 'expired'])
 
 /** An id becomes a part of a path: `..` and the like would lead elsewhere. */
-function isRenderId(id: string): boolean {
+export function isRenderId(id: string): boolean {
   return id.length > 0 && id.length <= 512 && !/^\.+$/.test(id)
 }
 
@@ -82,6 +55,6 @@ function progress(value: unknown): { progress?: number } {
   return Number.isFinite(percent) ? { progress: Math.max(0, Math.min(99, Math.floor(percent))) } : {}
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
