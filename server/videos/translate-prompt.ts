@@ -1,8 +1,8 @@
 import type { TranslationEngine, TranslationResult } from '../engines/translation.ts'
-import { hasKana, isJapanese } from './japanese.ts'
+import { countJapanese, hasJapanese, isJapanese, sentencesOf } from './japanese.ts'
 import {
-  dialogues,
-  hasDialogueTag,
+  countDialogueTags,
+  dialoguesOf,
   type Masked,
   maskPrompt,
   placeholders,
@@ -57,43 +57,60 @@ const RATIO_MAX = 6
 /** English needs this much room for even the shortest Japanese, whatever the ratio. */
 const SHORT_CHARACTERS = 80
 
-/** What is wrong with an answer, in words for the engine and free of the prompt's own; null when it is faithful. */
-function findViolation(
-  prompt: string,
-  masked: Masked,
-  { translation, depicted_text }: TranslationResult,
-  whole: string,
-): string | null {
-  const expected = masked.segments.map((_, i) => i).join()
-  const found = placeholders(translation).sort((a, b) => a - b)
-  if (found.join() !== expected) return 'every ⟦Kn⟧ token must stand in the translation unchanged and exactly once'
-  if (/[⟦⟧]/.test(withoutPlaceholders(translation))) return 'no token may be added or changed'
-  if (hasDialogueTag(translation)) return 'no <d> tag may be added'
-  if (!depicted_text.every((text) => text !== '' && masked.text.includes(text) && translation.includes(text)))
-    return 'each depicted_text must stand word for word in both the prompt and the translation'
+/** Texts that one picture may show without quotation marks. */
+const DEPICTED_MAX = 32
 
-  const said = withoutDepicted(withoutPlaceholders(translation), depicted_text)
-  if (!/\p{Letter}/u.test(said)) return 'the translation is empty'
-  if (hasKana(said) || isJapanese(said)) return 'Japanese is left outside the tokens and depicted_text'
+/** Depicted text may make up at most one in so many of the prompt's kana and kanji. */
+const DEPICTED_SHARE = 3
+
+/** What is wrong with an answer, in words for the engine and free of the prompt's own; null when it is faithful. */
+function findViolation(prompt: string, masked: Masked, result: TranslationResult, whole: string): string | null {
+  return (
+    findLengthViolation(masked, result.translation, whole) ??
+    findTokenViolation(prompt, masked, result.translation, whole) ??
+    findJapanese(masked.text, result)
+  )
+}
+
+function findLengthViolation(masked: Masked, translation: string, whole: string): string | null {
+  if (!/\p{Letter}/u.test(withoutPlaceholders(translation))) return 'the translation is empty'
   const length = characters(withoutPlaceholders(translation))
   const original = characters(withoutPlaceholders(masked.text))
   if (length < original * RATIO_MIN) return 'the translation is too short to say everything'
   if (length > Math.max(original * RATIO_MAX, SHORT_CHARACTERS)) return 'the translation is far longer than the prompt'
   if (characters(whole) > PROMPT_CHARACTERS_MAX)
     return `the translation must be shorter, at most ${PROMPT_CHARACTERS_MAX} characters`
-  if (!sameDialogues(prompt, whole)) return 'the tokens must stay in their order'
   return null
 }
 
-/** The same lines in the same order. Masking keeps them whole; it is checked all the same, for dialogue must never be altered. */
-function sameDialogues(prompt: string, whole: string): boolean {
-  const before = dialogues(prompt)
-  const after = dialogues(whole)
-  return before.length === after.length && before.every((segment, i) => segment === after[i])
+function findTokenViolation(prompt: string, { segments }: Masked, translation: string, whole: string): string | null {
+  const found = placeholders(translation)
+  const sorted = found.toSorted((a, b) => a - b)
+  if (sorted.length !== segments.length || sorted.some((index, i) => index !== i))
+    return 'every ⟦Kn⟧ token must stand in the translation unchanged and exactly once'
+  if (/[⟦⟧]/.test(withoutPlaceholders(translation))) return 'no token may be added or changed'
+  if (countDialogueTags(whole) !== countDialogueTags(prompt)) return 'no <d> tag may be added'
+  const [before, after] = [dialoguesOf(prompt), dialoguesOf(whole)]
+  if (before.length !== after.length || before.some((dialogue, i) => dialogue !== after[i]))
+    return 'the tokens must stay in their order, and one that ends a line must end its line'
+  return null
 }
 
-function withoutDepicted(text: string, depicted: readonly string[]): string {
-  return [...depicted].sort((a, b) => b.length - a.length).reduce((rest, part) => rest.replaceAll(part, ' '), text)
+/** Japanese may stand outside the tokens only as depicted text that the prompt has word for word, and be no more than a part of it. */
+function findJapanese(source: string, { translation, depicted_text }: TranslationResult): string | null {
+  const depicted = [...new Set(depicted_text)].sort((a, b) => b.length - a.length)
+  if (depicted.length > DEPICTED_MAX) return `depicted_text may hold at most ${DEPICTED_MAX} texts`
+  if (!depicted.every((text) => text !== '' && source.includes(text) && translation.includes(text)))
+    return 'each depicted_text must stand word for word in both the prompt and the translation'
+
+  const without = (text: string) => depicted.reduce((rest, part) => rest.replaceAll(part, ' '), text)
+  const answer = withoutPlaceholders(translation)
+  if (hasJapanese(without(answer))) return 'Japanese is left outside the tokens and depicted_text'
+  const original = withoutPlaceholders(source)
+  if (countJapanese(answer) * DEPICTED_SHARE > countJapanese(original)) return 'too much is left in Japanese'
+  if (sentencesOf(original).some((sentence) => hasJapanese(sentence) && !hasJapanese(without(sentence))))
+    return 'a whole sentence is left in Japanese'
+  return null
 }
 
 function characters(text: string): number {

@@ -219,7 +219,7 @@ function segmentsOf(prompt: string): string[] {
   const segments: string[] = []
   for (let from = prompt.indexOf('<d>'); from !== -1; from = prompt.indexOf('<d>', from)) {
     const end = prompt.indexOf('</d>', from)
-    const to = end === -1 ? prompt.length : end + 4
+    const to = end === -1 ? from + prompt.slice(from).search(/[\n\r\u2028\u2029]|$/) : end + 4
     segments.push(prompt.slice(from, to))
     from = to
   }

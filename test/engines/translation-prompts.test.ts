@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { TranslationEngine } from '../../server/engines/translation.ts'
+import { maskPrompt, unmask } from '../../server/videos/mask.ts'
+import { translatePrompt } from '../../server/videos/translate-prompt.ts'
+import { law } from '../support/law.ts'
+import { PLAIN } from './prompts/plain.ts'
+import { QUOTED } from './prompts/quoted.ts'
+
+const ROWS = [...PLAIN.map(([decision, prompt]) => [decision, prompt, prompt] as const), ...QUOTED]
+
+/** What the translator was asked first; null when the prompt went to the engine as it is. */
+async function askedFor(prompt: string): Promise<string | null> {
+  let asked: string | null = null
+  const engine: TranslationEngine = {
+    available: true,
+    async translate({ text }) {
+      asked ??= text
+      return { translation: '', depicted_text: [] }
+    },
+  }
+  const result = await translatePrompt(engine, prompt, new AbortController().signal).catch(() => null)
+  if (result) assert.deepEqual(result, { translated: false, engine_prompt: prompt })
+  return asked
+}
+
+test(`${ROWS.length} prompts: each goes to the translator or to the engine as it should, dialogue and quotations taken out`, async () => {
+  assert.ok(ROWS.length >= 120)
+  assert.equal(new Set(ROWS.map(([, prompt]) => prompt)).size, ROWS.length)
+  const wrong: object[] = []
+  for (const [decision, prompt, masked] of ROWS) {
+    const { text, segments } = maskPrompt(prompt)
+    assert.equal(unmask(text, segments), prompt)
+    const asked = await askedFor(prompt)
+    const expected = { decision, masked }
+    const actual = { decision: asked === null ? 'as is' : 'translate', masked: text }
+    if (JSON.stringify(actual) !== JSON.stringify(expected)) wrong.push({ prompt, actual, expected })
+    else assert.equal(asked ?? text, masked)
+  }
+  assert.deepEqual(wrong, [])
+})
+
+law('what is added behind a prompt on a line of its own leaves the segments before it as they were', (seed) => {
+  const row = fc.constantFrom(...ROWS.filter(([, prompt]) => /\p{Letter}/u.test(maskPrompt(prompt).text)))
+  const property = fc.property(
+    row,
+    fc.constantFrom('A cat walks.', '猫が歩く。', '看板「甲」', '<d>はい</d>'),
+    (a, b) => {
+      const [, prompt] = a
+      if (/[「『〝“](?!.*[」』〟”])/s.test(prompt)) return
+      const before = maskPrompt(`A. ${prompt}`).segments
+      assert.deepEqual(maskPrompt(`A. ${prompt}\n${b}`).segments.slice(0, before.length), before)
+    },
+  )
+  fc.assert(property, { seed, numRuns: 1000 })
+})
+
+test('masking and detection take time in proportion to the prompt, whatever it is made of', async () => {
+  const units = [
+    '<d>',
+    '</d>',
+    '<d>\n',
+    '「',
+    '」',
+    '"',
+    "'",
+    "'a ",
+    " 'あ",
+    '‘',
+    '’',
+    '“',
+    '⟦',
+    '猫',
+    'a。',
+    '「\n',
+    "'\n",
+    '「"',
+    '々',
+  ]
+  for (const unit of units) {
+    const cost = async (characters: number) => {
+      const prompt = unit.repeat(characters / unit.length)
+      const before = process.cpuUsage()
+      await askedFor(prompt)
+      return process.cpuUsage(before).user
+    }
+    const least = async (characters: number) => Math.min(await cost(characters), await cost(characters))
+    await cost(7_000)
+    const [short, long] = [Math.max(await least(7_000), 2_000), await least(56_000)]
+    assert.ok(long < short * 40, `${JSON.stringify(unit)}: ${short} µs, then ${long} µs for eight times as much`)
+  }
+})
+
+const SCENE = '夜の商店街を黒い猫がゆっくり歩き、看板に営業中とある店の前で止まる。雨が降る。'
+const ENGLISH = 'A black cat slowly walks through a shopping street at night and stops at a shop. It rains.'
+
+async function resultOf(translation: string, depicted_text: string[]): Promise<string | null> {
+  const asked: Array<string | undefined> = []
+  const engine: TranslationEngine = {
+    available: true,
+    async translate({ violation }) {
+      asked.push(violation)
+      return { translation, depicted_text }
+    },
+  }
+  const result = await translatePrompt(engine, SCENE, new AbortController().signal).catch(() => null)
+  if (result === null) assert.equal(asked.length, 2, 'one more try')
+  return result === null ? asked[1]! : null
+}
+
+test('text that is depicted may stay Japanese: a part of a sentence, and at most a third of all', async () => {
+  assert.equal(await resultOf(`${ENGLISH} The sign reads "営業中".`, ['営業中']), null)
+  assert.equal(await resultOf(`${ENGLISH} 商店街, 看板, 営業中.`, ['商店街', '看板', '営業中']), null)
+})
+
+test('what was not translated does not pass for depicted text, whole, in parts, or by saying it again', async () => {
+  const refused: Array<[string, string[], RegExp]> = [
+    [`${ENGLISH} 夜の商店街を黒い猫がゆっくり歩き`, ['夜の商店街を黒い猫がゆっくり歩き'], /too much/],
+    [`${ENGLISH} ${'営業中 '.repeat(9)}`, ['営業中'], /too much/],
+    [`${ENGLISH} 雨が降る`, ['雨が降る'], /whole sentence/],
+    [`${ENGLISH} 雨が / 降る`, ['雨が', '降る'], /whole sentence/],
+    [`${ENGLISH} 営業中`, [], /left outside/],
+    [`${ENGLISH} 開店`, ['開店'], /word for word/],
+    [`${ENGLISH} 猫`, ['黒い猫'], /word for word/],
+    [ENGLISH, Array.from(SCENE.slice(0, 36), (_, i) => SCENE.slice(i, i + 2)), /at most 32/],
+  ]
+  for (const [translation, depicted, violation] of refused)
+    assert.match((await resultOf(translation, depicted)) ?? 'accepted', violation, translation)
+})
