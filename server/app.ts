@@ -14,7 +14,7 @@ import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
 import { knownFileBlobs } from './files/store.ts'
-import { healthEndpoints } from './health.ts'
+import { healthEndpoints, openHealth } from './health.ts'
 import { type Endpoint, registerEndpoints } from './identity/endpoint.ts'
 import { openIdentity } from './identity/open.ts'
 import type { Authenticator } from './identity/principal.ts'
@@ -109,7 +109,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
-    ...healthEndpoints,
+    ...healthEndpoints(openHealth(ctx)),
   ]
   const answered = [...endpoints, ...openApiEndpoints(endpoints)]
   const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })

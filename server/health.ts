@@ -1,19 +1,102 @@
-import { sql } from 'kysely'
-import Type from 'typebox'
+import { type Kysely, sql } from 'kysely'
+import Type, { type Static } from 'typebox'
 import { type Endpoint, endpoint } from './identity/endpoint.ts'
+import { type Blobs, DiskFull } from './platform/blobs.ts'
+import type { Clock } from './platform/clock.ts'
+import type { Database } from './platform/db.ts'
 
-/** For load balancers: whether this process should be sent requests; it answers 503 while shutting down. Says nothing else. */
-export const healthEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'GET',
-    path: '/healthz',
-    auth: 'none',
-    summary: 'Whether this process takes requests and reaches its database',
-    internal: true,
-    response: Type.Object({ status: Type.Literal('ok') }),
-    async handle(ctx) {
-      await sql`select 1`.execute(ctx.db)
-      return { status: 'ok' }
-    },
-  }),
-]
+const HealthView = Type.Object({
+  status: Type.Enum(['ok', 'failing']),
+  database: Type.Enum(['ok', 'unreachable']),
+  storage: Type.Enum(['ok', 'full', 'unwritable']),
+})
+type Health = Static<typeof HealthView>
+
+/** For load balancers and monitors: 503 while shutting down and while the database or the storage does not work. */
+export function healthEndpoints(check: () => Promise<Health>): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/healthz',
+      auth: 'none',
+      summary: 'Whether this process takes requests, reaches its database and can store files',
+      internal: true,
+      response: HealthView,
+      async handle(_ctx, { reply }) {
+        const health = await check()
+        return reply
+          .status(health.status === 'ok' ? 200 : 503)
+          .header('cache-control', 'no-store')
+          .send(health)
+      },
+    }),
+  ]
+}
+
+/** What is found holds this long, so that whoever asks often costs nothing. */
+const FRESH_MS = 1000
+/** Longest either check may take before it counts as failed. */
+const LIMIT_MS = 2000
+/** Enough to meet a full disk: file systems keep a smaller file without taking a block. */
+const WRITTEN_BYTES = 65_536
+
+/**
+ * A check of what every request needs: one query, and a small file written and removed again. It always answers within `limit_ms`; what
+ * hangs is waited for in the background and not begun a second time.
+ */
+export function openHealth(needs: {
+  db: Kysely<Database>
+  blobs: Blobs
+  clock: Clock
+  limit_ms?: number
+}): () => Promise<Health> {
+  const { db, blobs, clock, limit_ms = LIMIT_MS } = needs
+  const database = bounded(limit_ms, 'unreachable', async (): Promise<Health['database']> => {
+    await sql`select 1`.execute(db)
+    return 'ok'
+  })
+  const storage = bounded(limit_ms, 'unwritable', () => tryWriting(blobs))
+  let last: { at: number; health: Promise<Health> } | null = null
+  return () => {
+    const now = clock.now().getTime()
+    if (last && now >= last.at && now - last.at < FRESH_MS) return last.health
+    last = { at: now, health: both() }
+    return last.health
+  }
+
+  async function both(): Promise<Health> {
+    const [reached, stored] = await Promise.all([database(), storage()])
+    return { status: reached === 'ok' && stored === 'ok' ? 'ok' : 'failing', database: reached, storage: stored }
+  }
+}
+
+async function tryWriting(blobs: Blobs): Promise<Health['storage']> {
+  try {
+    await blobs.discard(await blobs.stage(oneChunk(), { max_bytes: WRITTEN_BYTES }))
+    return 'ok'
+  } catch (error) {
+    if (error instanceof DiskFull) return 'full'
+    throw error
+  }
+}
+
+async function* oneChunk(): AsyncIterable<Uint8Array> {
+  yield new Uint8Array(WRITTEN_BYTES)
+}
+
+/** Runs `work` at most once at a time and gives `failed` when it throws or does not end in time. */
+function bounded<T>(limit_ms: number, failed: T, work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null
+  return () => {
+    running ??= work()
+      .catch(() => failed)
+      .finally(() => {
+        running = null
+      })
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<T>((resolve) => {
+      timer = setTimeout(resolve, limit_ms, failed)
+    })
+    return Promise.race([running, late]).finally(() => clearTimeout(timer))
+  }
+}

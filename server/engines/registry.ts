@@ -28,7 +28,14 @@ import { VideosApiOptions, videosApi, videosApiMistakes } from './video-videos-a
 export type { EngineSetting } from './setting.ts'
 
 /** An engine that serves a model of ours: what it calls the model, and of which kind it is. */
-export type Served<E> = { engine: E; model: string; name: string }
+export type Served<E> = {
+  engine: E
+  model: string
+  name: string
+  /** Where it is, for the log: the base URL of its entry, and that of renders from references where they have their own. */
+  url?: string
+  references_url?: string
+}
 
 /** Everything outside this process that the service asks for work. `video` and `chat` are keyed by the id of the model. */
 export type Engines = {
@@ -113,10 +120,22 @@ function serve<E>(
     const identity = settingIdentity(setting)
     const engine = engines.get(identity) ?? build(kinds, setting, env)
     engines.set(identity, engine)
-    const { kind: name, model } = settingOptions(setting)
-    served.set(id, { engine, model: typeof model === 'string' ? model : id, name })
+    const { kind: name, model, base_url, references_base_url } = settingOptions(setting)
+    served.set(id, {
+      engine,
+      model: typeof model === 'string' ? model : id,
+      name,
+      ...(typeof base_url === 'string' && { url: hostAndPath(base_url) }),
+      ...(typeof references_base_url === 'string' && { references_url: hostAndPath(references_base_url) }),
+    })
   }
   return served
+}
+
+/** A URL that may stand in a log: without credentials, query and fragment. */
+function hostAndPath(text: string): string {
+  const { origin, pathname } = new URL(text)
+  return origin + pathname.replace(/\/+$/, '')
 }
 
 function build<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineSetting, env: EngineEnv): E {

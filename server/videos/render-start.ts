@@ -12,7 +12,7 @@ import { textDigest, wasAllowed } from './moderation-records.ts'
 import { recoverRender } from './render-recover.ts'
 import { buildRequest, fileGone } from './render-request.ts'
 import { backoffSeconds, describeFault, notAfter, secondsSince } from './retry.ts'
-import { type ServedModel, servedModel } from './served-model.ts'
+import { engineFields, type ServedModel, servedModel } from './served-model.ts'
 import { changeJob, type VideoJobRow } from './store.ts'
 
 /** Pause before a start that waits for an equal one to be answered. */
@@ -125,7 +125,10 @@ function startFailed(
 ): Outcome {
   if (!(error instanceof EngineError)) throw error
   const { kind } = error
-  ctx.log[kind === 'permanent' ? 'error' : 'warn']('start_failed', { video_id: job.id, ...describeFault(error) })
+  ctx.log[kind === 'permanent' ? 'error' : 'warn']('start_failed', {
+    ...{ video_id: job.id, ...engineFields(served, job) },
+    ...describeFault(error),
+  })
   if (kind === 'moderation') return { to: 'failed', code: 'moderation_blocked' }
   if (kind === 'rejected' && error.subject) return { to: 'failed', code: 'invalid_reference_media' }
   if (kind !== 'transient') return { to: 'failed', code: 'render_failed' }

@@ -1,8 +1,14 @@
 import type { Context } from '../context.ts'
 import type { VideoEngine } from '../engines/video.ts'
+import type { LogFields } from '../platform/log.ts'
+import type { VideoJobRow } from './store.ts'
 
 export type ServedModel = {
   engine: VideoEngine
+  /** Kind and addresses of the engine, for the log. */
+  name: string
+  url: string | null
+  references_url: string | null
   /** What the engine calls the model. */
   model: string
   render_seconds: number
@@ -15,5 +21,14 @@ export function servedModel(ctx: Pick<Context, 'config' | 'engines'>, job: { mod
   const settings = ctx.config.video_models.find(({ id }) => id === job.model)
   if (!served || !settings) return null
   const { render_seconds, signed_url_ttl_seconds } = settings
-  return { engine: served.engine, model: served.model, render_seconds, signed_url_ttl_seconds }
+  const { engine, model, name, url = null, references_url = null } = served
+  return { engine, model, name, url, references_url, render_seconds, signed_url_ttl_seconds }
+}
+
+/** Which engine a log line is about: its kind, and the address that renders this job. */
+export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs'>): LogFields {
+  const { name: engine, url, references_url } = served
+  const referred = job.inputs.some(({ role }) => role.startsWith('reference'))
+  const address = (referred ? references_url : null) ?? url
+  return { engine, ...(address !== null && { url: address }) }
 }

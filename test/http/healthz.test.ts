@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { openHealth } from '../../server/health.ts'
+import { type Blobs, DiskFull } from '../../server/platform/blobs.ts'
+import { diskBlobs } from '../../server/platform/blobs-fs.ts'
+import { handMovedClock } from '../../server/platform/clock.ts'
+import { openDb } from '../../server/platform/db.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+import { send } from '../support/identity-app.ts'
+import { type PostgresProxy, postgresProxy } from '../support/postgres-proxy.ts'
+
+const OK = { status: 'ok', database: 'ok', storage: 'ok' }
+
+let app: TestApp
+let proxy: PostgresProxy
+let dir: string
+let database: ReturnType<typeof openDb>
+before(async () => {
+  app = await startApp()
+  proxy = await postgresProxy(app.database.url)
+  dir = mkdtempSync(join(tmpdir(), 'kinora-health-'))
+})
+after(async () => {
+  proxy.cut()
+  await database.close()
+  await proxy.close()
+  await app.close()
+  rmSync(dir, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  proxy.cut()
+  await database?.close()
+  proxy.mend()
+  database = openDb(proxy.url, { pool_max: 2 })
+})
+
+/** A blob store whose next writes fail with `error`, or never end when it is `never`. */
+function faultyBlobs() {
+  const fault: { error: Error | 'never' | null; writes: number } = { error: null, writes: 0 }
+  const real = diskBlobs(dir)
+  const stage: Blobs['stage'] = async (source, options) => {
+    fault.writes += 1
+    if (fault.error === 'never') return new Promise(() => {})
+    if (fault.error) throw fault.error
+    return real.stage(source, options)
+  }
+  return { fault, blobs: { ...real, stage } }
+}
+
+test('200 while database and storage work, without a key and without saying more', async () => {
+  const { status, body } = await send(app, 'GET', '/healthz')
+  assert.equal(status, 200)
+  assert.deepEqual(body, OK)
+})
+
+test('503 that names the storage when it is full or cannot be written, and 200 again when it can', async () => {
+  const stage = app.ctx.blobs.stage
+  try {
+    for (const [error, storage] of [
+      [new DiskFull('no space left for files'), 'full'],
+      [new Error('read-only file system'), 'unwritable'],
+    ] as const) {
+      app.ctx.blobs.stage = async () => {
+        throw error
+      }
+      app.clock.advance(2)
+      const { status, body, headers } = await send(app, 'GET', '/healthz')
+      assert.equal(status, 503)
+      assert.deepEqual(body, { status: 'failing', database: 'ok', storage })
+      assert.equal(headers.get('cache-control'), 'no-store')
+    }
+  } finally {
+    app.ctx.blobs.stage = stage
+  }
+  app.clock.advance(2)
+  assert.equal((await send(app, 'GET', '/healthz')).status, 200)
+})
+
+test('503 that names the database when it is gone, and 200 again when it is back', async () => {
+  const clock = handMovedClock()
+  const check = openHealth({ ...database, clock, blobs: diskBlobs(dir) })
+  assert.deepEqual(await check(), OK)
+  proxy.cut()
+  clock.advance(2)
+  assert.deepEqual(await check(), { status: 'failing', database: 'unreachable', storage: 'ok' })
+  proxy.mend()
+  clock.advance(2)
+  assert.deepEqual(await check(), OK)
+})
+
+test('requests of one second share one check, so that asking often costs nothing', async () => {
+  const clock = handMovedClock()
+  const { fault, blobs } = faultyBlobs()
+  const check = openHealth({ ...database, clock, blobs })
+  await Promise.all(Array.from({ length: 50 }, check))
+  await check()
+  assert.equal(fault.writes, 1)
+  clock.advance(1)
+  await check()
+  assert.equal(fault.writes, 2)
+})
+
+test('what hangs is failing after its limit, is not asked a second time meanwhile, and holds up nothing', async () => {
+  const clock = handMovedClock()
+  const { fault, blobs } = faultyBlobs()
+  const check = openHealth({ ...database, clock, blobs, limit_ms: 5 })
+  await database.pool.query('select 1')
+  proxy.deafen()
+  fault.error = 'never'
+  for (let i = 0; i < 3; i++) {
+    assert.deepEqual(await check(), { status: 'failing', database: 'unreachable', storage: 'unwritable' })
+    clock.advance(2)
+  }
+  assert.equal(fault.writes, 1)
+  assert.equal(database.pool.totalCount, 1)
+})
+
+test('a check leaves nothing behind in the storage', async () => {
+  const blobs = diskBlobs(dir)
+  await openHealth({ ...database, clock: handMovedClock(), blobs })()
+  assert.equal(await blobs.sweepStaged({ older_than: new Date(Date.now() + 60_000) }), 0)
+})
