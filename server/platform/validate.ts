@@ -2,10 +2,8 @@ import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ApiError } from './errors.ts'
 import { explain, type JsonSchema, meantVariant } from './explain.ts'
+import { JSON_DEPTH_MAX } from './json-scan.ts'
 import { hasUnstorableText } from './text.ts'
-
-/** Deepest nesting of JSON accepted from a client: deeper values break `JSON.stringify` long after they were parsed. */
-export const JSON_DEPTH_MAX = 64
 
 /** `path`: where the value stands in the body, for one that is checked apart from it. */
 export type Shape<S extends TSchema> = (value: unknown, path?: string) => Static<S>
