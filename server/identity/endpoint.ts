@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema, TUnknown } from 'typebox'
 import type { Context } from '../context.ts'
+import { OPEN_BODY_BYTES_MAX } from '../platform/body.ts'
 import { ApiError } from '../platform/errors.ts'
-import { limitBodyTime, type RouteConfig, withForms } from '../platform/http.ts'
+import { type RouteConfig, withForms } from '../platform/http.ts'
 import { parseQuery } from '../platform/query.ts'
 import { hasUnstorableText } from '../platform/text.ts'
 import { shape } from '../platform/validate.ts'
@@ -114,7 +115,8 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Ad
   const checkQuery = spec.query ? shape(spec.query) : () => ({})
   // What takes forms alone is an upload and may take long to arrive.
   const upload = accepts.has('multipart') && !accepts.has('json')
-  const config: RouteConfig = { plain_400: spec.plain_400, upload, accepts }
+  const body_bytes_max = spec.auth === 'none' || spec.auth === 'signed_url' ? OPEN_BODY_BYTES_MAX : undefined
+  const config: RouteConfig = { plain_400: spec.plain_400, upload, accepts, body_bytes_max }
   http.route({
     method: spec.method,
     url: spec.path,
@@ -123,7 +125,6 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Ad
       const enter = (principal: Principal | null) => {
         request.principal = principal
         requireStorablePath(request)
-        if (!config.upload && spec.method !== 'GET') limitBodyTime(request)
         if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
       }
       const principal = admit(spec, request, reply)

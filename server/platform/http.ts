@@ -1,17 +1,16 @@
-import { isUtf8 } from 'node:buffer'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import multipart from '@fastify/multipart'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { addBodyParsers, bodyTooLarge, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
+import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
 import { isDatabaseDown } from './db.ts'
 import { ApiError, errorBody, errorHeaders } from './errors.ts'
 import { newRequestId } from './ids.ts'
 import type { Log } from './log.ts'
 import { suggestRoutes } from './suggest-route.ts'
-import { requireSafeJson } from './validate.ts'
 import type { Sockets } from './websocket.ts'
 
-/** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
-export const JSON_BYTES_MAX = 64 * 1024 * 1024
 /** Longest a whole request may take to arrive. Uploads of 100 MB over slow lines need it; other bodies have BODY_SECONDS. */
 const REQUEST_SECONDS = 900
 /** Longest a body may take to arrive on a route that takes no upload. */
@@ -20,7 +19,15 @@ const KEEP_ALIVE_SECONDS = 10
 const CONNECTIONS_MAX = 10_000
 
 /** What a route tells this file about itself. */
-export type RouteConfig = { plain_400?: boolean; upload?: boolean; accepts: ReadonlySet<string>; internal?: boolean }
+export type RouteConfig = {
+  plain_400?: boolean
+  /** Takes an upload, which may take long to arrive. */
+  upload?: boolean
+  accepts: ReadonlySet<string>
+  /** Default JSON_BYTES_MAX. */
+  body_bytes_max?: number
+  internal?: boolean
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -52,31 +59,24 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     genReqId: newRequestId,
     requestIdHeader: false,
     bodyLimit: JSON_BYTES_MAX,
-    requestTimeout: REQUEST_SECONDS * 1000,
-    connectionTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
+    serverFactory: (handler) => openServer(handler, sockets),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
-    http: {
-      maxHeaderSize: 16_384,
-      headersTimeout: 20_000,
-      // Node would hand every request with an `Upgrade` to the listener, `h2c` of ordinary clients among them.
-      shouldUpgradeCallback: (request) => sockets?.isHandshake(request) ?? false,
-    },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
     clientErrorHandler: answerBrokenRequest,
   })
   sockets?.attach(http)
-  http.server.maxConnections = CONNECTIONS_MAX
-  http.server.maxHeadersCount = 100
   http.decorate('bodySeconds', body_seconds)
-  addParsers(http)
+  addBodyParsers(http)
+  const unknownUrl = unknownUrlError(http)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (options.isDraining?.())
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
     requirePlainTransfer(request)
+    if (request.is404) throw unknownUrl(request)
+    if (hasBody(request)) expectBody(request, reply)
     done()
   })
   http.addHook('onResponse', (request, reply, done) => {
@@ -84,15 +84,51 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     done()
   })
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
-  const suggest = suggestRoutes(http)
+  // For a route that finds nothing; where there is no route the hook has answered before a body is read.
   http.setNotFoundHandler((request) => {
-    const path = pathOf(request)
-    throw new ApiError(
-      'unknown_url',
-      `Unknown request URL: ${request.method} ${path}.${suggest(path)} See /docs for the routes.`,
-    )
+    throw unknownUrl(request)
   })
   return http
+}
+
+function openServer(handler: RequestListener, sockets: Sockets | undefined): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: 16_384,
+      headersTimeout: 20_000,
+      requestTimeout: REQUEST_SECONDS * 1000,
+      keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
+      // Node would hand every request with an `Upgrade` to the listener, `h2c` of ordinary clients among them.
+      shouldUpgradeCallback: (request) => sockets?.isHandshake(request) ?? false,
+    },
+    boundConnections(handler),
+  )
+  server.maxConnections = CONNECTIONS_MAX
+  server.maxHeadersCount = 100
+  return server
+}
+
+function unknownUrlError(http: FastifyInstance): (request: FastifyRequest) => ApiError {
+  const suggest = suggestRoutes(http)
+  return (request) => {
+    const path = pathOf(request)
+    const text = `Unknown request URL: ${request.method} ${path}.${suggest(path)} See /docs for the routes.`
+    return new ApiError('unknown_url', text)
+  }
+}
+
+/** A body has its time to arrive, and none that nobody reads keeps its connection. */
+function expectBody(request: FastifyRequest, reply: FastifyReply): void {
+  const { kinora } = request.routeOptions.config
+  if (!kinora?.upload) limitBodyTime(request)
+  if (kinora?.accepts.size === 0) leaveBody(request, reply)
+}
+
+/** Ends the connection behind an answer that does not wait for the body, unless the rest of the body is small. */
+function leaveBody(request: FastifyRequest, reply: FastifyReply): void {
+  if (!hasLargeBody(request.raw)) return
+  reply.header('connection', 'close')
+  endAfterAnswer(request.raw, { discard: isPlainTransfer(request) })
 }
 
 /** Routes that take forms: only they pay for what reading forms needs of every request. */
@@ -106,66 +142,6 @@ export function withForms(http: FastifyInstance, addRoutes: (routes: FastifyInst
 /** The path of a request without its query string. */
 export function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0]!.slice(0, 200)
-}
-
-/** Starts the deadline for the body of a route that takes no upload; Node's own limit covers the whole server. */
-export function limitBodyTime(request: FastifyRequest): void {
-  const timer = setTimeout(() => {
-    if (!request.raw.complete)
-      request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
-  }, request.server.bodySeconds * 1000)
-  timer.unref()
-  request.raw.once('close', () => clearTimeout(timer))
-}
-
-/** JSON is parsed strictly; other types are refused unless the route takes them; a route without a body ignores what comes. */
-function addParsers(http: FastifyInstance): void {
-  http.removeAllContentTypeParsers()
-  http.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    (request: FastifyRequest, body: Buffer, done) => {
-      const accepts = request.routeOptions.config.kinora?.accepts
-      if (accepts && accepts.size > 0 && !accepts.has('json')) throw wrongContentType(accepts)
-      done(null, accepts?.size === 0 || body.length === 0 ? undefined : parseJson(body))
-    },
-  )
-  http.addContentTypeParser('*', (request, payload, done) => {
-    const accepts = request.routeOptions.config.kinora?.accepts
-    payload.resume()
-    if (accepts?.size === 0) done(null, undefined)
-    else if (Number(request.headers['content-length']) > JSON_BYTES_MAX) done(bodyTooLarge(), undefined)
-    else done(wrongContentType(accepts ?? new Set(['json'])), undefined)
-  })
-}
-
-/** Parses a JSON text of a client. Throws ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. */
-export function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw unreadable()
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString('utf8'))
-  } catch {
-    throw unreadable()
-  }
-  requireSafeJson(value)
-  return value
-}
-
-function unreadable(): ApiError {
-  return new ApiError(
-    'invalid_json',
-    'We could not parse the JSON body of your request. Send one JSON object in UTF-8.',
-  )
-}
-
-export function wrongContentType(accepts: ReadonlySet<string>): ApiError {
-  const types = [...accepts].map((kind) => (kind === 'json' ? 'application/json' : 'multipart/form-data'))
-  return new ApiError('unsupported_media_type', `Unsupported Content-Type. Send ${types.join(' or ')}.`)
-}
-
-function bodyTooLarge(): ApiError {
-  return new ApiError('request_too_large', `The request body is larger than ${JSON_BYTES_MAX} bytes.`)
 }
 
 /** Answers any error thrown on the way. What we did not throw ourselves is our bug: fixed text outside, everything in the log. */
@@ -184,6 +160,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
     reply.raw.destroy()
     return
   }
+  leaveBody(request, reply)
   const plain_400 = request.routeOptions?.config?.kinora?.plain_400
   reply.header('x-request-id', request.id).headers(errorHeaders(answer)).status(answer.status)
   for (const header of ['content-length', 'content-disposition', 'etag', 'cache-control']) reply.removeHeader(header)
@@ -191,7 +168,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
 }
 
 const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
+  FST_ERR_CTP_BODY_TOO_LARGE: () => bodyTooLarge(JSON_BYTES_MAX),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => wrongContentType(new Set(['json'])),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
     new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
@@ -226,14 +203,21 @@ function endedEarly(): ApiError {
   return new ApiError('invalid_request_error', 'The request ended before it was complete.')
 }
 
+/** Where the body ends cannot be known otherwise. */
+function isPlainTransfer({ headers }: FastifyRequest): boolean {
+  const encoding = headers['transfer-encoding']
+  return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
+}
+
 function requirePlainTransfer(request: FastifyRequest): void {
-  const encoding = request.headers['transfer-encoding']
-  if (encoding === undefined || encoding.trim().toLowerCase() === 'chunked') return
+  if (isPlainTransfer(request)) return
   throw new ApiError('invalid_request_error', 'Transfer-Encoding must be chunked or absent.')
 }
 
 /** Node gives up on a request it cannot read before any route is known: the envelope still answers, then the connection ends. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  // What follows a request that ends its connection is nobody's request.
+  if (isEnding(socket)) return void socket.pause()
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [line, problem] =
     error.code === 'HPE_HEADER_OVERFLOW'

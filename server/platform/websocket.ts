@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { JSON_BYTES_MAX } from './body.ts'
 import { ApiError } from './errors.ts'
-import { JSON_BYTES_MAX } from './http.ts'
 import type { Log } from './log.ts'
 
 /** One client over WebSocket, from the end of its handshake on. */

@@ -1,5 +1,5 @@
+import { JSON_BYTES_MAX } from '../platform/body.ts'
 import { ApiError } from '../platform/errors.ts'
-import { JSON_BYTES_MAX } from '../platform/http.ts'
 import type { Connection, OnMessage } from '../platform/websocket.ts'
 import { errorEvent, readMessage, type SocketMessage } from './socket-messages.ts'
 import { runTurn, type SocketTurns } from './socket-turns.ts'

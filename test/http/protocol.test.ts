@@ -234,7 +234,7 @@ test('headers of the SDKs change nothing, and Accept never causes a refusal', as
   assert.equal((await send(app, 'GET', '/v1/videos', { key: person.key, headers })).status, 200)
 })
 
-test('a body that drips past its time is cut off, and one of a form route too unless the route takes uploads', async () => {
+test('a body that drips past its time is cut off on every route: of forms, without a body, unknown, unless it takes uploads', async () => {
   const http = openHttp({ log: silentLog, body_seconds: 0.05 })
   const echo = (path: string, accepts: Array<'json' | 'multipart'>) =>
     endpoint({
@@ -246,7 +246,7 @@ test('a body that drips past its time is cut off, and one of a form route too un
       handle: async (_ctx, { request }) => request.body ?? {},
     })
   const ctx = { config: { plans: new Map() } } as unknown as Context
-  const list = [echo('/json', ['json']), echo('/both', ['json', 'multipart'])]
+  const list = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
   http.register(async (routes) => registerEndpoints(routes, ctx, list, {} as never))
   const url = await http.listen({ port: 0, host: '127.0.0.1' })
   try {
@@ -255,6 +255,16 @@ test('a body that drips past its time is cut off, and one of a form route too un
       await slow.write(
         `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
       )
+      await assert.rejects(slow.answer(), /connection ended/)
+      slow.close()
+    }
+    for (const [path, status] of [
+      ['/none', 200],
+      ['/unknown', 404],
+    ] as const) {
+      const slow = await rawConnection(url)
+      await slow.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{`)
+      assert.equal((await slow.answer()).status, status)
       await assert.rejects(slow.answer(), /connection ended/)
       slow.close()
     }

@@ -1,0 +1,112 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Requests of one connection that are worked on at the same time; more are not read from it until answers have been sent. */
+export const UNANSWERED_MAX = 32
+/**
+ * Requests that may wait behind them: one read of 64 KiB brings them all, and they cannot be put back. As many as have a credential
+ * fit in one read; a connection that sends more is cut.
+ */
+const WAITING_MAX = 512
+/** A body that is refused unread is read away when it is this small, and the connection goes on. */
+const SMALL_BODY_BYTES = 4 * 1024 * 1024
+/** What is still read, and thrown away, of a larger one, so that its sender finds the answer instead of a broken connection. */
+const LINGER_SECONDS = 10
+const LINGER_BYTES_MAX = 128 * 1024 * 1024
+
+const ENDING = Symbol('ending')
+type Marked = Socket & { [ENDING]?: true }
+type Exchange = { request: IncomingMessage; response: ServerResponse }
+type Pipeline = { running: number; waiting: Exchange[] }
+
+/** Handles the requests of each connection with bounds on their number. Nothing behind `endAfterAnswer` reaches `handler`. */
+export function boundConnections(handler: RequestListener): RequestListener {
+  const pipelines = new WeakMap<Socket, Pipeline>()
+  return (request, response) => {
+    const socket: Marked = request.socket
+    if (socket[ENDING]) return void socket.pause()
+    // Node gives a response its socket when those before it have been sent.
+    if (response.socket !== null) return handler(request, response)
+    let pipeline = pipelines.get(socket)
+    if (!pipeline) {
+      pipeline = openPipeline(socket)
+      pipelines.set(socket, pipeline)
+    }
+    enqueue(pipeline, { request, response }, handler)
+  }
+}
+
+/**
+ * Ends the connection behind the answer to this request; nothing after it is taken for a request. `discard`: what is left of its body is
+ * read and thrown away for a while first. The answer has to say `connection: close`.
+ */
+export function endAfterAnswer(request: IncomingMessage, { discard }: { discard: boolean }): void {
+  const socket: Marked = request.socket
+  if (socket[ENDING]) return
+  socket[ENDING] = true
+  if (!discard) return
+  let left = LINGER_BYTES_MAX
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) socket.destroy()
+  })
+  const destroySoon = socket.destroySoon.bind(socket)
+  // What Node calls when the last answer has been sent.
+  socket.destroySoon = () => {
+    // No end of ours yet: programs on Node take it for a broken connection while they are still sending.
+    if (request.complete || socket.isPaused()) return destroySoon()
+    const timer = setTimeout(() => socket.destroy(), LINGER_SECONDS * 1000)
+    socket.once('close', () => clearTimeout(timer))
+    request.once('end', destroySoon)
+  }
+}
+
+/** Whether nothing more of this connection is to be answered. */
+export function isEnding(socket: Socket): boolean {
+  return (socket as Marked)[ENDING] === true
+}
+
+/** Whether a request has a body too large, or of unknown size, to be read away between two requests. */
+export function hasLargeBody({ headers, complete }: IncomingMessage): boolean {
+  if (complete) return false
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL_BODY_BYTES
+}
+
+function openPipeline(socket: Socket): Pipeline {
+  const pipeline: Pipeline = { running: 0, waiting: [] }
+  // Node reads on by itself when answers have left its own buffers.
+  socket.on('resume', () => {
+    if (pipeline.waiting.length > 0) socket.pause()
+  })
+  return pipeline
+}
+
+function enqueue(pipeline: Pipeline, exchange: Exchange, handler: RequestListener): void {
+  const { socket } = exchange.request
+  const { running, waiting } = pipeline
+  // The first on its way is not one of those that run here.
+  if (running < UNANSWERED_MAX - 1 && waiting.length === 0) run(pipeline, exchange, handler)
+  else if (waiting.length === WAITING_MAX) {
+    waiting.length = 0
+    socket.destroy()
+  } else if (!socket.destroyed) {
+    waiting.push(exchange)
+    socket.pause()
+  }
+}
+
+function run(pipeline: Pipeline, { request, response }: Exchange, handler: RequestListener): void {
+  pipeline.running += 1
+  response.once('close', () => {
+    pipeline.running -= 1
+    const { socket } = request
+    if (socket.destroyed || isEnding(socket)) {
+      pipeline.waiting.length = 0
+      return
+    }
+    const next = pipeline.waiting.shift()
+    if (next) run(pipeline, next, handler)
+    if (pipeline.waiting.length === 0) socket.resume()
+  })
+  handler(request, response)
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Endpoint } from '../../server/identity/endpoint.ts'
+import { OPEN_BODY_BYTES_MAX } from '../../server/platform/body.ts'
+import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '../../server/platform/json-scan.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { type RawAnswer, rawConnection } from '../support/raw-http.ts'
+import { assertInvalid, sendRaw } from '../support/videos-app.ts'
+
+const MEBIBYTE = 1024 * 1024
+let app: TestApp
+let person: TestPerson
+before(async () => {
+  app = await startApp()
+  person = await newCustomer(app)
+})
+after(() => app.close())
+
+const isOpen = ({ auth }: Endpoint) => auth === 'none' || auth === 'signed_url'
+const pathOf = ({ path }: Endpoint) => path.replace(/:\w+/g, 'x')
+
+/** The answer to a head whose body never comes: who waits for the body has none to give. */
+async function answerToHead(...lines: string[]): Promise<RawAnswer> {
+  const connection = await rawConnection(app.url)
+  await connection.write([...lines, 'host: kinora', '', ''].join('\r\n'))
+  connection.socket.end()
+  const answer = await connection.answer()
+  connection.close()
+  return answer
+}
+
+const codeOf = ({ body }: RawAnswer) => JSON.parse(String(body)).error.code
+
+test('404 for an unknown URL before its body arrives, and the connection does not wait for it', async () => {
+  const sizes = [`content-length: ${40 * MEBIBYTE}`, 'transfer-encoding: chunked', `content-length: ${200 * MEBIBYTE}`]
+  for (const size of sizes) {
+    for (const method of ['POST', 'PUT', 'DELETE', 'GET']) {
+      for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain']) {
+        const answer = await answerToHead(`${method} /nonexistent HTTP/1.1`, `content-type: ${type}`, size)
+        assert.deepEqual([answer.status, codeOf(answer), answer.headers.connection], [404, 'unknown_url', 'close'])
+      }
+    }
+  }
+})
+
+test('401 before the body arrives on every route with a credential', async () => {
+  for (const endpoint of app.app.endpoints.filter((each) => !isOpen(each))) {
+    for (const credential of ['x: y', 'authorization: Bearer wrong']) {
+      const type = endpoint.accepts?.includes('multipart') ? 'multipart/form-data; boundary=x' : 'application/json'
+      const head = [`${endpoint.method} ${pathOf(endpoint)} HTTP/1.1`, `content-type: ${type}`, credential]
+      const answer = await answerToHead(...head, `content-length: ${40 * MEBIBYTE}`)
+      assert.deepEqual([answer.status, answer.headers.connection], [401, 'close'], head.join())
+    }
+  }
+})
+
+test('405 and an answer without a body of ours come before the body of the request too', async () => {
+  const large = `content-length: ${40 * MEBIBYTE}`
+  assert.equal((await answerToHead('POST /healthz HTTP/1.1', large)).status, 405)
+  assert.equal((await answerToHead('GET /healthz HTTP/1.1', large)).status, 200)
+  assert.equal((await answerToHead('POST /console/auth/sign-out HTTP/1.1', large)).status, 200)
+})
+
+test('413 over 16 KiB on every route that needs no credential, declared or streamed', async () => {
+  const routes = app.app.endpoints.filter((each) => isOpen(each) && each.body)
+  assert.ok(routes.length >= 3)
+  for (const { method, path } of routes) {
+    const head = [`${method} ${path} HTTP/1.1`, 'content-type: application/json']
+    const declared = await answerToHead(...head, `content-length: ${OPEN_BODY_BYTES_MAX + 1}`)
+    assert.deepEqual([declared.status, codeOf(declared)], [413, 'request_too_large'], path)
+    const connection = await rawConnection(app.url)
+    await connection.write([...head, 'host: kinora', 'transfer-encoding: chunked', '', ''].join('\r\n'))
+    await connection.write(`${(OPEN_BODY_BYTES_MAX + 1).toString(16)}\r\n${' '.repeat(OPEN_BODY_BYTES_MAX + 1)}\r\n`)
+    const streamed = await connection.answer()
+    connection.close()
+    assert.deepEqual([streamed.status, codeOf(streamed)], [413, 'request_too_large'], path)
+    const fits = JSON.stringify({ padding: 'x'.repeat(OPEN_BODY_BYTES_MAX - 14) })
+    const answer = await fetch(app.url + path, { method, headers: { 'content-type': 'application/json' }, body: fits })
+    assert.equal(answer.status, 400, path)
+    await answer.body?.cancel()
+  }
+})
+
+test('400 for depth and for the number of values, at any size', async () => {
+  const nested = (depth: number) => `{"model":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
+  const deep = new RegExp(`nested at most ${JSON_DEPTH_MAX} levels`)
+  for (const depth of [JSON_DEPTH_MAX + 1, 10_000, 20 * MEBIBYTE]) {
+    assertInvalid(await sendRaw(app, person, nested(depth)), null, deep)
+  }
+  assertInvalid(await sendRaw(app, person, nested(JSON_DEPTH_MAX)), 'model', /expected a string/)
+  const many = (count: number) => `{"model":[${'1,'.repeat(count - 1)}1]}`
+  assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX)), null, /more than 200000 values/)
+  assertInvalid(await sendRaw(app, person, many(JSON_VALUES_MAX - 10)), 'model', /expected a string/)
+})

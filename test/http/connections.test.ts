@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import type { AddressInfo, Socket } from 'node:net'
+import { connect } from 'node:net'
+import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { UNANSWERED_MAX } from '../../server/platform/connections.ts'
+import { openHttp } from '../../server/platform/http.ts'
+import { silentLog } from '../../server/platform/log.ts'
+import { rawConnection } from '../support/raw-http.ts'
+
+const MEBIBYTE = 1024 * 1024
+const gate = { started: 0, open: () => {}, opened: Promise.resolve() }
+const http = openHttp({ log: silentLog })
+/** The service's ends of all connections, oldest first. */
+const sockets: Socket[] = []
+let url = ''
+
+before(async () => {
+  const takes = (...accepts: Array<'json'>) => ({ config: { kinora: { accepts: new Set<string>(accepts) } } })
+  http.register(async (routes) => {
+    routes.get('/gate/:number', takes(), async (request) => {
+      gate.started += 1
+      await gate.opened
+      return request.params
+    })
+    routes.get('/now', takes(), async () => ({}))
+    routes.post('/echo', takes('json'), async (request) => request.body)
+    routes.post('/refuse', { ...takes('json'), onRequest: refuse }, async () => ({}))
+  })
+  http.server.on('connection', (socket) => sockets.push(socket))
+  await http.listen({ port: 0, host: '127.0.0.1' })
+  url = `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`
+})
+after(async () => {
+  http.server.closeAllConnections()
+  await http.close()
+})
+
+async function refuse(): Promise<void> {
+  throw Object.assign(new Error('refused'), { statusCode: 403 })
+}
+
+function closeGate(): void {
+  gate.started = 0
+  gate.opened = new Promise((resolve) => {
+    gate.open = resolve
+  })
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: kinora\r\nx-padding: ${'x'.repeat(100)}\r\n\r\n`
+const post = (path: string, ...lines: string[]) =>
+  ['POST '.concat(path, ' HTTP/1.1'), 'host: kinora', 'content-type: application/json', ...lines, '', ''].join('\r\n')
+const manyTurns = async () => {
+  for (let i = 0; i < 200; i++) await nextTurn()
+}
+
+test(`${UNANSWERED_MAX} unanswered requests of one connection run, more are not read, and all are answered in order`, async () => {
+  closeGate()
+  const count = 5_000
+  const connection = await rawConnection(url)
+  const written = connection.write(Array.from({ length: count }, (_, i) => get(`/gate/${i}`)).join(''))
+  while (gate.started < UNANSWERED_MAX) await nextTurn()
+  await manyTurns()
+  assert.equal(gate.started, UNANSWERED_MAX)
+  const read = sockets.at(-1)!.bytesRead
+  assert.ok(read <= 2 * 64 * 1024, `${read} bytes were read`)
+  gate.open()
+  for (let i = 0; i < count; i++)
+    assert.deepEqual(JSON.parse(String((await connection.answer()).body)), { number: `${i}` })
+  await written
+  connection.close()
+})
+
+test('a connection that sends more tiny requests in one go than any client has is cut', async () => {
+  closeGate()
+  const connection = await rawConnection(url)
+  await connection.write('GET /gate/1 HTTP/1.1\r\nhost:x\r\n\r\n'.repeat(2000))
+  await assert.rejects(connection.answer(), /connection ended/)
+  assert.ok(gate.started <= UNANSWERED_MAX)
+  gate.open()
+})
+
+test('requests that follow each other without pipelining are never held back', async () => {
+  const connection = await rawConnection(url)
+  for (let i = 0; i < 100; i++) {
+    await connection.write(get('/now'))
+    assert.equal((await connection.answer()).status, 200)
+  }
+  connection.close()
+})
+
+/** Sends all it has before it reads, as many clients do. */
+async function sendFirst(head: string, bytes: number): Promise<{ status: number; headers: Record<string, string> }> {
+  const connection = await rawConnection(url)
+  await connection.write(head)
+  for (let sent = 0; sent < bytes; sent += MEBIBYTE)
+    await connection.write(Buffer.alloc(Math.min(MEBIBYTE, bytes - sent), ' '))
+  const answer = await connection.answer()
+  connection.close()
+  return answer
+}
+
+test('413 reaches a client that sends its whole body first, and the connection ends behind it', async () => {
+  const bytes = 70 * MEBIBYTE
+  const { status, headers } = await sendFirst(post('/echo', `content-length: ${bytes}`), bytes)
+  assert.deepEqual([status, headers.connection], [413, 'close'])
+})
+
+test('every other refusal before the body reaches such a client too', async () => {
+  const bytes = 20 * MEBIBYTE
+  for (const [path, wanted] of [
+    ['/refuse', 400],
+    ['/nowhere', 404],
+  ] as const) {
+    const { status, headers } = await sendFirst(post(path, `content-length: ${bytes}`), bytes)
+    assert.deepEqual([status, headers.connection], [wanted, 'close'], path)
+  }
+})
+
+test('a small body that is refused unread is read away, and the connection goes on', async () => {
+  const connection = await rawConnection(url)
+  for (let i = 0; i < 3; i++) {
+    await connection.write(`${post('/refuse', 'content-length: 10')}0123456789`)
+    const { status, headers } = await connection.answer()
+    assert.deepEqual([status, headers.connection], [400, 'keep-alive'])
+  }
+  connection.close()
+})
+
+test('a refused body is read away up to 128 MiB, then its connection is cut', async () => {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  socket.resume()
+  const send = (bytes: string | Buffer) =>
+    new Promise<boolean>((resolve) => socket.write(bytes, (error) => resolve(!error)))
+  await send(post('/refuse', `content-length: ${1000 * MEBIBYTE}`))
+  const more = Buffer.alloc(MEBIBYTE)
+  while (await send(more));
+  const read = sockets.at(-1)!.bytesRead
+  assert.ok(read >= 128 * MEBIBYTE && read < 130 * MEBIBYTE, `${read} bytes were read`)
+})
+
+test('a request refused for its Transfer-Encoding ends the connection: nothing after it is answered', async () => {
+  const hidden = get('/now')
+  const encodings = ['gzip, chunked', 'identity, chunked', 'chunked, chunked', 'xchunked', 'chunked, identity', 'x']
+  for (const encoding of encodings) {
+    for (const path of ['/echo', '/nowhere', '/refuse']) {
+      const connection = await rawConnection(url)
+      await connection.write(`${post(path, `transfer-encoding: ${encoding}`)}0\r\n\r\n${hidden}${hidden}`)
+      const { status, headers } = await connection.answer()
+      assert.deepEqual([status, headers.connection], [400, 'close'], `${encoding} ${path}`)
+      await assert.rejects(connection.answer(), /connection ended after 0 bytes/, `${encoding} ${path}`)
+    }
+  }
+})
