@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { StartError } from './platform/start-error.ts'
@@ -12,7 +13,8 @@ const USAGE = `kinora <command>
   migrate   bring the database up to date and exit
   render    submit a video job and download the clip: kinora render "<prompt>"
   demo      the whole way from sign-in to MP4, on a service of its own
-  admin     organizations, people, keys, credits, audit: kinora admin --help
+  admin     organizations, people, keys, credits, jobs, audit: kinora admin --help
+  --version
 `
 
 /** The `kinora` command. Each subcommand is loaded only when it is asked for. */
@@ -28,6 +30,10 @@ async function main([command, ...args]: string[]): Promise<number> {
       return (await import('./cli/demo.ts')).runDemo(args, process.env)
     case 'admin':
       return (await import('./cli/admin.ts')).runAdmin(args, process.env)
+    case '--version':
+    case 'version':
+      process.stdout.write(`${versionOf()}\n`)
+      return 0
     case '--help':
     case '-h':
     case 'help':
@@ -37,6 +43,11 @@ async function main([command, ...args]: string[]): Promise<number> {
       process.stderr.write(command === undefined ? USAGE : `kinora: unknown command ${command}\n\n${USAGE}`)
       return 2
   }
+}
+
+function versionOf(): string {
+  const manifest = readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
 }
 
 try {

@@ -1,5 +1,5 @@
 import type { UserRow } from '../identity/store.ts'
-import { findOrganizations, findUser, type OrganizationRow } from '../identity/store.ts'
+import { findOrganization, findUser, type OrganizationRow } from '../identity/store.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db } from '../platform/db.ts'
@@ -9,10 +9,10 @@ import type { Flags, Given } from './flags.ts'
 /** What a command works with. */
 export type Admin = AdminDatabase & { config: Config; clock: Clock }
 
-/** One answer in two forms: an object for `--json`, and rows of label and value, printed aligned. */
+/** One answer in two forms: an object for `--json`, and rows printed with their columns aligned. */
 export type Report = {
   json: Record<string, unknown>
-  rows: ReadonlyArray<readonly [string, string]>
+  rows: ReadonlyArray<readonly string[]>
   exit_code?: number
 }
 
@@ -36,15 +36,11 @@ export class CommandError extends Error {
   override name = 'CommandError'
 }
 
-/** By id, or by a name that only one has. Throws CommandError. */
+/** By id or name. Throws CommandError. */
 export async function requireOrganization(db: Db, idOrName: string): Promise<OrganizationRow> {
-  const [found, another] = await findOrganizations(db, idOrName)
-  if (!found) throw new CommandError(`There is no organization ${idOrName}. Make it with 'kinora admin org create'.`)
-  if (another) {
-    throw new CommandError(
-      `Several organizations are called ${idOrName}, among them ${found.id} and ${another.id}. Give the id.`,
-    )
-  }
+  const found = await findOrganization(db, idOrName)
+  if (!found)
+    throw new CommandError(`There is no organization ${idOrName}. 'kinora admin org list' shows what there is.`)
   return found
 }
 

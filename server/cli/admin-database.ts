@@ -8,8 +8,16 @@ import { type Database, openDb } from '../platform/db.ts'
 import { runningPostgresUrl, startEmbeddedPostgres } from '../platform/embedded-postgres.ts'
 import { migrate } from '../platform/migrate.ts'
 import { StartError } from '../platform/start-error.ts'
+import { asStartError, databaseName } from './database-name.ts'
 
-export type AdminDatabase = { db: Kysely<Database>; pool: pg.Pool; url: string; close(): Promise<void> }
+/** `name` says in words which database it is, without its credentials. */
+export type AdminDatabase = {
+  db: Kysely<Database>
+  pool: pg.Pool
+  url: string
+  name: string
+  close(): Promise<void>
+}
 
 /** A service that is just starting holds its directory before its database answers. */
 const STARTING_SECONDS = 15
@@ -23,6 +31,7 @@ export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'd
   const { url, stop } = config.database_url
     ? { url: config.database_url, stop: null }
     : await findEmbedded(config.data_dir)
+  const name = databaseName(config)
   const { db, pool, close } = openDb(url, { pool_max: 4 })
   const closeAll = async () => {
     await close()
@@ -30,10 +39,10 @@ export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'd
   }
   try {
     await migrate(pool)
-    return { db, pool, url, close: closeAll }
+    return { db, pool, url, name, close: closeAll }
   } catch (error) {
     await closeAll()
-    throw error
+    throw asStartError(error, name)
   }
 }
 

@@ -4,11 +4,13 @@ import { createKey } from '../identity/api-keys.ts'
 import { PASSWORD_LENGTH } from '../identity/login-library.ts'
 import type { Role } from '../identity/principal.ts'
 import { createMember, createOrganization, newPassword } from '../identity/provision.ts'
-import { organizationsOf, replacePassword, updatePlan } from '../identity/store.ts'
+import { findOrganization, ORGANIZATION_NAME, organizationsOf, replacePassword, updatePlan } from '../identity/store.ts'
 import { findKeyOrganization, revokeKey } from '../identity/store-keys.ts'
 import { deleteTwoFactor } from '../identity/store-two-factor.ts'
 import type { Config } from '../platform/config.ts'
+import { type Db, isUniqueViolation, type Tx } from '../platform/db.ts'
 import { formatMoney, parseMoney } from '../platform/money.ts'
+import { countCodePoints } from '../platform/text.ts'
 import { type Admin, CommandError, command, requireOrganization, requireUser } from './admin-command.ts'
 import { UsageError } from './flags.ts'
 
@@ -24,17 +26,19 @@ export const orgCreate = command({
   },
   async run({ db, clock, config }, given) {
     const { name } = given
+    if (countCodePoints(name) > NAME_MAX) throw new UsageError(`--name has more than ${NAME_MAX} characters`)
     const plan = requirePlan(config, given.plan ?? config.default_plan)
     const balance = readAmount('balance', given.balance ?? '0')
     if (balance < 0n) throw new UsageError('--balance is below zero')
     const now = clock.now()
-    const id = await db.transaction().execute(async (tx) => {
+    const create = async (tx: Tx) => {
       const org_id = await createOrganization(tx, { name, plan, now })
       await openAccount(tx, { org_id })
       const grant = { org_id, amount: balance, note: 'Opening balance', user_id: null, now }
       if (balance > 0n) await grantCredits(tx, grant)
       return org_id
-    })
+    }
+    const id = await db.transaction().execute(create).catch(nameTaken(db, name))
     const json = { id, name, plan, balance: formatMoney(balance) }
     return { json, rows: rowsOf(json) }
   },
@@ -119,7 +123,7 @@ export const keyRevoke = command({
   async run({ db, clock }, { id }) {
     const org_id = await findKeyOrganization(db, id)
     const revoked = org_id !== null && (await revokeKey(db, { org_id, user_id: null, id, now: clock.now() }))
-    if (!revoked) throw new CommandError(`There is no good key ${id}. The console lists the keys of an organization.`)
+    if (!revoked) throw new CommandError(`There is no good key ${id}. 'kinora admin key list' shows what there is.`)
     return { json: { id, revoked: true }, rows: [['revoked', id]] }
   },
 })
@@ -136,6 +140,16 @@ export const planSet = command({
     return { json, rows: rowsOf(json) }
   },
 })
+
+const NAME_MAX = 100
+
+function nameTaken(db: Db, name: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (!isUniqueViolation(error, ORGANIZATION_NAME)) throw error
+    const other = await findOrganization(db, name)
+    throw new CommandError(`There is an organization ${name} already: ${other?.id}. Choose another name.`)
+  }
+}
 
 /** Units of 10⁻⁸. Throws UsageError. */
 export function readAmount(flag: string, text: string): bigint {

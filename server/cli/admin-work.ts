@@ -13,7 +13,7 @@ import { readAmount, rowsOf } from './admin-people.ts'
 import { UsageError } from './flags.ts'
 
 export const creditsGrant = command({
-  summary: 'add to the balance of an organization, or take off with --amount=-5.00',
+  summary: 'add to the balance of an organization, or take off with --amount=-5.00; a --note is required',
   flags: {
     org: { value: '<id or name>', help: 'The organization', required: true },
     amount: { value: '<amount>', help: 'Such as 25.00', required: true },

@@ -1,10 +1,9 @@
-import { engineMistakes } from '../engines/registry.ts'
 import { systemClock } from '../platform/clock.ts'
 import { loadConfig } from '../platform/config.ts'
-import { isDatabaseDown } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { type Command, CommandError, type Report } from './admin-command.ts'
 import { openAdminDatabase } from './admin-database.ts'
+import { jobList, keyList, orgList, userList } from './admin-lists.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -19,13 +18,17 @@ import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   'org create': orgCreate,
+  'org list': orgList,
   'user create': userCreate,
+  'user list': userList,
   'user reset-password': userResetPassword,
   'user reset-two-factor': userResetTwoFactor,
   'key create': keyCreate,
+  'key list': keyList,
   'key revoke': keyRevoke,
   'credits grant': creditsGrant,
   'plan set': planSet,
+  'job list': jobList,
   'job cancel': jobCancel,
   audit,
 }
@@ -69,8 +72,9 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   }
   const { given } = parseFlags(withId(command, args), { ...command.flags, ...SHARED })
   const { config: path, 'data-dir': data_dir } = given
-  const config = loadConfig({ config: path, data_dir }, env, engineMistakes)
+  const config = loadConfig({ config: path, data_dir }, env, null)
   const database = await openAdminDatabase(config)
+  process.stderr.write(`kinora admin ${name}: working on ${database.name}\n`)
   try {
     const report = await command.run(
       { ...database, config, clock: systemClock },
@@ -103,8 +107,9 @@ function optional(flags: Flags): Flags {
 }
 
 function aligned({ rows }: Report): string {
-  const width = Math.max(0, ...rows.map(([label]) => label.length))
-  return rows.map(([label, value]) => `${label.padEnd(width)}  ${value}\n`).join('')
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row.length > 1 ? row[i]!.length : 0))))
+  const line = (row: readonly string[]) => row.map((text, i) => (i < row.length - 1 ? text.padEnd(widths[i]!) : text))
+  return rows.map((row) => `${line(row).join('  ')}\n`).join('')
 }
 
 function overview(): string {
@@ -122,7 +127,5 @@ function explain(error: unknown): string {
   if (error instanceof CommandError || error instanceof ApiError) return error.message
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'StartError') return error.message
-  if (isDatabaseDown(error))
-    return `The database cannot be reached: ${error.message}. Check DATABASE_URL or --data-dir.`
   return error.stack ?? error.message
 }

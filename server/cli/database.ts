@@ -9,6 +9,7 @@ import { installWakes } from '../platform/jobs.ts'
 import type { Log } from '../platform/log.ts'
 import { migrate } from '../platform/migrate.ts'
 import { StartError } from '../platform/start-error.ts'
+import { asStartError, databaseName } from './database-name.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
@@ -33,7 +34,7 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
     })
   } catch (error) {
     await stop()
-    throw error
+    throw asStartError(error, databaseName(config))
   }
   return { url, data_dir, stop }
 }

@@ -1,7 +1,7 @@
-import { accessSync, constants, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
+import { accessSync, constants, createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Static } from 'typebox'
 import type { BalanceView } from '../billing/schema.ts'
 import { engineMistakes } from '../engines/registry.ts'
@@ -21,7 +21,7 @@ import { firstModel, followJob, submitJob, uploadReferences } from './video-run.
 
 const FLAGS = {
   keep: { help: 'Leave the service running until Ctrl-C, and its data in place' },
-  out: { value: '<path>', help: 'Where the MP4 goes; kinora-demo.mp4 here by default' },
+  out: { value: '<path>', help: 'The file the MP4 goes to; kinora-demo.mp4 here by default' },
   config: { value: '<path>', help: 'A kinora.yaml, to try other engines' },
   help: { help: 'Show this' },
 } as const satisfies Flags
@@ -46,7 +46,7 @@ export async function runDemo(args: string[], env: NodeJS.ProcessEnv): Promise<n
       process.stdout.write(USAGE)
       return 0
     }
-    return await demo({ keep: given.keep, out: resolve(given.out ?? writableHere()), config: given.config }, env)
+    return await demo({ keep: given.keep, out: requireTarget(given.out), config: given.config }, env)
   } catch (error) {
     if (error instanceof UsageError) {
       process.stderr.write(`kinora demo: ${error.message}\n\n${USAGE}`)
@@ -179,6 +179,17 @@ function interruption(): { signal: AbortSignal; release(): void } {
   const abort = () => controller.abort()
   process.once('SIGINT', abort).once('SIGTERM', abort)
   return { signal: controller.signal, release: () => void process.off('SIGINT', abort).off('SIGTERM', abort) }
+}
+
+/** Checked before anything is rendered. Throws UsageError. */
+function requireTarget(out: string | undefined): string {
+  const path = resolve(out ?? writableHere())
+  const facts = statSync(path, { throwIfNoEntry: false })
+  if (facts?.isDirectory())
+    throw new UsageError(`--out ${out ?? path} is a directory. Name the file: ${join(path, 'kinora-demo.mp4')}`)
+  if (!facts && !statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory())
+    throw new UsageError(`--out: there is no directory ${dirname(path)}`)
+  return path
 }
 
 /** Here when this directory can be written to, else among the temporary files. */

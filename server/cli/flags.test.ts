@@ -22,7 +22,7 @@ test('a value may begin with a dash when an equals sign says so', () => {
 test('every mistake names its flag', () => {
   const mistakes: Array<[string[], RegExp]> = [
     [['--name', 'a', '--nmae', 'b'], /--nmae/],
-    [[], /--name is missing/],
+    [[], /--name .* is required: /],
     [['--name='], /--name is empty/],
     [['--name'], /--name/],
     [['--name', 'a', '--json=yes'], /--json/],

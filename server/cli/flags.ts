@@ -35,7 +35,7 @@ export function parseFlags<const F extends Flags>(
   const given: Record<string, unknown> = {}
   for (const [name, flag] of Object.entries(flags)) {
     const value = values[name] ?? (flag.multiple ? [] : flag.value ? undefined : false)
-    if (flag.required && value === undefined) throw new UsageError(`--${name} is missing`)
+    if (flag.required && value === undefined) throw new UsageError(`--${name} ${flag.value} is required: ${flag.help}`)
     if (value === '') throw new UsageError(`--${name} is empty`)
     given[name] = value
   }

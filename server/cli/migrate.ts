@@ -1,16 +1,33 @@
-import { parseArgs } from 'node:util'
-import { engineMistakes } from '../engines/registry.ts'
 import { loadConfig } from '../platform/config.ts'
 import { openLog } from '../platform/log.ts'
 import { openDatabase } from './database.ts'
+import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 
-/** `kinora migrate`: applies what is missing and exits. */
+const FLAGS = {
+  'data-dir': { value: '<path>', help: 'Of the service; KINORA_DATA_DIR, else .kinora' },
+  config: { value: '<path>', help: 'kinora.yaml; KINORA_CONFIG' },
+  help: { help: 'Show this' },
+} as const satisfies Flags
+
+const USAGE = `kinora migrate [flags]\n\nBrings the database up to date and exits; serve does it too.\n\n${describeFlags(FLAGS)}\n`
+
+/** `kinora migrate`: applies what is missing and exits. Returns the exit code: 0 done, 2 for wrong usage. */
 export async function runMigrate(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const text = { type: 'string' } as const
-  const { values } = parseArgs({ args, options: { 'data-dir': text, config: text } })
-  const config = loadConfig({ data_dir: values['data-dir'], config: values.config }, env, engineMistakes)
-  const database = await openDatabase(config, openLog(config.log_level))
-  await database.stop()
+  try {
+    const { given, positionals } = parseFlags(args, FLAGS)
+    if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
+    if (given.help) {
+      process.stdout.write(USAGE)
+      return 0
+    }
+    const config = loadConfig({ data_dir: given['data-dir'], config: given.config }, env, null)
+    const database = await openDatabase(config, openLog(config.log_level))
+    await database.stop()
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`kinora migrate: ${error.message}\n\n${USAGE}`)
+    return 2
+  }
   process.stdout.write('kinora: the database is up to date\n')
   return 0
 }

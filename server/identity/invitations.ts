@@ -10,7 +10,7 @@ import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, s
 import { addMember, requireMayGive } from './members.ts'
 import type { Principal, Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
-import { findOrganizations, findUser, insertUser } from './store.ts'
+import { findOrganization, findUser, insertUser } from './store.ts'
 import {
   acceptInvitation,
   findInvitation,
@@ -56,8 +56,8 @@ export async function previewInvitation(
 ): Promise<InvitationRow & { org_name: string; has_account: boolean }> {
   const invitation = await findInvitation(db, { token_hash: hashInvitation(token), now })
   if (!invitation) throw notFound('invitation')
-  const [[organization], user] = await Promise.all([
-    findOrganizations(db, invitation.org_id),
+  const [organization, user] = await Promise.all([
+    findOrganization(db, invitation.org_id),
     findUser(db, invitation.email),
   ])
   return { ...invitation, org_name: organization!.name, has_account: user !== null }

@@ -38,12 +38,16 @@ declare module '../platform/db.ts' {
   }
 }
 
+/** Throws a unique violation of ORGANIZATION_NAME when another has the name. */
 export async function insertOrganization(tx: Db, row: Omit<OrganizationRow, 'slug'>): Promise<void> {
   await tx
     .insertInto('organizations')
     .values({ ...row, slug: row.id })
     .execute()
 }
+
+/** The index that keeps names of organizations unique. */
+export const ORGANIZATION_NAME = 'organizations_name'
 
 export async function anyOrganization(db: Db): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -57,15 +61,27 @@ export async function lockFirstRun(tx: Tx): Promise<void> {
 /** Any number: it only has to be the same in every process. */
 const FIRST_RUN_LOCK = 7_301_950_144
 
-/** By id, or by name: a name may fit several. */
-export async function findOrganizations(db: Db, idOrName: string): Promise<OrganizationRow[]> {
-  return db
+/** By id, else by name. */
+export async function findOrganization(db: Db, idOrName: string): Promise<OrganizationRow | null> {
+  const found = await db
     .selectFrom('organizations')
     .select(['id', 'name', 'slug', 'plan', 'created_at'])
     .where((where) => where.or([where('id', '=', idOrName), where('name', '=', idOrName)]))
-    .orderBy('id')
-    .limit(10)
+    .orderBy(sql`id = ${idOrName}`, 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found ?? null
+}
+
+/** Names of organizations by id. */
+export async function findOrganizationNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('organizations')
+    .select(['id', 'name'])
+    .where('id', 'in', [...new Set(ids)])
     .execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 export async function updatePlan(db: Db, change: { org_id: string; plan: string }): Promise<void> {

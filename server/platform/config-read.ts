@@ -14,7 +14,7 @@ const shapeOfFile = Compile(ConfigFile)
 /** Parses and validates the file's text. `file` is only meaningful when there are no mistakes. */
 export function readConfigFile(
   text: string,
-  options: { name: string; env: NodeJS.ProcessEnv; checkEngine: EngineCheck },
+  options: { name: string; env: NodeJS.ProcessEnv; checkEngine: EngineCheck | null },
 ): { file: ConfigFile; mistakes: Mistake[] } {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
@@ -22,15 +22,21 @@ export function readConfigFile(
     `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
   if (document.errors.length > 0) return { file: {}, mistakes: syntaxMistakes(text, document, lines, options.name) }
   const mistakes: Mistake[] = []
-  const value: unknown = substitute(document.toJS() ?? {}, [], options.env, (path, message) => {
-    mistakes.push({ place: place(path), message })
-  })
+  const whole: unknown = document.toJS() ?? {}
+  const value: unknown = substitute(
+    options.checkEngine ? whole : withoutEngines(whole),
+    [],
+    options.env,
+    (path, message) => {
+      mistakes.push({ place: place(path), message })
+    },
+  )
   if (!shapeOfFile.Check(value)) {
     for (const { pointer, message } of problemsIn(ConfigFile, value))
       mistakes.push({ place: place(toPath(pointer)), message })
     return { file: {}, mistakes }
   }
-  for (const [path, message] of meaningMistakes(value, options.checkEngine))
+  for (const [path, message] of meaningMistakes(value, options.checkEngine ?? (() => [])))
     mistakes.push({ place: place(path), message })
   return { file: value, mistakes }
 }
@@ -79,6 +85,14 @@ function* engineMistakes(
   for (const mistake of checkEngine(family, entry as EngineEntry)) {
     yield [[...path, ...(mistake.path === '' ? [] : toPath(mistake.path))], mistake.message]
   }
+}
+
+/** The settings that hold engines, or secrets of theirs. */
+const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'storage', 'login'])
+
+function withoutEngines(file: unknown): unknown {
+  if (typeof file !== 'object' || file === null || Array.isArray(file)) return file
+  return Object.fromEntries(Object.entries(file).filter(([name]) => !OF_ENGINES.has(name)))
 }
 
 /** Puts environment variables in for `${NAME}` inside strings, so that secrets stay out of the file. */

@@ -106,9 +106,10 @@ export type EngineCheck = (
 
 /**
  * Reads flags, environment and file, in that order of precedence, and validates all of it.
+ * `checkEngine` null is for commands that work on the database alone: models, engines and logins are left out, with the secrets they name.
  * Throws StartError naming every mistake with its place.
  */
-export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngine: EngineCheck): Config {
+export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngine: EngineCheck | null): Config {
   const path = flags.config ?? env.KINORA_CONFIG
   const text = path === undefined ? '' : readText(path)
   const { file, mistakes } = readConfigFile(text, { name: path ?? 'kinora.yaml', env, checkEngine })

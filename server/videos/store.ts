@@ -131,6 +131,18 @@ export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow |
   return (row as VideoJobRow | undefined) ?? null
 }
 
+/** For the operator alone, who belongs to no organization: newest first, one more than `limit` when there is more. No prompts. */
+export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; limit: number }) {
+  let query = db
+    .selectFrom('video_jobs')
+    .select(['id', 'org_id', 'status', 'model', 'seconds', 'cost', 'currency', 'error_code', 'created_at'])
+  if (wanted.org_id !== null) query = query.where('org_id', '=', wanted.org_id)
+  return query
+    .orderBy('id', 'desc')
+    .limit(wanted.limit + 1)
+    .execute()
+}
+
 /** A page of the organization's jobs, one row more than `limit` when there is more. */
 export async function listJobs(db: Db, org_id: string, page: Position): Promise<VideoJobRow[]> {
   let query = db.selectFrom('video_jobs').selectAll().where('org_id', '=', org_id)

@@ -8,8 +8,10 @@ import { openIdentity } from '../../server/identity/open.ts'
 import type { Role } from '../../server/identity/principal.ts'
 import { createMember, createOrganization, newPassword } from '../../server/identity/provision.ts'
 import { identityEndpoints } from '../../server/identity/routes.ts'
+import { ORGANIZATION_NAME } from '../../server/identity/store.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
 import type { OidcConfig } from '../../server/platform/config.ts'
+import { isUniqueViolation } from '../../server/platform/db.ts'
 import { openHttp } from '../../server/platform/http.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
@@ -77,8 +79,17 @@ export async function startIdentity(
 const FIRST_RUN = { organization: 'Default', email: 'owner@kinora.local', balance: 10_000_000_000n }
 const SECRET = randomBytes(32).toString('hex')
 
-/** An organization with nothing in it. */
+/** An organization with nothing in it. A name that another has gets something behind it. */
 export async function newOrganization(app: Pick<IdentityApp, 'database' | 'clock'>, name = 'Acme'): Promise<string> {
+  try {
+    return await openOrganization(app, name)
+  } catch (error) {
+    if (!isUniqueViolation(error, ORGANIZATION_NAME)) throw error
+    return openOrganization(app, `${name} ${randomBytes(4).toString('hex')}`)
+  }
+}
+
+function openOrganization(app: Pick<IdentityApp, 'database' | 'clock'>, name: string): Promise<string> {
   const now = app.clock.now()
   return app.database.db.transaction().execute(async (tx) => {
     const org_id = await createOrganization(tx, { name, plan: 'free', now })

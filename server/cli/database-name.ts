@@ -1,0 +1,25 @@
+import type { Config } from '../platform/config.ts'
+import { isDatabaseDown } from '../platform/db.ts'
+import { StartError } from '../platform/start-error.ts'
+
+/** Which database the configuration names, in words and without credentials. */
+export function databaseName({ database_url, data_dir }: Pick<Config, 'database_url' | 'data_dir'>): string {
+  if (database_url === null) return `the embedded database of ${data_dir}`
+  if (!URL.canParse(database_url)) return 'the database of DATABASE_URL'
+  const url = new URL(database_url)
+  const host = url.searchParams.get('host') ?? url.host
+  return `the database ${host}${url.pathname} of DATABASE_URL`
+}
+
+/** One sentence for a database that cannot be reached or lets nobody in; any other error as it is. */
+export function asStartError(error: unknown, name: string): unknown {
+  if (!(error instanceof Error) || error instanceof StartError) return error
+  const { code = '' } = error as Error & { code?: string }
+  // PostgreSQL, Appendix A: class 28 refuses the credentials, 3D000 knows no such database.
+  if (!isDatabaseDown(error) && !/^(28|3D)/.test(code)) return error
+  // Several addresses of one host are one error without a text of its own.
+  const reason = error.message || code
+  return new StartError(`Cannot use ${name}: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`, {
+    cause: error,
+  })
+}

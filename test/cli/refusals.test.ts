@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { openDataDir } from '../../server/platform/data-dir.ts'
+import { type Ran, runKinora } from '../support/command.ts'
+import { ROOT } from '../support/sources.ts'
+
+let dir: string
+/** Where nothing listens. */
+let nowhere: string
+before(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'kinora-refusals-'))
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  nowhere = `postgres://someone:canary@127.0.0.1:${(server.address() as AddressInfo).port}/kinora?sslmode=disable`
+  await new Promise((resolve) => server.close(resolve))
+})
+after(() => rmSync(dir, { recursive: true, force: true }))
+
+/** Exit code 1, and nothing but sentences: no stack, no credential. */
+function assertSentence({ code, stdout, stderr }: Ran, pattern: RegExp): void {
+  assert.deepEqual([code, stdout], [1, ''], stderr)
+  assert.match(stderr, pattern)
+  assert.doesNotMatch(stderr, /\n\s+at |node:internal|canary/)
+  assert.equal(stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{')).length, 1, stderr)
+}
+
+test('a PostgreSQL that cannot be reached is one sentence for serve, migrate and admin', async () => {
+  const env = { DATABASE_URL: nowhere, KINORA_DATA_DIR: join(dir, 'unreachable') }
+  for (const args of [['serve', '--port', '0'], ['migrate'], ['admin', 'org', 'list']]) {
+    assertSentence(
+      await runKinora(args, { env, cwd: dir }),
+      /Cannot use the database 127\.0\.0\.1:\d+\/kinora of DATABASE_URL: /,
+    )
+  }
+})
+
+test('a data directory that another service holds is one sentence', async () => {
+  const path = join(dir, 'taken')
+  const held = openDataDir(path)
+  try {
+    for (const args of [['serve', '--port', '0'], ['migrate']]) {
+      const ran = await runKinora([...args, '--data-dir', path], { cwd: dir })
+      assertSentence(ran, /is in use by another service \(process \d+\)/)
+    }
+  } finally {
+    held.release()
+  }
+})
+
+test('a command written wrongly ends with 2 and its usage, never with a stack', async () => {
+  for (const args of [
+    ['migrate', '--nonsense'],
+    ['migrate', 'now'],
+    ['serve', '--nonsense'],
+  ]) {
+    const { code, stderr } = await runKinora(args, { cwd: dir })
+    assert.equal(code, 2, args.join(' '))
+    assert.match(stderr, /nonsense|now/)
+    assert.doesNotMatch(stderr, /\n\s+at /)
+  }
+})
+
+test('--version prints the version and nothing else', async () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const { code, stdout, stderr } = await runKinora(['--version'])
+  assert.deepEqual([code, stdout, stderr], [0, `${version}\n`, ''])
+})
+
+test('demo refuses a directory for --out before it starts anything, and says what to write', async () => {
+  const out = join(dir, 'clips')
+  mkdirSync(out)
+  const directory = await runKinora(['demo', '--out', out], { cwd: dir })
+  assert.deepEqual([directory.code, directory.stdout], [2, ''])
+  assert.ok(directory.stderr.includes(`--out ${out} is a directory. Name the file: ${join(out, 'kinora-demo.mp4')}`))
+  const missing = await runKinora(['demo', '--out', join(dir, 'none', 'a.mp4')], { cwd: dir })
+  assert.deepEqual([missing.code, missing.stdout], [2, ''])
+  assert.ok(missing.stderr.includes(`there is no directory ${join(dir, 'none')}`))
+})
+
+test('credits grant says that --note is required, in its help and in the mistake', async () => {
+  const help = await runKinora(['admin', 'credits', 'grant', '--help'])
+  assert.match(help.stdout, /--note <text> .*\(required\)/)
+  const { code, stderr } = await runKinora(['admin', 'credits', 'grant', '--org', 'x', '--amount', '1'], { cwd: dir })
+  assert.equal(code, 2)
+  assert.match(stderr, /--note <text> is required/)
+})
+
+test('admin and migrate need no secret of an engine, and name no mistake of one', async () => {
+  const path = join(dir, 'kinora.yaml')
+  writeFileSync(
+    path,
+    `chat_models:
+  - id: qwen
+    engine: { kind: openai, base_url: "http://vllm:8000", api_key: "\${VLLM_KEY}", speed: fast }
+    price_per_million: { input: "1", output: "1" }
+login: { oidc: { name: a, issuer: "https://a.example", client_id: a, client_secret: "\${OIDC_SECRET}" } }
+`,
+  )
+  const env = { DATABASE_URL: nowhere, KINORA_DATA_DIR: join(dir, 'secretless') }
+  for (const command of [['admin', 'org', 'list'], ['migrate']]) {
+    const { stderr } = await runKinora([...command, '--config', path], { env, cwd: dir })
+    assert.match(stderr, /Cannot use the database/)
+  }
+  const serve = await runKinora(['serve', '--config', path], { env, cwd: dir })
+  assert.match(serve.stderr, /VLLM_KEY is not set/)
+  assert.ok(!existsSync(join(dir, 'secretless', 'postgres', 'PG_VERSION')))
+})
