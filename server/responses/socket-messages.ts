@@ -1,36 +1,35 @@
 import Type from 'typebox'
 import { ApiError, errorBody } from '../platform/errors.ts'
 import { supportedValues } from '../platform/explain.ts'
+import { parseJson } from '../platform/json.ts'
 import { hasUnstorableText } from '../platform/text.ts'
-import { requireSafeJson, shape } from '../platform/validate.ts'
+import { shape } from '../platform/validate.ts'
 import type { ResponseEvent } from './run.ts'
 
-/** One message of a client: a turn it wants, or what is wrong with it. Whatever it is, it is answered in its turn. */
-export type SocketMessage = {
-  /** Chosen by the client; copied onto every event of the turn. */
-  stream_id: string | undefined
-  bytes: number
-  wanted: WantedTurn | ApiError
-}
-
 /** `body`: of POST /v1/responses, its shape not yet checked. */
-export type WantedTurn = { body: Record<string, unknown>; generate: boolean }
+export type WantedTurn = { body: Record<string, unknown>; generate: boolean; stream_id: string | undefined }
 
 const STREAM_ID_LENGTH_MAX = 256
+/** Messages up to this are parsed at once for their `stream_id`, whatever else is wrong with them. */
+export const SMALL_MESSAGE_BYTES = 64 * 1024
 
-/** Reads a message; null is a binary one. Source: contract 12. */
-export function readMessage(text: Buffer | null): SocketMessage {
-  const message: SocketMessage = { stream_id: undefined, bytes: text?.length ?? 0, wanted: UNREAD }
+/** Reads a message as bodies are read; null is a binary one. Throws ApiError. Source: contract 12. */
+export async function readMessage(text: Buffer | null): Promise<WantedTurn> {
+  if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
+  const value = await parseMessage(text)
+  if (!isObject(value)) throw UNREAD
+  return { ...readTurn(value), stream_id: readableStreamId(value) }
+}
+
+/** The `stream_id` of a message that is refused, so that the refusal finds its turn. */
+export async function streamIdOf(text: Buffer | null): Promise<string | undefined> {
+  if (text === null) return undefined
   try {
-    const value = parseMessage(text)
-    message.stream_id = readableStreamId(value)
-    requireSafeJson(value)
-    message.wanted = readTurn(value)
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    message.wanted = error
+    const value = text.length > SMALL_MESSAGE_BYTES ? await parseJson(text) : JSON.parse(text.toString('utf8'))
+    return isObject(value) ? readableStreamId(value) : undefined
+  } catch {
+    return undefined
   }
-  return message
 }
 
 /** An error before `response.created`, or in place of a turn. */
@@ -47,28 +46,25 @@ export function eventText({ data }: ResponseEvent, stream_id: string | undefined
 
 const UNREAD = new ApiError('invalid_json', 'We could not parse the message. Send one JSON object in a text frame.')
 
-function parseMessage(text: Buffer | null): Record<string, unknown> {
-  if (text === null) {
-    throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
-  }
-  let value: unknown
+async function parseMessage(text: Buffer): Promise<unknown> {
   try {
-    value = JSON.parse(text.toString('utf8'))
-  } catch {
-    throw UNREAD
+    return await parseJson(text)
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'invalid_json' ? UNREAD : error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw UNREAD
-  return value as Record<string, unknown>
 }
 
-/** Also that of a message that is refused for something else, so that the refusal finds its turn. */
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 function readableStreamId({ stream_id }: Record<string, unknown>): string | undefined {
   return typeof stream_id === 'string' && stream_id.length <= STREAM_ID_LENGTH_MAX && !hasUnstorableText(stream_id)
     ? stream_id
     : undefined
 }
 
-function readTurn(message: Record<string, unknown>): WantedTurn {
+function readTurn(message: Record<string, unknown>): Omit<WantedTurn, 'stream_id'> {
   const { type, stream_id: _, generate: outer, response, ...flat } = checkEnvelope(message)
   if (type !== 'response.create') throw unknownEvent(type)
   const { generate = outer ?? true, ...asked }: { generate?: boolean; [member: string]: unknown } = response ?? flat

@@ -1,16 +1,19 @@
 import { JSON_BYTES_MAX } from '../platform/body.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { Connection, OnMessage } from '../platform/websocket.ts'
-import { errorEvent, readMessage, type SocketMessage } from './socket-messages.ts'
+import { errorEvent, SMALL_MESSAGE_BYTES, streamIdOf } from './socket-messages.ts'
 import { runTurn, type SocketTurns } from './socket-turns.ts'
 
 /** Longest that a connection serves turns. Source: contract 12. */
 export const LIFETIME_SECONDS = 3600
 
-/** Turns that may wait behind the one under way; together they may weigh as much as one message. */
+/** Messages that may wait behind the one under way; together they may weigh as much as one message. They are read in their turn. */
 const TURNS_WAITING_MAX = 16
-/** Messages of any kind that may wait for their answer. A client that sends more does not read. */
+/** Messages that may wait for their answer, the refusals of too many included. A client that sends more does not read. */
 const MESSAGES_WAITING_MAX = 1000
+
+/** One message of a client; `text` is null for a binary one. `refused`: it found no room. */
+type SocketMessage = { text: Buffer | null; refused: ApiError | null }
 
 /** Why a connection takes no more turns: those that wait are told `error`, then it closes. */
 type Ending = { error: ApiError; code: number; reason: string; tell_idle?: boolean }
@@ -23,11 +26,11 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   let working = false
   let turn = 0
 
-  const answer = async ({ stream_id, wanted }: SocketMessage): Promise<void> => {
-    const error = ending ? ending.error : wanted
-    if (error instanceof ApiError) return connection.send(errorEvent(error, stream_id))
+  const answer = async ({ text, refused }: SocketMessage): Promise<void> => {
+    const error = ending ? ending.error : refused
+    if (error) return connection.send(errorEvent(error, await streamIdOf(text)))
     turn += 1
-    const stranger = await runTurn(turns, { request_id: `${connection.request_id}-${turn}`, stream_id }, error)
+    const stranger = await runTurn(turns, `${connection.request_id}-${turn}`, text)
     if (stranger) ending ??= { error: stranger, code: 1008, reason: 'credential not valid any more' }
   }
   const finish = ({ error, code, reason, tell_idle }: Ending, told: boolean): void => {
@@ -50,7 +53,7 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   })
   return (text) => {
     if (ending) return
-    if (!waiting.add(readMessage(text))) {
+    if (!waiting.add(text)) {
       waiting.clear()
       return connection.close(1008, 'too many messages')
     }
@@ -80,9 +83,9 @@ const TOO_MANY = new ApiError(
   `Only ${TURNS_WAITING_MAX} turns may wait on one connection, of ${JSON_BYTES_MAX} bytes in all. Wait for an answer before you send more.`,
 )
 
-/** `add` is false when even a refusal finds no room. A turn beyond the limits becomes its own refusal. */
+/** `add` is false when even a refusal finds no room. A message beyond the limits becomes its own refusal. */
 function openQueue(): {
-  add(message: SocketMessage): boolean
+  add(text: Buffer | null): boolean
   take(): SocketMessage | undefined
   clear(): void
 } {
@@ -90,27 +93,24 @@ function openQueue(): {
   let count = 0
   let bytes = 0
   return {
-    add(message) {
+    add(text) {
       if (messages.length >= MESSAGES_WAITING_MAX) return false
-      const isTurn = !(message.wanted instanceof ApiError)
+      const size = text?.length ?? 0
       // The one that will be taken at once does not wait.
-      const full = count >= TURNS_WAITING_MAX || (count > 0 && bytes + message.bytes > JSON_BYTES_MAX)
-      if (isTurn && full) {
-        messages.push({ ...message, bytes: 0, wanted: TOO_MANY })
+      if (count >= TURNS_WAITING_MAX || (count > 0 && bytes + size > JSON_BYTES_MAX)) {
+        messages.push({ text: size > SMALL_MESSAGE_BYTES ? null : text, refused: TOO_MANY })
         return true
       }
-      if (isTurn) {
-        count += 1
-        bytes += message.bytes
-      }
-      messages.push(message)
+      count += 1
+      bytes += size
+      messages.push({ text, refused: null })
       return true
     },
     take() {
       const message = messages.shift()
-      if (message && !(message.wanted instanceof ApiError)) {
+      if (message && !message.refused) {
         count -= 1
-        bytes -= message.bytes
+        bytes -= message.text?.length ?? 0
       }
       return message
     },

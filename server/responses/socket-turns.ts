@@ -8,7 +8,7 @@ import { checkBody } from './check.ts'
 import { startResponse } from './respond.ts'
 import type { ResponseDeps, ResponseEvent, ResponseRun } from './run.ts'
 import type { SocketMemory } from './socket-memory.ts'
-import { errorEvent, eventText, type WantedTurn } from './socket-messages.ts'
+import { errorEvent, eventText, readMessage, streamIdOf, type WantedTurn } from './socket-messages.ts'
 
 /** What the turns of one connection share. */
 export type SocketTurns = {
@@ -20,33 +20,35 @@ export type SocketTurns = {
   credential: { authorization: string | undefined; cookie: string | undefined }
 }
 
-/** Names one turn: in the log beside the request id of its handshake, and in the usage it is charged for. */
-export type TurnName = { request_id: string; stream_id: string | undefined }
-
 /**
- * Runs one turn to its one terminal message, or until the client leaves; by then what it produced is charged. Returns the error that
- * ends the connection too, when its caller is no longer known.
+ * Runs the turn that a message asks for to its one terminal message, or until the client leaves; by then what it produced is charged. The
+ * message is counted and the balance looked at before it is read. `request_id` names the turn in the log beside the handshake, and in the
+ * usage it is charged for. Returns the error that ends the connection too, when its caller is no longer known.
  */
-export async function runTurn(turns: SocketTurns, name: TurnName, wanted: WantedTurn): Promise<ApiError | null> {
-  const { ctx, connection, memory } = turns
+export async function runTurn(turns: SocketTurns, request_id: string, text: Buffer | null): Promise<ApiError | null> {
+  const { ctx, deps, connection, memory } = turns
   const since = performance.now()
   let principal: Principal | null = null
+  let wanted: WantedTurn | null = null
   let status = 200
   let stranger: ApiError | null = null
   try {
     principal = await callerOf(turns)
     await countRequest(ctx, principal)
-    const failure = await answer(turns, { name, principal, wanted })
+    await deps.meter.admit(principal.org_id)
+    wanted = await readMessage(text)
+    const failure = await answer(turns, { request_id, principal, wanted })
     if (failure) status = failure.status
   } catch (error) {
-    const known = connection.signal.aborted ? LEFT : explained(ctx, name, error)
+    const known = connection.signal.aborted ? LEFT : explained(ctx, request_id, error)
     status = known.status
     if (principal === null && status === 401) stranger = known
-    await connection.send(errorEvent(known, name.stream_id))
+    wanted ??= await readMessage(text).catch(() => null)
+    await connection.send(errorEvent(known, wanted ? wanted.stream_id : await streamIdOf(text)))
   }
-  const { previous_response_id } = wanted.body
+  const previous_response_id = wanted?.body.previous_response_id
   if (status >= 400 && typeof previous_response_id === 'string') memory.forget(previous_response_id)
-  logTurn(ctx, { name, principal, status, since })
+  logTurn(ctx, { request_id, principal, status, since })
   return stranger
 }
 
@@ -63,10 +65,10 @@ async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Pri
 /** Sends the events of a response, and remembers it when it can be continued from. Returns why it failed. */
 async function answer(
   { ctx, deps, connection, memory }: SocketTurns,
-  { name, principal, wanted }: { name: TurnName; principal: Principal; wanted: WantedTurn },
+  { request_id, principal, wanted }: { request_id: string; principal: Principal; wanted: WantedTurn },
 ): Promise<ApiError | null> {
   const { signal } = connection
-  const { request_id, stream_id } = name
+  const { stream_id } = wanted
   const owner = `${principal.org_id}/${principal.user_id}`
   const body = checkBody(wanted.body, { may_be_empty: !wanted.generate })
   const call = {
@@ -100,7 +102,7 @@ function remember(
   memory.remember(stream_id, { response_id, owner, context: [...history, ...input, ...output], bytes })
 }
 
-function explained(ctx: Context, { request_id }: TurnName, error: unknown): ApiError {
+function explained(ctx: Context, request_id: string, error: unknown): ApiError {
   const known = apiErrorOf(error)
   if (known.status >= 500) ctx.log.error('turn_failed', { request_id, code: known.code, error: known.cause ?? known })
   return known
@@ -109,11 +111,11 @@ function explained(ctx: Context, { request_id }: TurnName, error: unknown): ApiE
 /** A turn is a request of its own in the access log. */
 function logTurn(
   ctx: Context,
-  turn: { name: TurnName; principal: Principal | null; status: number; since: number },
+  turn: { request_id: string; principal: Principal | null; status: number; since: number },
 ): void {
-  const { name, principal, status, since } = turn
+  const { request_id, principal, status, since } = turn
   ctx.log.info('request', {
-    request_id: name.request_id,
+    request_id,
     method: 'MESSAGE',
     route: 'response.create',
     status,

@@ -158,12 +158,12 @@ test('turns run one at a time and are answered in the order they came', async ()
   }
 })
 
-test('a turn beyond the 16 that may wait is `too_many_requests`, in its place; the others are answered', async () => {
+test('a message beyond the 16 that may wait is `too_many_requests`, in its place; the others are answered', async () => {
   stage.upstream.reply({ kind: 'stall' })
   for (let i = 0; i < 20; i++) {
     socket.send({ type: 'response.create', model: 'far-1', input: 'Hi', store: false, stream_id: `${i}` })
   }
-  // Behind them all: answered last, so that nothing else can come after it.
+  // Behind them all, and not read either: answered last, so that nothing else can come after it.
   socket.send({ type: 'what', stream_id: 'end' })
   await askedTimes(1)
   // The service reads while the turn waits for the model; an exchange later it has read them all.
@@ -175,7 +175,7 @@ test('a turn beyond the 16 that may wait is `too_many_requests`, in its place; t
     ends.push([last.stream_id, last.error?.code ?? last.type])
   }
   const wanted = Array.from({ length: 20 }, (_, i) => [`${i}`, i < 17 ? 'response.completed' : 'too_many_requests'])
-  assert.deepEqual(ends, [...wanted, ['end', 'unknown_event']])
+  assert.deepEqual(ends, [...wanted, ['end', 'too_many_requests']])
 })
 
 test('a chain that is not stored continues on its connection, from its latest response alone', async () => {
