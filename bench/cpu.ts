@@ -37,7 +37,7 @@ function cpuOfTreeOrGone(pid: number): number {
   }
 }
 
-/** utime, stime, cutime, cstime. Source: proc_pid_stat(5). */
+/** utime, stime, cutime, cstime. Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 function ticksOf(pid: number): number[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return stat

@@ -10,7 +10,7 @@ import { printRows, type Row } from './row.ts'
 
 const SECONDS = 5
 
-/** CPU-seconds per second of finished 768p video. Source: docs/design.md, Budgets. */
+/** CPU-seconds per second of finished 768p video. */
 const BUDGETS = { wasm: 1.5, native: 0.6 }
 
 const PROMPT =

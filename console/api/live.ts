@@ -21,7 +21,7 @@ export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) =>
   showVideo = show
 }
 
-/** Keeps what is shown in step with the service, as `/console/events` tells of changes. Source: docs/api/console.md, live changes. */
+/** Keeps what is shown in step with the service, as `/console/events` tells of changes. Source: docs/api/console.md, live events. */
 export function useLiveChanges(): void {
   const queries = useQueryClient()
   const { id } = useSession().organization

@@ -1,6 +1,6 @@
 import { encode } from 'uqr'
 
-/** Modules of white around the code. Source: ISO/IEC 18004:2015, section 6.3.8. */
+/** Modules of white around the code. Source: ISO/IEC 18004:2015, section 6.3.8, https://www.iso.org/standard/62021.html */
 export const QUIET_ZONE = 4
 
 /**

@@ -31,7 +31,7 @@ const PICTURE = {
 } as const
 const MIB = 1_048_576
 
-/** What each place takes. Source: docs/api/videos.md, Create; docs/api/files.md, media types. */
+/** What each place takes. Source: docs/api/videos.md, Create; docs/api/files.md, purposes. */
 export const RULES: Readonly<Record<Slot, SlotRule>> = {
   first_frame: { ...PICTURE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
   last_frame: { ...PICTURE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },

@@ -67,7 +67,7 @@ export function QuietPicture({ id, status }: { id: string; status: string }) {
   )
 }
 
-/** A hash that tells apart ids which differ in their last characters. Source: FNV-1a. */
+/** A hash that tells apart ids which differ in their last characters. FNV-1a. Source: https://datatracker.ietf.org/doc/draft-eastlake-fnv/ */
 function hueOf(id: string): number {
   let hash = 0x811c9dc5
   for (const character of id) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193) >>> 0

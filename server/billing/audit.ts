@@ -7,7 +7,7 @@ export type AuditRow = { invariant: string; title: string; violations: number }
 
 /**
  * Checks every invariant that SQL can check, in one snapshot, so that work in flight does not show as a violation.
- * `now` is the time by which retention is judged. Source: docs/reliability.md, invariants.
+ * `now` is the time by which retention is judged. Source: docs/reliability.md.
  */
 export async function runAudit(db: Db, now: Date = new Date()): Promise<AuditRow[]> {
   const checks = [...CHECKS, ...RESPONSE_CHECKS, ...checksAt(now), ...responseChecksAt(now)]

@@ -53,8 +53,8 @@ type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => v
 
 /**
  * Counts what chat costs. Charges are written in groups: while one statement is on its way to the disk the next group gathers, so the
- * cost of a commit is shared by all who wait for it. `onCharged` hears of each organization whose balance changed. Source: docs/decisions,
- * group commit of usage.
+ * cost of a commit is shared by all who wait for it. `onCharged` hears of each organization whose balance changed. Source:
+ * docs/decisions/0005-group-commit-of-usage.md.
  */
 export function openMeter(
   db: Db,

@@ -24,7 +24,7 @@ export type PartSource = { param: string; blame: string; refuses?: Partial<Recor
 /** What content is to a model. A PDF is looked at page by page; `text` is any document in UTF-8. */
 export type PartKind = MediaFamily | 'pdf' | 'text'
 
-/** Largest of each kind, decoded, where the bytes pass through us. Source: docs/api/chat.md, limits. */
+/** Largest of each kind, decoded, where the bytes pass through us. Source: docs/api/chat.md, parts. */
 export const BYTES_MAX: Record<PartKind, number> = {
   image: 20_000_000,
   audio: 25_000_000,

@@ -59,7 +59,7 @@ export function retryAfterSeconds(headers: OutboundReply['headers']): number | u
 
 /**
  * The names under which engines report their own content filter, compared without case and punctuation.
- * Source: OpenAI and Azure videos, MiniMax (1026 input, 1027 output), Ark, Replicate and gateways in front of them.
+ * The words are those of OpenAI and Azure videos, MiniMax (1026 input, 1027 output), Ark, Replicate and gateways in front of them.
  */
 const MODERATION_CODES = new Set(
   [

@@ -18,7 +18,10 @@ const POLICY = [
   'instructions for crime or weapons, and deception about real people.',
 ].join(' ')
 
-/** Source: the model cards of Llama Guard 4, Qwen3Guard-Gen, gpt-oss-safeguard and ShieldGemma 2. */
+/**
+ * As the model cards have them. Source: https://huggingface.co/meta-llama/Llama-Guard-4-12B, https://huggingface.co/Qwen/Qwen3Guard-Gen-8B,
+ * https://huggingface.co/openai/gpt-oss-safeguard-20b, https://huggingface.co/google/shieldgemma-2-4b-it
+ */
 export const GUARD_FORMATS: Record<'llama-guard' | 'qwen3guard' | 'gpt-oss-safeguard' | 'yes-no', GuardFormat> = {
   'llama-guard': { sees_images: true, default_policy: null, options: { max_tokens: 64 }, read: readLlamaGuard },
   qwen3guard: { sees_images: false, default_policy: null, options: { max_tokens: 128 }, read: readQwen3Guard },

@@ -16,7 +16,7 @@ export const OpenaiModerationsOptions = Type.Object(
 )
 export type OpenaiModerationsOptions = Type.Static<typeof OpenaiModerationsOptions>
 
-/** OpenAI's moderation endpoint and what speaks like it; one picture a call. Source: openai@7.55.0 `resources/moderations.ts`. */
+/** OpenAI's moderation endpoint and what speaks like it; one picture a call. Source: `resources/moderations.ts` of https://www.npmjs.com/package/openai/v/7.55.0 */
 export function openaiModerations(options: OpenaiModerationsOptions): ModerationEngine {
   const client = modelServer(options)
   const { model = 'omni-moderation-latest', thresholds = {} } = options

@@ -32,7 +32,7 @@ export type StoryboardOptions = {
 /** A clip that was fetched is kept a little longer, in case the host could not store it. */
 const FETCHED_SECONDS = 120
 
-/** Reference clips and sounds last 2 to 15 s; muxers round. Source: docs/api/videos.md, Failure codes. */
+/** Reference clips and sounds last 2 to 15 s; muxers round. Source: contract 5.1. */
 const REFERENCE_SECONDS = [1.95, 15.05] as const
 
 const CAPABILITIES: Capabilities = {

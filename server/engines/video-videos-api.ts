@@ -71,7 +71,7 @@ export type VideosApiOptions = Type.Static<typeof VideosApiOptions>
 
 /**
  * Engines that speak `/v1/videos`: SGLang, vLLM-Omni, OpenRouter, and gateways of OpenAI's shape. They offer no idempotency, so a start whose
- * outcome is unknown is looked for in the list. Source: docs/engines.md, the `/v1/videos` family.
+ * outcome is unknown is looked for in the list. Source: docs/engines.md, video.
  */
 export function videosApi(options: VideosApiOptions): VideoEngine {
   const dialect = DIALECTS[options.dialect]

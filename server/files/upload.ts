@@ -7,7 +7,7 @@ import { fromText } from '../platform/query.ts'
 import { shape } from '../platform/validate.ts'
 import { UploadFields } from './schema.ts'
 
-/** Largest upload. Source: docs/api/files.md, limits. */
+/** Largest upload. Source: contract 7. */
 export const FILE_BYTES_MAX = 100_000_000
 
 export type Upload = { staged: StagedBlob; filename: string | undefined; fields: Static<typeof UploadFields> }

@@ -47,7 +47,8 @@ export const OIDC_PATH = '/console/auth/oidc'
 
 /**
  * The token in a `Cookie` header, when its signature is ours; null otherwise, so that guesses cost no database read.
- * Source: better-call 1.x, `signCookieValue`: percent-encoded `<token>.<base64 HMAC-SHA256 of token>`.
+ * The form is that of `signCookieValue`: percent-encoded `<token>.<base64 HMAC-SHA256 of token>`.
+ * Source: https://www.npmjs.com/package/better-call
  */
 export function readSessionToken(header: string, cookie: SessionCookie): string | null {
   const value = pairOf(header, cookie.name)?.slice(cookie.name.length + 1)

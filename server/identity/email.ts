@@ -13,5 +13,5 @@ export function readEmail(text: string): string {
   return text.toLowerCase()
 }
 
-/** Source: zod 4, `regexes.email`. */
+/** `regexes.email` of zod 4. Source: https://www.npmjs.com/package/zod */
 const EMAIL = /^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/

@@ -32,7 +32,7 @@ export class PdfError extends Error {
 /**
  * A JPEG of every page, in order: at most twice its size in points and 1568 pixels on the longer side. Text in fonts that the document
  * does not embed may be missing: there are no system fonts. Drawn in a child that may read nothing but the service's own code.
- * Throws PdfError, or the signal's reason. Source: docs/api/chat.md, files.
+ * Throws PdfError, or the signal's reason. Source: docs/api/chat.md, parts.
  */
 export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<Uint8Array[]> {
   const { signal } = options

@@ -37,7 +37,7 @@ export const IMAGE_PIXELS_MAX = 50_000_000
 /** A probe that takes longer than this meets a hostile file, not a large one. */
 const PROBE_SECONDS = 5
 
-/** Accepted containers by the media type `file-type` gives them. Source: docs/api/files.md, media types. */
+/** Accepted containers by the media type `file-type` gives them. Source: contract 7. */
 const ACCEPTED: Record<string, RecognisedType> = {
   'image/png': { media_type: 'image/png', family: 'image' },
   'image/apng': { media_type: 'image/png', family: 'image' },

@@ -4,7 +4,7 @@ import { ProbeError } from './probe.ts'
 /**
  * Throws ProbeError when an MP4 ends before the boxes it announces: the head of a clip whose transfer broke off reads like a whole
  * one. A file that does not begin like an MP4 passes; others judge it.
- * Source: ISO/IEC 14496-12, section 4.2.
+ * Source: ISO/IEC 14496-12, section 4.2, https://www.iso.org/standard/83102.html
  */
 export async function requireWholeMp4(path: string): Promise<void> {
   const handle = await open(path, 'r')

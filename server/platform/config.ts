@@ -140,7 +140,7 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
   }
 }
 
-const DEFAULT_PLAN: Plan = {
+export const DEFAULT_PLAN: Plan = {
   max_concurrent_renders: 2,
   requests_per_minute: null,
   video_models: ['*'],

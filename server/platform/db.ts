@@ -64,7 +64,8 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 /**
  * Whether the database could not be reached, went away, or is starting or stopping: try again later (503), not our bug.
  * A commit that failed so may or may not have happened.
- * Source: PostgreSQL, Appendix A, classes 08, 53 and 57; pg's own messages for connections that end.
+ * Classes 08, 53 and 57, and pg's own messages for connections that end.
+ * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export function isDatabaseDown(error: unknown): boolean {
   const { code, message, syscall } = fieldsOf(error)

@@ -6,7 +6,6 @@ import { OutboundError } from './outbound-error.ts'
 /**
  * Reads an address that came from outside. Only http and https, ports 80 and 443, no name or password inside, no literal address of
  * a private, loopback, link-local or reserved network. Throws OutboundError `forbidden`.
- * Source: docs/security.md, outgoing requests.
  */
 export function parsePublicUrl(text: string, { https_only = false } = {}): URL {
   if (text.length > URL_LENGTH_MAX || !URL.canParse(text)) throw new OutboundError('forbidden', 'The URL is not valid.')
@@ -51,7 +50,10 @@ export function isPublicAddress(address: string): boolean {
 
 const URL_LENGTH_MAX = 8192
 
-/** Source: IANA special-purpose address registry for IPv4, and 224.0.0.0/3 for multicast and the future. */
+/**
+ * With 224.0.0.0/3 for multicast and the future.
+ * Source: https://www.iana.org/assignments/iana-ipv4-special-registry/
+ */
 const RESERVED_4 = networks('ipv4', [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -74,7 +76,7 @@ const RESERVED_4 = networks('ipv4', [
 
 /**
  * Everything outside 2000::/3, so mapped, translated (64:ff9b::), unique local and link-local addresses with it; inside it the
- * special networks, Teredo and 6to4, which carry an IPv4 address of somebody's choice. Source: IANA registry for IPv6.
+ * special networks, Teredo and 6to4, which carry an IPv4 address of somebody's choice. Source: https://www.iana.org/assignments/iana-ipv6-special-registry/
  */
 const RESERVED_6 = networks('ipv6', [
   ['::', 3],

@@ -1,7 +1,7 @@
 import type { TokenLogprob } from '../chat.ts'
 import { record } from './record.ts'
 
-/** The tokens of `logprobs.content`, entries that cannot be read left out. Source: OpenAI, chat completion object, `logprobs`. */
+/** The tokens of `logprobs.content`, entries that cannot be read left out. Source: contract 9.3. */
 export function readLogprobs(value: unknown): TokenLogprob[] {
   const content = record(value)?.content
   return Array.isArray(content) ? content.flatMap(readToken) : []

@@ -17,7 +17,7 @@ export type AnswerReader = {
 /**
  * Turns what an OpenAI-compatible server says into events. Only what the contract names is read; choices beyond `choices` (as many as
  * were asked for) are dropped. Usage may come on any chunk, the last one counts.
- * Source: OpenAI, chat completion and chat completion chunk objects; docs/engines.md, chat servers.
+ * Source: contract 9.3 and 9.4; docs/engines.md, chat servers.
  */
 export function answerReader(asked: { choices: number; logprobs: boolean }): AnswerReader {
   const choices: Array<Choice | undefined> = []

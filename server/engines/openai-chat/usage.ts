@@ -3,7 +3,7 @@ import { record } from './record.ts'
 
 /**
  * What a `usage` object says, or null when it does not say it in whole numbers. Parts never exceed their whole. A missing detail is 0.
- * Source: OpenAI, chat completion object; DeepSeek `prompt_cache_hit_tokens`; SGLang `reasoning_tokens` beside the totals.
+ * Source: contract 9.3; beside it DeepSeek `prompt_cache_hit_tokens`; SGLang `reasoning_tokens` beside the totals.
  */
 export function readUsage(value: unknown): TokenUsage | null {
   const usage = record(value)

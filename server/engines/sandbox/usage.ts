@@ -16,7 +16,8 @@ const AUDIO_TOKENS = 250
  * Input tokens: 3 a message plus its role, texts, name (and 1) and tool calls; tools and a schema as JSON text; 3 for the answer's
  * beginning. An image is 85 tokens, plus 170 a tile of 512×512 once it is made to fit 2048×2048 and its shorter side 768, in other
  * than low detail; four tiles where its size is not known. A video is 1,000 tokens, a sound 250.
- * Source: cookbook.openai.com, "How to count tokens with tiktoken"; the image rule is OpenAI's of GPT-4o.
+ * The image rule is OpenAI's of GPT-4o.
+ * Source: https://cookbook.openai.com/examples/how_to_count_tokens_with_tiktoken
  */
 export async function countInput(request: ChatRequest, signal: AbortSignal): Promise<number> {
   let count = ANSWER_TOKENS

@@ -4,7 +4,7 @@ import { listedRatio } from './sizes.ts'
 
 /**
  * The shape of OpenAI's Videos API, which gateways go on speaking: multipart, seconds as text, one picture the clip begins with.
- * Source: openai@7.55.0 `resources/videos.ts`.
+ * Source: `resources/videos.ts` of https://www.npmjs.com/package/openai/v/7.55.0
  */
 export const openaiDialect: Dialect = {
   inputs: new Set(['first_frame']),

@@ -5,7 +5,7 @@ import { listedRatio } from './sizes.ts'
 /**
  * OpenRouter's videos: JSON, media fetched from signed URLs, the finished clip at a URL of the reply. Neither a list nor a way to
  * cancel is documented. Reference audio is left out: how its part is written could not be verified.
- * Source: @openrouter/sdk@1.3.19.
+ * Source: https://www.npmjs.com/package/@openrouter/sdk/v/1.3.19
  */
 export const openrouterDialect: Dialect = {
   inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos']),

@@ -6,7 +6,7 @@ import { H3_SIZES, listedRatio } from './sizes.ts'
 /**
  * SGLang Diffusion serving MiniMax H3. One process renders from text and frames, another from references, each at its own address.
  * Media are fetched by the engine from signed URLs. DELETE only drops the record while the render goes on, so nothing can be canceled.
- * Source: docs/engines.md, the `/v1/videos` family.
+ * Source: docs/engines.md, video.
  */
 export const sglangDialect: Dialect = {
   inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio']),

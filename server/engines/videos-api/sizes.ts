@@ -3,7 +3,7 @@ import type { RenderRequest } from '../video.ts'
 export const RATIOS = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
 export type Ratio = (typeof RATIOS)[number]
 
-/** Multiples of 32 with an area of at most 768 · 1344, as the open weights of H3 want them. Source: docs/engines.md, aspect ratios. */
+/** Multiples of 32 with an area of at most 768 · 1344, as the open weights of H3 want them. Source: docs/engines.md, video. */
 export const H3_SIZES: Record<Ratio, readonly [width: number, height: number]> = {
   '21:9': [1536, 672],
   '16:9': [1344, 768],

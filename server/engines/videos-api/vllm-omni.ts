@@ -6,7 +6,7 @@ import { H3_SIZES, listedRatio } from './sizes.ts'
 
 /**
  * vLLM-Omni serving MiniMax H3: multipart with the pictures as files; a clip and a sound as `data:` URLs, one of each.
- * Source: docs/engines.md, the `/v1/videos` family.
+ * Source: docs/engines.md, video.
  */
 export const vllmOmniDialect: Dialect = {
   inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio']),
