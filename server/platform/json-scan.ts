@@ -30,11 +30,32 @@ export type Scan = {
   slash: number
 }
 
+/** Ready to scan `bytes` from their beginning. */
 export function newScan(bytes: Buffer): Scan {
   const none = () => new Array<number>(JSON_DEPTH_MAX + 1).fill(-1)
   return {
     ...{ bytes, at: 0, depth: 0, values: 1, text: -1, suspicious: false },
     ...{ opened: none(), comma: none(), colon: none(), quote: -1, slash: -1 },
+  }
+}
+
+/** For texts that are scanned in one go: nothing of an earlier scan is looked at, but by its own depth. */
+const NOTHING = Buffer.alloc(0)
+const reused = newScan(NOTHING)
+
+/** Scans a whole text in one go. Returns whether it is `suspicious`. Throws as `scan` does, and for what is not closed at its end. */
+export function scanWhole(bytes: Buffer): boolean {
+  reused.bytes = bytes
+  reused.at = reused.depth = 0
+  reused.values = 1
+  reused.text = reused.quote = reused.slash = -1
+  reused.suspicious = false
+  try {
+    scan(reused, { until: bytes.length, top: -1, text_bytes_max: bytes.length })
+    if (reused.depth > 0 || reused.text >= 0) throw unreadable()
+    return reused.suspicious
+  } finally {
+    reused.bytes = NOTHING
   }
 }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parsePieces } from './json-pieces.ts'
-import { newScan, scan, unreadable } from './json-scan.ts'
+import { newScan, scanWhole, unreadable } from './json-scan.ts'
 import { requireSafeJson } from './validate.ts'
 
 /** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */
@@ -17,16 +17,14 @@ const TURN_MILLISECONDS = 5
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw unreadable()
   if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes)
-  const state = newScan(bytes)
-  scan(state, { until: bytes.length, top: -1, text_bytes_max: bytes.length })
-  if (state.depth > 0 || state.text >= 0) throw unreadable()
+  const suspicious = scanWhole(bytes)
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
     throw unreadable()
   }
-  if (state.suspicious) requireSafeJson(value)
+  if (suspicious) requireSafeJson(value)
   return value
 }
 
