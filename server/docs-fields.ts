@@ -1,22 +1,31 @@
+import { translate, WORDS } from './docs-words.ts'
+import type { PageLanguage } from './platform/page.ts'
+
 type Json = Record<string, unknown>
 
 /** One line of a table of fields. `type` is HTML, the rest is text. */
 export type Field = { name: string; type: string; required: boolean; note: string }
 
 /** The fields of an object, those of objects within it under dotted names. Objects with a name of their own are left to it. */
-export function fieldsOf(schema: Json, prefix = ''): Field[] {
+export function fieldsOf(schema: Json, language: PageLanguage, prefix = ''): Field[] {
   const properties = (schema.properties ?? {}) as Record<string, Json>
   const required = new Set((schema.required as string[] | undefined) ?? [])
   return Object.entries(properties).flatMap(([name, member]) => {
     const path = prefix === '' ? name : `${prefix}.${name}`
-    const field = { name: path, type: typeOf(member), required: required.has(name), note: noteOf(member) }
+    const field = {
+      name: path,
+      type: typeOf(member, language),
+      required: required.has(name),
+      note: noteOf(member, language),
+    }
     const { inner, suffix } = innerOf(member)
-    return [field, ...(inner ? fieldsOf(inner, `${path}${suffix}`) : [])]
+    return [field, ...(inner ? fieldsOf(inner, language, `${path}${suffix}`) : [])]
   })
 }
 
 /** HTML for what a value may be: a type, a choice of values, a link to a named object. */
-export function typeOf(schema: Json): string {
+export function typeOf(schema: Json, language: PageLanguage): string {
+  const words = WORDS[language]
   const {
     $ref,
     const: fixed,
@@ -34,10 +43,10 @@ export function typeOf(schema: Json): string {
   }
   if ($ref) return linkTo($ref.slice($ref.lastIndexOf('/') + 1))
   if (fixed !== undefined) return value(fixed)
-  if (choices) return choices.length > 12 ? 'text' : choices.map(value).join(' ')
-  if (anyOf) return [...new Set(anyOf.map(typeOf))].join(' or ')
-  if (type === 'array') return `list of ${items ? typeOf(items) : 'anything'}`
-  return Array.isArray(type) ? type.join(' or ') : (type ?? 'anything')
+  if (choices) return choices.length > 12 ? words.text : choices.map(value).join(' ')
+  if (anyOf) return [...new Set(anyOf.map((each) => typeOf(each, language)))].join(words.or)
+  if (type === 'array') return words.list_of(items ? typeOf(items, language) : words.anything)
+  return Array.isArray(type) ? type.join(words.or) : (type ?? words.anything)
 }
 
 function innerOf(member: Json): { inner: Json | null; suffix: string } {
@@ -49,22 +58,28 @@ function innerOf(member: Json): { inner: Json | null; suffix: string } {
 }
 
 /** What the schema says beyond the type. */
-function noteOf(schema: Json): string {
+function noteOf(schema: Json, language: PageLanguage): string {
   const { description, minimum, maximum, minLength, maxLength, minItems, maxItems, default: usual } = schema
+  const words = WORDS[language]
   const notes = [
-    description,
-    rangeText(minimum, maximum),
-    rangeText(minLength, maxLength, ' characters'),
-    rangeText(minItems, maxItems, ' elements'),
-    usual === undefined ? undefined : `Default ${usual}.`,
+    description === undefined ? undefined : translate(language, String(description)),
+    rangeText(language, [minimum, maximum]),
+    rangeText(language, [minLength, maxLength], 'characters'),
+    rangeText(language, [minItems, maxItems], 'elements'),
+    usual === undefined ? undefined : words.default(String(usual)),
   ]
   return notes.filter((note) => note !== undefined).join(' ')
 }
 
-function rangeText(min: unknown, max: unknown, unit = ''): string | undefined {
+function rangeText(
+  language: PageLanguage,
+  [min, max]: [min: unknown, max: unknown],
+  unit?: 'characters' | 'elements',
+): string | undefined {
+  const { range, units } = WORDS[language]
   if (min === undefined && max === undefined) return undefined
-  if (max === undefined) return `At least ${min}${unit}.`
-  return min === undefined ? `At most ${max}${unit}.` : `${min} to ${max}${unit}.`
+  const text = max === undefined ? range.from(min) : min === undefined ? range.to(max) : range.between(min, max)
+  return `${text}${unit ? units[unit] : ''}${language === 'ja' ? '。' : '.'}`
 }
 
 function linkTo(name: string): string {

@@ -2,32 +2,29 @@ import { readFileSync } from 'node:fs'
 import { docsPage } from './docs-page.ts'
 import { type Endpoint, endpoint } from './identity/endpoint.ts'
 import { describeApi } from './openapi.ts'
-import { sendPage } from './platform/page.ts'
+import { type PageLanguage, pageLanguage, sendPage } from './platform/page.ts'
 
 /** The API description and the page that shows it, made from the endpoints themselves, once somebody asks. */
 export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const description = once(() => describeApi(endpoints))
-  const pages = [
-    { path: '/openapi.json', type: 'application/json', text: once(() => JSON.stringify(description())) },
-    { path: '/docs', type: 'text/html', text: once(() => docsPage(description())) },
-    {
-      path: '/docs/style.css',
-      type: 'text/css',
-      text: once(() => readFileSync(new URL('./docs-page.css', import.meta.url), 'utf8')),
-    },
-  ]
-  return pages.map(({ path, type, text }) =>
-    endpoint({
-      method: 'GET',
-      path,
-      auth: 'none',
-      summary: 'The description of the API',
-      internal: true,
-      async handle(_ctx, { reply }) {
-        return sendPage(reply, type, text())
-      },
+  const json = once(() => JSON.stringify(description()))
+  const style = once(() => readFileSync(new URL('./docs-page.css', import.meta.url), 'utf8'))
+  const written: Record<PageLanguage, () => string> = {
+    en: once(() => docsPage(description(), 'en')),
+    ja: once(() => docsPage(description(), 'ja')),
+  }
+  return [
+    page('/openapi.json', async (_ctx, { reply }) => sendPage(reply, 'application/json', json())),
+    page('/docs', async (_ctx, { request, reply }) => {
+      reply.header('vary', 'accept-language')
+      return sendPage(reply, 'text/html', written[pageLanguage(request)]())
     }),
-  )
+    page('/docs/style.css', async (_ctx, { reply }) => sendPage(reply, 'text/css', style())),
+  ]
+}
+
+function page(path: string, handle: Endpoint['handle']): Endpoint {
+  return endpoint({ method: 'GET', path, auth: 'none', summary: 'The description of the API', internal: true, handle })
 }
 
 function once<T extends string | object>(make: () => T): () => T {

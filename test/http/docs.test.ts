@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Compile } from 'typebox/compile'
+import { EXAMPLES } from '../../server/docs-examples.ts'
+import { JAPANESE } from '../../server/docs-japanese.ts'
+import { openApiPath } from '../../server/openapi.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let app: TestApp
+let pages: Record<'en' | 'ja', string>
+before(async () => {
+  app = await startApp()
+  pages = { en: await pageOf('?lang=en'), ja: await pageOf('?lang=ja') }
+})
+after(() => app?.close())
+
+async function pageOf(query: string, headers: Record<string, string> = {}): Promise<string> {
+  return (await fetch(`${app.url}/docs${query}`, { headers })).text()
+}
+
+type Operation = { operationId: string; summary: string; requestBody?: { content: Record<string, unknown> } }
+
+async function operations(): Promise<Operation[]> {
+  const document = (await (await fetch(`${app.url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Operation>>
+  }
+  return Object.values(document.paths).flatMap((methods) => Object.values(methods))
+}
+
+test('the page leads back to the console and to its other language', () => {
+  for (const [language, other] of [
+    ['en', 'ja'],
+    ['ja', 'en'],
+  ] as const) {
+    assert.match(pages[language], new RegExp(`<html lang="${language}">`))
+    assert.match(pages[language], /<a href="\/"[^>]*>[^<]+<\/a>/)
+    assert.match(pages[language], new RegExp(`<a href="/docs\\?lang=${other}" hreflang="${other}"`))
+  }
+})
+
+test('the page is in the language of the reader', async () => {
+  assert.match(await pageOf('', { 'accept-language': 'ja-JP,ja;q=0.9,en;q=0.8' }), /<html lang="ja">/)
+  assert.match(await pageOf('', { 'accept-language': 'de' }), /<html lang="en">/)
+  const { headers } = await fetch(`${app.url}/docs`)
+  assert.match(headers.get('vary') ?? '', /accept-language/i)
+})
+
+test('every text of an endpoint, a part or a field is there in Japanese too', async () => {
+  // biome-ignore lint/suspicious/noExplicitAny: any document will do.
+  const document = (await (await fetch(`${app.url}/openapi.json`)).json()) as any
+  const texts = new Set<string>([...(await operations())].map(({ summary }) => summary))
+  for (const { description } of document.tags) if (description) texts.add(description)
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === 'description' && typeof inner === 'string') texts.add(inner)
+      // What an answer is described by stands in no page.
+      else if (name !== 'responses') visit(inner)
+    }
+  }
+  visit(document.paths)
+  visit(document.components.schemas)
+  const missing = [...texts].filter((text) => !Object.hasOwn(JAPANESE, text) && /\p{Ll}/u.test(text) && !isBare(text))
+  assert.deepEqual(missing, [], 'to be added to server/docs-japanese.ts')
+})
+
+/** Ranges are written in the language of the page. */
+const isBare = (text: string) => /^\d+ to \d+ elements\.$/.test(text)
+
+test('every call that takes JSON shows a body that its schema accepts', async () => {
+  const taking = app.app.endpoints.filter(
+    ({ internal, body, accepts = ['json'] }) => !internal && body && accepts.includes('json'),
+  )
+  assert.deepEqual(taking.map((each) => `${each.method} ${openApiPath(each)}`).sort(), Object.keys(EXAMPLES).sort())
+  for (const each of taking) {
+    const example = EXAMPLES[`${each.method} ${openApiPath(each)}`]!
+    assert.deepEqual([...Compile(each.body!).Errors(example)], [], each.path)
+    for (const page of Object.values(pages)) {
+      const block = new RegExp(`curl [\\s\\S]*?${each.path.replace(/:\w+/g, '\\{\\w+\\}')}&quot;[\\s\\S]*?</pre>`).exec(
+        page,
+      )
+      assert.ok(block, each.path)
+    }
+  }
+  for (const { operationId, requestBody } of await operations()) {
+    const block = new RegExp(`<details id="${operationId}">[\\s\\S]*?</pre>`).exec(pages.en)![0]
+    if (requestBody) assert.match(block, /-d &#39;\{|-d '\{|-F purpose/, operationId)
+    assert.doesNotMatch(block, /@body\.json/)
+  }
+})
+
+test('where it is narrow the contents are folded, and there is one list of them at a time', () => {
+  for (const page of Object.values(pages)) assert.match(page, /<details class="fold"><summary>/)
+})
