@@ -7,7 +7,7 @@ import { pathOf } from './platform/http.ts'
 
 const DIST = fileURLToPath(new URL('../console/dist/', import.meta.url))
 
-/** Pages of the console, each with all that lies below it. Source: console/routes.tsx; a test compares them. */
+/** Pages of the console; below `/videos` lies one for each video. Source: console/routes.tsx; a test compares them. */
 export const CLIENT_PATHS = [
   '/billing',
   '/chat',
@@ -21,6 +21,9 @@ export const CLIENT_PATHS = [
   '/usage',
   '/videos',
 ]
+
+/** Addresses of the API and of files, where an error is always one that programs read. */
+const NOT_PAGES = /^\/(v1|console|assets|docs|terms|healthz|readyz|metrics)(\/|$)|\.\w+$/
 
 /** The page runs our own scripts and styles alone, asks nobody else, and sits in nobody's frame. */
 const PAGE_HEADERS = {
@@ -61,8 +64,9 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Answers with the console: its page at `/`, and at CLIENT_PATHS for a browser that opens one; its built files under `/assets/`.
- * What it may send is read once, here; no path of a request ever reaches the file system. Everything else stays `unknown_url`.
+ * Answers with the console: its page at `/`, and at CLIENT_PATHS for a browser that opens one; its built files under `/assets/`. At an
+ * address that nothing has, a browser gets the same page with 404: the console says so there. Programs get `unknown_url`, and so
+ * does everybody below the addresses of the API. What it may send is read once, here; no path of a request reaches the file system.
  */
 export function serveConsole(http: FastifyInstance, dist = DIST): void {
   const files = readBuilt(dist)
@@ -71,8 +75,11 @@ export function serveConsole(http: FastifyInstance, dist = DIST): void {
     const path = pathOf(request)
     const asset = path.startsWith('/assets/') ? files.get(path.slice(1)) : undefined
     if (asset) return sendFile(request, reply.headers(ASSET_HEADERS), asset)
-    if (path !== '/' && !(isClientPath(path) && isNavigation(request))) return reply.callNotFound()
-    return sendFile(request, reply.headers(PAGE_HEADERS).header('cache-control', 'no-cache'), page)
+    if (path !== '/' && !isNavigation(request)) return reply.callNotFound()
+    if (path === '/' || isClientPath(path))
+      return sendFile(request, reply.headers(PAGE_HEADERS).header('cache-control', 'no-cache'), page)
+    if (NOT_PAGES.test(path)) return reply.callNotFound()
+    return reply.status(404).headers(PAGE_HEADERS).header('cache-control', 'no-store').type(page.type).send(page.bytes)
   })
 }
 
@@ -132,7 +139,7 @@ function accepts(request: FastifyRequest, encoding: Encoding): boolean {
 }
 
 function isClientPath(path: string): boolean {
-  return CLIENT_PATHS.some((each) => path === each || path.startsWith(`${each}/`))
+  return CLIENT_PATHS.some((each) => path === each || path === `${each}/`) || /^\/videos\/[^/]+\/?$/.test(path)
 }
 
 /** Whether a person opens the address: programs that mistook it for one of the API get an error they can read. */

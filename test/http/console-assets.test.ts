@@ -43,14 +43,13 @@ async function scriptOf(): Promise<string> {
   return /<script type="module" crossorigin src="([^"]+)"/.exec(page)![1]!
 }
 
-test('200 with the page at / and at every page of the console, and below them', async () => {
+test('200 with the page at / and at every page of the console', async () => {
   const page = await ask('/')
   assert.equal(page.status, 200)
   assert.match(page.headers['content-type']!, /^text\/html/)
   assert.match(page.body.toString(), /<div id="root">/)
   for (const path of CLIENT_PATHS) {
     assert.deepEqual((await ask(path)).body, page.body, path)
-    assert.deepEqual((await ask(`${path}/below?x=1`)).body, page.body, path)
   }
 })
 
@@ -65,18 +64,33 @@ test('404 in JSON for pages of the console to programs, which meant the API', as
   assertUnknown(await ask('/', { method: 'POST' }), 'POST /')
 })
 
-test('404 in JSON for every other unknown URL, to browsers too', async () => {
+test('404 in JSON for every unknown URL of the API and of built files, to browsers too', async () => {
   const paths = [
-    '/videosx',
     '/v1',
     '/v1/nothing',
     '/console',
     '/console/nothing',
     '/assets',
     '/assets/',
-    '/favicon.ico',
+    '/docs/nothing',
+    '/healthz/x',
   ]
-  for (const path of [...paths, '/index.html', '/invitations', '/robots.txt']) assertUnknown(await ask(path), path)
+  for (const path of [...paths, '/favicon.ico', '/index.html', '/robots.txt']) assertUnknown(await ask(path), path)
+})
+
+test('404 with the page of the console for every other address that a browser opens, and in JSON for programs', async () => {
+  const page = await ask('/')
+  for (const path of ['/nosuch', '/no/such', '/videosx', '/invitations', '/chat/below', '/sign-in/below', '/v1x']) {
+    const answer = await ask(path)
+    assert.equal(answer.status, 404, path)
+    assert.deepEqual(answer.body, page.body, path)
+    assert.equal(answer.headers['cache-control'], 'no-store')
+    assert.equal(answer.headers['content-security-policy'], page.headers['content-security-policy'])
+    assertUnknown(await ask(path, { accept: '*/*' }), path)
+    assertUnknown(await ask(path, { accept: 'application/json' }), path)
+  }
+  assert.equal((await ask('/videos/video_x')).status, 200)
+  assert.equal((await ask('/nosuch', { etag: page.headers.etag! })).status, 404)
 })
 
 test('404 for paths that climb out of the built files', async () => {
