@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { openQueries } from './api/queries.ts'
-import { endSession } from './api/session.ts'
+import { endSession, wasSignedIn } from './api/session.ts'
 import { openRouter } from './routes.tsx'
 import { Toasts } from './ui/toast.tsx'
 import { TooltipProvider } from './ui/tooltip.tsx'
@@ -21,9 +21,11 @@ export function App() {
   )
 }
 
-/** The session has ended: back to the sign-in page, and from there to where the person was. */
+/** The session has ended: back to the sign-in page, which says so, and from there to where the person was. */
 function leave(): void {
   const { pathname, href } = router.state.location
   if (pathname === '/sign-in' || pathname.startsWith('/invitations/')) return
-  void router.navigate({ to: '/sign-in', search: { return: href } }).then(() => endSession(queries))
+  void router
+    .navigate({ to: '/sign-in', search: { return: href, ...(wasSignedIn() && { ended: true }) } })
+    .then(() => endSession(queries))
 }

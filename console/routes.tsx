@@ -7,25 +7,26 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
-import { readSession } from './api/session.ts'
+import { readSession, wasSignedIn } from './api/session.ts'
 import { isOwnPath, takeReturn } from './login/return-path.ts'
-import { BrokenPage, MissingPage, PendingPage } from './shell/page-states.tsx'
+import { BrokenPage, LostPage, MissingPage, PendingPage } from './shell/page-states.tsx'
 import { Shell } from './shell/shell.tsx'
 import { withTexts } from './text/languages.ts'
 import { focusTitle } from './ui/title-focus.ts'
 
 type RouterContext = { queries: QueryClient }
 
-const root = createRootRouteWithContext<RouterContext>()({ component: Outlet, notFoundComponent: MissingPage })
+const root = createRootRouteWithContext<RouterContext>()({ component: Outlet, notFoundComponent: LostPage })
 
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: (search: Record<string, unknown>): { return?: string; error?: string } => {
-    const { error } = search
+  validateSearch: (search: Record<string, unknown>): { return?: string; error?: string; ended?: true } => {
+    const { error, ended } = search
     return {
       return: isOwnPath(search.return) ? search.return : undefined,
       error: typeof error === 'string' ? error : undefined,
+      ended: ended === true ? true : undefined,
     }
   },
   component: lazyRouteComponent(() => withTexts('login', import('./login/sign-in-page.tsx')), 'SignInPage'),
@@ -45,8 +46,9 @@ const shell = createRoute({
   component: Shell,
   beforeLoad: async ({ context, location }) => {
     const session = await readSession(context.queries)
-    if (session === null)
-      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { return: location.href } })
+    if (session !== null) return
+    const back = location.href === '/' ? {} : { return: location.href }
+    throw redirect({ to: '/sign-in', search: { ...back, ...(wasSignedIn() && { ended: true }) } })
   },
 })
 

@@ -1,7 +1,7 @@
 import { type QueryClient, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import type { ConsoleSession } from '../../server/identity/schema.ts'
 import { failureOf } from './failure.ts'
-import { forgetPerson } from './kept.ts'
+import { forgetKept, forgetPerson, keep, readKept } from './kept.ts'
 import { RENEWS_SESSION } from './queries.ts'
 import { request } from './request.ts'
 
@@ -15,9 +15,23 @@ export async function readSession(queries: QueryClient): Promise<Session | null>
   return queries.ensureQueryData({ queryKey: SESSION_KEY, queryFn: fetchSession, staleTime: Number.POSITIVE_INFINITY })
 }
 
+const SIGNED_IN = 'signed-in'
+
+/** Whether this browser had a session that nobody signed out of. */
+export function wasSignedIn(): boolean {
+  return readKept(SIGNED_IN) === true
+}
+
+/** From now on a session that is not there is not one that has ended. */
+export function forgetSignedIn(): void {
+  forgetKept((name) => name === SIGNED_IN)
+}
+
 async function fetchSession(): Promise<Session | null> {
   try {
-    return await request<Session>('GET', '/console/session')
+    const session = await request<Session>('GET', '/console/session')
+    keep(SIGNED_IN, true)
+    return session
   } catch (error) {
     if (failureOf(error).status === 401) return null
     throw error
@@ -42,6 +56,7 @@ export function useIsManager(): boolean {
 
 /** Takes over a new session: nothing that another person or organization was shown stays. */
 export function beginSession(queries: QueryClient, session: Session): void {
+  keep(SIGNED_IN, true)
   queries.setQueryData(SESSION_KEY, session)
   void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
 }

@@ -3,12 +3,14 @@ import type { ReactNode } from 'react'
 import type { Static } from 'typebox'
 import type { LedgerEntryView } from '../../server/billing/schema.ts'
 import { type Balance, useBalance, usePagedList } from '../api/queries.ts'
+import { useIsManager, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass, Link } from '../ui/button.tsx'
 import { cx } from '../ui/class-names.ts'
+import { CodeBlock } from '../ui/code.tsx'
 import { FailureNote, Note } from '../ui/failure-note.tsx'
 import { DateTime, Money, useFormat } from '../ui/format.tsx'
-import { EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
+import { Card, EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 
 type Entry = Static<typeof LedgerEntryView>
@@ -59,7 +61,21 @@ function Figures({ balance }: { balance: Balance | undefined }) {
         />
       </dl>
       {spent && <Note tone="warning">{t('low')}</Note>}
+      <AddCredit />
     </div>
+  )
+}
+
+/** Nobody pays here: who runs the service adds credit, by a command that those who manage the organization can pass on. */
+function AddCredit() {
+  const t = useText('billing')
+  const { organization } = useSession()
+  if (!useIsManager()) return <p className="text-[0.8125rem] text-muted">{t('add_ask')}</p>
+  const command = `npx kinora admin credits grant --org ${organization.id} --amount 50.00 --note "Top-up"`
+  return (
+    <Card title={t('add')} description={t('add_text')}>
+      <CodeBlock label={t('add_command')} code={command} wrap />
+    </Card>
   )
 }
 
@@ -87,6 +103,7 @@ function useColumns(currency: string | undefined): Column<Entry>[] {
   const t = useText('billing')
   return [
     { key: 'what', header: t('column_what'), lead: true, cell: (entry) => <Purpose entry={entry} /> },
+    { key: 'who', header: t('column_who'), cell: (entry) => <Who entry={entry} /> },
     { key: 'when', header: t('column_when'), cell: ({ created_at }) => <DateTime at={created_at} /> },
     {
       key: 'amount',
@@ -105,8 +122,9 @@ function useColumns(currency: string | undefined): Column<Entry>[] {
 function Purpose({ entry }: { entry: Entry }): ReactNode {
   const t = useText('billing')
   const { number } = useFormat()
-  const { kind, video_id, model, seconds, note, input_tokens, output_tokens } = entry
-  if (kind === 'grant') return <Lines first={t('kind_grant')} second={note} />
+  const { kind, amount, video_id, model, seconds, note, input_tokens, output_tokens } = entry
+  if (kind === 'grant')
+    return <Lines first={t(amount.startsWith('-') ? 'kind_withdrawal' : 'kind_grant')} second={note} />
   if (video_id !== null) {
     const link = (
       <Link to="/videos/$id" params={{ id: video_id }} aria-label={`${t('open_video')} ${video_id}`}>
@@ -117,6 +135,15 @@ function Purpose({ entry }: { entry: Entry }): ReactNode {
   }
   const tokens = number((input_tokens ?? 0) + (output_tokens ?? 0))
   return <Lines first={t('kind_chat', { model: model ?? '', tokens })} second={note} />
+}
+
+/** Whose charge it is, and by which key. Members are told their own name alone. */
+function Who({ entry }: { entry: Entry }): ReactNode {
+  const t = useText('billing')
+  const { kind, user_id, user_name, key_id, key_name } = entry
+  if (kind === 'grant' || user_id === null) return null
+  const key = key_id === null ? t('by_console') : (key_name ?? t('by_key'))
+  return <Lines first={user_name ?? t('by_other')} second={key} />
 }
 
 function Lines({ first, second }: { first: string; second: ReactNode }) {

@@ -101,7 +101,7 @@ function Tile({ kind, name, children }: { kind: AttachmentKind; name: string; ch
     <span className="flex h-14 max-w-60 min-w-36 items-center gap-2.5 rounded-lg border border-line bg-surface px-3">
       <Icon aria-hidden className="size-4 shrink-0 text-muted" />
       <span className="flex min-w-0 grow flex-col gap-1">
-        <span className="truncate text-[0.8125rem]" title={name}>
+        <span className="line-clamp-3 [overflow-wrap:anywhere] text-[0.8125rem]" title={name}>
           {name}
         </span>
         {children}

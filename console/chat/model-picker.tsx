@@ -23,8 +23,16 @@ export function ModelPicker() {
       align="start"
       width="w-80"
       trigger={
-        <Button aria-label={t('model.choose', { name: model.name })} className="min-w-0 shrink! max-w-72">
-          <span className="truncate">{model.name}</span>
+        <Button
+          // A name that is spoken holds all that is seen.
+          aria-label={t('model.choose', { name: model.test_model ? `${model.name} ${t('model.test')}` : model.name })}
+          className="h-auto! min-h-9 max-w-96 min-w-0 shrink! py-1 pointer-coarse:min-h-11"
+        >
+          <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5 text-start whitespace-normal">
+            <span className="line-clamp-3 [overflow-wrap:anywhere]">{model.name}</span>
+            {/* Between the words for those who hear them. */ ' '}
+            {model.test_model && <TestBadge />}
+          </span>
           <ChevronsUpDown aria-hidden className="text-muted" />
         </Button>
       }
@@ -44,11 +52,19 @@ function Entry({ model }: { model: ChatModel }) {
   }
   return (
     <span className="flex flex-col gap-0.5 py-1 whitespace-normal">
-      <span className="font-medium [overflow-wrap:anywhere]">{model.name}</span>
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium">
+        <span className="[overflow-wrap:anywhere]">{model.name}</span>
+        {model.test_model && <TestBadge />}
+      </span>
       <span className="text-xs text-muted">{names.length === 0 ? t('model.plain') : names.join(' · ')}</span>
       <span className="text-xs text-muted tabular-nums">{t('model.price', price)}</span>
     </span>
   )
+}
+
+/** Its answers are made to build clients with. */
+function TestBadge() {
+  return <Badge tone="warning">{useText('chat')('model.test')}</Badge>
 }
 
 /** What the chosen model can do, takes and costs. */
@@ -70,6 +86,11 @@ export function ModelFacts() {
   return (
     <section aria-label={model.name} className="flex flex-col gap-3">
       <h3 className="font-mono text-[0.8125rem] font-medium [overflow-wrap:anywhere]">{model.id}</h3>
+      {model.test_model && (
+        <span>
+          <TestBadge />
+        </span>
+      )}
       {description !== '' && <p className="text-[0.8125rem] text-pretty text-muted">{description}</p>}
       {names.length > 0 && (
         <ul className="flex flex-wrap gap-1.5">

@@ -137,7 +137,7 @@ function Head({ onNew }: { onNew: () => void }) {
         onClick={() => setShown('settings')}
         className="xl:hidden"
       />
-      <IconButton label={t('code_title')} icon={<CodeXml />} onClick={() => setShown('code')} />
+      <IconButton label={t('as_code')} icon={<CodeXml />} onClick={() => setShown('code')} />
       <Button icon={<SquarePen />} onClick={begin} aria-label={t('new_conversation')}>
         <span className="max-sm:hidden">{t('new_conversation')}</span>
       </Button>

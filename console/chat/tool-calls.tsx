@@ -66,7 +66,7 @@ function CallCard({ call, children }: { call: ToolCall; children: ReactNode }) {
       <div className="flex items-center gap-2 text-[0.8125rem]">
         <Wrench aria-hidden className="size-4 shrink-0 text-muted" />
         <span className="text-muted">{t('tool.calls')}</span>
-        <span className="min-w-0 truncate font-mono font-medium">{call.name}</span>
+        <span className="min-w-0 [overflow-wrap:anywhere] font-mono font-medium">{call.name}</span>
       </div>
       <CodeBlock code={readable(call.arguments)} label={t('tool.arguments')} />
       {call.result !== null && (

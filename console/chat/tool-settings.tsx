@@ -59,7 +59,7 @@ export function ToolSettings() {
           {names.map((name) => (
             <li key={name} className="max-w-full">
               <Badge className="max-w-full font-mono">
-                <span className="truncate">{name}</span>
+                <span className="[overflow-wrap:anywhere]">{name}</span>
               </Badge>
             </li>
           ))}

@@ -15,7 +15,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import { contentPath } from './content.ts'
 import { PreviewDialog } from './preview-dialog.tsx'
-import { PURPOSES } from './purposes.ts'
+import { OFFERED, PURPOSES } from './purposes.ts'
 import { UploadCard } from './upload-card.tsx'
 
 const FILES = ['files'] as const
@@ -28,6 +28,8 @@ export function FilesPage() {
   const [shown, setShown] = useState<StoredFile | null>(null)
   const [deleting, setDeleting] = useState<StoredFile | null>(null)
   const columns = useColumns({ onShow: setShown, onDelete: setDeleting })
+  const isThere = (each: Purpose) => each === purpose || list.rows?.some((file) => file.purpose === each) === true
+  const purposes = PURPOSES.filter((each) => OFFERED.some((offered) => offered === each) || isThere(each))
   const empty =
     purpose === '' ? (
       <EmptyState icon={<Folder />} title={t('empty_title')}>
@@ -51,7 +53,7 @@ export function FilesPage() {
           onChange={setPurpose}
           options={[
             { value: '', label: t('filter_all') },
-            ...PURPOSES.map((value) => ({ value, label: t(`purpose.${value}`) })),
+            ...purposes.map((value) => ({ value, label: t(`purpose.${value}`) })),
           ]}
         />
       </div>

@@ -1,7 +1,7 @@
 import type { Purpose } from '../api/upload.ts'
 
 /** What may be chosen before an upload: a purpose, or that of each file by its kind. */
-export type PurposeChoice = Purpose | 'auto'
+export type PurposeChoice = (typeof OFFERED)[number] | 'auto'
 
 export const PURPOSES: readonly Purpose[] = [
   'vision',
@@ -13,6 +13,9 @@ export const PURPOSES: readonly Purpose[] = [
   'fine-tune',
   'evals',
 ]
+
+/** What a person may upload for: each serves something here. Others are for clients that name them. */
+export const OFFERED = ['vision', 'video', 'audio', 'user_data'] as const satisfies readonly Purpose[]
 
 /** The largest file. Source: docs/api/files.md, Create. */
 export const BYTES_MAX = 100_000_000
@@ -32,7 +35,7 @@ const MEDIA: Readonly<Record<MediaPurpose, { endings: readonly string[]; types: 
 }
 const MEDIA_PURPOSES = ['vision', 'video', 'audio'] as const
 
-export function isMedia(purpose: PurposeChoice): purpose is MediaPurpose {
+export function isMedia(purpose: Purpose | 'auto'): purpose is MediaPurpose {
   return purpose in MEDIA
 }
 

@@ -9,7 +9,7 @@ import { useFormat } from '../ui/format.tsx'
 import { Select } from '../ui/input.tsx'
 import { Card } from '../ui/layout.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
-import { acceptOf, BYTES_MAX, isMedia, PURPOSES, type PurposeChoice } from './purposes.ts'
+import { acceptOf, BYTES_MAX, isMedia, OFFERED, type PurposeChoice } from './purposes.ts'
 import { removeUpload, type Upload, useRetry, useUpload, useUploads } from './uploads.ts'
 
 /** Where files are dropped, what they are for, and what is on its way. */
@@ -21,7 +21,7 @@ export function UploadCard() {
   const [choice, setChoice] = useState<PurposeChoice>('auto')
   const options = [
     { value: 'auto' as const, label: t('purpose.auto') },
-    ...PURPOSES.map((value) => ({ value, label: t(`purpose.${value}`) })),
+    ...OFFERED.map((value) => ({ value, label: t(`purpose.${value}`) })),
   ]
   const limit = t('limit', { size: bytes(BYTES_MAX) })
   return (

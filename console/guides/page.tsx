@@ -1,6 +1,7 @@
 import { FileCode } from 'lucide-react'
 import { useState } from 'react'
 import type { SnippetLanguage } from '../api/snippets.ts'
+import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { PageHeader } from '../ui/layout.tsx'
@@ -17,7 +18,7 @@ export function GuidesPage() {
   const [language, setLanguage] = useState<SnippetLanguage>('curl')
   const shared = { target, language, onLanguage: setLanguage }
   const actions = (
-    <a href="/docs" target="_blank" rel="noreferrer" className={buttonClass()}>
+    <a href={inLanguage('/docs')} target="_blank" rel="noreferrer" className={buttonClass()}>
       <FileCode aria-hidden />
       {t('reference')}
     </a>

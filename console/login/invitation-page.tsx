@@ -1,21 +1,19 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import type { InvitationPreview } from '../../server/identity/schema.ts'
 import { failureOf } from '../api/failure.ts'
-import { useSite } from '../api/queries.ts'
 import { request } from '../api/request.ts'
-import { beginSession, SESSION_KEY, type Session } from '../api/session.ts'
+import { endSession, SESSION_KEY, type Session, useSignOut } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
-import { FormError, Note } from '../ui/failure-note.tsx'
-import { useFieldError } from '../ui/failure-text.ts'
-import { Field } from '../ui/field.tsx'
-import { Input, PasswordInput } from '../ui/input.tsx'
-import { usePageTitle } from '../ui/layout.tsx'
-import { keepInvitation, readInvitation } from './invitation-token.ts'
+import { FailureNote, FormError, Note } from '../ui/failure-note.tsx'
+import { Skeleton, usePageTitle } from '../ui/layout.tsx'
+import { useAccept } from './accept.ts'
+import { readInvitation } from './invitation-token.ts'
 import { LoginFrame, LoginTitle } from './login-frame.tsx'
+import { NewcomerForm } from './newcomer-form.tsx'
 
-/** Where an invitation leads. */
+/** Where an invitation leads: to what and for whom it is, then the way in for this reader. */
 export function InvitationPage() {
   const t = useText('login')
   usePageTitle(t('accept_title'))
@@ -23,81 +21,90 @@ export function InvitationPage() {
   return (
     <LoginFrame>
       <LoginTitle>{t('accept_title')}</LoginTitle>
-      {token ? <AcceptForm token={token} /> : <Note tone="warning">{t('broken_invitation')}</Note>}
+      {token ? <Invitation token={token} /> : <Note tone="warning">{t('broken_invitation')}</Note>}
     </LoginFrame>
   )
 }
 
-function AcceptForm({ token }: { token: string }) {
+function Invitation({ token }: { token: string }) {
   const t = useText('login')
-  const queries = useQueryClient()
-  const navigate = useNavigate()
-  const session = queries.getQueryData<Session | null>(SESSION_KEY) ?? null
-  const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
-  const accept = useMutation({
-    mutationFn: () => {
-      const own = session ? {} : { ...(name && { name }), ...(password && { password }) }
-      return request<Session>('POST', '/console/invitations/accept', { body: { token, ...own } })
-    },
-    onSuccess: async (begun) => {
-      keepInvitation(null)
-      beginSession(queries, begun)
-      await navigate({ to: '/videos', replace: true })
-    },
+  const { data, error, refetch } = useQuery({
+    // Under `site`: it says the same to everybody, and a session that begins need not ask again.
+    queryKey: ['site', 'invitation', token],
+    queryFn: ({ signal }) =>
+      request<InvitationPreview>('POST', '/console/invitations/preview', { body: { token }, signal }),
+    retry: false,
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    if (!accept.isPending) accept.mutate()
-  }
+  if (error)
+    return failureOf(error).code === 'not_found' ? (
+      <Note tone="warning">{t('invitation_over')}</Note>
+    ) : (
+      <FailureNote error={error} onRetry={() => void refetch()} />
+    )
+  if (!data) return <Skeleton className="h-32 w-full rounded-lg" />
+  const { organization, role, email } = data
   return (
-    <form onSubmit={submit} noValidate className="flex flex-col gap-4">
-      <p className="text-sm text-muted">
-        {session ? t('continue_as', { email: session.user.email }) : t('accept_description')}
-      </p>
-      <FormError error={accept.error} fields={session ? [] : ['name', 'password']} />
-      {session === null && <NewPersonFields {...{ name, setName, password, setPassword }} error={accept.error} />}
-      <Button type="submit" variant="primary" size="lg" busy={accept.isPending}>
-        {t('accept')}
-      </Button>
-      {session === null && (
-        <ButtonLink to="/sign-in" search={{ return: '/invitations/accept' }} variant="ghost" size="sm">
-          {t('sign_in_first')}
-        </ButtonLink>
-      )}
-    </form>
+    <div className="flex flex-col gap-4">
+      <div className="flex flex-col gap-1 text-sm [overflow-wrap:anywhere]">
+        <p className="font-medium">{t(`invited.${role}`, { organization: organization.name })}</p>
+        <p className="text-muted">{t('invited_address', { email })}</p>
+      </div>
+      <WayIn token={token} invitation={data} />
+    </div>
   )
 }
 
-type FieldsProps = {
-  name: string
-  setName: (name: string) => void
-  password: string
-  setPassword: (password: string) => void
-  error: unknown
-}
-
-function NewPersonFields({ name, setName, password, setPassword, error }: FieldsProps) {
+function WayIn({ token, invitation }: { token: string; invitation: InvitationPreview }) {
   const t = useText('login')
-  const { data: site } = useSite()
-  const errorOf = useFieldError(error)
-  const wrong = error !== null && failureOf(error).code === 'invalid_api_key'
+  const queries = useQueryClient()
+  const [session, setSession] = useState(queries.getQueryData<Session | null>(SESSION_KEY) ?? null)
+  const { email, has_account } = invitation
+  if (session?.user.email === email)
+    return <Accept token={token}>{t('continue_as', { email: session.user.email })}</Accept>
+  if (session) return <OtherPerson session={session} email={email} onSignedOut={() => setSession(null)} />
+  if (!has_account) return <NewcomerForm token={token} />
   return (
     <>
-      <Field label={t('name')} error={errorOf('name')}>
-        <Input autoComplete="name" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
-      </Field>
-      <Field
-        label={t('password')}
-        error={wrong ? t('wrong_password') : errorOf('password')}
-        hint={t('new_password_hint', { min: site?.password.min_length ?? 8 })}
-      >
-        <PasswordInput
-          autoComplete="new-password"
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-      </Field>
+      <p className="text-sm text-muted">{t('has_account')}</p>
+      <ButtonLink to="/sign-in" search={{ return: '/invitations/accept' }} variant="primary" size="lg">
+        {t('sign_in_to_join')}
+      </ButtonLink>
+    </>
+  )
+}
+
+function Accept({ token, children }: { token: string; children: ReactNode }) {
+  const t = useText('login')
+  const accept = useAccept(token)
+  return (
+    <>
+      <p className="text-sm text-muted [overflow-wrap:anywhere]">{children}</p>
+      <FormError error={accept.error} />
+      <Button variant="primary" size="lg" busy={accept.isPending} onClick={() => accept.mutate({})}>
+        {t('accept')}
+      </Button>
+    </>
+  )
+}
+
+type OtherProps = { session: Session; email: string; onSignedOut: () => void }
+
+function OtherPerson({ session, email, onSignedOut }: OtherProps) {
+  const t = useText('login')
+  const queries = useQueryClient()
+  const signOut = useSignOut()
+  const leave = async () => {
+    await signOut.mutateAsync()
+    endSession(queries)
+    onSignedOut()
+  }
+  return (
+    <>
+      <Note tone="warning">{t('other_person', { own: session.user.email, email })}</Note>
+      <FormError error={signOut.error} />
+      <Button size="lg" busy={signOut.isPending} onClick={() => void leave().catch(() => {})}>
+        {t('sign_out')}
+      </Button>
     </>
   )
 }

@@ -14,9 +14,16 @@ import { LoginTitle } from './login-frame.tsx'
 import { keepReturn } from './return-path.ts'
 
 type Answer = Session | { object: 'two_factor_required' }
-type Props = { target: string; problem?: string; onSession: (session: Session) => void; onSecondStep: () => void }
+type Props = {
+  target: string
+  problem?: string
+  /** There was a session, and it is over. */
+  ended?: boolean
+  onSession: (session: Session) => void
+  onSecondStep: () => void
+}
 
-export function PasswordStep({ target, problem, onSession, onSecondStep }: Props) {
+export function PasswordStep({ target, problem, ended, onSession, onSecondStep }: Props) {
   const t = useText('login')
   usePageTitle(t('sign_in'))
   const [email, setEmail] = useState('')
@@ -35,6 +42,11 @@ export function PasswordStep({ target, problem, onSession, onSecondStep }: Props
     <>
       <LoginTitle>{t('title')}</LoginTitle>
       <form onSubmit={submit} className="flex flex-col gap-4">
+        {ended && !problem && signIn.isIdle && (
+          <div role="status">
+            <Note>{t('ended')}</Note>
+          </div>
+        )}
         {problem && signIn.isIdle && <ProviderProblem problem={problem} />}
         {wrong ? <Note tone="danger">{t('wrong')}</Note> : <FormError error={signIn.error} />}
         <Field label={t('email')}>

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
-import { beginSession, type Session } from '../api/session.ts'
+import { useEffect, useState } from 'react'
+import { beginSession, forgetSignedIn, type Session } from '../api/session.ts'
 import { LoginFrame } from './login-frame.tsx'
 import { PasswordStep } from './password-step.tsx'
 import { SecondStep } from './second-step.tsx'
@@ -9,9 +9,10 @@ import { SecondStep } from './second-step.tsx'
 /** Email and password, then the second step where the person has one, then back to where they were going. */
 export function SignInPage() {
   const [step, setStep] = useState<'password' | 'code'>('password')
-  const { return: target = '/', error } = useSearch({ from: '/sign-in' })
+  const { return: target = '/', error, ended } = useSearch({ from: '/sign-in' })
   const queries = useQueryClient()
   const router = useRouter()
+  useEffect(forgetSignedIn, [])
   const enter = (session: Session) => {
     beginSession(queries, session)
     router.history.push(target)
@@ -19,7 +20,7 @@ export function SignInPage() {
   return (
     <LoginFrame>
       {step === 'password' ? (
-        <PasswordStep target={target} problem={error} onSession={enter} onSecondStep={() => setStep('code')} />
+        <PasswordStep {...{ target, ended }} problem={error} onSession={enter} onSecondStep={() => setStep('code')} />
       ) : (
         <SecondStep onSession={enter} onStartOver={() => setStep('password')} />
       )}

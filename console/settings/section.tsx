@@ -11,7 +11,7 @@ export function Section({ title, description, children }: SectionProps) {
       aria-label={title}
       className="grid gap-x-10 gap-y-3 border-t border-line py-7 first:border-t-0 first:pt-0 lg:grid-cols-[17rem_minmax(0,1fr)]"
     >
-      <div>
+      <div className="min-w-0">
         <h2 className="text-sm font-semibold">{title}</h2>
         <p className="mt-1 max-w-prose text-[0.8125rem] text-pretty text-muted">{description}</p>
       </div>

@@ -4,6 +4,7 @@ import type { AcceptanceView } from '../../server/videos/schema.ts'
 import { failureOf } from '../api/failure.ts'
 import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
+import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { StatusBadge } from '../ui/badge.tsx'
 import { Button, ExternalLink } from '../ui/button.tsx'
@@ -69,7 +70,7 @@ function Agreement({ acceptance }: { acceptance: Acceptance }) {
           </p>
         </div>
         <div className="flex flex-wrap items-center gap-x-5 gap-y-3">
-          <ExternalLink href={terms_url} className="text-sm">
+          <ExternalLink href={inLanguage(terms_url)} className="text-sm">
             {t('read_terms')}
           </ExternalLink>
           {!accepted && (

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Ellipsis, FileCode, LogOut, UserRound } from 'lucide-react'
 import { endSession, useSession, useSignOut } from '../api/session.ts'
+import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { Avatar } from '../ui/badge.tsx'
 import { Menu } from '../ui/menu.tsx'
@@ -28,19 +29,24 @@ export function AccountMenu() {
       align="start"
       width="w-(--radix-dropdown-menu-trigger-width)"
       trigger={
-        <button type="button" className="flex h-11 w-full min-w-0 items-center gap-2.5 rounded-lg px-2 hover:bg-hover">
+        <button
+          type="button"
+          className="flex min-h-11 w-full min-w-0 items-center gap-2.5 rounded-lg px-2 hover:bg-hover"
+        >
           <span className="sr-only">{t('account')}</span>
           <Avatar name={user.name} />
           <span className="min-w-0 grow text-start leading-tight">
-            <span className="block truncate text-[0.8125rem] font-medium">{user.name}</span>
-            <span className="block truncate text-xs text-muted">{user.email}</span>
+            <span className="block text-[0.8125rem] font-medium [overflow-wrap:anywhere]">{user.name}</span>
+            <span className="block truncate text-xs text-muted" title={user.email}>
+              {user.email}
+            </span>
           </span>
           <Ellipsis aria-hidden className="size-4 shrink-0 text-muted" />
         </button>
       }
       items={[
         { label: t('my_account'), icon: <UserRound />, onSelect: () => void navigate({ to: '/settings' }) },
-        { href: '/docs', label: t('api_reference'), icon: <FileCode />, external: true },
+        { href: inLanguage('/docs'), label: t('api_reference'), icon: <FileCode />, external: true },
         'line',
         { label: t('sign_out'), icon: <LogOut />, onSelect: () => void leave() },
       ]}

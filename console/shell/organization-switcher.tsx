@@ -17,10 +17,12 @@ export function OrganizationSwitcher() {
   const face = (
     <>
       <Avatar square name={organization.name} />
-      <span className="min-w-0 grow truncate text-start font-medium">{organization.name}</span>
+      <span className="min-w-0 grow py-1 text-start leading-snug font-medium [overflow-wrap:anywhere]">
+        {organization.name}
+      </span>
     </>
   )
-  if (organizations.length < 2) return <div className="flex h-10 items-center gap-2.5 px-2">{face}</div>
+  if (organizations.length < 2) return <div className="flex min-h-10 items-center gap-2.5 px-2">{face}</div>
   const choose = async (id: string, name: string) => {
     if (id === organization.id) return
     try {
@@ -36,7 +38,7 @@ export function OrganizationSwitcher() {
       align="start"
       width="w-(--radix-dropdown-menu-trigger-width)"
       trigger={
-        <button type="button" className="flex h-10 w-full items-center gap-2.5 rounded-lg px-2 hover:bg-hover">
+        <button type="button" className="flex min-h-10 w-full items-center gap-2.5 rounded-lg px-2 hover:bg-hover">
           <span className="sr-only">{t('organization')}</span>
           {face}
           <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-muted" />

@@ -5,6 +5,7 @@ import { useText } from '../text/use-text.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
 import { EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
+import mark from '../ui/mark.svg'
 
 /** Stands in for a page whose code is on its way. */
 export function PendingPage() {
@@ -31,6 +32,20 @@ export function BrokenPage({ error, reset }: ErrorComponentProps) {
       <PageHeader title={t('broken_title')} />
       <FailureNote error={error} onRetry={retry} />
     </>
+  )
+}
+
+/** An address that no page has, opened from outside: there is no frame around it. */
+export function LostPage() {
+  const t = useText('shell')
+  return (
+    <main id="main" tabIndex={-1} className="mx-auto w-full max-w-2xl px-4 py-12 sm:px-6">
+      <p className="mb-8 flex items-center gap-2.5 font-semibold tracking-tight">
+        <img src={mark} alt="" width={28} height={28} />
+        {t('brand')}
+      </p>
+      <MissingPage />
+    </main>
   )
 }
 

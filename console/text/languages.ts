@@ -45,6 +45,13 @@ export async function withTexts<T>(namespace: Namespace, page: Promise<T>): Prom
   return module
 }
 
+/** The address of a page that the service itself writes, in the language of the console; any other address as it is. */
+export function inLanguage(url: string): string {
+  const { origin, pathname } = new URL(url, location.origin)
+  if (origin !== location.origin || (pathname !== '/docs' && pathname !== '/terms')) return url
+  return `${url}?lang=${i18next.language}`
+}
+
 /** Shows the console in another language and keeps the choice in this browser. */
 export async function changeLanguage(language: Language): Promise<void> {
   await fetchTexts(language, [...used])

@@ -134,7 +134,7 @@ function ComboboxOption({ id, option, active, selected, onChoose }: OptionProps)
         active && 'bg-hover',
       )}
     >
-      <span className="min-w-0 truncate">{option.label}</span>
+      <span className="min-w-0 [overflow-wrap:anywhere]">{option.label}</span>
       {option.hint && <span className="shrink-0 text-xs text-muted">{option.hint}</span>}
     </div>
   )

@@ -6,6 +6,7 @@ import { useText } from '../text/use-text.ts'
 import { Button } from './button.tsx'
 import { cx } from './class-names.ts'
 import { FailureNote } from './failure-note.tsx'
+import { useOpener } from './opener.ts'
 
 type DialogProps = {
   open: boolean
@@ -34,6 +35,7 @@ export function Dialog({
   onSubmit,
 }: DialogProps) {
   const t = useText('kit')
+  const { noteDialog, restore } = useOpener(open)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     event.stopPropagation()
@@ -53,6 +55,8 @@ export function Dialog({
         <Radix.Overlay className="fixed inset-0 z-40 animate-appear bg-scrim" />
         <Radix.Content
           {...(description ? {} : { 'aria-describedby': undefined })}
+          ref={noteDialog}
+          onCloseAutoFocus={restore}
           className={cx(
             'fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[min(84vh,60rem)] animate-rise flex-col rounded-xl border border-line bg-raised shadow-float focus:outline-none',
             WIDTHS[size],
@@ -60,7 +64,9 @@ export function Dialog({
         >
           <div className="flex items-start justify-between gap-4 px-5 pt-4 sm:px-6">
             <div className="min-w-0 pt-1">
-              <Radix.Title className="text-base font-semibold text-balance">{title}</Radix.Title>
+              <Radix.Title className="text-base font-semibold text-balance [overflow-wrap:anywhere]">
+                {title}
+              </Radix.Title>
               {description && <Radix.Description className="mt-1 text-sm text-muted">{description}</Radix.Description>}
             </div>
             <Radix.Close asChild>

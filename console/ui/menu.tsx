@@ -65,7 +65,7 @@ function Item({ item }: { item: MenuItem }) {
       <Radix.Item asChild className={ITEM}>
         <a href={href} download={download} {...(external && { target: '_blank', rel: 'noreferrer' })}>
           {icon}
-          <span className="grow">{label}</span>
+          <span className="min-w-0 grow [overflow-wrap:anywhere]">{label}</span>
         </a>
       </Radix.Item>
     )
@@ -79,7 +79,7 @@ function Item({ item }: { item: MenuItem }) {
       className={cx(ITEM, danger && 'text-danger [&_svg]:text-danger!')}
     >
       {icon}
-      <span className="min-w-0 grow truncate">{label}</span>
+      <span className="min-w-0 grow [overflow-wrap:anywhere]">{label}</span>
       {hint && <span className="text-xs text-muted">{hint}</span>}
       {checked && <Check />}
     </Radix.Item>

@@ -35,7 +35,7 @@ function Filled({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Atta
           />
         </span>
       </div>
-      <p className="mt-1 truncate text-[0.8125rem]" title={name}>
+      <p className="mt-1 line-clamp-3 [overflow-wrap:anywhere] text-[0.8125rem]" title={name}>
         {name}
       </p>
       <AttachmentState {...{ slot, file }} />

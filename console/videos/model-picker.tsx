@@ -57,7 +57,7 @@ function Picker({
                 value={model.id}
                 className="flex cursor-pointer items-start gap-2 rounded-lg px-2.5 py-2 outline-none select-none data-[highlighted]:bg-hover"
               >
-                <ModelLines model={model} whole />
+                <ModelLines model={model} />
                 <Check
                   aria-hidden
                   className={cx('mt-0.5 size-4 shrink-0 text-accent', model.id !== chosen?.id && 'invisible')}
@@ -89,25 +89,21 @@ function Trigger({ children, ...rest }: React.ButtonHTMLAttributes<HTMLButtonEle
 }
 
 /** Name and price, and below what it is. */
-function ModelLines({ model, whole }: { model: VideoModel; whole?: boolean }) {
+function ModelLines({ model }: { model: VideoModel }) {
   const t = useText('videos')
   const { money } = useFormat()
   const [price] = model.pricing
   return (
     <span className="flex min-w-0 grow flex-col">
       <span className="flex items-baseline justify-between gap-3 text-sm">
-        <span className="min-w-0 truncate font-medium">{model.name}</span>
+        <span className="min-w-0 font-medium [overflow-wrap:anywhere]">{model.name}</span>
         {price && (
           <span className="shrink-0 text-[0.8125rem] text-muted tabular-nums">
             {t('per_second', { price: money(price.per_second, price.currency, { digits: 'exact' }) })}
           </span>
         )}
       </span>
-      {model.description && (
-        <span className={cx('text-[0.8125rem] text-muted', whole ? 'text-pretty' : 'truncate')}>
-          {model.description}
-        </span>
-      )}
+      {model.description && <span className="text-[0.8125rem] text-pretty text-muted">{model.description}</span>}
     </span>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useSite } from '../api/queries.ts'
+import { randomKey } from '../api/random-key.ts'
 import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../api/snippets.ts'
 import { useText } from '../text/use-text.ts'
 import { Segmented } from '../ui/choice.tsx'
@@ -19,7 +20,9 @@ export function RequestCode({ job, onClose }: { job: VideoJob; onClose: () => vo
   const inputs = readInputs(job.id)
   const body = requestOf(draftOf(job, emptyDraft()), job.model)
   const base_url = site?.public_url ?? location.origin
-  const code = snippet({ language, method: 'POST', path: '/v1/videos', base_url, body })
+  const [key] = useState(randomKey)
+  const headers = { 'Idempotency-Key': key }
+  const code = snippet({ language, method: 'POST', path: '/v1/videos', base_url, body, headers })
   return (
     <Dialog
       open

@@ -109,7 +109,7 @@ function SlotFile({ slot, file, at, last, dragged, onDrag }: SlotFileProps) {
         <AttachmentPreview slot={slot} attachment={file} />
       </span>
       <span className="min-w-0 grow">
-        <span className="block truncate text-[0.8125rem]" title={name}>
+        <span className="line-clamp-3 [overflow-wrap:anywhere] text-[0.8125rem]" title={name}>
           {name}
         </span>
         <AttachmentState {...{ slot, file }} />

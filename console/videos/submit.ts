@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { type Failure, failureOf } from '../api/failure.ts'
+import { randomKey } from '../api/random-key.ts'
 import { request } from '../api/request.ts'
 import type { Slot } from './attachments.ts'
 import type { Draft, VideoRequest } from './draft.ts'
@@ -92,11 +93,11 @@ function keyFor(body: VideoRequest): string {
   try {
     const kept = JSON.parse(sessionStorage.getItem(ATTEMPT) ?? 'null')
     if (kept?.text === text) return kept.key
-    const key = crypto.randomUUID()
+    const key = randomKey()
     sessionStorage.setItem(ATTEMPT, JSON.stringify({ key, text }))
     return key
   } catch {
-    return crypto.randomUUID()
+    return randomKey()
   }
 }
 

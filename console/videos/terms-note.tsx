@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { failureOf } from '../api/failure.ts'
+import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { FailureNote } from '../ui/failure-note.tsx'
@@ -24,7 +25,7 @@ export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
     <div className="flex flex-col gap-2.5 rounded-lg border border-accent/40 bg-accent-soft px-3.5 py-3 text-sm">
       <p role="status">
         {before}
-        <ExternalLink href={terms_url}>{link}</ExternalLink>
+        <ExternalLink href={inLanguage(terms_url)}>{link}</ExternalLink>
         {after}
       </p>
       {agree.error !== null && !outdated && <FailureNote error={agree.error} />}

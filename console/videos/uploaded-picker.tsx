@@ -96,7 +96,7 @@ function FileChoice({ slot, file, chosen, onToggle }: ChoiceProps) {
       <span className="block aspect-[4/3] overflow-hidden rounded-md bg-sunken">
         <MediaPreview purpose={purpose} url={`/v1/files/${encodeURIComponent(id)}/content`} />
       </span>
-      <span className="mt-1 block truncate text-xs" title={filename}>
+      <span className="mt-1 line-clamp-3 [overflow-wrap:anywhere] text-xs" title={filename}>
         {filename}
       </span>
       <span className="block text-xs text-muted tabular-nums">

@@ -1,4 +1,5 @@
 import { failureOf } from '../api/failure.ts'
+import { randomKey } from '../api/random-key.ts'
 import { uploadFile } from '../api/upload.ts'
 import {
   durationOf,
@@ -29,7 +30,7 @@ export function attachFiles(slot: Slot, files: readonly File[]): number {
   const room = count_max === 1 ? 1 : count_max - readCurrentDraft().files[slot].length
   const taken = files.slice(0, Math.max(0, room))
   const added = taken.map((file) => {
-    const key = crypto.randomUUID()
+    const key = randomKey()
     previews.set(key, URL.createObjectURL(file))
     sources.set(key, { file, slot })
     return { key, filename: file.name, bytes: file.size, file_id: null, share: null, problem: null }

@@ -1,6 +1,5 @@
 import { type Generated, sql } from 'kysely'
 import type { Db, Tx } from '../platform/db.ts'
-import { comparisonOf, type Position } from '../platform/list.ts'
 
 export type AccountRow = { org_id: string; balance: bigint; held: bigint; running: number }
 

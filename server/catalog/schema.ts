@@ -14,6 +14,7 @@ export const ChatModelView = Type.Object({
   owned_by: Type.String(),
   name: Type.String(),
   description: Type.String(),
+  test_model: Type.Boolean({ description: 'Answers come from the embedded sandbox: for building clients.' }),
   context_length: MaybeInteger,
   max_output_tokens: MaybeInteger,
   capabilities: Type.Array(Type.String()),
@@ -35,7 +36,9 @@ export function chatModelView(
   const { input, cached_input, output } = model.prices
   const { id, created, name, description, context_length, max_output_tokens, default_reasoning_effort } = model
   return {
-    ...{ id, object: 'model', created, owned_by: 'organization', name, description, context_length, max_output_tokens },
+    ...{ id, object: 'model', created, owned_by: 'organization', name, description },
+    test_model: (typeof model.engine === 'string' ? model.engine : model.engine.kind) === 'sandbox',
+    ...{ context_length, max_output_tokens },
     ...{
       capabilities: [...model.capabilities],
       reasoning_efforts: [...model.reasoning_efforts],

@@ -118,7 +118,7 @@ function memberEndpoints({ callers }: Identity): Endpoint[] {
     method: 'DELETE',
     path: '/console/members/:user_id',
     auth: 'session',
-    summary: 'Take a person out of this organization',
+    summary: 'Remove a member from this organization',
     response: Deleted,
     async handle(ctx, { principal, params }) {
       const id = params.user_id!

@@ -161,6 +161,7 @@ const DEFAULT_VIDEO_MODELS: NonNullable<ConfigFile['video_models']> = [
 const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
   {
     id: 'sandbox-1',
+    description: 'Embedded test model: deterministic answers for building clients without spending. Not intelligent.',
     engine: 'sandbox',
     capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
     reasoning_efforts: ['low', 'medium', 'high'],

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
+import { grantCredits } from '../../server/billing/ledger.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
 import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
 import { send } from '../support/identity-app.ts'
 
@@ -50,6 +51,40 @@ test('the entries of the page add up to the balance above them, to the last digi
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Download CSV').click()])
   assert.match(download.suggestedFilename(), /\.csv$/)
   await close()
+})
+
+test('an entry of the ledger names the person and the key, and credit that was taken off is not called granted', async () => {
+  const owner = await newCustomer(app)
+  await send(app, 'PATCH', '/console/profile', { cookie: owner.cookie }, { name: 'Mika Mori' })
+  await send(app, 'POST', '/v1/videos', { key: owner.key }, videoBody())
+  await app.tick()
+  const grant = { org_id: owner.org_id, amount: -100_000_000n, note: 'Refund', user_id: null, now: app.clock.now() }
+  await app.database.db.transaction().execute((tx) => grantCredits(tx, grant))
+  const { page, close, screenshot } = await openConsole(browser, { app, as: owner, path: '/billing' })
+  const charge = page.getByRole('row', { name: /Video of 4 s/ })
+  await charge.getByText('Mika Mori').waitFor()
+  await charge.getByText('test', { exact: true }).waitFor()
+  await page
+    .getByRole('row', { name: /Credit withdrawn/ })
+    .getByText('-$1.00')
+    .waitFor()
+  assert.deepEqual(await findBarriers(page), [])
+  await screenshot('billing-names')
+  await close()
+})
+
+test('owners are shown how credit is added, others whom to ask', async () => {
+  const owner = await newCustomer(app, { balance: 0n })
+  const member = await newColleague(app, owner.org_id, { role: 'member' })
+  const first = await openConsole(browser, { app, as: owner, path: '/billing' })
+  await first.page.getByText(`credits grant --org ${owner.org_id} --amount`).waitFor()
+  assert.deepEqual(await findBarriers(first.page), [])
+  await first.screenshot('billing-add')
+  await first.close()
+  const second = await openConsole(browser, { app, as: member, path: '/billing' })
+  await second.page.getByText('Ask an owner').waitFor()
+  assert.equal(await second.page.getByText('credits grant').count(), 0)
+  await second.close()
 })
 
 test('usage by model, key, person and day adds up to what the ledger charged, to the last digit', async () => {

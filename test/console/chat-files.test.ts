@@ -154,7 +154,7 @@ for (const look of [
     await chat.say(TEXT)
     await chat.say(ja ? '灯台について教えてください。' : 'Tell me about lighthouses.')
     await checks('talk')
-    await page.getByRole('button', { name: ja ? 'このリクエストをプログラムで' : 'This request as a program' }).click()
+    await page.getByRole('button', { name: ja ? 'コードを表示' : 'As code' }).click()
     await page.getByRole('dialog').waitFor()
     await checks('code')
     await page.keyboard.press('Escape')

@@ -13,7 +13,7 @@ import { formatMoney } from '../../server/platform/money.ts'
 import { law } from '../support/law.ts'
 
 const MODEL: ChatModel = {
-  ...{ id: 'm', object: 'model', created: 0, owned_by: 'organization', name: 'M', description: '' },
+  ...{ id: 'm', object: 'model', created: 0, owned_by: 'organization', name: 'M', description: '', test_model: false },
   ...{ context_length: null, max_output_tokens: 100, default_reasoning_effort: null },
   capabilities: ['vision', 'tools', 'structured_outputs'],
   reasoning_efforts: ['low', 'high'],

@@ -58,7 +58,7 @@ test('what a person, a model, a tool or a setting says is text: nothing runs, lo
   await chat.say(`sandbox:echo ${CORPUS}`)
   await page.getByRole('article', { name: 'Sandbox' }).getByText('alert(1)').first().waitFor()
   await staysHarmless(page)
-  await page.getByRole('button', { name: 'This request as a program' }).click()
+  await page.getByRole('button', { name: 'As code' }).click()
   for (const name of ['curl', 'Node', 'Python']) {
     await page.getByRole('tab', { name }).click()
     await page.getByRole('region', { name }).waitFor()

@@ -90,13 +90,26 @@ test('what a purpose does not take and what is too large is told before a byte i
   await close()
 })
 
+test('only purposes that serve something here are offered for an upload, and all that are there for the list', async () => {
+  const owner = await newCustomer(app)
+  await stored(owner, 'requests.txt', bytesOf('x'), 'batch')
+  const { page, close } = await openConsole(browser, { app, as: owner, path: '/files' })
+  await opener(page, 'requests.txt').waitFor()
+  const options = (label: string) =>
+    page.getByLabel(label).evaluate((select) => [...(select as HTMLSelectElement).options].map(({ value }) => value))
+  const served = ['vision', 'video', 'audio', 'user_data']
+  assert.deepEqual(await options('What is it for?'), ['auto', ...served])
+  assert.deepEqual(await options('Show files by purpose'), ['', ...served, 'batch'])
+  await close()
+})
+
 test('a refusal of the service is shown with the file, which can be sent again', async () => {
   const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/files' })
   allow(/status of 400 .*\/v1\/files\)$/)
   await choose(page, [{ name: 'no.png', mimeType: 'image/png', buffer: Buffer.from('not a picture') }])
-  await page.getByRole('alert').getByText('the content of this file is not a recognised type').waitFor()
+  await page.getByRole('alert').getByText('A file cannot be used: it is empty, damaged').waitFor()
   await page.getByRole('button', { name: 'Send no.png again' }).click()
-  await page.getByRole('alert').getByText('the content of this file is not a recognised type').waitFor()
+  await page.getByRole('alert').getByText('A file cannot be used: it is empty, damaged').waitFor()
   await close()
 })
 

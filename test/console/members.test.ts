@@ -94,6 +94,23 @@ test('an address that is none is refused beside its field as plain text, and an 
   await close()
 })
 
+test('what is wrong with an invitation is said in the language of the reader, beside its field', async () => {
+  const { page, close, allow } = await openConsole(browser, { app, as: owner, path: '/members', language: 'ja' })
+  allow(/status of 4\d\d/)
+  await page.getByRole('button', { name: '招待', exact: true }).click()
+  const send = () => page.getByRole('button', { name: '招待を作成' }).click()
+  for (const [email, text] of [
+    ['no address', 'メールアドレスの形式ではありません。'],
+    [owner.email, 'この人はすでにメンバーです。'],
+  ] as const) {
+    await page.getByLabel('メールアドレス').fill(email)
+    await send()
+    await page.getByRole('alert').getByText(text).waitFor()
+  }
+  assert.doesNotMatch(await page.getByRole('dialog').innerText(), /Invalid|member/)
+  await close()
+})
+
 test('a member is told who manages people instead of an error', async () => {
   const colleague = await newColleague(app, owner.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: colleague, path: '/members', language: 'ja' })

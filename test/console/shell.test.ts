@@ -113,6 +113,46 @@ test('where it is narrow the navigation is a drawer that opens, leads on and clo
   await close()
 })
 
+test('a mark and a word are shown while the first script loads, in the language of the reader', async () => {
+  for (const [language, word] of [
+    ['en', 'Loading…'],
+    ['ja', '読み込んでいます…'],
+  ] as const) {
+    const { page, context, close } = await openConsole(browser, { app, as: person, language })
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await context.route(/\/assets\/index-[\w-]+\.js$/, async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.goto(`${app.url}/keys`, { waitUntil: 'commit' })
+    const status = page.getByRole('status').filter({ hasText: word })
+    await status.locator('img').waitFor()
+    const seen = await status.innerText()
+    assert.equal(seen.trim(), word)
+    release()
+    await page.locator('[data-page-title]').waitFor()
+    assert.equal(await page.getByText(word).count(), 0)
+    await close()
+  }
+})
+
+test('an address that does not exist is a page with a way back, for everybody', async () => {
+  for (const who of [{ as: person }, {}]) {
+    const { page, close, allow, screenshot } = await openConsole(browser, { app, path: '/nosuch', ...who })
+    allow(/status of 404 .*\/nosuch/)
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+    await screenshot(`nosuch-${'as' in who ? 'in' : 'out'}`)
+    allow(/status of 401/)
+    await page.getByRole('link', { name: 'Go to videos' }).click()
+    await page.waitForURL(/\/(videos|sign-in\?return=)/)
+    await close()
+  }
+})
+
 test('the account menu opens by keyboard and leads to the way out', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person })
   await page.getByRole('button', { name: /^Account/ }).focus()
@@ -126,7 +166,7 @@ test('the account menu opens by keyboard and leads to the way out', async () => 
 
 test('a page whose code does not arrive says that nobody answers, and comes when asked again', async () => {
   const { page, context, allow, close } = await openConsole(browser, { app, as: person, path: '/keys' })
-  allow(/ERR_INTERNET_DISCONNECTED|No answer from the service/)
+  allow(/ERR_INTERNET_DISCONNECTED|network_failed/)
   await context.setOffline(true)
   await page.getByRole('link', { name: 'Billing' }).click()
   await page.getByText('The service did not answer.').waitFor()

@@ -146,6 +146,7 @@ test('a request is taken away as code with everything it was sent with', async (
   await page.getByRole('button', { name: 'As code' }).click()
   const code = page.getByRole('region', { name: 'This request as code' })
   await code.getByText(`curl '${app.url}/v1/videos'`).waitFor()
+  await code.getByText(/'Idempotency-Key: [\w-]{16,}'/).waitFor()
   for (const language of ['Node', 'Python']) {
     await page.getByRole('radio', { name: language }).click()
     await code.getByText(JSON.stringify(prompt)).waitFor()

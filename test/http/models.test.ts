@@ -37,6 +37,7 @@ const PRICING = {
 }
 const PLAIN = {
   ...{ id: 'plain', object: 'model', created: 1_767_225_600, owned_by: 'organization', name: 'plain', description: '' },
+  test_model: true,
   ...{
     context_length: null,
     max_output_tokens: null,
@@ -48,6 +49,7 @@ const PLAIN = {
 }
 const DEEP = {
   ...{ id: 'org/deep-model', object: 'model', created: 1_790_000_000, owned_by: 'organization', name: 'Deep' },
+  test_model: true,
   ...{ description: 'Thinks first.', context_length: 131_072, max_output_tokens: 16_384 },
   capabilities: ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
   ...{ reasoning_efforts: ['low', 'medium', 'high'], default_reasoning_effort: 'medium' },

@@ -1,11 +1,20 @@
 export default {
+  add: 'Adding credit',
+  add_ask: 'The operator of this service adds credit. Ask an owner of the organization to have it added.',
+  add_command: 'Command for the operator',
+  add_text:
+    'Credit is added by the operator, who runs this service. Send them this command with the amount that you agreed on:',
   available: 'Available',
   available_hint: 'What new videos may cost.',
   balance: 'Balance',
-  balance_hint: 'Credit granted less what was charged.',
+  balance_hint: 'Credit granted less what was withdrawn and charged.',
+  by_console: 'Console',
+  by_key: 'An API key',
+  by_other: 'Another member',
   column_amount: 'Amount',
   column_what: 'For',
   column_when: 'When',
+  column_who: 'By',
   csv: 'Download CSV',
   description:
     'Every movement of credit, newest first. Videos are charged when they are done, chat when it is answered.',
@@ -15,9 +24,10 @@ export default {
   held_hint: 'Set aside for videos that are not done yet.',
   kind_chat: '{{model}}, {{tokens}} tokens',
   kind_grant: 'Credit granted',
+  kind_withdrawal: 'Credit withdrawn',
   kind_video: 'Video of {{seconds}} s, {{model}}',
   ledger: 'Ledger',
-  low: 'The balance is used up: new requests are refused until credit is granted.',
+  low: 'The balance is used up: new requests are refused until credit is added.',
   open_video: 'Open the video',
   title: 'Billing',
 }

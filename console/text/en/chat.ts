@@ -30,6 +30,7 @@ export default {
     context: '{{tokens}} tokens of context',
     output_max: 'up to {{tokens}} out',
     plain: 'Text only',
+    test: 'Test model',
   },
   capabilities: {
     vision: 'Images',
@@ -100,7 +101,7 @@ export default {
   table: 'Table',
   no_credit_title: 'The balance is used up',
   no_credit:
-    'A request to a chat model is answered as long as the balance is above zero. An owner can add credit; then try again.',
+    'A request to a chat model is answered as long as the balance is above zero. The billing page says how credit is added.',
   see_balance: 'See the balance',
   failure: {
     context_length_exceeded: 'The conversation is longer than the model can take. Delete messages or begin a new one.',
@@ -200,8 +201,10 @@ export default {
     strict_no_boolean: '"strict" is true or false.',
   },
 
-  code_title: 'This request as a program',
-  code_about: 'It sends exactly what the page would send next. Put your API key into KINORA_API_KEY.',
+  as_code: 'As code',
+  code_title: 'This request as code',
+  code_about:
+    'Sends exactly what the page would send next. Runs as it is, once KINORA_API_KEY is set to one of your API keys.',
   code_language: 'Language',
   code_get_key: 'Make an API key',
 }

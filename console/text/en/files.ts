@@ -56,12 +56,8 @@ export default {
     vision: 'Picture',
   },
   purpose_hint: {
-    assistants: 'A document of any kind, from clients that upload with the purpose “assistants”.',
     audio: 'A sound that a video follows.',
     auto: 'Pictures, clips and sounds are kept as such, everything else as a document.',
-    batch: 'A list of requests, kept for your own programs.',
-    evals: 'Examples to measure a model by, kept for your own programs.',
-    'fine-tune': 'Examples to train a model with, kept for your own programs.',
     user_data: 'A PDF, text or any other file that a model reads in chat and responses.',
     video: 'A clip that a video takes as its model.',
     vision: 'A picture for the frames of a video, or for a model that sees.',

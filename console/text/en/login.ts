@@ -1,6 +1,5 @@
 export default {
   accept: 'Join',
-  accept_description: 'You were invited to an organization.',
   accept_title: 'Accept the invitation',
   broken_invitation: 'This link holds no invitation. Ask for a new one.',
   code: 'Code',
@@ -8,9 +7,19 @@ export default {
   code_title: 'Second step',
   continue_as: 'You are signed in as {{email}} and join with this account.',
   email: 'Email',
+  ended: 'Your session has ended. Sign in again to go on.',
+  has_account: 'This address has an account here already.',
+  invitation_over: 'This invitation was used or withdrawn, or has expired. Ask for a new one.',
+  invited: {
+    admin: 'You are invited to join {{organization}} as an admin.',
+    member: 'You are invited to join {{organization}} as a member.',
+    owner: 'You are invited to join {{organization}} as an owner.',
+  },
+  invited_address: 'The invitation is for {{email}}.',
   name: 'Your name',
   new_password_hint: '{{min}} characters or more.',
   or: 'or',
+  other_person: 'You are signed in as {{own}}. Sign out to join as {{email}}.',
   over: 'This took too long, or too many codes were wrong. Start over.',
   password: 'Password',
   problems: {
@@ -24,7 +33,8 @@ export default {
   recovery_code: 'Recovery code',
   recovery_hint: 'One of the codes you kept when you set up the second step. Each works once.',
   sign_in: 'Sign in',
-  sign_in_first: 'I have an account: sign in first',
+  sign_in_to_join: 'Sign in to join',
+  sign_out: 'Sign out',
   start_over: 'Start over',
   title: 'Sign in to Kinora',
   use_app: 'Use the authenticator app',
@@ -32,6 +42,5 @@ export default {
   verify: 'Continue',
   with_provider: 'Continue with {{name}}',
   wrong: 'The email or the password is wrong.',
-  wrong_password: 'The password is wrong.',
   wrong_code: 'This code is not right, or no longer.',
 }

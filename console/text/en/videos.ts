@@ -41,7 +41,7 @@ export default {
     timed: 'Up to {{n}} · {{formats}} · {{size}} and {{from}}–{{to}} s each',
   },
   frames_hint: '{{limit}}. One of them is enough; you can also paste or drop a picture.',
-  references_hint: 'At least one picture or clip. Sounds come on top.',
+  references_hint: 'At least one picture or clip. Audio is optional.',
   slot_full: 'There is no room for more here.',
   no_place: 'Only pictures, clips and sounds can be added.',
   swap: 'Swap first and last frame',
@@ -81,7 +81,7 @@ export default {
   seconds_number: 'Length in seconds',
   seconds_unit: 's',
   seconds_value: '{{n}} s',
-  ratio: 'Shape',
+  ratio: 'Aspect ratio',
   ratio_name: {
     Auto: 'Automatic, as the material suggests',
     '21:9': '21:9, cinema',
@@ -112,7 +112,7 @@ export default {
     model_missing: 'Choose a model.',
     mode_missing: 'This model does not take these files. Choose another model or other material.',
     terms: 'Agree to the video terms first.',
-    credit: 'The balance does not cover this. Make it shorter, or ask an owner to add credit.',
+    credit: 'The balance does not cover this. Make it shorter; the billing page says how credit is added.',
   },
 
   terms_first:
@@ -126,11 +126,11 @@ export default {
     prompt: 'The prompt was not accepted. Change it and try again.',
     model: 'This model is not available to you. Choose another.',
     seconds: 'The model does not take this length. Choose another.',
-    aspect_ratio: 'The model does not take this shape. Choose another.',
+    aspect_ratio: 'The model does not take this aspect ratio. Choose another.',
     files: 'The model does not take these files. Choose another model or other material.',
     file: 'The service cannot use this file. Remove it and choose another.',
     credit:
-      'This video costs {{cost}}, and {{available}} is available beside what is held for videos in the making. Make it shorter, wait for those to end, or ask an owner to add credit.',
+      'This video costs {{cost}}, and {{available}} is available beside what is held for videos that are not done yet. Make it shorter or wait for those to end; the billing page says how credit is added.',
     slots:
       'Your plan makes no more videos at the same time. Wait for one to end, or cancel one; your draft stays here.',
     rate: 'Too many requests in a short time. Wait {{n}} s and try again; your draft stays here.',
@@ -146,7 +146,7 @@ export default {
     completed: 'Done',
     failed: 'Failed',
     canceled: 'Canceled',
-    other: 'In the making',
+    other: 'Processing',
   },
   step: { moderating: 'Check', translating: 'Translate', queued: 'Queue', in_progress: 'Render' },
   status_long: {
@@ -154,7 +154,7 @@ export default {
     translating: 'The prompt is put into English where it needs to be. Dialogue stays as it is.',
     queued: 'Waiting for a renderer to take it.',
     in_progress: 'The renderer is at work.',
-    other: 'It is in the making.',
+    other: 'It is being processed.',
   },
   progress: 'Progress',
   elapsed: 'Running for',
@@ -218,7 +218,7 @@ export default {
   setting: {
     model: 'Model',
     seconds: 'Length',
-    ratio: 'Shape',
+    ratio: 'Aspect ratio',
     resolution: 'Resolution',
     files: 'Files',
     cost: 'Cost',
@@ -236,7 +236,8 @@ export default {
   use_again_done: 'The studio is filled with this request.',
   as_code: 'As code',
   code_title: 'This request as code',
-  code_description: 'Runs as it is, once KINORA_API_KEY is set to one of your API keys.',
+  code_description:
+    'Runs as it is, once KINORA_API_KEY is set to one of your API keys. Sent again with the same Idempotency-Key it makes no second video; a new key makes another.',
   code_files_unknown: 'It was sent from elsewhere. If it had files, they are not in this code.',
   code_language: 'Language',
   cancel: 'Cancel video',

@@ -32,6 +32,7 @@ export default {
     context: 'コンテキスト {{tokens}} トークン',
     output_max: '出力は最大 {{tokens}}',
     plain: 'テキストのみ',
+    test: 'テストモデル',
   },
   capabilities: {
     vision: '画像',
@@ -102,7 +103,7 @@ export default {
   table: '表',
   no_credit_title: '残高がなくなりました',
   no_credit:
-    'チャットモデルへのリクエストは、残高が 0 より大きいあいだ受け付けられます。オーナーが残高を追加したあと、もう一度お試しください。',
+    'チャットモデルへのリクエストは、残高が 0 より大きいあいだ受け付けられます。クレジットの追加方法は請求のページにあります。',
   see_balance: '残高を見る',
   failure: {
     context_length_exceeded:
@@ -203,8 +204,10 @@ export default {
     strict_no_boolean: '"strict" は true か false です。',
   },
 
-  code_title: 'このリクエストをプログラムで',
-  code_about: 'このページが次に送る内容そのものです。API キーは環境変数 KINORA_API_KEY に設定してください。',
+  as_code: 'コードを表示',
+  code_title: 'このリクエストのコード',
+  code_about:
+    'このページが次に送る内容そのものです。環境変数 KINORA_API_KEY に API キーを設定すれば、そのまま動きます。',
   code_language: '言語',
   code_get_key: 'API キーを作成',
 } satisfies Record<keyof typeof en, unknown>

@@ -1,6 +1,5 @@
 export default {
   accept: '参加する',
-  accept_description: '組織に招待されています。',
   accept_title: '招待を受ける',
   broken_invitation: 'このリンクには招待が含まれていません。新しいリンクを依頼してください。',
   code: 'コード',
@@ -8,9 +7,19 @@ export default {
   code_title: '2 段階認証',
   continue_as: '{{email}} としてサインインしています。このアカウントで参加します。',
   email: 'メールアドレス',
+  ended: 'セッションが終了しました。続けるには、もう一度サインインしてください。',
+  has_account: 'このアドレスのアカウントはすでにあります。',
+  invitation_over: 'この招待は使用済みか、取り消されたか、期限が切れています。新しい招待を依頼してください。',
+  invited: {
+    admin: '{{organization}} に管理者として招待されています。',
+    member: '{{organization}} にメンバーとして招待されています。',
+    owner: '{{organization}} にオーナーとして招待されています。',
+  },
+  invited_address: '{{email}} 宛ての招待です。',
   name: 'お名前',
   new_password_hint: '{{min}} 文字以上。',
   or: 'または',
+  other_person: '{{own}} としてサインインしています。{{email}} として参加するには、サインアウトしてください。',
   over: '時間切れか、間違いが多すぎました。最初からやり直してください。',
   password: 'パスワード',
   problems: {
@@ -26,7 +35,8 @@ export default {
   recovery_code: 'リカバリーコード',
   recovery_hint: '2 段階認証の設定時に保存したコードです。それぞれ 1 回だけ使えます。',
   sign_in: 'サインイン',
-  sign_in_first: 'アカウントをお持ちの方は先にサインイン',
+  sign_in_to_join: 'サインインして参加',
+  sign_out: 'サインアウト',
   start_over: '最初からやり直す',
   title: 'Kinora にサインイン',
   use_app: '認証アプリを使う',
@@ -34,6 +44,5 @@ export default {
   verify: '続ける',
   with_provider: '{{name}} で続ける',
   wrong: 'メールアドレスまたはパスワードが違います。',
-  wrong_password: 'パスワードが違います。',
   wrong_code: 'コードが正しくないか、期限が切れています。',
 }
