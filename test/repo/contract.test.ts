@@ -49,15 +49,15 @@ test('docs/contract.md names every route, and none that is not there but for tho
 
 test('docs/contract.md names every error code with its status and type, and no other', () => {
   const rows = [...section('2.2').matchAll(/^\| (\d{3}) \| `(\w+)` \| (.+?) \|/gm)]
-  const told = rows.flatMap(([, status, type, codes]) =>
+  const listed = rows.flatMap(([, status, type, codes]) =>
     [...codes!.matchAll(/`(\w+)`/g)].map(([, code]) => `${code} ${status} ${type}`),
   )
   const of400 = [...section('2.3').matchAll(/^\| (`.+?) \|/gm)].flatMap(([, codes]) =>
     [...codes!.matchAll(/`(\w+)`/g)].map(([, code]) => code).filter((code) => code !== 'code'),
   )
-  told.push(...of400.map((code) => `${code} 400 invalid_request_error`))
+  listed.push(...of400.map((code) => `${code} 400 invalid_request_error`))
   const known = Object.entries(ERRORS).map(([code, { status, type }]) => `${code} ${status} ${type}`)
-  assert.deepEqual([...new Set(told)].sort(), known.sort())
+  assert.deepEqual([...new Set(listed)].sort(), known.sort())
 })
 
 test('docs/contract.md names every status and failure of a job', () => {
