@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildConsoleWhenStale } from './support/console-build.ts'
+import { testFilesOf } from './support/named-tests.ts'
 import { installedPostgres, startTestServer, type TestServer } from './support/postgres.ts'
 
 /**
- * Runs every test: `node test/run.ts [file …]`. One PostgreSQL serves the run: the embedded one first; then, where
+ * Runs every test: `node test/run.ts [file or folder …]`. One PostgreSQL serves the run: the embedded one first; then, where
  * `TEST_DATABASE_URL` or an installed PostgreSQL is found, the tests that use a database once more on that. Ends with what was skipped.
  */
-const named = process.argv.slice(2)
-const all = named.length > 0 ? named : globSync(['server/**/*.test.ts', 'console/**/*.test.ts', 'test/**/*.test.ts'])
-const files = all.sort()
+const files = testFilesOf(process.argv.slice(2))
 /** Where the database decides: money, jobs, state and tenants. What only answers requests needs no second run. */
 const ON_DATABASE =
   /^test\/(flow|laws)\/|^test\/http\/(billing|identity|tenant|videos|responses-(background|chain|history|stored))/
