@@ -14,6 +14,11 @@ export type TurnRequest = {
   model: ChatModelConfig
   engine: ChatEngine
   request: ChatRequest
+  /**
+   * Makes the request shorter when the engine refuses it as too long and says how long it may be: it is asked once more then. Throws
+   * ApiError when nothing more may be left out.
+   */
+  shorten?(tokens: { limit: number; asked: number }): Promise<ChatRequest>
 }
 
 /** A turn under way: `first` is in hand, `next` gives null after the last batch, which is `end` with the usage that was charged. */
@@ -53,32 +58,109 @@ export async function startTurn(
 }
 
 /** What has come so far: enough to count it when the engine does not. `asked`: the engine was handed the request. */
-type Produced = { choices: ProducedChoice[]; asked: boolean; ended: boolean; usage: TokenUsage | null }
+type Produced = {
+  choices: ProducedChoice[]
+  asked: boolean
+  /** Choices that have finished. */
+  finished: number
+  ended: boolean
+  usage: TokenUsage | null
+}
+
+/** How long usage is waited for when the client leaves after the last choice has finished. Source: contract 13. */
+const USAGE_MILLISECONDS = 5000
 
 async function* produce(
   ctx: Pick<Context, 'clock' | 'log'>,
   meter: Meter,
-  turn: TurnRequest,
+  given: TurnRequest,
   left: AbortSignal,
 ): AsyncGenerator<readonly ChatEvent[], void, void> {
-  const produced: Produced = { choices: [], asked: false, ended: false, usage: null }
+  const turn = { ...given }
+  const produced: Produced = { choices: [], asked: false, finished: 0, ended: false, usage: null }
+  const isFinished = () => produced.finished >= turn.request.n
+  const call = openCall(left, isFinished)
+  let batches: AsyncIterator<readonly ChatEvent[]> | null = null
   let usage: TokenUsage
   try {
     left.throwIfAborted()
     produced.asked = true
-    const events = await turn.engine.generate(turn.request, left)
-    for await (const batch of events) {
-      const shown = observe(produced, batch)
+    batches = (await ask(turn, call.signal))[Symbol.asyncIterator]()
+    while (!produced.ended) {
+      const { done, value } = await nextOf(batches, call)
+      if (done) throw new ChatEngineError('failed', 'the answer broke off')
+      const shown = observe(produced, value)
       if (shown.length > 0) yield shown
-      if (produced.ended) break
     }
-    if (!produced.ended) throw new ChatEngineError('failed', 'the answer broke off')
   } catch (error) {
     if (!left.aborted) throw refusal(ctx, turn, error)
   } finally {
+    if (batches && !call.failed && isFinished()) await awaitUsage(batches, produced, call)
+    await batches?.return?.()
+    call.close()
     usage = await charge(ctx, meter, turn, { produced, left })
   }
   yield [{ type: 'end', usage }]
+}
+
+/** `turn.request` is what the engine has accepted. */
+async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>> {
+  try {
+    return await turn.engine.generate(turn.request, signal)
+  } catch (error) {
+    if (!(error instanceof ChatEngineError) || error.tokens === undefined || !turn.shorten) throw error
+    turn.request = { ...(await turn.shorten(error.tokens)), stream: turn.request.stream }
+    return await turn.engine.generate(turn.request, signal)
+  }
+}
+
+/** The engine at work. `signal` ends it; `failed` says that it has nothing more to say. */
+type Call = { signal: AbortSignal; failed: boolean; endSoon(): void; close(): void }
+
+/** A client that leaves ends the engine's work at once, or, when the answer is whole and only its usage is to come, after a while. */
+function openCall(left: AbortSignal, isFinished: () => boolean): Call {
+  const over = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const endSoon = () => {
+    timer ??= setTimeout(() => over.abort(new Error('the usage of the answer did not come')), USAGE_MILLISECONDS)
+  }
+  const leave = () => (isFinished() ? endSoon() : over.abort(left.reason))
+  if (!left.aborted) left.addEventListener('abort', leave, { once: true })
+  return {
+    signal: over.signal,
+    failed: false,
+    endSoon,
+    close() {
+      clearTimeout(timer)
+      left.removeEventListener('abort', leave)
+    },
+  }
+}
+
+async function nextOf(
+  batches: AsyncIterator<readonly ChatEvent[]>,
+  call: Call,
+): Promise<IteratorResult<readonly ChatEvent[]>> {
+  try {
+    return await batches.next()
+  } catch (error) {
+    call.failed = true
+    throw error
+  }
+}
+
+/** Whoever took the answer pays for all of it, also for what was thought and not shown: nobody skips that by hanging up. */
+async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced: Produced, call: Call): Promise<void> {
+  call.endSoon()
+  try {
+    while (!produced.ended) {
+      const { done, value } = await batches.next()
+      if (done) return
+      observe(produced, value)
+    }
+  } catch {
+    // It is counted here then.
+  }
 }
 
 /** Takes note of a batch, and keeps `end` back: it is told only after the charge. */
@@ -88,6 +170,7 @@ function observe(produced: Produced, batch: readonly ChatEvent[]): readonly Chat
       produced.usage = event.usage
       produced.ended = true
     } else {
+      if (event.type === 'finish') produced.finished += 1
       produced.choices[event.choice] ??= { said: [], thought: [] }
       note(produced.choices[event.choice]!, event)
     }

@@ -22,6 +22,8 @@ export type UpstreamReply =
       frames: ReadonlyArray<object | string>
       line_break?: '\n' | '\r\n' | '\r'
       done?: boolean
+      /** Frames sent before the rest waits for `release()`. */
+      hold_after?: number
       finally?: 'end' | 'stall' | 'reset'
       piece_bytes?: number
       headers?: Record<string, string>
@@ -200,11 +202,13 @@ function sendStream(
     typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}${eol}${eol}`,
   )
   const body = Buffer.from(events.join('') + (done ? `data: [DONE]${eol}${eol}` : ''))
-  const size = reply.piece_bytes ?? Math.max(body.length, 1)
+  const held = reply.hold_after === undefined ? -1 : Buffer.byteLength(events.slice(0, reply.hold_after).join(''))
+  const size = reply.piece_bytes ?? (held > 0 ? held : Math.max(body.length, 1))
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...headers })
   response.flushHeaders()
-  const step = (at: number): void => {
+  const step = (at: number, released = false): void => {
     if (response.destroyed) return
+    if (at === held && !released) return void stalled.push(() => step(at, true))
     if (at < body.length) return void response.write(body.subarray(at, at + size), () => setImmediate(step, at + size))
     if (last === 'end') response.end()
     else if (last === 'reset') response.socket?.resetAndDestroy()
