@@ -63,7 +63,12 @@ const MODEL: ChatModelConfig = {
     max_output_tokens: 100,
   },
   ...{ capabilities: [], reasoning_efforts: ['low', 'high'], default_reasoning_effort: null, extra_params: [] },
-  ...{ hash_user: false, expose_raw_reasoning: false, prices: { input: 0n, cached_input: 0n, output: 0n } },
+  ...{
+    n: 'native' as const,
+    hash_user: false,
+    expose_raw_reasoning: false,
+    prices: { input: 0n, cached_input: 0n, output: 0n },
+  },
 }
 
 test('a reasoning effort is taken when the model lists it, and the refusal names those it lists', () => {

@@ -63,6 +63,10 @@ export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
     const text = `Unsupported value: 'reasoning_effort' does not support '${effort.slice(0, 64)}' with this model. ${remedy}`
     throw new ApiError('unsupported_value', text, { param: 'reasoning_effort' })
   }
+  if (model.n === 1 && (body.n ?? 1) > 1) {
+    const text = `Unsupported value: 'n' does not support ${body.n} with this model. Supported values are: 1.`
+    throw new ApiError('unsupported_value', text, { param: 'n' })
+  }
   const max = model.max_output_tokens
   for (const name of ['max_tokens', 'max_completion_tokens'] as const) {
     const value = body[name]

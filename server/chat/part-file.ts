@@ -76,7 +76,7 @@ function storedKind({ media_type }: FileRow): PartKind {
 }
 
 function isHandedOver(work: PartWork, kind: PartKind): kind is 'image' | 'video' | 'audio' {
-  return work.engine.fetches_urls && kind !== 'pdf' && kind !== 'text'
+  return work.engine.inputs === 'url' && kind !== 'pdf' && kind !== 'text'
 }
 
 function signedUrl(ctx: Context, file: FileRow): string {

@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import { publicFetch } from '../platform/outbound.ts'
 import { OutboundError } from '../platform/outbound-error.ts'
-import { parsePublicUrl } from '../platform/outbound-guard.ts'
+import { parsePublicUrl, requirePublicHost } from '../platform/outbound-guard.ts'
 import { type Budget, BYTES_MAX, type PartSource, refuse, spend } from './part-source.ts'
 
 type Remote = PartSource & { from: 'url' | 'file_url' }
@@ -13,6 +13,18 @@ type Remote = PartSource & { from: 'url' | 'file_url' }
 export function requireWebUrl(source: Remote): string {
   try {
     return parsePublicUrl(source.url).href
+  } catch (error) {
+    throw refusal(source, error)
+  }
+}
+
+/**
+ * A URL that the engine is to fetch: every address of its name is public at this moment. What is refused and what has no address read
+ * alike. Throws ApiError 400.
+ */
+export async function requirePublicName(source: Remote, lookup?: LookupFunction): Promise<void> {
+  try {
+    await requirePublicHost(new URL(source.url), lookup)
   } catch (error) {
     throw refusal(source, error)
   }

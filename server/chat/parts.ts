@@ -6,7 +6,7 @@ import { ApiError } from '../platform/errors.ts'
 import { mediumPart, partsOfContent } from './part-content.ts'
 import { findStored, partsOfStored } from './part-file.ts'
 import { type Inline, isDataUrl, readBase64, readDataUrl } from './part-inline.ts'
-import { fetchRemote, requireWebUrl } from './part-remote.ts'
+import { fetchRemote, requirePublicName, requireWebUrl } from './part-remote.ts'
 import { type Budget, newBudget, type PartSource, requireCapability, spend } from './part-source.ts'
 
 /** For whom parts are made: the organization whose files are meant, the model that must take them, the engine that is given them. */
@@ -80,8 +80,12 @@ async function partsOf(
   const filename = source.from === 'file_data' || source.from === 'file_url' ? source.filename : undefined
   if (inline) return partsOfContent(source, { ...inline, filename }, work)
   if (source.from === 'file_id') return partsOfStored(ctx, work, source, files.get(source.file_id)!)
-  if (source.from === 'url' && work.engine.fetches_urls) return [mediumPart(source.family, url!, source)]
   const remote = source as PartSource & { from: 'url' | 'file_url' }
+  const { fetches_urls } = work.engine
+  if (source.from === 'url' && fetches_urls !== false) {
+    if (fetches_urls === true) await requirePublicName({ ...remote, url: url! })
+    return [mediumPart(source.family, url!, source)]
+  }
   const bytes = await fetchRemote({ ...remote, url: url! }, work)
   return partsOfContent(source, { bytes, declared: null, filename }, work)
 }

@@ -6,12 +6,13 @@ export type AnswerHead = { id: string; created: number; model: string }
 
 export type LogprobsView = { content: TokenLogprob[]; refusal: null }
 
-export function usageView({ input, cached_input, output, reasoning }: TokenUsage): UsageView {
+export function usageView(usage: TokenUsage): UsageView {
+  const { input, cached_input, output, reasoning, audio_input = 0, audio_output = 0 } = usage
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: cached_input, audio_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cached_input, audio_tokens: audio_input },
+    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: audio_output },
   }
 }

@@ -48,6 +48,7 @@ export const OpenaiChatOptions = Type.Object(
     max_tokens_field: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
     reasoning_content_input: Type.Optional(Type.Boolean()),
     fetches_urls: Type.Optional(Type.Boolean()),
+    inputs: Type.Optional(Type.Enum(['url', 'data'])),
     stream_plain: Type.Optional(Type.Boolean()),
     idle_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 })),
     total_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 86_400 })),
@@ -111,7 +112,8 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   }
 
   return {
-    fetches_urls: options.fetches_urls ?? true,
+    fetches_urls: options.fetches_urls ?? false,
+    inputs: options.inputs ?? 'url',
     async generate(request, signal) {
       signal.throwIfAborted()
       const started = servers.length > 1 ? chance.now() : 0

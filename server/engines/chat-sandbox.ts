@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import Type from 'typebox'
+import { turnTaker } from '../platform/turns.ts'
 import { type ChatEngine, ChatEngineError, type ChatEvent, type TokenUsage } from './chat.ts'
 import { type Prompt, readPrompt } from './sandbox/prompt.ts'
 import { type Content, contentOf, type Step, stepsOf } from './sandbox/steps.ts'
@@ -28,7 +29,8 @@ export type SandboxOptions = Type.Static<typeof SandboxOptions>
  */
 export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEngine {
   return {
-    fetches_urls: true,
+    fetches_urls: 'unread',
+    inputs: 'url',
 
     async generate(request, signal) {
       signal.throwIfAborted()
@@ -65,15 +67,18 @@ async function* batches(
 ): AsyncGenerator<readonly ChatEvent[], void, undefined> {
   const usage: TokenUsage = { input, cached_input: 0, output: 0, reasoning: 0 }
   const { request } = content
-  const turn = delay_ms > 0 ? request.n : BATCH_TOKENS
+  const steps = delay_ms > 0 ? request.n : BATCH_TOKENS
   let batch: ChatEvent[] = []
   let pending = 0
+  const turn = turnTaker(1)
   try {
     for (const { event, tokens } of interleaved(content)) {
       batch.push(event)
       usage.output += tokens
       if (event.type === 'reasoning-delta') usage.reasoning += tokens
-      if (++pending < turn) continue
+      const other = turn()
+      if (other) await other
+      if (++pending < steps) continue
       pending = 0
       if (request.stream) {
         yield batch

@@ -91,8 +91,15 @@ export type TokenLogprob = {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** Tokens of one call. `cached_input` is part of `input`, `reasoning` part of `output`. */
-export type TokenUsage = { input: number; cached_input: number; output: number; reasoning: number }
+/** Tokens of one call. `cached_input` and `audio_input` are part of `input`, `reasoning` and `audio_output` part of `output`. */
+export type TokenUsage = {
+  input: number
+  cached_input: number
+  output: number
+  reasoning: number
+  audio_input?: number
+  audio_output?: number
+}
 
 /**
  * What an engine tells of one answer, in order. `choice` counts from 0. The first `tool-call-delta` of a call has `id` and `name`,
@@ -114,8 +121,10 @@ export type ChatEvent =
  * Throws ChatEngineError, before or between batches. Ending the iteration early, or `signal`, ends the work.
  */
 export type ChatEngine = {
-  /** Whether http(s) URLs in parts may be handed over for the engine to fetch; otherwise the caller makes them `data:` URLs. */
-  fetches_urls: boolean
+  /** Whether http(s) URLs of clients are handed over for the engine to fetch; otherwise the caller fetches them. `unread`: it fetches none. */
+  fetches_urls: boolean | 'unread'
+  /** What stored files become: signed URLs of ours, or `data:` URLs for an engine that cannot reach this service. */
+  inputs: 'url' | 'data'
   generate(request: ChatRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>>
   /** Input tokens as the engine counts them; absent when it cannot say. */
   countTokens?(request: ChatRequest, signal: AbortSignal): Promise<number>

@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import type { ChatEngine } from './chat.ts'
 import { modelServerMistakes } from './chat-completion.ts'
+import { fanOut } from './chat-fan-out.ts'
 import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat-openai.ts'
 import { SandboxOptions, sandboxChat } from './chat-sandbox.ts'
 import type { ModerationEngine } from './moderation.ts'
@@ -52,7 +53,7 @@ type ModelEntry = { id: string; engine: EngineSetting }
 export function buildEngines(
   input: {
     video_models: readonly ModelEntry[]
-    chat_models: readonly ModelEntry[]
+    chat_models: ReadonlyArray<ModelEntry & { n?: 'native' | 'fan_out' | 1 }>
     moderation: EngineSetting
     translation: EngineSetting
   },
@@ -60,11 +61,15 @@ export function buildEngines(
 ): Engines {
   const video = serve(FAMILIES.video, input.video_models, env)
   const chat = serve(FAMILIES.chat, input.chat_models, env)
+  const fanned = input.chat_models.filter(({ n }) => n === 'fan_out').map(({ id }) => [id, chat.get(id)!] as const)
   const moderation = build(FAMILIES.moderation, input.moderation, env)
   const translation = build(FAMILIES.translation, input.translation, env)
   return {
     video,
-    chat,
+    chat: new Map([
+      ...chat,
+      ...fanned.map(([id, served]) => [id, { ...served, engine: fanOut(served.engine) }] as const),
+    ]),
     moderation,
     translation,
     async close() {

@@ -89,6 +89,12 @@ const ChatModel = Type.Object(
     extra_params: Type.Optional(
       Type.Array(Type.Enum([...EXTRA_PARAMS]), { description: 'Body members that this model is given as they are.' }),
     ),
+    n: Type.Optional(
+      Type.Union([Type.Literal('native'), Type.Literal('fan_out'), Type.Literal(1)], {
+        description:
+          'How several choices are made. native (default): the model server is asked for n. fan_out: one call a choice, one bill. 1: more than one is refused.',
+      }),
+    ),
     hash_user: Type.Optional(
       Type.Boolean({ description: 'Forward `user` and `safety_identifier` only as keyed hashes.' }),
     ),

@@ -41,6 +41,8 @@ export type ChatModelConfig = {
   reasoning_efforts: readonly string[]
   default_reasoning_effort: string | null
   extra_params: readonly string[]
+  /** How several choices are made: by the model server, by one call each, or not at all. */
+  n: 'native' | 'fan_out' | 1
   hash_user: boolean
   /** Responses hold what the model thought as it is, beside summaries. */
   expose_raw_reasoning: boolean
@@ -237,6 +239,7 @@ function completeChatModel(model: NonNullable<ConfigFile['chat_models']>[number]
     reasoning_efforts: model.reasoning_efforts ?? [],
     default_reasoning_effort: model.default_reasoning_effort ?? null,
     extra_params: model.extra_params ?? [],
+    n: model.n ?? 'native',
     hash_user: model.hash_user ?? false,
     expose_raw_reasoning: model.expose_raw_reasoning ?? false,
     prices: { input: parseMoney(input)!, cached_input: parseMoney(cached_input)!, output: parseMoney(output)! },

@@ -40,6 +40,21 @@ export function guardedConnector({
   }
 }
 
+/**
+ * Requires that the host of a URL, read by `parsePublicUrl`, has addresses and that all of them are public: for a URL that somebody else
+ * will fetch. Throws OutboundError `forbidden`.
+ */
+export function requirePublicHost(url: URL, lookup = systemLookup as LookupFunction): Promise<void> {
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  if (isPublicAddress(hostname)) return Promise.resolve()
+  return new Promise((resolve, reject) => {
+    guardedLookup(lookup)(hostname, { all: true }, (error) => {
+      if (error === null) resolve()
+      else reject(error instanceof OutboundError ? error : new OutboundError('forbidden', 'The name has no address.'))
+    })
+  })
+}
+
 /** True for a globally routable unicast address. Anything else, unreadable text included, is not. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)

@@ -68,7 +68,12 @@ const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: ChatFault, req
     [streamed],
   ],
   ['a line of 2 MB', frames([`data: ${'x'.repeat(2_000_000)}\n\n`]), 'failed', [streamed]],
-  ['an answer of too few choices', status(200, completion({ content: 'x' })), 'failed', [{ ...plain, n: 2 }]],
+  [
+    'an answer of too few choices without usage',
+    status(200, completion({ content: 'x' }, { usage: null })),
+    'failed',
+    [{ ...plain, n: 2 }],
+  ],
 ]
 
 for (const [what, reply, fault, requests = [plain, streamed]] of REFUSALS) {

@@ -14,7 +14,7 @@ import { endlessPdf, lockedPdf, samplePdf } from '../support/pdf.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
 const MODELS = [
-  { id: 'm', engine: { fetches_urls: false } },
+  { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
   { id: 'fetcher', engine: { fetches_urls: true } },
   { id: 'blind', capabilities: ['video', 'audio'] },
   { id: 'still', capabilities: ['vision', 'audio'] },

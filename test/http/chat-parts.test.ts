@@ -10,7 +10,7 @@ import { pngHeader, sampleMedia, samplePicture } from '../support/media.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
 const MODELS = [
-  { id: 'm', engine: { fetches_urls: false } },
+  { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
   { id: 'fetcher', engine: { fetches_urls: true } },
   { id: 'blind', capabilities: ['video', 'audio'] },
   { id: 'still', capabilities: ['vision', 'audio'] },
@@ -216,9 +216,9 @@ test('400 for content the model does not take, whatever its form, before anythin
 
 test('200 for a public http(s) address where the engine fetches by itself: it is handed over as it is read here', async () => {
   const pairs = [
-    ['https://example.com/a.png', 'https://example.com/a.png'],
-    ['http://example.com:80/a b?c=d#e', 'http://example.com/a%20b?c=d#e'],
-    ['HTTPS://EXAMPLE.com/é', 'https://example.com/%C3%A9'],
+    ['https://93.184.215.14/a.png', 'https://93.184.215.14/a.png'],
+    ['http://93.184.215.14:80/a b?c=d#e', 'http://93.184.215.14/a%20b?c=d#e'],
+    ['HTTPS://93.184.215.14/é', 'https://93.184.215.14/%C3%A9'],
   ] as const
   for (const type of ['image_url', 'video_url', 'audio_url'] as const) {
     for (const [sent, got] of pairs) assert.deepEqual(await given([part(type, sent)], 'fetcher'), [part(type, got)])

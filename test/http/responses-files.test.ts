@@ -11,7 +11,7 @@ import { lockedPdf, samplePdf } from '../support/pdf.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, `blind` sees nothing. */
 const MODELS = [
-  { id: 'm', engine: { fetches_urls: false } },
+  { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
   { id: 'fetcher', engine: { fetches_urls: true } },
   { id: 'blind', capabilities: ['tools', 'video', 'audio'] },
 ]
@@ -43,8 +43,8 @@ test('200: a picture by URL, data URL or file id, with its detail', async () => 
   assert.deepEqual(await given(image({ image_url: url, detail: 'low' })), shown('low'))
   assert.deepEqual(await given(image({ image_url: url, detail: 'original' })), shown('high'))
   assert.deepEqual(await given(image({ file_id, detail: 'low' })), shown('low'))
-  assert.deepEqual(await given(image({ image_url: 'https://example.com/a.png' }), 'fetcher'), [
-    { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'auto' } },
+  assert.deepEqual(await given(image({ image_url: 'https://93.184.215.14/a.png' }), 'fetcher'), [
+    { type: 'image_url', image_url: { url: 'https://93.184.215.14/a.png', detail: 'auto' } },
   ])
   const [signed] = await given(image({ file_id }), 'fetcher')
   const served = await fetch(signed.image_url.url)

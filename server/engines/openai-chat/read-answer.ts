@@ -8,7 +8,7 @@ import { readUsage } from './usage.ts'
 export type AnswerReader = {
   /** Reads one object of an answer: a chunk of a stream or a whole completion. Throws ChatEngineError. */
   read(object: unknown, events: ChatEvent[]): void
-  /** Nothing more will come. Throws ChatEngineError unless every choice has finished. */
+  /** Nothing more will come. Throws ChatEngineError unless every choice has finished, or those that came and usage did. */
   end(events: ChatEvent[]): void
   /** Whether every choice has finished. */
   complete(): boolean
@@ -47,7 +47,9 @@ export function answerReader(asked: { choices: number; logprobs: boolean }): Ans
       }
     },
     end(events) {
-      if (finished < asked.choices) throw brokenOff()
+      if (finished === 0 || choices.some((choice) => choice && !choice.finished)) throw brokenOff()
+      // A server that ignores `n` has given one whole choice, and says what it used. Without that, the others may have been lost.
+      if (finished < asked.choices && usage === null) throw brokenOff()
       events.push({ type: 'end', usage })
     },
     complete: () => finished >= asked.choices,

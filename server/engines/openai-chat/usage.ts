@@ -12,7 +12,11 @@ export function readUsage(value: unknown): TokenUsage | null {
   if (!isCount(input) || !isCount(output)) return null
   const cached = record(usage.prompt_tokens_details)?.cached_tokens ?? usage.prompt_cache_hit_tokens
   const reasoning = record(usage.completion_tokens_details)?.reasoning_tokens ?? usage.reasoning_tokens
+  const heard = record(usage.prompt_tokens_details)?.audio_tokens
+  const spoken = record(usage.completion_tokens_details)?.audio_tokens
   return {
+    ...(isCount(heard) && heard > 0 && { audio_input: Math.min(heard, input) }),
+    ...(isCount(spoken) && spoken > 0 && { audio_output: Math.min(spoken, output) }),
     input,
     cached_input: isCount(cached) ? Math.min(cached, input) : 0,
     output,

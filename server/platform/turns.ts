@@ -1,0 +1,33 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Work that goes on this long gives way to other requests. */
+const TURN_MILLISECONDS = 10
+/** Items between two looks at the clock. */
+const LOOK_EVERY = 64
+
+/**
+ * A place in long work where other work may run: a promise to await once this has held the event loop for about 10 ms, else nothing.
+ * `look_every`: calls between two looks at the clock.
+ */
+export function turnTaker(look_every = LOOK_EVERY): () => Promise<void> | undefined {
+  let since = performance.now()
+  let items = 0
+  return () => {
+    if (++items % look_every !== 0 || performance.now() - since < TURN_MILLISECONDS) return undefined
+    return nextTurn().then(() => {
+      since = performance.now()
+    })
+  }
+}
+
+/** `map` for arrays of any length: gives way to other work. Rejects with what `each` throws. */
+export async function mapInTurns<T, R>(items: readonly T[], each: (item: T, index: number) => R): Promise<R[]> {
+  const results: R[] = []
+  const turn = turnTaker()
+  for (const [index, item] of items.entries()) {
+    results.push(each(item, index))
+    const other = turn()
+    if (other) await other
+  }
+  return results
+}
