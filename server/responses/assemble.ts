@@ -1,10 +1,13 @@
+import type { TurnRequest } from '../chat/turn.ts'
 import type { Context } from '../context.ts'
 import type { ChatEngine, ChatRequest } from '../engines/chat.ts'
 import type { Served } from '../engines/registry.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
+import { countInput } from './count.ts'
 import { mediaOf } from './draft-parts.ts'
 import { draftItems, sketchItems } from './drafts.ts'
 import { type Fitting, fitContext } from './fit.ts'
+import { learnedLength, learnLength } from './learned-length.ts'
 import { joinDrafts } from './messages.ts'
 import { findAnswers, requirePairs } from './pairing.ts'
 import { engineRequest } from './request.ts'
@@ -29,8 +32,9 @@ export async function assembleRequest(
   ctx: Context,
   wanted: WantedAnswer,
   left: AbortSignal,
-): Promise<{ request: ChatRequest; tools: ForwardedTools }> {
-  const { model, served, body } = wanted
+): Promise<AssembledRequest> {
+  const { served, body } = wanted
+  const model = { ...wanted.model, context_length: wanted.model.context_length ?? lengthOf(wanted) }
   requirePairs(wanted.context)
   const tools = forwardTools(body)
   const work = { org_id: wanted.org_id, model, engine: served.engine, nameOf: tools.nameOf }
@@ -38,7 +42,30 @@ export async function assembleRequest(
   const context = await withoutLost(ctx, fitting, { work, context: wanted.context, left })
   const drafts = await draftItems(ctx, work, context, left)
   const { request } = await fitContext(fitting, { context, drafts }, left)
-  return { request, tools }
+  const isLearned = body.truncation === 'auto' && wanted.model.context_length === null
+  return { request, tools, ...(isLearned && { shorten: shortener(ctx, wanted, { request, left }) }) }
+}
+
+/** `shorten` where the context may be cut and how long it may be is not configured: the model's server says it when it refuses. */
+export type AssembledRequest = { request: ChatRequest; tools: ForwardedTools; shorten?: TurnRequest['shorten'] }
+
+function lengthOf({ served, body }: WantedAnswer): number | null {
+  return body.truncation === 'auto' ? learnedLength(served) : null
+}
+
+/** Drops the oldest items by what the server has said. It counts more than the estimate at times, so the limit is brought to its scale. */
+function shortener(
+  ctx: Context,
+  wanted: WantedAnswer,
+  { request, left }: { request: ChatRequest; left: AbortSignal },
+): NonNullable<TurnRequest['shorten']> {
+  return async ({ limit, asked }) => {
+    learnLength(wanted.served, limit)
+    const estimate = await countInput(wanted.served.engine, request, left)
+    const context_length = Math.max(1, Math.floor(limit * Math.min(1, estimate / asked)))
+    const shorter = await assembleRequest(ctx, { ...wanted, model: { ...wanted.model, context_length } }, left)
+    return shorter.request
+  }
 }
 
 function builder(

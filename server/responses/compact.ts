@@ -43,8 +43,9 @@ export async function compact(
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const wanted = { org_id, model, served, body: summaryBody(body), context: [...context, SUMMARY_REQUEST] }
-  const { request } = await assembleRequest(ctx, wanted, left)
-  const turn = await startTurn(ctx, meter, { principal, request_id, model, engine: served.engine, request }, left)
+  const { request, shorten } = await assembleRequest(ctx, wanted, left)
+  const asked = { principal, request_id, model, engine: served.engine, request, ...(shorten && { shorten }) }
+  const turn = await startTurn(ctx, meter, asked, left)
   const { text, usage } = await readSummary(turn)
   const encrypted_content = seal(ctx.secret, { org_id, purpose: 'compaction' }, text)
   return {

@@ -2,7 +2,7 @@ import { entitledChatModel } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
 import type { ChatEngine, ChatRequest } from '../engines/chat.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
-import { assembleRequest } from './assemble.ts'
+import { type AssembledRequest, assembleRequest } from './assemble.ts'
 import { checkForModel } from './check.ts'
 import { loadContext } from './effective-context.ts'
 import type { ResponseCall, ResponseDeps } from './run.ts'
@@ -15,6 +15,7 @@ export type PreparedCall = {
   engine: ChatEngine
   /** What the model is asked; null for a call that asks for no answer. */
   request: ChatRequest | null
+  shorten?: AssembledRequest['shorten']
   tools: ForwardedTools
   history: readonly Item[]
   input: readonly Item[]
@@ -41,6 +42,6 @@ export async function prepareCall(
   if (admitted) await admitted
   const prepared = { model, engine: served.engine, history, input }
   if (call.generate === false) return { ...prepared, request: null, tools: forwardTools(body) }
-  const { request, tools } = await assembleRequest(ctx, { org_id, model, served, body, context }, left)
-  return { ...prepared, request: { ...request, stream: !call.plain }, tools }
+  const { request, tools, shorten } = await assembleRequest(ctx, { org_id, model, served, body, context }, left)
+  return { ...prepared, request: { ...request, stream: !call.plain }, tools, ...(shorten && { shorten }) }
 }

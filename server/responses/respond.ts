@@ -69,10 +69,15 @@ async function runOf(
 /** Null for a call that asks for no answer. */
 async function askModel({ ctx, deps, call, left }: Answer, prepared: PreparedCall): Promise<Turn | null> {
   const { principal, request_id } = call
-  const { model, engine, request } = prepared
+  const { model, engine, request, shorten } = prepared
   if (!request) return null
   try {
-    return await startTurn(ctx, deps.meter, { principal, request_id, model, engine, request }, left)
+    return await startTurn(
+      ctx,
+      deps.meter,
+      { principal, request_id, model, engine, request, ...(shorten && { shorten }) },
+      left,
+    )
   } catch (error) {
     throw ofInput(error)
   }

@@ -8,6 +8,7 @@ const MODELS = [
   { id: 'm', context_length: 1000 },
   { id: 'brief', context_length: 1000, max_output_tokens: 100 },
   { id: 'long' },
+  { id: 'unknown' },
 ]
 
 let it: ChatApp
@@ -118,3 +119,29 @@ async function count(input: unknown, model = 'long'): Promise<number> {
   assert.equal(status, 200, JSON.stringify(body))
   return body.input_tokens
 }
+
+test('200 with `auto` where the length is not configured: the server says it, the oldest go, and it is asked once more', async () => {
+  const refusal = (asked: number) => ({
+    kind: 'json' as const,
+    status: 400,
+    body: {
+      error: {
+        message: `This model's maximum context length is 300 tokens. However, your messages resulted in ${asked} tokens.`,
+        type: 'invalid_request_error',
+        code: 'context_length_exceeded',
+      },
+    },
+  })
+  it.upstream.reply(refusal(620))
+  const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
+  const { status, body } = await respond({ model: 'unknown', input, truncation: 'auto' })
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.equal(it.upstream.requests.length, 2)
+  const kept = (it.asked().messages as Array<{ content: string }>).map(({ content }) => content.split(' ')[0])
+  assert.deepEqual(kept, ['Last'])
+  const again = await respond({ model: 'unknown', input, truncation: 'auto' })
+  assert.deepEqual([again.status, it.upstream.requests.length], [200, 3], 'what it said is remembered')
+  it.upstream.reply(refusal(620))
+  const refused = await respond({ model: 'unknown', input })
+  assert.deepEqual([refused.status, refused.body.error.code], [400, 'context_length_exceeded'])
+})
