@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { ChatMessage, ChatPart } from '../engines/chat.ts'
 import { ApiError } from '../platform/errors.ts'
+import { mapInTurns } from '../platform/turns.ts'
 import type { PartSource } from './part-source.ts'
 import { type PartWork, resolveParts } from './parts.ts'
 import type { BodyMessage, BodyPart } from './schema.ts'
@@ -18,8 +19,10 @@ export async function resolveMessages(
 ): Promise<ChatMessage[]> {
   const { messages } = conversation
   const media: Media[] = []
-  const resolved = messages.map((message, i): ChatMessage => {
-    if (message.role === 'tool') requireCall(messages, i, message.tool_call_id)
+  let asked: ReadonlySet<string> = NO_CALLS
+  const resolved = await mapInTurns(messages, (message, i): ChatMessage => {
+    if (message.role === 'tool') requireCall(asked, i, message.tool_call_id)
+    else asked = callsOf(message)
     if (message.role === 'assistant') requireSaying(message, i)
     return message.role === 'user' ? userMessage(message, `messages[${i}].content`, media) : plainMessage(message)
   })
@@ -27,8 +30,8 @@ export async function resolveMessages(
   return resolved
 }
 
-/** A part that is yet to be resolved, and the placeholder it will replace. */
-type Media = { source: PartSource; content: ChatPart[]; placeholder: ChatPart }
+/** A part that is yet to be resolved, and the message whose parts it stands among, at `at`. */
+type Media = { source: PartSource; content: ChatPart[]; at: number }
 
 async function placeMedia(
   ctx: Context,
@@ -38,8 +41,16 @@ async function placeMedia(
 ): Promise<void> {
   const sources = media.map(({ source }) => source)
   const parts = await resolveParts(ctx, conversation, sources, left)
-  for (const [i, { content, placeholder }] of media.entries())
-    content.splice(content.indexOf(placeholder), 1, ...parts[i]!)
+  const placed = new Map<ChatPart[], Map<number, ChatPart[]>>()
+  for (const [i, { content, at }] of media.entries()) {
+    const own = placed.get(content) ?? new Map<number, ChatPart[]>()
+    placed.set(content, own.set(at, parts[i]!))
+  }
+  for (const [content, own] of placed) {
+    const whole = content.flatMap((part, at) => own.get(at) ?? [part])
+    content.length = 0
+    for (const part of whole) content.push(part)
+  }
 }
 
 function plainMessage(message: Exclude<BodyMessage, { role: 'user' }>): ChatMessage {
@@ -63,9 +74,8 @@ function userMessage(message: Extract<BodyMessage, { role: 'user' }>, param: str
       content.push({ type: 'text', text: part.text })
       continue
     }
-    const placeholder: ChatPart = { type: 'text', text: '' }
-    content.push(placeholder)
-    media.push({ source: sourceOf(part, `${param}[${j}]`), content, placeholder })
+    media.push({ source: sourceOf(part, `${param}[${j}]`), content, at: content.length })
+    content.push({ type: 'text', text: '' })
   }
   return { role: 'user', content, ...named(message) }
 }
@@ -150,12 +160,16 @@ function fileSource(file: Extract<BodyPart, { type: 'file' }>['file'], path: str
   throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
 }
 
+const NO_CALLS: ReadonlySet<string> = new Set()
+
+function callsOf(message: BodyMessage): ReadonlySet<string> {
+  if (message.role !== 'assistant' || !message.tool_calls?.length) return NO_CALLS
+  return new Set(message.tool_calls.map(({ id }) => id))
+}
+
 /** A tool message answers a call of the assistant message before it, other answers to that message between them. */
-function requireCall(messages: readonly BodyMessage[], i: number, id: string): void {
-  let before = i - 1
-  while (messages[before]?.role === 'tool') before--
-  const asked = messages[before]
-  if (asked?.role === 'assistant' && asked.tool_calls?.some((call) => call.id === id)) return
+function requireCall(asked: ReadonlySet<string>, i: number, id: string): void {
+  if (asked.has(id)) return
   const param = `messages[${i}].tool_call_id`
   const text = `Invalid '${param}': no tool call '${id.slice(0, 64)}' in the assistant message before. Each tool message answers one of its 'tool_calls'.`
   throw new ApiError('invalid_value', text, { param })

@@ -6,6 +6,19 @@ const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
 const Url = Type.String({ minLength: 1 })
 
+/**
+ * Most elements of arrays in requests of chat and responses, where the specification sets no limit: above what any client has been seen to
+ * send, and few enough that a body is checked without holding up others. Source: docs/api/chat.md, limits.
+ */
+export const LENGTHS_MAX = {
+  items: 20_000,
+  parts: 10_000,
+  calls: 1000,
+  tools: 1000,
+  names: 64,
+  biases: 10_000,
+} as const
+
 const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
 const UserPart = Type.Union([
   TextPart,
@@ -33,7 +46,7 @@ const UserPart = Type.Union([
 ])
 export type BodyPart = Static<typeof UserPart>
 
-const Texts = Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1 })])
+const Texts = Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1, maxItems: LENGTHS_MAX.parts })])
 const AssistantPart = Type.Union([TextPart, Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })])
 const ToolCall = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 256 }),
@@ -46,14 +59,14 @@ const Message = Type.Union([
   Type.Object({ role: Type.Literal('developer'), content: Texts, name: Type.Optional(Type.String()) }),
   Type.Object({
     role: Type.Literal('user'),
-    content: Type.Union([Type.String(), Type.Array(UserPart, { minItems: 1 })]),
+    content: Type.Union([Type.String(), Type.Array(UserPart, { minItems: 1, maxItems: LENGTHS_MAX.parts })]),
     name: Type.Optional(Type.String()),
   }),
   Type.Object({
     role: Type.Literal('assistant'),
-    content: Type.Optional(Type.Union([Type.String(), Type.Array(AssistantPart)])),
+    content: Type.Optional(Type.Union([Type.String(), Type.Array(AssistantPart, { maxItems: LENGTHS_MAX.parts })])),
     name: Type.Optional(Type.String()),
-    tool_calls: Type.Optional(Type.Array(ToolCall)),
+    tool_calls: Type.Optional(Type.Array(ToolCall, { maxItems: LENGTHS_MAX.calls })),
     refusal: Type.Optional(Type.String()),
     reasoning_content: Type.Optional(Type.String()),
     reasoning: Type.Optional(Type.String()),
@@ -80,7 +93,7 @@ const ToolChoice = Type.Union([
     type: Type.Literal('allowed_tools'),
     allowed_tools: Type.Object({
       mode: Type.Enum(['auto', 'required']),
-      tools: Type.Array(NamedTool, { minItems: 1 }),
+      tools: Type.Array(NamedTool, { minItems: 1, maxItems: LENGTHS_MAX.tools }),
     }),
   }),
 ])
@@ -114,7 +127,7 @@ const Tokens = Type.Integer({ minimum: 1 })
 
 export const ChatBody = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 256 }),
-  messages: Type.Array(Message, { minItems: 1 }),
+  messages: Type.Array(Message, { minItems: 1, maxItems: LENGTHS_MAX.items }),
   stream: Type.Optional(Type.Boolean()),
   stream_options: Type.Optional(
     Type.Object({ include_usage: Type.Optional(Type.Boolean()), include_obfuscation: Type.Optional(Type.Boolean()) }),
@@ -131,7 +144,10 @@ export const ChatBody = Type.Object({
   top_logprobs: Type.Optional(Type.Integer({ minimum: 0, maximum: 20 })),
   logit_bias: Type.Optional(
     Type.Unsafe<Record<string, number>>(
-      Type.Object({}, { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }) }),
+      Type.Object(
+        {},
+        { additionalProperties: Type.Number({ minimum: -100, maximum: 100 }), maxProperties: LENGTHS_MAX.biases },
+      ),
     ),
   ),
   response_format: Type.Optional(ResponseFormat),
@@ -145,7 +161,7 @@ export const ChatBody = Type.Object({
   repetition_penalty: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
   user: Type.Optional(Type.String()),
   metadata: Type.Optional(Metadata),
-  modalities: Type.Optional(Type.Array(Type.String())),
+  modalities: Type.Optional(Type.Array(Type.String(), { maxItems: LENGTHS_MAX.names })),
 })
 export type ChatBody = Static<typeof ChatBody>
 
@@ -178,7 +194,7 @@ export const ChatCompletion = Type.Object({
         refusal: Type.Union([Type.String(), Type.Null()]),
         reasoning_content: Type.Optional(Type.String()),
         reasoning: Type.Optional(Type.String()),
-        tool_calls: Type.Optional(Type.Array(ToolCall)),
+        tool_calls: Type.Optional(Type.Array(ToolCall, { maxItems: LENGTHS_MAX.calls })),
       }),
       logprobs: Type.Union([
         Type.Object({

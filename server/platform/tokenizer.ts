@@ -40,6 +40,17 @@ export function encode(text: string): number[] {
   return ids
 }
 
+/** The first `max` token ids of `text`, giving way to other work as `countTokensInTurns` does. `cut` says that there are more. */
+export async function encodeInTurns(text: string, max: number): Promise<{ ids: number[]; cut: boolean }> {
+  const ids: number[] = []
+  for (const segment of segmentsOf(text)) {
+    if (ids.length > 0) await nextTurn()
+    encodeSegment(segment, ids)
+    if (ids.length > max) return { ids: ids.slice(0, max), cut: true }
+  }
+  return { ids, cut: false }
+}
+
 /** Bytes of one token, which may be part of a character only. Throws RangeError when there is no such token. */
 export function tokenBytes(id: number): Uint8Array {
   const bytes = vocabulary().tokens[id]

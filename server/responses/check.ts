@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { mismatch, requireSmallSchema } from '../chat/check.ts'
+import { LENGTHS_MAX } from '../chat/schema.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
 import { supportedValues } from '../platform/explain.ts'
@@ -16,7 +17,7 @@ const UNSUPPORTED = ['conversation', 'prompt', 'context_management'] as const
 /** Items and tools are checked one by one, by what each says it is. */
 const Outside = Type.Object({
   ...CreateResponse.properties,
-  input: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Unknown())])),
+  input: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Unknown(), { maxItems: LENGTHS_MAX.items })])),
   tools: Type.Optional(Type.Array(Type.Unknown(), { maxItems: 128 })),
   tool_choice: Type.Optional(Type.Unknown()),
 })

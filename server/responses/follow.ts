@@ -42,7 +42,7 @@ export async function* followEvents(
       const events = told.batches.length > 0 ? eventsAfter(told, seen) : await lastEvent(ctx, owner, id, told, seen)
       if (events.length > 0) {
         seen = events.at(-1)!.sequence_number
-        items.push(...events.filter(({ type }) => type.startsWith('response.output_item.')).map(({ data }) => data))
+        for (const { type, data } of events) if (type.startsWith('response.output_item.')) items.push(data)
         yield events
       }
       if (told.ended && seen >= told.last_number) return

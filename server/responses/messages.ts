@@ -62,7 +62,7 @@ function openConversation(outputs: ReturnType<typeof outputsByCall>) {
   const close = (): void => {
     if (!open) return
     messages.push(assistantMessage(open))
-    if (open.calls.length > 0) messages.push(...answersOf(open))
+    if (open.calls.length > 0) for (const message of answersOf(open)) messages.push(message)
     open = null
   }
   const answersOf = ({ calls }: Open): ChatMessage[] => {
@@ -86,7 +86,7 @@ function openConversation(outputs: ReturnType<typeof outputsByCall>) {
       // Calls stay together whatever was thought between them; a text only with what follows it directly.
       const grows: Open =
         open && (open.calls.length > 0 || thoughts.length === 0) ? open : begin({ content: null, refusal: undefined })
-      grows.thoughts.push(...thoughts)
+      for (const thought of thoughts) grows.thoughts.push(thought)
       thoughts = []
       grows.calls.push({ at, call })
     },

@@ -31,7 +31,7 @@ export function requirePairs(context: readonly ContextItem[]): void {
  * again in a later turn.
  */
 export function findAnswers(items: readonly Item[]): Answers {
-  const calls = new Map<string, { waiting: number[]; last: number }>()
+  const calls = new Map<string, { waiting: number[]; next: number; last: number }>()
   const answers = new Map<number, number>()
   for (const [i, item] of items.entries()) {
     if (isCall(item)) {
@@ -39,10 +39,10 @@ export function findAnswers(items: readonly Item[]): Answers {
       if (known) {
         known.waiting.push(i)
         known.last = i
-      } else calls.set(item.call_id, { waiting: [i], last: i })
+      } else calls.set(item.call_id, { waiting: [i], next: 0, last: i })
     } else if (isOutput(item)) {
       const known = calls.get(item.call_id)
-      if (known) answers.set(i, known.waiting.shift() ?? known.last)
+      if (known) answers.set(i, known.waiting[known.next++] ?? known.last)
     }
   }
   return answers

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import type { Meter } from '../billing/meter.ts'
 import { entitledChatModel } from '../catalog/entitlements.ts'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import { abortOnLeaving } from '../platform/leaving.ts'
@@ -10,8 +11,8 @@ import { CreateResponse } from './schema.ts'
 
 const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() })
 
-/** Counting the input of a response that is not made. */
-export const countEndpoints: readonly Endpoint[] = [
+/** Counting the input of a response that is not made. It costs nothing, but files are fetched and drawn for it: `meter` admits. */
+export const countEndpoints = (meter: Meter): readonly Endpoint[] => [
   endpoint({
     method: 'POST',
     path: '/v1/responses/input_tokens',
@@ -27,6 +28,8 @@ export const countEndpoints: readonly Endpoint[] = [
       checkForModel(body, model)
       const left = abortOnLeaving(reply).signal
       const { context } = await loadContext(ctx, principal, body)
+      const admitted = meter.admit(principal.org_id)
+      if (admitted) await admitted
       const wanted = { org_id: principal.org_id, model, served, body, context }
       const { request: asked } = await assembleRequest(ctx, wanted, left)
       return { object: 'response.input_tokens', input_tokens: await countInput(served.engine, asked, left) }

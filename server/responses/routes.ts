@@ -22,7 +22,7 @@ export function responseEndpoints(meter: Meter, options: Partial<Following> = {}
   const following = { timing, stopping }
   return [
     createResponse(meter, following),
-    ...countEndpoints,
+    ...countEndpoints(meter),
     ...compactEndpoints(meter),
     ...storedEndpoints(following),
   ]

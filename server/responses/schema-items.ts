@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { LENGTHS_MAX } from '../chat/schema.ts'
 import {
   InputFile,
   InputImage,
@@ -25,10 +26,11 @@ const Phase = Type.Enum(['commentary', 'final_answer'])
 
 const sent = { id: Type.Optional(Id), status: Type.Optional(Status) }
 const SentTexts = [SentInputText, SentText, SentOutputText] as const
-const InputParts = Type.Array(Type.Union([...SentTexts, SentImage, SentFile]))
+const PARTS = { maxItems: LENGTHS_MAX.parts }
+const InputParts = Type.Array(Type.Union([...SentTexts, SentImage, SentFile]), PARTS)
 const SentToolOutput = Type.Union([
   Type.String(),
-  Type.Array(Type.Union([SentInputText, SentText, SentOutputText, SentImage, SentFile])),
+  Type.Array(Type.Union([SentInputText, SentText, SentOutputText, SentImage, SentFile]), PARTS),
 ])
 const message = { type: Type.Optional(Type.Literal('message')), ...sent, phase: Type.Optional(Phase) }
 
@@ -42,7 +44,7 @@ export const SENT_MESSAGES = {
   assistant: Type.Object({
     ...message,
     role: Type.Literal('assistant'),
-    content: Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]))]),
+    content: Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]), PARTS)]),
   }),
   developer: Type.Object({
     ...message,
@@ -87,8 +89,8 @@ export const SENT_ITEMS = {
   reasoning: Type.Object({
     type: Type.Literal('reasoning'),
     ...sent,
-    summary: Type.Optional(Type.Array(SummaryText)),
-    content: Type.Optional(Type.Array(ReasoningText)),
+    summary: Type.Optional(Type.Array(SummaryText, PARTS)),
+    content: Type.Optional(Type.Array(ReasoningText, PARTS)),
     encrypted_content: Type.Optional(Type.String()),
   }),
   compaction: Type.Object({

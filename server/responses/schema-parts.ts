@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { LENGTHS_MAX } from '../chat/schema.ts'
 
 /** Pieces of content in the items of the Responses API, as they are sent and as they are stored and given back. */
 
@@ -14,7 +15,7 @@ export const SentText = Type.Object({ type: Type.Literal('text'), text })
 export const SentOutputText = Type.Object({
   type: Type.Literal('output_text'),
   text,
-  annotations: Type.Optional(Type.Array(Type.Unknown())),
+  annotations: Type.Optional(Type.Array(Type.Unknown(), { maxItems: LENGTHS_MAX.parts })),
 })
 export const SentRefusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
 export const SentImage = Type.Object({

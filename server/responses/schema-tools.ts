@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { LENGTHS_MAX } from '../chat/schema.ts'
 
 /** Tools and the choice among them, as they are sent and as a response echoes them. */
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
@@ -63,7 +64,7 @@ const NamedTool = Type.Object({
 const AllowedTools = Type.Object({
   type: Type.Literal('allowed_tools'),
   mode: Type.Optional(Type.Enum(['auto', 'required'])),
-  tools: Type.Array(NamedTool, { minItems: 1 }),
+  tools: Type.Array(NamedTool, { minItems: 1, maxItems: LENGTHS_MAX.tools }),
 })
 export type NamedTool = Static<typeof NamedTool>
 export const SENT_CHOICES = { mode: Mode, allowed: AllowedTools, named: NamedTool }

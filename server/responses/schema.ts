@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Metadata } from '../chat/schema.ts'
+import { LENGTHS_MAX, Metadata } from '../chat/schema.ts'
 import { Compaction, InputItem, MessageItem, OutputItem } from './schema-items.ts'
 import { EchoedTool, SentTool, SentToolChoice, ToolChoiceView } from './schema-tools.ts'
 
@@ -35,14 +35,14 @@ export const INCLUDES = [
   'computer_call_output.output.image_url',
   'code_interpreter_call.outputs',
 ] as const
-export const Include = Type.Array(Type.Enum([...INCLUDES]))
+export const Include = Type.Array(Type.Enum([...INCLUDES]), { maxItems: LENGTHS_MAX.names })
 export type Include = Static<typeof Include>
 
 const Penalty = Type.Number({ minimum: -2, maximum: 2 })
 
 export const CreateResponse = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 256 }),
-  input: Type.Optional(Type.Union([Type.String(), Type.Array(InputItem)])),
+  input: Type.Optional(Type.Union([Type.String(), Type.Array(InputItem, { maxItems: LENGTHS_MAX.items })])),
   instructions: Type.Optional(Type.String()),
   previous_response_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   stream: Type.Optional(Type.Boolean()),

@@ -63,8 +63,10 @@ export function openTelling(
   return {
     tell(events) {
       if (failure !== null || events.length === 0) return undefined
-      waiting.push(...events)
-      for (const { data } of events) characters += data.length
+      for (const event of events) {
+        waiting.push(event)
+        characters += event.data.length
+      }
       writing ??= begin()
       return characters > WAITING_CHARACTERS_MAX ? writing : undefined
     },

@@ -115,13 +115,14 @@ function resolveChoice(offers: readonly NamedOffer[], choice: CreateResponse['to
     return { offers, tool_choice: choice, echo: choice }
   }
   if (!('tools' in choice)) {
-    const { origin, forwarded } = requireOffer(offers, choice as NamedTool, 'tool_choice')
+    const { origin, forwarded } = requireOffer(byName(offers), choice as NamedTool, 'tool_choice')
     const { kind, name, namespace } = origin
     const echo = { type: kind, name, ...(namespace !== undefined && { namespace }) }
     return { offers, tool_choice: { type: 'function', function: { name: forwarded } }, echo }
   }
   const { mode = 'auto', tools } = choice
-  const allowed = new Set(tools.map((tool, i) => requireOffer(offers, tool, `tool_choice.tools[${i}]`)))
+  const named = byName(offers)
+  const allowed = new Set(tools.map((tool, i) => requireOffer(named, tool, `tool_choice.tools[${i}]`)))
   return {
     offers: offers.filter((offer) => allowed.has(offer)),
     tool_choice: mode,
@@ -129,8 +130,21 @@ function resolveChoice(offers: readonly NamedOffer[], choice: CreateResponse['to
   }
 }
 
+type OffersByName = ReadonlyMap<string, readonly NamedOffer[]>
+
+function byName(offers: readonly NamedOffer[]): OffersByName {
+  const named = new Map<string, NamedOffer[]>()
+  for (const offer of offers) {
+    const key = `${offer.origin.kind} ${offer.origin.name}`
+    const others = named.get(key)
+    if (others) others.push(offer)
+    else named.set(key, [offer])
+  }
+  return named
+}
+
 /** The tool that is named. Without a namespace that is one outside of all, or the only one of that name. */
-function requireOffer(offers: readonly NamedOffer[], wanted: NamedTool, path: string): NamedOffer {
+function requireOffer(offers: OffersByName, wanted: NamedTool, path: string): NamedOffer {
   const { type, name, namespace } = wanted
   if (type !== 'function' && type !== 'custom') {
     refuse(`${path}.type`, `Tools of type '${type.slice(0, 64)}' are not given to the model, so none can be chosen.`)
@@ -139,7 +153,7 @@ function requireOffer(offers: readonly NamedOffer[], wanted: NamedTool, path: st
     const param = `${path}.name`
     throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
   }
-  const named = offers.filter(({ origin }) => origin.kind === type && origin.name === name)
+  const named = offers.get(`${type} ${name}`) ?? []
   const exact = named.find(({ origin }) => origin.namespace === namespace)
   const only = namespace === undefined && named.length === 1 ? named[0] : undefined
   return exact ?? only ?? refuse(`${path}.name`, `The tool '${name.slice(0, 64)}' is not among 'tools'.`)

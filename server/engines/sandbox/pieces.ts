@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { encode, tokenBytes } from '../../platform/tokenizer.ts'
+import { encode, encodeInTurns, tokenBytes } from '../../platform/tokenizer.ts'
 
 /** Some tokens that are whole characters together: one but for rare characters. */
 export type Piece = { text: string; ids: readonly number[] }
@@ -9,6 +9,12 @@ export type Cut = { pieces: Piece[]; reason: 'stop' | 'length'; tokens: number }
 /** A text token by token. */
 export function piecesOf(text: string): Piece[] {
   return join(encode(text))
+}
+
+/** The first `max` tokens of a text, read in turns; `cut` says that it has more. */
+export async function piecesInTurns(text: string, max: number): Promise<{ pieces: Piece[]; cut: boolean }> {
+  const { ids, cut } = await encodeInTurns(text, max)
+  return { pieces: join(ids), cut }
 }
 
 /**

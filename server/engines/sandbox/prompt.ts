@@ -88,9 +88,9 @@ function resultsAtEnd(messages: readonly ChatMessage[]): Prompt['results'] {
   const start = messages.findLastIndex((message) => message.role !== 'tool') + 1
   const caller = messages[start - 1]
   const calls = caller?.role === 'assistant' ? (caller.tool_calls ?? []) : []
+  const names = new Map(calls.map(({ id, function: { name } }) => [id, name]))
   return messages.slice(start).flatMap((message) => {
     if (message.role !== 'tool') return []
-    const call = calls.find(({ id }) => id === message.tool_call_id)
-    return [{ name: call?.function.name ?? 'tool', text: textOf(message) }]
+    return [{ name: names.get(message.tool_call_id) ?? 'tool', text: textOf(message) }]
   })
 }

@@ -3,7 +3,7 @@ import { countTokens } from '../../platform/tokenizer.ts'
 import { ChatEngineError, type ChatEvent, type ChatRequest, type FinishReason } from '../chat.ts'
 import { chanceOf } from '../storyboard/chance.ts'
 import { logprobsOf } from './logprobs.ts'
-import { biased, cut, type Piece, piecesOf } from './pieces.ts'
+import { biased, cut, type Piece, piecesInTurns, piecesOf } from './pieces.ts'
 import type { Prompt } from './prompt.ts'
 import { valueFor } from './schema-value.ts'
 import { callId, callsFor } from './tools.ts'
@@ -13,12 +13,22 @@ import { answerText, longText, refusalText, thoughtsText } from './wording.ts'
 export type Step = { event: ChatEvent; tokens: number }
 
 /** What the choices of an answer have in common: schemas are costly, so that a request pays for few of them whatever its `n`. */
-export type Content = { request: ChatRequest; prompt: Prompt; calls: readonly SpelledCall[]; json: readonly Piece[][] }
+export type Content = {
+  request: ChatRequest
+  prompt: Prompt
+  calls: readonly SpelledCall[]
+  json: readonly Piece[][]
+  /** What `sandbox:echo` says, in every choice. `cut` when it is longer than an answer can be. */
+  echo: { pieces: Piece[]; cut: boolean } | null
+}
 
 type SpelledCall = { name: string; pieces: Piece[] }
 
 /** Different JSON answers of one request; further choices repeat them. */
 const JSON_ANSWERS_MAX = 4
+
+/** An answer of the sandbox has no more tokens, so that what is echoed is tokenized once and for a bounded time. */
+const ECHO_TOKENS_MAX = 32_768
 
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
@@ -33,7 +43,11 @@ export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<C
     if (json.length > 0) await nextTurn()
     json.push(piecesOf(jsonAnswer(request, prompt, json.length)))
   }
-  return { request, prompt, calls: calls.map((call) => ({ name: call.name, pieces: piecesOf(call.arguments) })), json }
+  const echo = prompt.directive?.name === 'echo' ? await piecesInTurns(prompt.directive.rest, ECHO_TOKENS_MAX) : null
+  return {
+    ...{ request, prompt, json, echo },
+    calls: calls.map((call) => ({ name: call.name, pieces: piecesOf(call.arguments) })),
+  }
 }
 
 /** One choice of an answer, token by token: thoughts, then text, a refusal or calls, then `finish`. Throws what `sandbox:error` asks for. */
@@ -51,9 +65,13 @@ export function* stepsOf(content: Content, choice: number): Generator<Step, void
   else yield* answerSteps(content, choice, left)
 }
 
-function* answerSteps({ request, prompt, json: answers }: Content, choice: number, left: number): Generator<Step> {
+function* answerSteps(
+  { request, prompt, json: answers, echo }: Content,
+  choice: number,
+  left: number,
+): Generator<Step> {
   const json = answers[choice % answers.length]
-  const whole = json ?? biased(piecesOf(wordsOf(prompt, choice)), request.logit_bias)
+  const whole = json ?? biased(echo?.pieces ?? piecesOf(wordsOf(prompt, choice)), request.logit_bias)
   const { name } = prompt.directive ?? {}
   const interrupted = name === 'filter' || name === 'error'
   const { pieces, tokens, reason } = cut(whole, {
@@ -68,15 +86,16 @@ function* answerSteps({ request, prompt, json: answers }: Content, choice: numbe
     return event
   })
   if (name === 'error') throw new ChatEngineError('failed', 'The sandbox broke off, as the prompt asked it to.')
-  yield finish(choice, name === 'filter' ? 'content_filter' : reason)
+  yield finish(
+    choice,
+    name === 'filter' ? 'content_filter' : echo?.cut && pieces.length === whole.length ? 'length' : reason,
+  )
 }
 
 function wordsOf(prompt: Prompt, choice: number): string {
   switch (prompt.directive?.name) {
     case 'empty':
       return ''
-    case 'echo':
-      return prompt.directive.rest
     case 'long':
       return longText(prompt, choice)
     default:

@@ -24,7 +24,7 @@ export async function countInput(request: ChatRequest, signal: AbortSignal): Pro
   const texts: string[] = []
   for (const message of request.messages) {
     count += MESSAGE_TOKENS + (message.role === 'tool' ? 0 : message.name === undefined ? 0 : 1)
-    texts.push(...textsOf(message))
+    for (const text of textsOf(message)) texts.push(text)
     if (Array.isArray(message.content)) for (const part of message.content) count += mediaTokens(part)
   }
   for (const tool of request.tools ?? []) texts.push(JSON.stringify(tool.function))
