@@ -6,6 +6,7 @@ import { resolveMessages } from '../../server/chat/messages.ts'
 import { type BodyMessage, ChatBody, LENGTHS_MAX } from '../../server/chat/schema.ts'
 import type { Context } from '../../server/context.ts'
 import { sandboxChat } from '../../server/engines/chat-sandbox.ts'
+import { readPrompt } from '../../server/engines/sandbox/prompt.ts'
 import { assembleRequest } from '../../server/responses/assemble.ts'
 import { checkBody } from '../../server/responses/check.ts'
 import { normalizeInput } from '../../server/responses/input.ts'
@@ -24,7 +25,7 @@ type Node = TSchema & {
   pattern?: string
 }
 
-/** Arrays without a limit of their own are in the repetition bound of the whole body: this many elements of one is the most tried. */
+/** The most elements of one array that are tried. */
 const MOST = 20_000
 
 /** A small value of a schema. `grow` is the path of one array that gets `size` elements; every array on the way to it has one. */
@@ -114,7 +115,7 @@ const engine = sandboxChat({ kind: 'sandbox' })
 // biome-ignore lint/suspicious/noExplicitAny: of a model only what assembling looks at.
 const model = { id: 'm', context_length: null, capabilities: [], reasoning_efforts: [], extra_params: [] } as any
 
-test('messages cost in proportion to their number: answers of tools, calls of one message, parts', async () => {
+test('messages cost in proportion to their number: answers of tools, their results in words', async () => {
   const call = (i: number) => ({ id: `c${i}`, type: 'function' as const, function: { name: 'f', arguments: '{}' } })
   const answers = (size: number): BodyMessage[] => [
     { role: 'assistant', tool_calls: Array.from({ length: Math.min(size, LENGTHS_MAX.calls) }, (_, i) => call(i)) },
@@ -124,8 +125,11 @@ test('messages cost in proportion to their number: answers of tools, calls of on
   ]
   await assertLinear('answers of tools', LENGTHS_MAX.items, async (size) => {
     const work = { org_id: 'o', model, engine, messages: answers(size) }
-    const messages = await resolveMessages(NOTHING, work, NEVER)
-    await engine.generate({ model: 'm', messages, n: 1, stream: false }, NEVER)
+    await resolveMessages(NOTHING, work, NEVER)
+  })
+  await assertLinear('results of tools, put into words', LENGTHS_MAX.items, async (size) => {
+    const work = { org_id: 'o', model, engine, messages: answers(size) }
+    readPrompt({ model: 'm', messages: await resolveMessages(NOTHING, work, NEVER), n: 1, stream: false })
   })
 })
 
