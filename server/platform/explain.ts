@@ -156,8 +156,19 @@ function numberProblem(schema: JsonSchema, value: number, path: string): ApiErro
   return null
 }
 
+/** Whether a variant takes it, without making the errors of every variant that it is not: most elements of a long list are right. */
+function isAnyOf(variants: JsonSchema[], value: unknown, path: string): boolean {
+  if (typeof value === 'object' && value !== null) {
+    const meant = meantVariant(variants, value)
+    return meant !== undefined && problem(meant, value, path) === null
+  }
+  const ofType = variants.filter(({ type }) => type !== undefined && hasType(type, value))
+  return ofType.some((variant) => problem(variant, value, path) === null)
+}
+
 /** Explains the variant the value was meant to be: the one whose constant member (`type`, `role`) matches, else the one of its JSON type. */
 function unionProblem(variants: JsonSchema[], value: unknown, path: string): ApiError | null {
+  if (isAnyOf(variants, value, path)) return null
   const problems = variants.map((variant) => problem(variant, value, path))
   if (problems.includes(null)) return null
   const constants = variants.flatMap((variant) => (variant.const === undefined ? [] : [variant.const]))

@@ -20,6 +20,14 @@ export function turnTaker(look_every = LOOK_EVERY): () => Promise<void> | undefi
   }
 }
 
+/** Between two pieces of work on as many items: a promise to await when they are many, else nothing. */
+export function giveWay(items: number): Promise<void> | undefined {
+  return items > MANY ? nextTurn() : undefined
+}
+
+/** Fewer items are done with in a millisecond or two. */
+const MANY = 1000
+
 /** `map` for arrays of any length: gives way to other work. Rejects with what `each` throws. */
 export async function mapInTurns<T, R>(items: readonly T[], each: (item: T, index: number) => R): Promise<R[]> {
   const results: R[] = []

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { ChatEngine, ChatRequest } from '../engines/chat.ts'
 import type { Served } from '../engines/registry.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
+import { giveWay } from '../platform/turns.ts'
 import { countInput } from './count.ts'
 import { mediaOf } from './draft-parts.ts'
 import { draftItems, sketchItems } from './drafts.ts'
@@ -36,12 +37,15 @@ export async function assembleRequest(
   const { served, body } = wanted
   const model = { ...wanted.model, context_length: wanted.model.context_length ?? lengthOf(wanted) }
   requirePairs(wanted.context)
+  await giveWay(wanted.context.length)
   const tools = forwardTools(body)
   const work = { org_id: wanted.org_id, model, engine: served.engine, nameOf: tools.nameOf }
   const fitting = { model, engine: served.engine, body, build: builder(ctx, wanted, tools) }
   const context = await withoutLost(ctx, fitting, { work, context: wanted.context, left })
   const drafts = await draftItems(ctx, work, context, left)
+  await giveWay(context.length)
   const { request } = await fitContext(fitting, { context, drafts }, left)
+  await giveWay(context.length)
   const isLearned = body.truncation === 'auto' && wanted.model.context_length === null
   return { request, tools, ...(isLearned && { shorten: shortener(ctx, wanted, { request, left }) }) }
 }

@@ -1,6 +1,7 @@
 import type { ChatEngine, ChatMessage, ChatRequest } from '../engines/chat.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
+import { giveWay } from '../platform/turns.ts'
 import { countInput, countMessages, tokensAtMost } from './count.ts'
 import type { Draft } from './drafts.ts'
 import type { CreateResponse } from './schema.ts'
@@ -32,6 +33,7 @@ export async function fitContext(
   const request = build(whole)
   const limit = model.context_length
   if (limit === null) return { drafted: whole, request }
+  await giveWay(whole.context.length)
   const room = limit - (body.truncation === 'auto' ? outputReserve(limit, model, body) : 0)
   if (tokensAtMost(request) <= room) return { drafted: whole, request }
   const tokens = await countInput(engine, request, left)
@@ -43,6 +45,7 @@ export async function fitContext(
   for (let excess = tokens - room, step = 1, length = items.length; ; step *= 2) {
     const kept = dropOldest(items, costs, excess)
     const drafted = keptOf(whole, kept)
+    await giveWay(items.length)
     if (drafted.context.length === length) throw tooLong(limit, tokens)
     const shorter = build(drafted)
     const over = (await countInput(engine, shorter, left)) - room

@@ -109,6 +109,20 @@ test('checking a body costs in proportion to each of its arrays, whichever it is
   }
 })
 
+test('what is wrong with the last of 20,000 messages is found at about the cost of checking them', async () => {
+  const messages = Array.from({ length: LENGTHS_MAX.items }, () => ({
+    role: 'user',
+    content: [{ type: 'text', text: 'a' }],
+  }))
+  const wrong = [...messages.slice(1), { role: 'nobody' }]
+  const check = (body: unknown) => () => attempt(checkChat, body)
+  const [right, refused] = [
+    await cost(check({ model: 'm', messages })),
+    await cost(check({ model: 'm', messages: wrong })),
+  ]
+  assert.ok(refused < right * 50 + 40, `${right.toFixed(1)} ms, and ${refused.toFixed(1)} ms to refuse`)
+})
+
 const NOTHING = {} as Context
 const NEVER = new AbortController().signal
 const engine = sandboxChat({ kind: 'sandbox' })
