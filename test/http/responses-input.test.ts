@@ -6,7 +6,7 @@ import { type Answer, send } from '../support/identity-app.ts'
 
 /** `thinker` takes what it thought before. */
 const MODELS = [
-  { id: 'm', engine: { developer_role: true } },
+  { id: 'm', engine: { developer_role: true, fetches_urls: true } },
   { id: 'thinker', engine: { reasoning_content_input: true } },
 ]
 
@@ -109,10 +109,10 @@ test('200: an output that comes late still follows its call at once, as model se
 })
 
 test('200: pictures in outputs and instructions follow as a message of the user, after all outputs', async () => {
-  const picture = (name: string) => ({ type: 'input_image', image_url: `https://example.com/${name}.png` })
+  const picture = (name: string) => ({ type: 'input_image', image_url: `https://93.184.215.14/${name}.png` })
   const part = (name: string) => ({
     type: 'image_url',
-    image_url: { url: `https://example.com/${name}.png`, detail: 'auto' },
+    image_url: { url: `https://93.184.215.14/${name}.png`, detail: 'auto' },
   })
   const messages = await given([
     { role: 'developer', content: [text('As here:'), picture('rule')] },
