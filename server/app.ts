@@ -19,6 +19,7 @@ import { type Endpoint, registerEndpoints } from './identity/endpoint.ts'
 import { openIdentity } from './identity/open.ts'
 import type { Authenticator } from './identity/principal.ts'
 import { identityEndpoints } from './identity/routes.ts'
+import { CHILDREN_DEFAULT, limitChildren } from './media/child-limit.ts'
 import { openApiEndpoints } from './openapi-routes.ts'
 import type { Blobs } from './platform/blobs.ts'
 import { openChanges } from './platform/changes.ts'
@@ -79,6 +80,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { config, clock, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
   const engines = options.engines ?? buildEngines(config, { work_dir, log, upstream: upstreamLimits(config) })
   const wakes = openWakes({
     url: database_url,

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ChildError, runChild } from '../media/child.ts'
+import { ChildrenBusy, isChildQueueFull } from '../media/child-limit.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from '../media/ffmpeg-runner.ts'
 import type { RenderTask } from './storyboard/child.ts'
 import type { SpooledInput } from './storyboard/direct.ts'
@@ -23,14 +23,15 @@ import {
 export type StoryboardOptions = {
   /** Inputs, drawings and finished clips are kept here until they are fetched. Leftovers are swept at the first start. */
   work_dir: string
-  /** Children at a time. Default: all cores but one, at least 1 and at most 2. */
-  renders_max?: number
   /** Default: what the machine has. */
   runner?: FfmpegRunner
 }
 
 /** A clip that was fetched is kept a little longer, in case the host could not store it. */
 const FETCHED_SECONDS = 120
+
+/** When a render that found no place in the queue is asked for again. */
+const BUSY_SECONDS = 15
 
 /** Reference clips and sounds last 2 to 15 s; muxers round. Source: contract 5.1. */
 const REFERENCE_SECONDS = [1.95, 15.05] as const
@@ -52,9 +53,8 @@ const CAPABILITIES: Capabilities = {
  * One `attempt_id` is one render: starting it again returns the same ticket. After a restart every ticket is `lost`.
  */
 export function storyboardVideo(options: StoryboardOptions): VideoEngine {
-  const { work_dir, renders_max = Math.max(1, Math.min(2, availableParallelism() - 1)) } = options
   const instance = randomUUID()
-  const renders = openRenders({ work_dir, renders_max })
+  const renders = openRenders({ work_dir: options.work_dir })
 
   const find = (ticket: Ticket): Render | undefined => {
     const { attempt_id, instance: of } = ticket as { attempt_id: string; instance: string }
@@ -65,6 +65,7 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
     capabilities: () => CAPABILITIES,
     async start(request, signal) {
       checkReferences(request)
+      if (renders.find(request.attempt_id) === undefined) requirePlace()
       await renders.add(request.attempt_id, async (dir) => {
         const runner = options.runner ?? (await availableRunner())
         return workOf(request, { runner, inputs: await spool(request, dir, signal) })
@@ -91,6 +92,15 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
     },
     close: () => renders.close(),
   }
+}
+
+/** A render that would wait behind too many others stays with the host, which asks again. */
+function requirePlace(): void {
+  if (!isChildQueueFull('render')) return
+  throw new EngineError('transient', 'Too many renders wait for their turn.', {
+    engine_code: 'busy',
+    retry_after_seconds: BUSY_SECONDS,
+  })
 }
 
 function checkReferences({ inputs }: RenderRequest): void {
@@ -136,6 +146,7 @@ function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunn
     try {
       await runChild(new URL('./storyboard/child.ts', import.meta.url), task, {
         signal: render.abort.signal,
+        kind: 'render',
         time_limit_seconds: 120 + 30 * seconds,
         on_progress: (progress) => {
           render.state = { state: 'running', progress: Math.min(99, Math.floor(progress * 100)), next_poll_seconds: 1 }
@@ -150,6 +161,7 @@ function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunn
 
 /** A child that died may live the next time; one that took too long will not be quicker. */
 function verdict(error: unknown): EngineError {
+  if (error instanceof ChildrenBusy) return new EngineError('transient', 'Too many renders wait.', { cause: error })
   if (!(error instanceof ChildError)) return new EngineError('permanent', 'The renderer failed.', { cause: error })
   if (error.cause_name === 'UnreadableReference') {
     return new EngineError('rejected', error.message, { subject: 'reference_media', cause: error })

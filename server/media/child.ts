@@ -1,7 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildKind, enterChild } from './child-limit.ts'
 
 export type ChildOptions = {
   signal?: AbortSignal | undefined
+  /** Whose turn it takes under the one limit for all children. Default `mending`. */
+  kind?: ChildKind | undefined
+  /** From the start of the child, not counting its wait for a place. */
   time_limit_seconds: number
   /** Whole child with what it starts; beyond it the child ends itself. Default 1200. */
   memory_mb?: number
@@ -43,9 +47,18 @@ export class ChildError extends Error {
  * Runs `task` in a fresh Node process whose module is `entry` (it calls `serveTask`) and resolves with its answer.
  * The child leads its own process group and is killed with all of it on abort, at the time limit and when it ends.
  * It gets no environment but what finds programs and libraries: it reads hostile files and must hold no secret.
- * Throws ChildError, or the signal's reason.
+ * Waits for a place under the limit for all children. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
-export function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
+export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
+  const leave = await enterChild(options.kind ?? 'mending', options.signal)
+  try {
+    return await startChild<T>(entry, task, options)
+  } finally {
+    leave()
+  }
+}
+
+function startChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
   const { signal, time_limit_seconds, memory_mb = 1200, node_flags = [] } = options
   if (signal?.aborted) return Promise.reject(signal.reason)
   const child = fork(entry, {

@@ -1,4 +1,5 @@
 import { ChildError, runChild } from './child.ts'
+import type { ChildKind } from './child-limit.ts'
 import type { FfmpegTask } from './ffmpeg-child.ts'
 import type { FfmpegRun } from './ffmpeg-execute.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from './ffmpeg-runner.ts'
@@ -6,6 +7,8 @@ import { withScratch } from './scratch.ts'
 
 export type FfmpegOptions = {
   signal?: AbortSignal | undefined
+  /** As for `runChild`. */
+  kind?: ChildKind | undefined
   time_limit_seconds: number
   /** 0 to 1, never falling; needs `duration_seconds` in the run. */
   on_progress?: ((progress: number) => void) | undefined
@@ -16,7 +19,7 @@ export type FfmpegOptions = {
 
 /**
  * Runs FFmpeg once in a child process and returns the names of the outputs written. Files on disk in, files on disk out.
- * Throws FfmpegError with the end of FFmpeg's log, or the signal's reason on abort, when the child is killed.
+ * Throws FfmpegError with the end of FFmpeg's log, ChildrenBusy, or the signal's reason on abort, when the child is killed.
  */
 export async function runFfmpeg(run: FfmpegRun, options: FfmpegOptions): Promise<string[]> {
   const runner = options.runner ?? (await chooseRunner())

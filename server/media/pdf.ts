@@ -1,6 +1,6 @@
-import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { ChildError, runChild } from './child.ts'
+import { ChildrenBusy } from './child-limit.ts'
 
 /** A longer document is refused by its page count, before any page is drawn. */
 export const PAGES_MAX = 50
@@ -35,18 +35,20 @@ export class PdfError extends Error {
  * Throws PdfError, or the signal's reason. Source: docs/api/chat.md, parts.
  */
 export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<Uint8Array[]> {
-  const { signal } = options
-  const leave = await takeTurn(signal)
+  const task: PdfTask = { bytes, pages_max: PAGES_MAX }
   try {
-    const task: PdfTask = { bytes, pages_max: PAGES_MAX }
-    const limits = { signal, time_limit_seconds: RENDER_SECONDS, memory_mb: MEMORY_MB, node_flags: lockedFlags() }
-    return await runChild<Uint8Array[]>(new URL('./pdf-child.ts', import.meta.url), task, limits)
+    return await runChild<Uint8Array[]>(new URL('./pdf-child.ts', import.meta.url), task, {
+      signal: options.signal,
+      kind: 'document',
+      time_limit_seconds: RENDER_SECONDS,
+      memory_mb: MEMORY_MB,
+      node_flags: lockedFlags(),
+    })
   } catch (error) {
+    if (error instanceof ChildrenBusy) throw new PdfError('busy', { cause: error })
     if (!(error instanceof ChildError)) throw error
     const fault = FAULTS.find((known) => known === error.cause_name)
     throw new PdfError(fault ?? (error.fault === 'failed' ? 'unreadable' : 'too_complex'), { cause: error })
-  } finally {
-    leave()
   }
 }
 
@@ -68,35 +70,3 @@ export function lockedFlags(): string[] {
 const RENDER_SECONDS = 10
 /** An idle child has 120 MB. */
 const MEMORY_MB = 700
-/** Children at once, and requests that may wait for one. */
-const CHILDREN_MAX = Math.max(1, Math.min(4, availableParallelism() - 1))
-const WAITING_MAX = 64
-
-let running = 0
-const waiting: Array<() => void> = []
-
-/** Resolves when a child may be started, with the call that ends the turn. */
-async function takeTurn(signal: AbortSignal | undefined): Promise<() => void> {
-  signal?.throwIfAborted()
-  if (running < CHILDREN_MAX) running++
-  else {
-    if (waiting.length >= WAITING_MAX) throw new PdfError('busy')
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = () => {
-        waiting.splice(waiting.indexOf(start), 1)
-        reject(signal?.reason)
-      }
-      const start = () => {
-        signal?.removeEventListener('abort', onAbort)
-        resolve()
-      }
-      waiting.push(start)
-      signal?.addEventListener('abort', onAbort, { once: true })
-    })
-  }
-  return () => {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
-  }
-}

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import sharp from 'sharp'
 import type { VideoEngine } from '../../server/engines/video.ts'
 import { storyboardVideo } from '../../server/engines/video-storyboard.ts'
+import { limitChildren } from '../../server/media/child-limit.ts'
 import { chooseRunner } from '../../server/media/ffmpeg-runner.ts'
 import { factsOf, finish, frameOf, inputFrom, psnr, renderTo, requestOf, soundOf } from '../support/clip.ts'
 import { sampleMedia, samplePicture } from '../support/media.ts'
@@ -148,7 +149,8 @@ test('a reference that cannot be decoded is rejected as reference media', async 
 test('one attempt is one render; a cancelled one is killed, forgotten and leaves no file', {
   skip: process.platform === 'linux' ? false : 'reads /proc: run it on Linux',
 }, async () => {
-  const own = storyboardVideo({ work_dir: join(dir, 'cancel'), renders_max: 1, runner: { kind: 'wasm' } })
+  limitChildren(2)
+  const own = storyboardVideo({ work_dir: join(dir, 'cancel'), runner: { kind: 'wasm' } })
   const request = requestOf({ job_id: 'cancel', seconds: 15 })
   const before = await childrenOf(process.pid)
   const ticket = await own.start(request, signal)

@@ -12,8 +12,8 @@ export type Render = {
 export type Renders = {
   find(attempt_id: string): Render | undefined
   /**
-   * Makes a directory, lets `prepare` fill it and queues what it returns. Called twice for one attempt, it prepares once.
-   * `work` runs when its turn comes and resolves with the final state; it must end when `abort` fires.
+   * Makes a directory, lets `prepare` fill it and begins what it returns. Called twice for one attempt, it prepares once.
+   * `work` waits for its child, resolves with the final state, and ends when `abort` fires. It never rejects.
    */
   add(attempt_id: string, prepare: (dir: string) => Promise<Work>): Promise<Render>
   /** Stops the render and removes its files. */
@@ -29,12 +29,11 @@ export type Work = (render: Render) => Promise<RenderState>
 const FINISHED_MAX = 50
 const UNFETCHED_SECONDS = 3600
 
-/** The renders of one process: at most `renders_max` at a time, the others wait in the order they came. */
-export function openRenders({ work_dir, renders_max }: { work_dir: string; renders_max: number }): Renders {
+/** The renders of one process. Each has a child, and waits for it in the order it came. */
+export function openRenders({ work_dir }: { work_dir: string }): Renders {
   const renders = new Map<string, Render>()
   const preparing = new Map<string, Promise<Render>>()
   const expiries = new Map<Render, NodeJS.Timeout>()
-  const turns = openTurns(renders_max)
   let swept: Promise<unknown> | null = null
 
   const admit = async (attempt_id: string, prepare: (dir: string) => Promise<Work>): Promise<Render> => {
@@ -48,8 +47,8 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
     const state: RenderState = { state: 'running', progress: 0, next_poll_seconds: 1 }
     const render: Render = { attempt_id, state, abort: new AbortController(), dir }
     renders.set(attempt_id, render)
-    turns.enqueue(render, async () => {
-      render.state = await work(render)
+    void work(render).then((state) => {
+      render.state = state
       if (renders.get(attempt_id) === render) keepFor(render, UNFETCHED_SECONDS)
     })
     return render
@@ -59,7 +58,6 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
     renders.delete(render.attempt_id)
     clearTimeout(expiries.get(render))
     expiries.delete(render)
-    turns.withdraw(render)
     render.abort.abort()
     await removeScratch(render.dir)
   }
@@ -85,34 +83,6 @@ export function openRenders({ work_dir, renders_max }: { work_dir: string; rende
     async close() {
       await Promise.allSettled(preparing.values())
       await Promise.all([...renders.values()].map(remove))
-    },
-  }
-}
-
-/** Runs at most `at_once` pieces of work; the rest keep their order. `work` never rejects. */
-function openTurns(at_once: number) {
-  const waiting: { of: Render; work: () => Promise<void> }[] = []
-  let running = 0
-  const next = () => {
-    while (running < at_once && waiting.length > 0) {
-      running++
-      void waiting
-        .shift()!
-        .work()
-        .then(() => {
-          running--
-          next()
-        })
-    }
-  }
-  return {
-    enqueue(of: Render, work: () => Promise<void>): void {
-      waiting.push({ of, work })
-      next()
-    },
-    withdraw(of: Render): void {
-      const place = waiting.findIndex((queued) => queued.of === of)
-      if (place >= 0) waiting.splice(place, 1)
     },
   }
 }

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import {
+  CHILDREN_DEFAULT,
+  type ChildKind,
+  ChildrenBusy,
+  enterChild,
+  limitChildren,
+  WAITING_MAX,
+} from './child-limit.ts'
+
+afterEach(() => limitChildren(CHILDREN_DEFAULT))
+
+/** Asks for a place and notes when it is given. */
+function ask(kind: ChildKind, started: string[], name: string = kind): Promise<() => void> {
+  return enterChild(kind).then((leave) => {
+    started.push(name)
+    return leave
+  })
+}
+
+test('long work never has the last place, so that a short one begins at once however many renders wait', async () => {
+  limitChildren(3)
+  const started: string[] = []
+  const renders = Array.from({ length: 5 }, () => ask('render', started))
+  const mending = ask('mending', started)
+  ;(await renders[0]!)()
+  const leave = await ask('moderation', started)
+  assert.deepEqual(started, ['render', 'render', 'mending', 'moderation'])
+  leave()
+  for (const each of [...renders.slice(1), mending]) (await each)()
+})
+
+test('a hundred documents do not hold up one moderation, nor a moderation that came first another', async () => {
+  limitChildren(2)
+  const started: string[] = []
+  const leaves = [await ask('document', started), await ask('document', started)]
+  const documents = Array.from({ length: WAITING_MAX }, () => ask('document', started))
+  const first = ask('moderation', started, 'first')
+  const second = ask('moderation', started, 'second')
+  leaves[0]!()
+  leaves[1]!()
+  ;(await first)()
+  ;(await second)()
+  assert.ok(started.indexOf('first') <= 3 && started.indexOf('second') <= 5, started.join())
+  assert.ok(started.indexOf('first') < started.indexOf('second'))
+  for (const each of documents) (await each)()
+})
+
+test('a queue that is full refuses at once, and whoever gives up leaves the place to the next', async () => {
+  limitChildren(2)
+  const leaves = [await enterChild('document'), await enterChild('document')]
+  const left = new AbortController()
+  const waiting = Array.from({ length: WAITING_MAX }, () => enterChild('document', left.signal))
+  await assert.rejects(enterChild('document'), ChildrenBusy)
+  const other = enterChild('moderation')
+  left.abort(new Error('left'))
+  for (const each of waiting) await assert.rejects(each, { message: 'left' })
+  const next = enterChild('document')
+  for (const leave of leaves) leave()
+  ;(await other)()
+  ;(await next)()
+})
