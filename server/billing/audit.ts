@@ -157,5 +157,10 @@ function checksAt(now: Date): Check[] {
       title: 'no moderation record is kept an hour past its 30 days',
       broken: sql`select id from moderation_records where created_at < ${now}::timestamptz - interval '30 days 1 hour'`,
     },
+    {
+      invariant: 'I18',
+      title: 'no verdict on a part of a submission is kept an hour past its 30 days',
+      broken: sql`select job_id from moderation_verdicts where created_at < ${now}::timestamptz - interval '30 days 1 hour'`,
+    },
   ]
 }

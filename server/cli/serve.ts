@@ -8,6 +8,7 @@ import { diskBlobs } from '../platform/blobs-fs.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Config, loadConfig } from '../platform/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
+import { describeUnjudged } from '../videos/moderation/coverage.ts'
 import { openDatabase } from './database.ts'
 import { loadSecret } from './secret.ts'
 import { type Boot, startHttpWorkers } from './workers.ts'
@@ -57,6 +58,7 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
       work_dir: data_dir.work,
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
+    warnOfUnjudgedMedia(app, log)
     const first_run = await ensureFirstRun({ db: app.ctx.db, config, clock: systemClock, openAccount, grantCredits })
     const http = config.workers > 1 ? await startHttpWorkers(boot, log) : null
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
@@ -120,8 +122,7 @@ function warnOfWeakModeration(config: Config, log: Log): void {
   const kind = typeof moderation === 'string' ? moderation : moderation.kind
   if (kind !== 'rules') return
   log.warn('moderation_is_a_list', {
-    detail:
-      'Moderation by rules is a deny list, not a classifier, and cannot see pictures. Configure an engine before you open the service.',
+    detail: 'Moderation by rules is a deny list, not a classifier. Configure an engine before you open the service.',
   })
 }
 
@@ -131,6 +132,11 @@ function warnOfPlaceholderTerms({ terms }: Config, log: Log): void {
     detail:
       'People agree to the placeholder terms at /terms before their first video. Publish your own and set terms.version and terms.url.',
   })
+}
+
+function warnOfUnjudgedMedia({ ctx }: App, log: Log): void {
+  const detail = describeUnjudged(ctx)
+  if (detail !== null) log.warn('media_not_judged', { detail })
 }
 
 function printFirstRun(run: FirstRun, config: Config): void {

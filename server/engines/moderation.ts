@@ -17,9 +17,9 @@ export type ModerationResult = {
  * could not read as a verdict.
  */
 export type ModerationEngine = {
-  /** True when the engine looks at `images`; when false the host decides by `media` what happens to pictures it cannot see. */
+  /** True when the engine looks at `images`. The host sends one picture a call and bounds how many calls are made at a time. */
   sees_images: boolean
-  /** What happens to media when `sees_images` is false: `allow` skips them, `block` fails the job `moderation_unavailable`. */
+  /** What becomes of media that nobody can judge where `moderation.media` is not set: let through, or refused at creation. */
   media: 'allow' | 'block'
   moderate(input: ModerationInput, signal: AbortSignal): Promise<ModerationResult>
   /** Ends what the engine holds in this process (sockets). */

@@ -18,6 +18,7 @@ import {
   settingMistakes,
   settingOptions,
 } from './setting.ts'
+import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './transcription.ts'
 import type { TranslationEngine } from './translation.ts'
 import { ChatTranslationOptions, chatTranslation } from './translation-chat.ts'
 import { NoneOptions, noTranslation } from './translation-none.ts'
@@ -43,6 +44,8 @@ export type Engines = {
   video: ReadonlyMap<string, Served<VideoEngine>>
   chat: ReadonlyMap<string, Served<ChatEngine>>
   moderation: ModerationEngine
+  /** Absent when none is configured: then sound cannot be judged. */
+  transcription?: TranscriptionEngine | undefined
   translation: TranslationEngine
   close(): Promise<void>
 }
@@ -55,6 +58,7 @@ export function buildEngines(
     video_models: readonly ModelEntry[]
     chat_models: ReadonlyArray<ModelEntry & { n?: 'native' | 'fan_out' | 1 }>
     moderation: EngineSetting
+    transcription?: TranscriptionOptions | null
     translation: EngineSetting
   },
   env: EngineEnv,
@@ -63,6 +67,7 @@ export function buildEngines(
   const chat = serve(FAMILIES.chat, input.chat_models, env)
   const fanned = input.chat_models.filter(({ n }) => n === 'fan_out').map(({ id }) => [id, chat.get(id)!] as const)
   const moderation = build(FAMILIES.moderation, input.moderation, env)
+  const transcription = input.transcription ? openaiTranscription(input.transcription) : undefined
   const translation = build(FAMILIES.translation, input.translation, env)
   return {
     video,
@@ -71,11 +76,12 @@ export function buildEngines(
       ...fanned.map(([id, served]) => [id, { ...served, engine: fanOut(served.engine) }] as const),
     ]),
     moderation,
+    transcription,
     translation,
     async close() {
       const served = [...video.values(), ...chat.values()].map(({ engine }) => engine)
       await Promise.all([...new Set(served)].map((engine) => engine.close?.()))
-      await Promise.all([moderation.close?.(), translation.close?.()])
+      await Promise.all([moderation.close?.(), transcription?.close(), translation.close?.()])
     },
   }
 }

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runChild } from './child.ts'
 import { runFfmpeg } from './ffmpeg.ts'
-import type { ShrinkTask } from './image-child.ts'
-import { probeFile } from './probe.ts'
+import type { PictureReply, PictureTask } from './image-child.ts'
+import { ProbeError, probeTracks } from './probe.ts'
 import { withScratch } from './scratch.ts'
 
 export type FrameOptions = {
@@ -12,55 +12,94 @@ export type FrameOptions = {
   max?: number
   /** Most pixels of the longer side. */
   edge?: number
-  work_dir?: string
-  signal?: AbortSignal
+  work_dir?: string | undefined
+  signal?: AbortSignal | undefined
 }
 
-const SAMPLE_SECONDS = 60
-const SHRINK_SECONDS = 15
+/** Most frames of one clip or animated picture. Source: docs/engines.md, moderation. */
+const FRAMES_MAX = 16
+const FRAME_EDGE = 512
+const PICTURE_EDGE = 1024
+
+const SAMPLE_SECONDS = 120
+const PICTURE_SECONDS = 60
+
+/** The end of a clip may be off by this much: containers round. */
+const ROUNDING_SECONDS = 0.1
+
+/** Longer than one frame of an animated picture can be shown. */
+const FAR_SECONDS = 100_000
 
 /** Tables made for each picture overflow the small stack of FFmpeg's WebAssembly build on some pictures. */
 const FIXED_TABLES = ['-huffman', 'default']
 
-/** JPEG pictures of a clip in order of time, at least one, for moderation. Throws ProbeError or FfmpegError for what cannot be decoded. */
+/**
+ * JPEG pictures of a clip in order of time, over its whole length, at least one. One frame that cannot be decoded, frames that end
+ * before the length the file promises, and a second picture track make it unusable.
+ * Throws ProbeError, FfmpegError or ChildrenBusy.
+ */
 export async function sampleFrames(path: string, options: FrameOptions = {}): Promise<Uint8Array[]> {
-  const { fps = 1, max = 8, edge = 512, work_dir, signal } = options
-  const { duration_seconds } = await probeFile(path, 'video')
-  const rate = Math.min(fps, max / (duration_seconds ?? 1))
-  const fit = `scale=w='min(${edge},iw)':h='min(${edge},ih)':force_original_aspect_ratio=decrease`
+  const { fps = 1, max = FRAMES_MAX, edge = FRAME_EDGE } = options
+  const { video_seconds } = await probeTracks(path, 'video')
+  const [seconds, ...others] = video_seconds
+  if (seconds === undefined || !(seconds > 0) || others.length > 0)
+    throw new ProbeError('unreadable', 'The clip does not have one picture track.')
+  const rate = Math.min(fps, max / seconds)
+  const filter = `${fitting(edge)},fps=${rate.toFixed(4)}:start_time=0`
+  const frames = await extractFrames(path, { filter, max }, options)
+  const promised = Math.max(1, Math.min(max, Math.round((seconds - ROUNDING_SECONDS) * rate)))
+  if (frames.length < promised) throw new ProbeError('unreadable', 'The clip ends before the length it announces.')
+  return frames
+}
+
+/**
+ * What a picture shows, as JPEGs: one of at most 1024 pixels a side, upright, transparency on white. Of an animated one, frames of at
+ * most 512 pixels: all of them up to 16, else 16 spread over its time.
+ * Throws ChildError, ProbeError, FfmpegError or ChildrenBusy for what cannot be decoded to its end.
+ */
+export async function picturesOf(
+  path: string,
+  options: { work_dir?: string | undefined; signal?: AbortSignal | undefined } = {},
+): Promise<Uint8Array[]> {
+  const task: PictureTask = { path, edge: PICTURE_EDGE, frame_edge: FRAME_EDGE, frames_max: FRAMES_MAX }
+  const entry = new URL('./image-child.ts', import.meta.url)
+  const { signal } = options
+  const limits = { signal, kind: 'moderation', time_limit_seconds: PICTURE_SECONDS } as const
+  const { pictures, animation } = await runChild<PictureReply>(entry, task, limits)
+  if (animation === null) return pictures
+  // Set far apart in time, at a rate to match: or FFmpeg would repeat a frame that is shown for long.
+  const chosen = animation.map((number) => `eq(n\\,${number})`).join('+')
+  const filter = `select=${chosen},setpts=N*${FAR_SECONDS}/TB,${fitting(FRAME_EDGE)}`
+  const frames = await extractFrames(path, { filter, max: animation.length, rate: `1/${FAR_SECONDS}` }, options)
+  if (frames.length < animation.length)
+    throw new ProbeError('unreadable', 'The picture has fewer frames than it announces.')
+  return [...pictures, ...frames]
+}
+
+function fitting(edge: number): string {
+  return `scale=w='min(${edge},iw)':h='min(${edge},ih)':force_original_aspect_ratio=decrease`
+}
+
+async function extractFrames(
+  path: string,
+  wanted: { filter: string; max: number; rate?: string },
+  { work_dir, signal }: FrameOptions,
+): Promise<Uint8Array[]> {
   return await withScratch(work_dir, async (dir) => {
-    const names = Array.from({ length: max }, (_, index) => `frame-${index + 1}.jpg`)
+    const names = Array.from({ length: wanted.max }, (_, index) => `frame-${index + 1}.jpg`)
+    const rate = wanted.rate === undefined ? [] : ['-r', wanted.rate]
     const written = await runFfmpeg(
       {
         inputs: { clip: path },
-        args: [
-          '-i',
-          'clip',
-          '-an',
-          '-vf',
-          `${fit},fps=${rate.toFixed(4)}:start_time=0`,
-          '-frames:v',
-          String(max),
-          '-q:v',
-          '4',
-          ...FIXED_TABLES,
-          'frame-%d.jpg',
-        ],
+        // Without `-xerror` a frame that cannot be decoded is left out, or made up from its neighbours.
+        args: ['-xerror', '-i', 'clip', '-map', '0:V:0', '-an', '-vf', wanted.filter, ...rate]
+          .concat(['-frames:v', String(wanted.max), '-q:v', '4', ...FIXED_TABLES])
+          .concat('frame-%d.jpg'),
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),
         allow_missing: true,
       },
-      { signal, time_limit_seconds: SAMPLE_SECONDS, work_dir: dir },
+      { signal, kind: 'moderation', time_limit_seconds: SAMPLE_SECONDS, work_dir: dir },
     )
     return await Promise.all(written.map(async (name) => new Uint8Array(await readFile(join(dir, name)))))
   })
-}
-
-/** JPEG of a picture, upright, transparency on white, its longer side at most `edge` pixels. Throws ChildError for what cannot be decoded. */
-export async function shrinkImage(
-  path: string,
-  { edge = 1024, signal }: { edge?: number; signal?: AbortSignal } = {},
-): Promise<Uint8Array> {
-  const task: ShrinkTask = { path, edge }
-  const entry = new URL('./image-child.ts', import.meta.url)
-  return await runChild<Uint8Array>(entry, task, { signal, time_limit_seconds: SHRINK_SECONDS })
 }

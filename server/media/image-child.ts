@@ -1,18 +1,41 @@
+import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
+import { animatedPngSeconds, spreadFrames } from './animation.ts'
 import { serveTask } from './child-task.ts'
 import { IMAGE_PIXELS_MAX } from './probe.ts'
 
-/** `edge` is the most pixels of the longer side. */
-export type ShrinkTask = { path: string; edge: number }
+/** `edge` and `frame_edge` are the most pixels of the longer side of a picture and of a frame. */
+export type PictureTask = { path: string; edge: number; frame_edge: number; frames_max: number }
+
+/** `animation`: numbers of the frames of an animated PNG that are still to be had from FFmpeg; the picture is what is shown without it. */
+export type PictureReply = { pictures: Uint8Array[]; animation: number[] | null }
 
 if (process.send) {
-  serveTask<ShrinkTask>(async ({ path, edge }) => {
-    const jpeg = await sharp(path, { limitInputPixels: IMAGE_PIXELS_MAX })
-      .autoOrient()
-      .resize({ width: edge, height: edge, fit: 'inside', withoutEnlargement: true })
-      .flatten({ background: '#ffffff' })
-      .jpeg({ quality: 85 })
-      .toBuffer()
-    return new Uint8Array(jpeg)
+  serveTask<PictureTask>(async ({ path, edge, frame_edge, frames_max }): Promise<PictureReply> => {
+    const { format, pages = 1, delay } = await sharp(path, LIMITS).metadata()
+    if (format === 'png') {
+      const seconds = animatedPngSeconds(await readFile(path))
+      return {
+        pictures: [await jpegOf(path, 0, edge)],
+        animation: seconds === null ? null : spreadFrames(seconds, frames_max),
+      }
+    }
+    if (pages < 2) return { pictures: [await jpegOf(path, 0, edge)], animation: null }
+    const seconds = Array.from({ length: pages }, (_, page) => (delay?.[page] ?? 100) / 1000)
+    const pictures: Uint8Array[] = []
+    for (const page of spreadFrames(seconds, frames_max)) pictures.push(await jpegOf(path, page, frame_edge))
+    return { pictures, animation: null }
   })
+}
+
+const LIMITS = { limitInputPixels: IMAGE_PIXELS_MAX }
+
+async function jpegOf(path: string, page: number, edge: number): Promise<Uint8Array> {
+  const jpeg = await sharp(path, { ...LIMITS, page })
+    .autoOrient()
+    .resize({ width: edge, height: edge, fit: 'inside', withoutEnlargement: true })
+    .flatten({ background: '#ffffff' })
+    .jpeg({ quality: 85 })
+    .toBuffer()
+  return new Uint8Array(jpeg)
 }

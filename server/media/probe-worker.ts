@@ -27,7 +27,9 @@ parentPort?.on('message', async (task: ProbeTask) => {
 })
 
 async function probe(task: ProbeTask): Promise<ProbeReply> {
-  return task.family === 'image' ? { result: await probeImage(task.path) } : await probeTracks(task)
+  return task.family === 'image'
+    ? { result: await probeImage(task.path), tracks: { video_seconds: [], audio_seconds: [] } }
+    : await probeTracks(task)
 }
 
 async function probeImage(path: string): Promise<ProbeResult> {
@@ -63,6 +65,10 @@ async function probeTracks(task: ProbeTask): Promise<ProbeReply> {
         video_codec: shown ? await shown.getCodec() : null,
         audio_codec: audio ? await audio.getCodec() : null,
       },
+      tracks: {
+        video_seconds: await secondsOf(tracks.filter((track) => track.isVideoTrack())),
+        audio_seconds: await secondsOf(tracks.filter((track) => track.isAudioTrack())),
+      },
     }
   } finally {
     input.dispose()
@@ -71,5 +77,9 @@ async function probeTracks(task: ProbeTask): Promise<ProbeReply> {
 
 async function longest(tracks: ReadonlyArray<InputTrack | undefined>): Promise<number> {
   const present = tracks.filter((track) => track !== undefined)
-  return Math.max(...(await Promise.all(present.map((track) => track.computeDuration()))))
+  return Math.max(...(await secondsOf(present)))
+}
+
+function secondsOf(tracks: readonly InputTrack[]): Promise<number[]> {
+  return Promise.all(tracks.map((track) => track.computeDuration()))
 }

@@ -13,6 +13,9 @@ export type ProbeResult = {
   audio_codec: string | null
 }
 
+/** Seconds from the start of the file to the end of each track. */
+export type MediaTracks = { video_seconds: number[]; audio_seconds: number[] }
+
 export type MediaFamily = ProbeResult['kind']
 
 /** `family` is null for what is not an accepted medium: documents, archives, unknown bytes. */
@@ -77,29 +80,39 @@ export function acceptedType(media_type: string): RecognisedType {
  * Throws ProbeError. Runs in one worker thread, at most 5 s a file.
  */
 export async function probeFile(path: string, kind?: MediaFamily): Promise<ProbeResult> {
+  return (await probe(path, kind)).result
+}
+
+/** The end of each track in seconds, pictures and sound in lists of their own. As `probeFile`, which names only the longest. */
+export async function probeTracks(path: string, kind: 'video' | 'audio'): Promise<MediaTracks> {
+  return (await probe(path, kind)).tracks
+}
+
+async function probe(path: string, kind?: MediaFamily): Promise<Probed> {
   const { family } = await recogniseType(path)
   if (family === null) throw new ProbeError('unrecognised', 'The file is not a supported image, video or audio file.')
   const probed = await inWorker({ path, family, kind: kind ?? null })
-  if (kind !== undefined && probed.kind !== kind) {
-    throw new ProbeError('wrong_kind', `The file is ${probed.kind}, not ${kind}.`)
+  if (kind !== undefined && probed.result.kind !== kind) {
+    throw new ProbeError('wrong_kind', `The file is ${probed.result.kind}, not ${kind}.`)
   }
   return probed
 }
 
 export type ProbeTask = { path: string; family: MediaFamily; kind: MediaFamily | null }
-export type ProbeReply = { result: ProbeResult } | { fault: ProbeFault; message: string }
+export type Probed = { result: ProbeResult; tracks: MediaTracks }
+export type ProbeReply = Probed | { fault: ProbeFault; message: string }
 
 let worker: Worker | null = null
 let turn: Promise<unknown> = Promise.resolve()
 
 /** One file at a time: the worker is warm (a probe costs 1 to 15 ms) and is thrown away when a file holds it too long. */
-function inWorker(task: ProbeTask): Promise<ProbeResult> {
+function inWorker(task: ProbeTask): Promise<Probed> {
   const mine = turn.then(() => ask(task))
   turn = mine.catch(() => undefined)
   return mine
 }
 
-function ask(task: ProbeTask): Promise<ProbeResult> {
+function ask(task: ProbeTask): Promise<Probed> {
   worker ??= new Worker(new URL('./probe-worker.ts', import.meta.url), {
     execArgv: [],
     env: {},
@@ -117,7 +130,7 @@ function ask(task: ProbeTask): Promise<ProbeResult> {
         current.on('error', () => undefined)
         void current.terminate()
       }
-      if ('result' in reply) resolve(reply.result)
+      if ('result' in reply) resolve(reply)
       else reject(new ProbeError(reply.fault, reply.message))
     }
     const onMessage = (reply: ProbeReply) => settle(reply, true)

@@ -139,6 +139,18 @@ const Oidc = Type.Object(
   Strict,
 )
 
+/** A server of OpenAI's `/v1/audio/transcriptions`. */
+const Transcription = Type.Object(
+  {
+    base_url: Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' }),
+    api_key: Type.Optional(Type.String()),
+    headers: Type.Optional(Type.Object({}, { additionalProperties: Type.String() })),
+    model: Type.String({ minLength: 1 }),
+    timeout_seconds: Type.Optional(Seconds(1, 600)),
+  },
+  Strict,
+)
+
 export const ConfigFile = Type.Object(
   {
     host: Type.Optional(Type.String()),
@@ -173,7 +185,18 @@ export const ConfigFile = Type.Object(
     ),
     video_models: Type.Optional(Type.Array(VideoModel)),
     chat_models: Type.Optional(Type.Array(ChatModel)),
-    moderation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
+    moderation: Type.Optional(
+      Type.Object(
+        {
+          engine: Type.Optional(Engine),
+          transcription: Type.Optional(Transcription),
+          media: Type.Optional(
+            Type.Enum(['allow', 'block'], { description: 'What becomes of pictures and sound that cannot be judged.' }),
+          ),
+        },
+        Strict,
+      ),
+    ),
     translation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
     storage: Type.Optional(Type.Object({ kind: Type.Literal('disk') }, Strict)),
     limits: Type.Optional(
@@ -184,6 +207,9 @@ export const ConfigFile = Type.Object(
           upstream_idle_seconds: Type.Optional(Seconds(1, 3600)),
           upstream_total_seconds: Type.Optional(Seconds(1, 86_400)),
           pipeline_concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+          media_children: Type.Optional(
+            Type.Integer({ minimum: 2, maximum: 64, description: 'Child processes for media, in each process.' }),
+          ),
         },
         Strict,
       ),

@@ -70,7 +70,7 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
       }
     }
   }
-  if (file.moderation)
+  if (file.moderation?.engine !== undefined)
     yield* engineMistakes('moderation', file.moderation.engine, ['moderation', 'engine'], checkEngine)
   if (file.translation)
     yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)

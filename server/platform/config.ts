@@ -58,6 +58,15 @@ export type OidcConfig = {
   scopes: readonly string[]
 }
 
+/** A server of OpenAI's `/v1/audio/transcriptions`. */
+export type TranscriptionConfig = {
+  base_url: string
+  api_key?: string
+  headers?: Record<string, string>
+  model: string
+  timeout_seconds?: number
+}
+
 /** Every setting, validated and complete. Nothing else reads the environment. */
 export type Config = {
   host: string
@@ -86,6 +95,10 @@ export type Config = {
   video_models: readonly VideoModelConfig[]
   chat_models: readonly ChatModelConfig[]
   moderation: EngineEntry
+  /** What becomes of media that cannot be judged. Null: as the moderation engine says. */
+  moderation_media: 'allow' | 'block' | null
+  /** The server that turns sound into text for moderation; null: there is none. */
+  transcription: TranscriptionConfig | null
   translation: EngineEntry
   storage: { kind: 'disk' }
   limits: {
@@ -94,6 +107,8 @@ export type Config = {
     upstream_idle_seconds: number
     upstream_total_seconds: number
     pipeline_concurrency: number
+    /** Null: as many as the machine suggests. */
+    media_children: number | null
   }
   first_run: { organization: string; email: string; balance: bigint }
 }
@@ -201,6 +216,8 @@ function complete(file: ConfigFile): FileSettings {
     })),
     chat_models: (file.chat_models ?? DEFAULT_CHAT_MODELS).map(completeChatModel),
     moderation: (file.moderation?.engine as EngineEntry | undefined) ?? 'rules',
+    moderation_media: file.moderation?.media ?? null,
+    transcription: (file.moderation?.transcription as TranscriptionConfig | undefined) ?? null,
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
     storage: { kind: 'disk' },
     limits: {
@@ -209,6 +226,7 @@ function complete(file: ConfigFile): FileSettings {
       upstream_idle_seconds: file.limits?.upstream_idle_seconds ?? 120,
       upstream_total_seconds: file.limits?.upstream_total_seconds ?? 900,
       pipeline_concurrency: file.limits?.pipeline_concurrency ?? 32,
+      media_children: file.limits?.media_children ?? null,
     },
     first_run: {
       organization: file.first_run?.organization ?? 'Default',

@@ -8,6 +8,7 @@ import { shape } from '../platform/validate.ts'
 import { requireAcceptance } from './acceptance.ts'
 import { admitJob } from './admit.ts'
 import { bodyDigest, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
+import { requireJudgeable } from './moderation/coverage.ts'
 import { withReplacement } from './openai-fields.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
@@ -67,6 +68,7 @@ async function createJob(
   const served = ctx.engines.video.get(model.id)!
   requireCapable(body, served.engine.capabilities(served.model)) // 400
   const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
+  await requireJudgeable(ctx, org_id, { body, inputs }) // 400
 
   const { prompt, seconds, aspect_ratio } = body
   const { per_second } = model

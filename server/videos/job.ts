@@ -90,5 +90,8 @@ export type ModerationNote = {
   engine: string
   version: string
   text_digest: string
+  /** Files of which every part was judged. */
   file_sha256s: string[]
+  /** Files let through although nothing could judge this part of them: `all` of a picture or sound, or pictures or sound of a clip. */
+  unjudged: Array<{ file_sha256: string; part: 'pictures' | 'sound' | 'all' }>
 }

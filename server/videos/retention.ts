@@ -3,7 +3,8 @@ import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { releaseExpiredClaims, takeOverdue } from './claims.ts'
 import { deleteExpiredKeys } from './idempotency.ts'
-import { deleteRecordsUntil } from './moderation-records.ts'
+import { deleteRecordsUntil } from './moderation/records.ts'
+import { deleteVerdictsUntil } from './moderation/verdicts.ts'
 import { VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
 import { deleteJobsEndedBefore } from './store.ts'
 import { deleteRendersUntil } from './store-renders.ts'
@@ -53,5 +54,6 @@ export async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Prom
   const before = addSeconds(now, -RECORD_RETENTION_SECONDS)
   while ((await deleteRecordsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteRendersUntil(ctx.db, before, BATCH)) === BATCH);
+  while ((await deleteVerdictsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteExpiredKeys(ctx.db, now, BATCH)) === BATCH);
 }

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { MovesOn, Outcome } from './job.ts'
-import { judge } from './moderate.ts'
+import { judgeText } from './moderation/judge.ts'
 import { describeFault, tryAgain } from './retry.ts'
 import type { VideoJobRow } from './store.ts'
 import { TranslationFailure, translatePrompt } from './translate-prompt.ts'
@@ -24,5 +24,5 @@ export async function translate(ctx: Context, job: VideoJobRow, signal: AbortSig
   if (!result.translated) return { to: 'queued' }
   const { engine_prompt } = result
   const allowed: MovesOn = { to: 'queued', set: { engine_prompt } }
-  return judge(ctx, job, { text: engine_prompt, images: [], stage: 'translation', allowed }, signal)
+  return judgeText(ctx, job, { text: engine_prompt, stage: 'translation', allowed }, signal)
 }

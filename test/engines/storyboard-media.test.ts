@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
-import { sampleFrames, shrinkImage } from '../../server/media/frames.ts'
+import { picturesOf, sampleFrames } from '../../server/media/frames.ts'
 import { mendOutput } from '../../server/media/mend.ts'
 import { ProbeError, probeFile, recogniseType } from '../../server/media/probe.ts'
 import { pngHeader, type SampleKind, sampleMedia, samplePicture, truncated } from '../support/media.ts'
@@ -119,9 +119,11 @@ test('frames of a clip are spread over all of it and bounded in number and size'
 
 test('a shrunk picture is an upright JPEG within its edge; a damaged one is refused', async () => {
   const big = await put('big.png', await samplePicture('png', { width: 2000, height: 1000 }))
-  const { width, height, format } = await sharp(await shrinkImage(big, { edge: 1024 })).metadata()
+  const [shrunk, ...others] = await picturesOf(big)
+  assert.equal(others.length, 0)
+  const { width, height, format } = await sharp(shrunk).metadata()
   assert.deepEqual([width, height, format], [1024, 512, 'jpeg'])
-  await assert.rejects(shrinkImage(await put('huge.png', pngHeader(60_000, 60_000))), { name: 'ChildError' })
+  await assert.rejects(picturesOf(await put('huge.png', pngHeader(60_000, 60_000))), { name: 'ChildError' })
 })
 
 test('an output that is as promised is left alone; one that is not is mended', async () => {

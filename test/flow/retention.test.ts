@@ -114,6 +114,8 @@ test('that a submission was moderated is known for thirty days, also when the jo
     after30Days(record.created_at, 3600)
     await sweep()
     assert.equal(await records(id), 0)
+    const verdicts = stage.app.ctx.db.selectFrom('moderation_verdicts').where('job_id', '=', id).selectAll()
+    assert.deepEqual(await verdicts.execute(), [])
     stage.app.clock.set(new Date())
   }
 })

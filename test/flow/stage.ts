@@ -38,7 +38,15 @@ export const OPENING = 10_000_000_000n
 export const COST = 4_000_000n
 
 /** Sections of kinora.yaml by name; `{engines}` stands for the address of the engine server. */
-export type Sections = { model?: string; moderation?: string; translation?: string; limits?: string; more?: string }
+export type Sections = {
+  model?: string
+  moderation?: string
+  /** Further members of `moderation`. */
+  moderation_more?: string
+  translation?: string
+  limits?: string
+  more?: string
+}
 
 const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }'
 
@@ -156,6 +164,7 @@ const OBSERVE = `
 function configText({
   model = OUTSIDE,
   moderation = '{ kind: rules, deny: [forbidden] }',
+  moderation_more,
   translation = 'none',
   limits,
   more,
@@ -164,7 +173,7 @@ function configText({
 plans: { free: { max_concurrent_renders: 1000 } }
 video_models:
   - { id: ${MODEL}, engine: ${model}, per_second: "0.010000", render_seconds: 600 }
-moderation: { engine: ${moderation} }
+moderation: { engine: ${moderation}${moderation_more ? `, ${moderation_more}` : ''} }
 translation: { engine: ${translation} }
 limits: { queue_seconds: 600${limits ? `, ${limits}` : ''} }
 ${more ?? ''}`

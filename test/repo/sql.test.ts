@@ -13,7 +13,8 @@ const HOLD_SQL: Readonly<Record<string, string>> = {
   'server/videos/acceptance.ts': 'its one table is its content',
   'server/videos/claims.ts': 'claims of jobs are its content',
   'server/videos/idempotency.ts': 'its one table is its content',
-  'server/videos/moderation-records.ts': 'its one table is its content',
+  'server/videos/moderation/records.ts': 'its one table is its content',
+  'server/videos/moderation/verdicts.ts': 'its one table is its content',
 }
 
 const QUERY = /\b(selectFrom|insertInto|updateTable|deleteFrom)\(|\bsql(<[^`]*>)?`/

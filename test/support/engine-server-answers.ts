@@ -8,6 +8,8 @@ export type Answers = {
   chat(body: ChatBody): string
   /** The one member of `results` for one moderation request. */
   moderation(body: { input: unknown }): unknown
+  /** The words heard in one multipart request. */
+  transcription(body: Buffer): string
 }
 
 /** Guards find everything safe but text with "forbidden"; a translator says the same in Latin letters. */
@@ -27,8 +29,10 @@ export function defaultAnswers(): Answers {
         flagged,
         categories: { violence: flagged, sexual: false },
         category_scores: { violence: flagged ? 0.9 : 0.01, sexual: 0 },
+        category_applied_input_types: { violence: ['text', 'image'] },
       }
     },
+    transcription: () => 'a quiet song',
   }
 }
 
@@ -47,6 +51,10 @@ export function answerModerations(answers: Answers, json: unknown): Reply {
     model: 'omni-moderation-latest',
     results: [answers.moderation(json as { input: unknown })],
   })
+}
+
+export function answerTranscription(answers: Answers, body: Buffer): Reply {
+  return jsonReply({ text: answers.transcription(body) })
 }
 
 const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー、。]+/gu

@@ -1,7 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import { type Answers, answerChat, answerModerations, defaultAnswers } from './engine-server-answers.ts'
+import {
+  type Answers,
+  answerChat,
+  answerModerations,
+  answerTranscription,
+  defaultAnswers,
+} from './engine-server-answers.ts'
 import { type Fault, sendFault } from './engine-server-faults.ts'
 import { type Conduct, type Render, type Reply, renderStore } from './engine-server-videos.ts'
 
@@ -18,7 +24,7 @@ export type ReceivedRequest = {
 /** The next `times` requests (1 when absent) whose method and path match meet with the fault. */
 export type ScriptEntry = { method?: string; path?: string | RegExp; times?: number; fault: Fault }
 
-/** Outside engines on one real socket: the `/v1/videos` dialects, `/v1/moderations` and `/v1/chat/completions`, with faults on demand. */
+/** Outside engines on one real socket: the `/v1/videos` dialects, `/v1/moderations`, `/v1/chat/completions` and `/v1/audio/transcriptions`, with faults on demand. */
 export type EngineServer = {
   url: string
   requests: ReceivedRequest[]
@@ -69,6 +75,7 @@ export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer
     const [path = ''] = request.path.split('?')
     if (path.endsWith('/chat/completions')) return answerChat(answers, request.json)
     if (path.endsWith('/moderations')) return answerModerations(answers, request.json)
+    if (path.endsWith('/audio/transcriptions')) return answerTranscription(answers, request.body)
     return videos.route(request)
   }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
@@ -106,4 +107,59 @@ export async function truncated(path: string, fraction: number): Promise<string>
   const cut = `${path}.cut`
   await writeFile(cut, bytes.subarray(0, Math.floor(bytes.length * fraction)))
   return cut
+}
+
+/** A moving picture: frame `i` of `frames` is a white square that has come `i` steps, each shown for a tenth of a second. */
+export async function animatedPicture(format: 'gif' | 'webp', frames: number): Promise<Uint8Array> {
+  const pictures = await Promise.all(Array.from({ length: frames }, (_, i) => movingSquare(i)))
+  const animation = sharp(pictures, { join: { animated: true } })
+  const delay = Array.from({ length: frames }, () => 100)
+  const options = { loop: 0, delay }
+  return new Uint8Array(await (format === 'gif' ? animation.gif(options) : animation.webp(options)).toBuffer())
+}
+
+/** The same as an animated PNG, whose first picture is not part of the animation. Source: https://www.w3.org/TR/png-3/#apng-frame-based-animation */
+export async function animatedPng(frames: number): Promise<Uint8Array> {
+  const pictures = await Promise.all(Array.from({ length: frames + 1 }, (_, i) => movingSquare(i)))
+  const parts = pictures.map((png) => ({ head: chunksOf(png, 'IHDR')[0]!, data: Buffer.concat(chunksOf(png, 'IDAT')) }))
+  const [still, ...moving] = parts
+  const number = (value: number) => {
+    const bytes = Buffer.alloc(4)
+    bytes.writeUInt32BE(value)
+    return bytes
+  }
+  let sequence = 0
+  const animation = moving.flatMap(({ head, data }) => [
+    chunk(
+      'fcTL',
+      Buffer.concat([number(sequence++), head.subarray(0, 8), Buffer.alloc(8), Buffer.from([0, 1, 0, 10, 0, 0])]),
+    ),
+    chunk('fdAT', Buffer.concat([number(sequence++), data])),
+  ])
+  const start = [chunk('IHDR', still!.head), chunk('acTL', Buffer.concat([number(frames), number(0)]))]
+  const signature = Buffer.from('89504e470d0a1a0a', 'hex')
+  const end = chunk('IEND', Buffer.alloc(0))
+  return new Uint8Array(Buffer.concat([signature, ...start, chunk('IDAT', still!.data), ...animation, end]))
+}
+
+function movingSquare(step: number): Promise<Buffer> {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="320" height="240"><rect width="320" height="240" fill="#103050"/>
+    <rect x="${step * 6}" y="${40 + step * 3}" width="60" height="60" fill="#ffffff"/></svg>`
+  return sharp(Buffer.from(svg)).removeAlpha().png().toBuffer()
+}
+
+function chunksOf(png: Buffer, name: string): Buffer[] {
+  const found: Buffer[] = []
+  for (let at = 8; at < png.length; at += 12 + png.readUInt32BE(at)) {
+    if (png.toString('latin1', at + 4, at + 8) === name) found.push(png.subarray(at + 8, at + 8 + png.readUInt32BE(at)))
+  }
+  return found
+}
+
+/** The file with every seventh byte between two fractions of it changed: the container stays whole, what is in it does not. */
+export function damaged(path: string, from: number, to: number): Uint8Array {
+  const bytes = new Uint8Array(readFileSync(path))
+  for (let at = Math.floor(bytes.length * from); at < Math.floor(bytes.length * to); at += 7)
+    bytes[at] = (bytes[at]! * 31 + 17) & 255
+  return bytes
 }

@@ -1,9 +1,11 @@
 import { createHmac } from 'node:crypto'
-import type { Db } from '../platform/db.ts'
-import { newId } from '../platform/ids.ts'
-import type { ModerationNote } from './job.ts'
+import type { JSONColumnType } from 'kysely'
+import type { Db } from '../../platform/db.ts'
+import { newId } from '../../platform/ids.ts'
+import type { ModerationNote } from '../job.ts'
 
-type ModerationRecordRow = ModerationNote & {
+type ModerationRecordRow = Omit<ModerationNote, 'unjudged'> & {
+  unjudged: JSONColumnType<ModerationNote['unjudged']>
   id: string
   job_id: string
   org_id: string
@@ -11,7 +13,7 @@ type ModerationRecordRow = ModerationNote & {
   created_at: Date
 }
 
-declare module '../platform/db.ts' {
+declare module '../../platform/db.ts' {
   interface Database {
     moderation_records: ModerationRecordRow
   }
@@ -30,11 +32,14 @@ export async function insertRecord(
 ): Promise<void> {
   await tx
     .insertInto('moderation_records')
-    .values({ ...record, id: newId('record', now), created_at: now })
+    .values({ ...record, unjudged: JSON.stringify(record.unjudged), id: newId('record', now), created_at: now })
     .execute()
 }
 
-/** Whether exactly this text was allowed for the job, and, by any allowed record of the job, each of these files. */
+/**
+ * Whether exactly this text was allowed for the job, and each of these files either judged whole or knowingly let through by an allowed
+ * record of the job.
+ */
 export async function wasAllowed(
   db: Db,
   job_id: string,
@@ -42,11 +47,16 @@ export async function wasAllowed(
 ): Promise<boolean> {
   const records = await db
     .selectFrom('moderation_records')
-    .select(['text_digest', 'file_sha256s'])
+    .select(['text_digest', 'file_sha256s', 'unjudged'])
     .where('job_id', '=', job_id)
     .where('verdict', '=', 'allow')
     .execute()
-  const files = new Set(records.flatMap(({ file_sha256s }) => file_sha256s))
+  const files = new Set(
+    records.flatMap(({ file_sha256s, unjudged }) => [
+      ...file_sha256s,
+      ...unjudged.map(({ file_sha256 }) => file_sha256),
+    ]),
+  )
   return (
     records.some(({ text_digest }) => text_digest === wanted.text_digest) &&
     wanted.file_sha256s.every((hash) => files.has(hash))

@@ -1,0 +1,160 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { Context } from '../../context.ts'
+import type { ModerationResult } from '../../engines/moderation.ts'
+import { EngineError } from '../../engines/video.ts'
+import type { ModerationNote, MovesOn, Outcome } from '../job.ts'
+import { describeFault, tryAgain } from '../retry.ts'
+import type { VideoJobRow } from '../store.ts'
+import { textDigest } from './records.ts'
+import { findAllowed, keepAllowed } from './verdicts.ts'
+
+/** One thing to be judged by one call: a text, or a picture or sound of a file. */
+export type Part = {
+  /** Stands for what is judged and by whom. */
+  digest: string
+  file_sha256: string | null
+  /** Throws EngineError for anything but a verdict. */
+  ask(signal: AbortSignal): Promise<ModerationResult>
+}
+
+export type Judgement =
+  | { to: 'allow'; results: ModerationResult[] }
+  | { to: 'block'; result: ModerationResult; part: Part }
+  | { to: 'fault' }
+
+/** Calls in flight for one job, so that a job with many pictures does not take the engine for itself. */
+const CALLS_MAX = 4
+
+/**
+ * Judges what was not allowed in an earlier try, four calls at a time, each with the time limit of its engine. The first block ends
+ * the rest; a fault leaves the other parts to be judged, unless as many calls in a row fail as are made at a time.
+ */
+export async function judgeParts(
+  ctx: Context,
+  job: VideoJobRow,
+  parts: readonly Part[],
+  signal: AbortSignal,
+): Promise<Judgement> {
+  const known = await findAllowed(ctx.db, job)
+  const results = parts.flatMap(({ digest }) => known.get(digest) ?? [])
+  const open = parts.filter(({ digest }) => !known.has(digest))
+  const blocked = new AbortController()
+  const limit = AbortSignal.any([signal, blocked.signal])
+  let block: Extract<Judgement, { to: 'block' }> | null = null
+  let faults = 0
+  let faults_in_a_row = 0
+
+  const work = async (): Promise<void> => {
+    while (block === null && faults_in_a_row < CALLS_MAX) {
+      const part = open.shift()
+      if (part === undefined) return
+      const result = await askPart(ctx, job, part, limit)
+      signal.throwIfAborted()
+      if (result === null) {
+        faults++
+        faults_in_a_row++
+      } else if (result.verdict === 'block') {
+        block ??= { to: 'block', result, part }
+        blocked.abort(new Error('another part was blocked'))
+      } else {
+        faults_in_a_row = 0
+        await keepAllowed(ctx.db, job, { digest: part.digest, result, now: ctx.clock.now() })
+        results.push(result)
+      }
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: CALLS_MAX }, work))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  if (block !== null) return block
+  return faults > 0 || open.length > 0 ? { to: 'fault' } : { to: 'allow', results }
+}
+
+/** Null for anything but an explicit verdict. */
+async function askPart(
+  ctx: Context,
+  job: VideoJobRow,
+  part: Part,
+  signal: AbortSignal,
+): Promise<ModerationResult | null> {
+  try {
+    const result = await part.ask(signal)
+    if (result.verdict === 'allow' || result.verdict === 'block') return result
+    throw new EngineError('transient', 'The engine gave no verdict.', { engine_code: 'unreadable' })
+  } catch (error) {
+    if (!signal.aborted) ctx.log.warn('moderation_failed', { video_id: job.id, ...describeFault(error) })
+    return null
+  }
+}
+
+/** Judges one text alone and turns the answer into an outcome; `allowed` is where an allowed job goes. */
+export async function judgeText(
+  ctx: Context,
+  job: VideoJobRow,
+  { text, stage, allowed }: { text: string; stage: ModerationNote['stage']; allowed: MovesOn },
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const judgement = await judgeParts(ctx, job, [textPart(ctx, text)], signal)
+  if (judgement.to === 'fault') return tryAgain(job, 'moderation_unavailable')
+  const record = noteOf(ctx, judgement, { stage, text, file_sha256s: [], unjudged: [] })
+  if (judgement.to === 'block') return { to: 'failed', code: 'moderation_blocked', record }
+  return { ...allowed, record }
+}
+
+/** The record of a judgement. The engine named is that of the text, or the one that blocked. */
+export function noteOf(
+  ctx: Pick<Context, 'secret'>,
+  judgement: Exclude<Judgement, { to: 'fault' }>,
+  about: { stage: ModerationNote['stage']; text: string } & Pick<ModerationNote, 'file_sha256s' | 'unjudged'>,
+): ModerationNote {
+  const { text, ...evidence } = about
+  const results = judgement.to === 'block' ? [judgement.result] : judgement.results
+  const { engine, version } = results[0]!
+  const categories = [...new Set(results.flatMap((result) => result.categories))]
+  return { ...evidence, verdict: judgement.to, categories, engine, version, text_digest: textDigest(ctx.secret, text) }
+}
+
+export function textPart(ctx: Context, text: string): Part {
+  return {
+    digest: partDigest(ctx, ['text', text]),
+    file_sha256: null,
+    ask: (signal) => ctx.engines.moderation.moderate({ text, images: [], purpose: 'video_prompt' }, signal),
+  }
+}
+
+/** A picture is judged beside the prompt: each may be harmless alone. */
+export function picturePart(
+  ctx: Context,
+  { text, bytes, file_sha256 }: { text: string; bytes: Uint8Array; file_sha256: string },
+): Part {
+  const images = [{ media_type: 'image/jpeg', bytes }]
+  return {
+    digest: partDigest(ctx, ['picture', text, sha256(bytes)]),
+    file_sha256,
+    ask: (signal) => ctx.engines.moderation.moderate({ text, images, purpose: 'video_prompt' }, signal),
+  }
+}
+
+/** What is said in a sound is judged as text. A sound in which nothing is said is allowed by the transcription. */
+export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array; file_sha256: string }): Part {
+  const { moderation, transcription } = ctx.engines
+  return {
+    digest: partDigest(ctx, ['sound', sha256(wav)]),
+    file_sha256,
+    async ask(signal) {
+      const text = await transcription!.transcribe(wav, signal)
+      if (text.trim() !== '') return moderation.moderate({ text, images: [], purpose: 'video_prompt' }, signal)
+      return { verdict: 'allow', categories: [], engine: 'transcription', version: transcription!.model }
+    },
+  }
+}
+
+/** Keyed, so that nothing can be guessed from it; other settings of moderation make another digest. */
+function partDigest(ctx: Pick<Context, 'secret' | 'config'>, what: readonly string[]): string {
+  const { moderation, transcription } = ctx.config
+  const text = JSON.stringify([moderation, transcription, ...what])
+  return createHmac('sha256', `moderation-verdict:${ctx.secret}`).update(text).digest('hex')
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { storyboardVideo } from '../../server/engines/video-storyboard.ts'
+import { picturesOf, sampleFrames } from '../../server/media/frames.ts'
+import { mendOutput } from '../../server/media/mend.ts'
+import { renderPdf } from '../../server/media/pdf.ts'
+import { requestOf } from '../support/clip.ts'
+import { sampleMedia } from '../support/media.ts'
+import { samplePdf } from '../support/pdf.ts'
+
+/** What a process allows at most where nothing is configured, whatever the machine. */
+const CHILDREN_MAX = 3
+
+let dir: string
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'kinora-children-'))
+})
+after(() => rm(dir, { recursive: true, force: true }))
+
+test('renders, sampling, mending, pictures and documents share one limit of children, and a render keeps none of them out', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  const { 'silent.mp4': clip } = await sampleMedia(dir, ['silent.mp4'], { seconds: 2 })
+  const picture = join(dir, 'frame.jpg')
+  const engine = storyboardVideo({ work_dir: join(dir, 'work'), runner: { kind: 'wasm' } })
+  const { signal } = new AbortController()
+  const tickets = [
+    await engine.start(requestOf({ job_id: 'one', seconds: 15 }), signal),
+    await engine.start(requestOf({ job_id: 'two', seconds: 15 }), signal),
+  ]
+  await writeFile(picture, (await sampleFrames(clip, { work_dir: dir }))[0]!)
+  let most = 0
+  let done = false
+  const work = Promise.all([
+    ...Array.from({ length: 2 }, () => sampleFrames(clip, { work_dir: dir })),
+    ...Array.from({ length: 2 }, () => picturesOf(picture)),
+    ...Array.from({ length: 2 }, () => renderPdf(samplePdf())),
+    mendOutput(clip, { width: 768, height: 768 }, { work_dir: dir }),
+  ]).finally(() => {
+    done = true
+  })
+  while (!done) {
+    most = Math.max(most, childrenOfThis())
+    await pause(5)
+  }
+  await work
+  assert.ok(most >= 2 && most <= CHILDREN_MAX, `${most} children at once`)
+  for (const ticket of tickets) await engine.cancel(ticket)
+  await engine.close?.()
+})
+
+function childrenOfThis(): number {
+  const text = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).length
+}
