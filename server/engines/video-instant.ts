@@ -30,7 +30,7 @@ export const InstantOptions = Type.Object(
 export type InstantOptions = Type.Static<typeof InstantOptions>
 
 /**
- * A fake that ships: answers at once with one tiny real clip (H.264 1366×768, AAC, 1 s), whatever was asked. For development, tests
+ * A fake that ships: answers at once with one tiny real clip (H.264 1366×768, AAC, 15 s), whatever was asked. For development, tests
  * and benchmarks. A start repeated with the same attempt gives the same ticket, and any process can go on polling it.
  */
 export function instantVideo(options: InstantOptions): VideoEngine {

@@ -62,6 +62,19 @@ test('what is no video fails the job with render_failed, costs nothing and leave
   }
 })
 
+test('a clip shorter than four fifths of what was asked for fails the job with render_failed and costs nothing', async () => {
+  for (const [seconds, ends, charged] of [
+    [3, 'render_failed', 0n],
+    [3.4, 'completed', COST],
+  ] as const) {
+    const names = { seconds, width: 1366, height: 768, name: `long-${seconds}` }
+    const { mp4 } = await sampleMedia(dir, ['mp4'], names)
+    const found = await rendered(readFileSync(mp4))
+    assert.deepEqual([found.ends, found.paid], [ends, charged], `${seconds} s`)
+  }
+  assert.equal((await stage.drive(await stage.submit({ seconds: 15 }))).error_code, 'render_failed')
+})
+
 const PASSING: Record<string, Fault> = {
   reset: { kind: 'reset' },
   'cut in the middle': { kind: 'cut' },
@@ -90,7 +103,7 @@ test('a clip that can never be fetched fails the job at its time limit and costs
 
 test('a clip without sound gets silence, one of another size is brought to 768p; only the mended one is kept', async () => {
   const { 'silent.mp4': silent } = await sampleMedia(dir, ['silent.mp4'], {
-    seconds: 1,
+    seconds: 4,
     width: 320,
     height: 180,
     name: 'small',
