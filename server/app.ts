@@ -20,6 +20,7 @@ import { openIdentity } from './identity/open.ts'
 import type { Authenticator } from './identity/principal.ts'
 import { identityEndpoints } from './identity/routes.ts'
 import { CHILDREN_DEFAULT, limitChildren } from './media/child-limit.ts'
+import { scratchSweep } from './media/scratch.ts'
 import { openApiEndpoints } from './openapi-routes.ts'
 import type { Blobs } from './platform/blobs.ts'
 import { openChanges } from './platform/changes.ts'
@@ -168,7 +169,13 @@ function upstreamLimits({ limits }: Config): { idle_seconds: number; total_secon
 
 /** Every periodic duty. */
 export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
-  return [...videoSweeps(ctx), ...responseSweeps(ctx), filesSweep(ctx), orphanSweep(ctx, blobsKnown(db))]
+  return [
+    ...videoSweeps(ctx),
+    ...responseSweeps(ctx),
+    filesSweep(ctx),
+    scratchSweep(ctx),
+    orphanSweep(ctx, blobsKnown(db)),
+  ]
 }
 
 /** For each feature that keeps blobs: which of some keys its rows need. */

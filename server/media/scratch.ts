@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Sweep } from '../platform/sweep.ts'
 
 /** Directories of this process that are in use. */
 const open = new Set<string>()
@@ -30,6 +31,15 @@ export async function makeScratch(work_dir: string | undefined): Promise<string>
 export async function removeScratch(dir: string): Promise<void> {
   open.delete(dir)
   await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Removes leftovers now and then; the data directory is given with an empty `work_dir` when a service starts. */
+export function scratchSweep({ work_dir }: { work_dir: string }): Sweep {
+  return {
+    name: 'scratch',
+    every_seconds: 900,
+    run: async () => void (await sweepScratch(work_dir)),
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from './start-error.ts'
@@ -10,7 +10,7 @@ export type DataDir = {
   postgres: string
   /** Home of stored files when storage is `disk`. */
   blobs: string
-  /** Scratch space of renders and inspections; its content means nothing after a restart. */
+  /** Scratch space of renders and inspections, empty: what an earlier service left means nothing now. */
   work: string
   release(): void
 }
@@ -25,6 +25,7 @@ export function openDataDir(path: string): DataDir {
   makePrivate(root)
   const lock = takeLock(root)
   const dir = { path: root, postgres: join(root, 'postgres'), blobs: join(root, 'blobs'), work: join(root, 'work') }
+  rmSync(dir.work, { recursive: true, force: true, maxRetries: 3 })
   for (const each of [dir.postgres, dir.blobs, dir.work]) makePrivate(each)
   return { ...dir, release: () => lock.close() }
 }

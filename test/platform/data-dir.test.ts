@@ -37,6 +37,17 @@ test('a released directory can be opened again by the same process; a held one c
   openDataDir(dir.path).release()
 })
 
+test('scratch is empty at every start, whatever an earlier service left there', (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const first = openDataDir(dir.path)
+  writeFileSync(join(first.work, 'media-1-abcdef'), 'left over')
+  first.release()
+  const second = openDataDir(dir.path)
+  assert.deepEqual(readdirSync(second.work), [])
+  second.release()
+})
+
 test('what it makes is private', (t) => {
   const parent = mkdtempSync(join(tmpdir(), 'kinora-test-'))
   t.after(() => rmSync(parent, { recursive: true }))

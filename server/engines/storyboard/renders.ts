@@ -1,4 +1,4 @@
-import { makeScratch, removeScratch, sweepScratch } from '../../media/scratch.ts'
+import { makeScratch, removeScratch } from '../../media/scratch.ts'
 import type { RenderState } from '../video.ts'
 
 /** One render known to this process, from its start until its files are removed. */
@@ -34,11 +34,8 @@ export function openRenders({ work_dir }: { work_dir: string }): Renders {
   const renders = new Map<string, Render>()
   const preparing = new Map<string, Promise<Render>>()
   const expiries = new Map<Render, NodeJS.Timeout>()
-  let swept: Promise<unknown> | null = null
 
   const admit = async (attempt_id: string, prepare: (dir: string) => Promise<Work>): Promise<Render> => {
-    swept ??= sweepScratch(work_dir)
-    await swept
     const dir = await makeScratch(work_dir)
     const work = await prepare(dir).catch(async (error) => {
       await removeScratch(dir)
