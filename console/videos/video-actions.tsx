@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Ban, Code as CodeIcon, Download, Ellipsis, RotateCcw, Trash2 } from 'lucide-react'
 import { useState } from 'react'
+import { isFailure } from '../api/failure.ts'
 import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
 import { Button, buttonClass, IconButton } from '../ui/button.tsx'
@@ -69,7 +70,15 @@ function CancelDialog({ job, open, onOpenChange }: AskProps) {
   const t = useText('videos')
   const queries = useQueryClient()
   const cancel = async () => {
-    const canceled = await request<VideoJob>('POST', `${videoPath(job.id)}/cancel`)
+    let canceled: VideoJob
+    try {
+      canceled = await request<VideoJob>('POST', `${videoPath(job.id)}/cancel`)
+    } catch (error) {
+      if (!isFailure(error) || error.code !== 'conflict') throw error
+      const now = await request<VideoJob>('GET', videoPath(job.id))
+      applyJob(queries, now)
+      return toast(t(isRunning(now) ? 'cancel_refused' : 'cancel_late'), 'danger')
+    }
     applyJob(queries, canceled)
     void queries.invalidateQueries({ queryKey: ['balance'] })
     toast(t('canceled_done'))

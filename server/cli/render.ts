@@ -123,7 +123,12 @@ const DOWNLOAD_PATIENCE_SECONDS = 60
 async function giveUp(api: ApiClient, id: string): Promise<number> {
   process.stderr.write(`\nkinora render: canceling ${id} …\n`)
   const { status } = await cancelJobOf(api, id)
-  const paid = status === 'completed' ? 'it had completed and stays; it was billed' : 'nothing was billed'
+  const paid =
+    status === 'completed'
+      ? 'it had completed and stays; it was billed'
+      : status === 'in_progress'
+        ? 'the engine cannot stop it; it is billed when it completes'
+        : 'nothing was billed'
   process.stderr.write(`kinora render: ${id} is ${status}; ${paid}\n`)
   return EXIT_INTERRUPTED
 }

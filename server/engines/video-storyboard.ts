@@ -21,7 +21,7 @@ import {
 } from './video.ts'
 
 export type StoryboardOptions = {
-  /** Inputs, drawings and finished clips are kept here until they are fetched. Leftovers are swept at the first start. */
+  /** Inputs, drawings and finished clips are kept here until they are fetched. */
   work_dir: string
   /** Default: what the machine has. */
   runner?: FfmpegRunner
@@ -84,11 +84,11 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
       return Readable.toWeb(bytes) as ReadableStream<Uint8Array>
     },
     async cancel(ticket) {
+      const { instance: of } = ticket as { instance: string }
+      if (of !== instance) throw new EngineError('transient', 'Another process has the render.')
       const render = find(ticket)
-      if (render === undefined) return false
-      const stops = render.state.state === 'running'
-      await renders.remove(render)
-      return stops
+      if (render !== undefined) await renders.remove(render)
+      return true
     },
     close: () => renders.close(),
   }

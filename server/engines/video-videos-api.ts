@@ -133,11 +133,16 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       return openOutput(clients[where], outputUrl(output) ?? `${videoPath(id)}/content`, limits, signal)
     },
 
-    async cancel(ticket) {
+    async cancel(ticket, signal = new AbortController().signal) {
       if (dialect.cancel === 'none') return false
       const { id, where } = readTicket(ticket)
-      const reply = await send(clients[where], { method: 'DELETE', path: videoPath(id) }, new AbortController().signal)
-      return reply.status >= 200 && reply.status < 300
+      const path = videoPath(id)
+      const reply = await send(clients[where], { method: 'DELETE', path }, signal)
+      if (reply.status >= 200 && reply.status < 300) return true
+      const fault = statusFault(reply.status, reply.headers, reply.json)
+      if (fault.kind === 'transient') throw fault
+      // No such render, or no such route: only the render itself knows.
+      return (await send(clients[where], { method: 'GET', path }, signal)).status === 404
     },
 
     async close() {

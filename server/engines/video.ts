@@ -99,8 +99,8 @@ export type VideoEngine = {
   renderKey?(ticket: Ticket): string
   poll(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
   fetch(ticket: Ticket, output: JsonValue, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
-  /** True when the engine will stop. */
-  cancel(ticket: Ticket): Promise<boolean>
+  /** True when the engine will stop, or has nothing to stop; false when it says that the render goes on. Throws when it cannot be asked. */
+  cancel(ticket: Ticket, signal?: AbortSignal): Promise<boolean>
   /** Ends what the engine holds in this process (children, sockets). */
   close?(): Promise<void>
 }

@@ -4,19 +4,24 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import { settle } from './advance.ts'
 import { isTerminal } from './job.ts'
 import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_TOPIC } from './queues.ts'
+import { describeFault } from './retry.ts'
 import { servedModel } from './served-model.ts'
 import { changeStatus, findJob, findJobOfAnyOrg, type VideoJobRow } from './store.ts'
 
-/** An engine that cannot be told for this long will have finished by itself. */
-const TELL_ENGINE_SECONDS = 3600
+/** Longest a person waits for an engine to say whether it stops a render. */
+const ASK_SECONDS = 10
+/** An engine that cannot be reached for this long will have finished by itself. */
+const REPEAT_SECONDS = 3600
 
 /**
- * Cancels a job: the reservation is released at once, the engine is told afterwards, and what it still delivers is discarded.
- * A canceled job stays as it is. Throws ApiError `not_found`, or `conflict` when the job has completed or failed.
+ * Cancels a job: the reservation is released at once, and what the engine still delivers is discarded. A job whose render has begun is
+ * canceled only when `mayStop` says so; without it always. A canceled job stays as it is.
+ * Throws ApiError `not_found`, or `conflict` when the job has completed or failed or its render cannot be stopped.
  */
 export async function cancelJob(
   ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'changes'>,
   { org_id, id }: { org_id: string; id: string },
+  mayStop: (job: VideoJobRow) => Promise<boolean> = async () => true,
 ): Promise<VideoJobRow> {
   for (;;) {
     const job = await findJob(ctx.db, org_id, id)
@@ -24,6 +29,12 @@ export async function cancelJob(
     if (job.status === 'canceled') return job
     if (isTerminal(job.status)) {
       throw new ApiError('conflict', `This job has ${job.status} and can no longer be canceled. Delete it instead.`)
+    }
+    if (job.status === 'in_progress' && !(await mayStop(job))) {
+      throw new ApiError(
+        'conflict',
+        'The engine cannot stop this render. The job goes on, and is charged when it completes.',
+      )
     }
     const canceled = await endAsCanceled(ctx, job)
     if (!canceled) continue
@@ -33,14 +44,42 @@ export async function cancelJob(
   }
 }
 
-/** Null when the status moved in the meantime. */
+/**
+ * Asks the engine to stop the job's render. False when it says that it cannot; true when it stops, when nothing was begun, and when it
+ * cannot be asked: a client is not kept waiting for an engine that is away. Call it outside any transaction.
+ */
+export async function engineStops(
+  ctx: Pick<Context, 'config' | 'engines' | 'log'>,
+  job: VideoJobRow,
+  { ask_seconds = ASK_SECONDS }: { ask_seconds?: number } = {},
+): Promise<boolean> {
+  const served = servedModel(ctx, job)
+  if (!served || job.ticket === null) return true
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new Error('The engine did not answer in time.')), ask_seconds * 1000)
+  const timeout = new Promise<never>((_, reject) => {
+    limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true })
+  })
+  try {
+    return await Promise.race([served.engine.cancel(job.ticket, limit.signal), timeout])
+  } catch (error) {
+    ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
+    return true
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Null when the status, or the attempt that was to be stopped, changed in the meantime. */
 async function endAsCanceled(
   ctx: Pick<Context, 'db' | 'clock' | 'wakes'>,
   job: VideoJobRow,
 ): Promise<VideoJobRow | null> {
   const now = ctx.clock.now()
+  const { id, status, attempt_id } = job
+  const seen = status === 'in_progress' ? { id, status, claim_id: null, attempt_id } : { id, status, claim_id: null }
   return ctx.db.transaction().execute(async (tx) => {
-    const row = await changeStatus(tx, { id: job.id, status: job.status, claim_id: null }, { to: 'canceled', now })
+    const row = await changeStatus(tx, seen, { to: 'canceled', now })
     if (!row) return null
     await settle(tx, row, now)
     if (row.ticket !== null) await ctx.wakes.wake(tx, CANCEL_QUEUE, row.id)
@@ -48,10 +87,10 @@ async function endAsCanceled(
   })
 }
 
-/** Tells the engine of a canceled job to stop. Throws when it could not be told, so that it is tried again. */
+/** Asks the engine of a canceled job to stop. Throws when it could not be reached, so that it is asked again. */
 export async function cancelAtEngine(ctx: Context, id: string): Promise<void> {
   const job = await findJobOfAnyOrg(ctx.db, id)
   if (job?.status !== 'canceled' || job.ticket === null) return
-  if (ctx.clock.now() > addSeconds(job.finished_at!, TELL_ENGINE_SECONDS)) return
+  if (ctx.clock.now() > addSeconds(job.finished_at!, REPEAT_SECONDS)) return
   await servedModel(ctx, job)?.engine.cancel(job.ticket)
 }

@@ -13,7 +13,7 @@ import { formatMoney } from '../platform/money.ts'
 import { sendBytes } from '../platform/send-bytes.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
 import type { JobCache } from './cache.ts'
-import { cancelJob } from './cancel.ts'
+import { cancelJob, engineStops } from './cancel.ts'
 import { submitVideo } from './create.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { isTerminal } from './job.ts'
@@ -125,7 +125,8 @@ const cancelVideo = endpoint({
   response: VideoView,
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)
-    return videoView(await cancelJob(ctx, { org_id: principal.org_id, id }))
+    const job = { org_id: principal.org_id, id }
+    return videoView(await cancelJob(ctx, job, (running) => engineStops(ctx, running)))
   },
 })
 

@@ -163,11 +163,11 @@ export type StatusChange = {
 
 /**
  * The fenced update every status goes through: nothing happens unless the job still has the status it was read with, and the claim
- * when one is given. Returns the row as it now is; null when another got there first.
+ * or attempt when one is given. Returns the row as it now is; null when another got there first.
  */
 export async function changeStatus(
   tx: Db,
-  job: { id: string; status: Status; claim_id: string | null },
+  job: { id: string; status: Status; claim_id: string | null; attempt_id?: string | null },
   change: StatusChange,
 ): Promise<VideoJobRow | null> {
   const { to, now, error, set } = change
@@ -188,6 +188,9 @@ export async function changeStatus(
     .where('id', '=', job.id)
     .where('status', '=', job.status)
     .$if(job.claim_id !== null, (query) => query.where('claim_id', '=', job.claim_id!))
+    .$if(change.to === 'canceled' && job.attempt_id !== undefined, (query) =>
+      query.where('attempt_id', 'is not distinct from', job.attempt_id!),
+    )
     .returningAll()
     .executeTakeFirst()
   return (row as VideoJobRow | undefined) ?? null

@@ -242,7 +242,10 @@ export default {
   code_language: 'Language',
   cancel: 'Cancel video',
   cancel_title: 'Cancel this video?',
-  cancel_text: 'It stops, and nothing is charged. It cannot be resumed.',
+  cancel_text:
+    'It stops, and nothing is charged. It cannot be resumed. A render that has begun and that the engine cannot stop goes on.',
+  cancel_refused: 'The engine cannot stop this render. The video goes on and is charged when it is done.',
+  cancel_late: 'Not canceled: the video had already ended.',
   canceled_done: 'Canceled. Nothing was charged.',
   delete: 'Delete',
   delete_title: 'Delete this video?',

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { engineStops } from '../../server/videos/cancel.ts'
+import type { Fault } from '../support/engine-server-faults.ts'
+import { send } from '../support/identity-app.ts'
+import { COST, openStage, type Stage } from './stage.ts'
+
+const SGLANG = '{ kind: videos-api, dialect: sglang, base_url: "{engines}", model: MiniMax-H3 }'
+
+let stage: Stage
+let unstoppable: Stage
+before(async () => {
+  stage = await openStage()
+  unstoppable = await openStage({ model: SGLANG })
+})
+after(() => Promise.all([stage.close(), unstoppable.close()]))
+afterEach(async () => {
+  for (const each of [stage, unstoppable]) {
+    each.engines.unscript()
+    each.engines.release()
+    each.engines.conduct({ polls: 0 })
+    assert.deepEqual(await each.app.audit(), {})
+    assert.equal((await each.balance()).held, 0n)
+  }
+})
+
+const DELETE = { method: 'DELETE' } as const
+const cancel = (on: Stage, id: string) => send(on.app, 'POST', `/v1/videos/${id}/cancel`, on.customer)
+const answer = (status: number): Fault => ({ kind: 'status', status, body: {} })
+
+async function running(on: Stage): Promise<string> {
+  on.engines.conduct({ polls: 3 })
+  const id = await on.submit()
+  await on.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
+  return id
+}
+
+/** The cancellation is refused, and the job goes on to its end. */
+async function refused(on: Stage, id: string): Promise<void> {
+  const before = await on.balance()
+  const { status, headers, body } = await cancel(on, id)
+  assert.deepEqual([status, body.error?.code, headers.get('x-should-retry')], [409, 'conflict', 'false'])
+  assert.match(body.error.message, /cannot stop this render/)
+  assert.equal((await on.row(id)).status, 'in_progress')
+  assert.equal((await on.drive(id)).status, 'completed')
+  const { balance, charges } = await on.balance()
+  assert.deepEqual([before.balance - balance, charges - before.charges], [COST, 1])
+}
+
+test('409 where the engine cannot stop a render that has begun: it goes on and is charged when it completes', async () => {
+  await refused(unstoppable, await running(unstoppable))
+})
+
+test('409 when the engine says that this render goes on', async () => {
+  for (const status of [400, 405, 409, 404]) {
+    const id = await running(stage)
+    stage.engines.script({ ...DELETE, fault: answer(status) })
+    await refused(stage, id)
+  }
+})
+
+test('200 when the engine stops it, and when the engine no longer knows it', async () => {
+  for (const forget of [false, true]) {
+    const id = await running(stage)
+    if (forget) stage.engines.forget()
+    const { status, body } = await cancel(stage, id)
+    assert.deepEqual([status, body.status], [200, 'canceled'])
+  }
+})
+
+test('200 when the engine is out of reach, and it is asked again afterwards', async () => {
+  for (const fault of [{ kind: 'reset' }, answer(500), answer(429)] as Fault[]) {
+    const id = await running(stage)
+    stage.engines.script({ ...DELETE, times: 2, fault })
+    const { status, body } = await cancel(stage, id)
+    assert.deepEqual([status, body.status], [200, 'canceled'])
+    const { rows } = await stage.app.database.pool.query(
+      "select count(*)::int as count from pgboss.job where name = 'video-cancels'",
+    )
+    assert.ok(rows[0].count > 0)
+    stage.engines.unscript()
+  }
+})
+
+test('an engine that keeps a person waiting counts as out of reach', async () => {
+  const id = await running(stage)
+  stage.engines.script({ ...DELETE, fault: { kind: 'stall' } })
+  assert.equal(await engineStops(stage.app.ctx, await stage.row(id), { ask_seconds: 0.01 }), true)
+  stage.engines.release()
+  await cancel(stage, id)
+})
+
+test('409 when the render completes while the engine is asked', async () => {
+  const id = await running(stage)
+  stage.engines.script({ ...DELETE, fault: { kind: 'stall' } })
+  const asked = stage.engines.received('DELETE', /./)
+  const canceling = cancel(stage, id)
+  await asked
+  assert.equal((await stage.drive(id)).status, 'completed')
+  stage.engines.release()
+  const { status, body } = await canceling
+  assert.deepEqual([status, body.error?.code], [409, 'conflict'])
+})
+
+test('a render begun anew while the engine was asked about the one before is asked about too', async () => {
+  const id = await running(stage)
+  stage.engines.script({ ...DELETE, fault: { kind: 'stall' } })
+  const before = stage.engines.requests.length
+  const asked = stage.engines.received('DELETE', /./)
+  const canceling = cancel(stage, id)
+  await asked
+  const { attempt_id } = await stage.row(id)
+  stage.engines.forget()
+  await stage.drive(id, (job) => job.attempt_id !== null && job.attempt_id !== attempt_id && job.ticket !== null)
+  stage.engines.release()
+  assert.equal((await canceling).body.status, 'canceled')
+  const deleted = stage.engines.requests.slice(before).filter(({ method }) => method === 'DELETE')
+  assert.deepEqual(
+    deleted.map(({ path }) => path),
+    [...new Set(deleted.map(({ path }) => path))],
+  )
+  assert.equal(deleted.length, 2)
+})
