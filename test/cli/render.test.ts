@@ -38,7 +38,7 @@ test('a prompt becomes an MP4 named for its job, with path, size and cost on sta
   assert.equal(code, 0, stderr)
   const [name] = readdirSync(dir)
   assert.match(name!, /^video_\w{26}\.mp4$/)
-  assert.match(stdout, new RegExp(`^${join(dir, name!)}\\n13\\.3 kB, 0\\.04000000 usd\\n$`))
+  assert.match(stdout, new RegExp(`^${join(dir, name!)}\\n12\\.3 kB, 0\\.04000000 usd\\n$`))
   assert.deepEqual((await probeFile(join(dir, name!), 'video')).video_codec, 'avc')
   assert.match(stderr, /^ {2}completed$/m)
   assert.ok(!stderr.includes('\x1b'))
