@@ -51,6 +51,7 @@ export function chunkWriter(head: AnswerHead, options: { include_usage: boolean 
         const end = `,"finish_reason":"${event.reason}"}]${usage}}\n\n`
         return `${opened(event.choice, '""')}${before}${event.choice},"delta":{},"logprobs":null${end}`
       }
+      case 'choice-usage':
       case 'end':
         return ''
     }

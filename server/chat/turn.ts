@@ -65,6 +65,8 @@ type Produced = {
   finished: number
   ended: boolean
   usage: TokenUsage | null
+  /** What single choices have used, by their number, as far as the engine said so. */
+  usages: Map<number, TokenUsage>
 }
 
 /** How long usage is waited for when the client leaves after the last choice has finished. Source: contract 13. */
@@ -77,7 +79,7 @@ async function* produce(
   left: AbortSignal,
 ): AsyncGenerator<readonly ChatEvent[], void, void> {
   const turn = { ...given }
-  const produced: Produced = { choices: [], asked: false, finished: 0, ended: false, usage: null }
+  const produced: Produced = { choices: [], asked: false, finished: 0, ended: false, usage: null, usages: new Map() }
   const isFinished = () => produced.finished >= turn.request.n
   const call = openCall(left, isFinished)
   let batches: AsyncIterator<readonly ChatEvent[]> | null = null
@@ -163,22 +165,25 @@ async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced
   }
 }
 
-/** Takes note of a batch, and keeps `end` back: it is told only after the charge. */
+/** Takes note of a batch, and keeps `end` back, which is sent only after the charge, and usage of single choices. */
 function observe(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
   for (const event of batch) {
     if (event.type === 'end') {
       produced.usage = event.usage
       produced.ended = true
+    } else if (event.type === 'choice-usage') {
+      produced.usages.set(event.choice, event.usage)
     } else {
       if (event.type === 'finish') produced.finished += 1
       produced.choices[event.choice] ??= { said: [], thought: [] }
       note(produced.choices[event.choice]!, event)
     }
   }
-  return produced.ended ? batch.filter(({ type }) => type !== 'end') : batch
+  const keepsBack = produced.ended || produced.usages.size > 0
+  return keepsBack ? batch.filter(({ type }) => type !== 'end' && type !== 'choice-usage') : batch
 }
 
-function note(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' }>): void {
+function note(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' | 'choice-usage' }>): void {
   switch (event.type) {
     case 'text-delta':
     case 'refusal-delta':
@@ -229,14 +234,27 @@ function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boole
 }
 
 /**
- * For engines that do not say, and for answers that broke off. A request that failed before anything was produced used nothing; one
+ * For engines that do not say, and for answers that broke off. Choices whose usage is known are taken at their word. A request that failed before anything was produced used nothing; one
  * that the client left while the engine worked on it used its input.
  */
 async function countUsage({ request }: TurnRequest, produced: Produced, left: AbortSignal): Promise<TokenUsage> {
-  const { choices, ended, asked } = produced
-  const worked = ended || choices.length > 0 || (asked && left.aborted)
-  if (!worked) return { input: 0, cached_input: 0, output: 0, reasoning: 0 }
-  return { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
+  const { ended, asked } = produced
+  const usages = [...produced.usages.values()].filter(isUsable)
+  const known = usages.reduce(addUsage, { input: 0, cached_input: 0, output: 0, reasoning: 0 })
+  const choices = produced.choices.filter((_, choice) => !produced.usages.has(choice))
+  const worked = choices.length > 0 || (usages.length < request.n && (ended || (asked && left.aborted)))
+  if (!worked) return known
+  const counted = { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
+  return addUsage(known, counted)
+}
+
+function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
+  return {
+    input: a.input + b.input,
+    cached_input: a.cached_input + b.cached_input,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  }
 }
 
 function refusal(ctx: Pick<Context, 'log'>, { model, request_id }: TurnRequest, error: unknown): unknown {

@@ -2,7 +2,8 @@ import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from './chat.ts'
 
 /**
  * An engine that makes one choice a call, asked for several: one call each, all at once, told as one answer whose usage is the sum. A
- * `seed` goes up by one from choice to choice, so that they differ. When one call fails, the whole answer does.
+ * `seed` goes up by one from choice to choice, so that they differ. When one call fails, the whole answer does; what the calls before it said they used
+ * has been passed on by then.
  */
 export function fanOut(engine: ChatEngine): ChatEngine {
   return {
@@ -53,22 +54,28 @@ async function* interleaved(
       news = Promise.withResolvers()
       const arrived = arrivals
       arrivals = []
+      const failed = arrived.find((arrival) => 'error' in arrival)
       for (const arrival of arrived) {
-        if ('error' in arrival) throw arrival.error
+        if ('error' in arrival) continue
         const { choice, batch } = arrival
         if (batch === null) return
         const end = batch.find((event) => event.type === 'end')
         if (end) usages.push(end.usage)
         else ask(choice)
-        const shown = batch.flatMap((event) => (event.type === 'end' ? [] : [{ ...event, choice }]))
+        const shown = batch.flatMap((event) => (event.type === 'end' ? usageOf(event, choice) : [{ ...event, choice }]))
         if (shown.length > 0) yield shown
       }
+      if (failed) throw failed.error
     }
     yield [{ type: 'end', usage: sumOf(usages) }]
   } finally {
     stop.abort()
     await Promise.all(iterators.map((each) => each.return?.()))
   }
+}
+
+function usageOf({ usage }: Extract<ChatEvent, { type: 'end' }>, choice: number): ChatEvent[] {
+  return usage === null ? [] : [{ type: 'choice-usage', choice, usage }]
 }
 
 /** Null when one call did not say what it used: the caller counts then. */

@@ -112,6 +112,8 @@ export type ChatEvent =
   | { type: 'refusal-delta'; choice: number; text: string }
   | { type: 'tool-call-delta'; choice: number; call: number; id?: string; name?: string; arguments: string }
   | { type: 'finish'; choice: number; reason: FinishReason }
+  /** What one choice has used, from engines that ask for each by a call of its own: it holds when another call fails. No client sees it. */
+  | { type: 'choice-usage'; choice: number; usage: TokenUsage }
   /** Null when the engine did not say: the caller counts. An explicit zero is zero. */
   | { type: 'end'; usage: TokenUsage | null }
 

@@ -15,7 +15,7 @@ import type { ResponseObject } from './schema.ts'
 import type { ToolOrigin } from './tools.ts'
 
 /** What of an engine's events makes items. */
-export type Said = Exclude<ChatEvent, { type: 'finish' | 'end' }>
+export type Said = Exclude<ChatEvent, { type: 'finish' | 'choice-usage' | 'end' }>
 
 /** The items of one answer, one open at a time. */
 export type OutputItems = {

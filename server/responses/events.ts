@@ -50,7 +50,7 @@ export function responseWriter(response: ResponseObject, options: WriterOptions)
     },
     take(batch) {
       for (const event of batch) {
-        if (event.type === 'end' || event.choice !== 0 || reason !== null) continue
+        if (event.type === 'end' || event.type === 'choice-usage' || event.choice !== 0 || reason !== null) continue
         if (event.type === 'finish') {
           reason = event.reason
           items.finish(cutOff(reason) ? 'incomplete' : 'completed')

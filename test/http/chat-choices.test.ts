@@ -70,6 +70,33 @@ test('502 with `fan_out` when one of the calls fails, charged for what came', as
   assert.equal(status, 502)
 })
 
+test('502 with `fan_out`: calls that said what they used before another broke off are charged by their word', async () => {
+  const charged = (await chargesOf(it.app, it.person)).length
+  for (let i = 0; i < 2; i++)
+    it.upstream.reply({ kind: 'json', body: completion({ content: 'Hi' }, { usage: usage(900, 400) }) })
+  const frames = [chunk({ content: 'Hello again' }), ': no more\n\n']
+  it.upstream.reply({ kind: 'stream', frames, hold_after: 1, done: false, finally: 'reset' })
+  const answer = await fetch(`${it.app.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${it.person.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'fan', n: 3, stream: true, messages: [{ role: 'user', content: 'Hi' }] }),
+  })
+  let text = ''
+  let released = false
+  for await (const piece of answer.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece
+    if (released || text.split('"finish_reason":"stop"').length < 3 || !text.includes('Hello again')) continue
+    released = true
+    it.upstream.release()
+  }
+  assert.match(text, /upstream_error/)
+  const charges = (await chargesOf(it.app, it.person)).slice(charged)
+  assert.deepEqual(
+    charges.map(({ input_tokens, output_tokens }) => [input_tokens, output_tokens]),
+    [[1800 + 7, 800 + 2]],
+  )
+})
+
 test('400 `unsupported_value` for several choices of a model that makes one', async () => {
   const asked = it.upstream.requests.length
   const { status, body } = await it.chat({ model: 'one', n: 2 })
