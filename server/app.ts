@@ -29,6 +29,7 @@ import type { Config } from './platform/config.ts'
 import { type Database, type Db, openDb } from './platform/db.ts'
 import { openHttp } from './platform/http.ts'
 import { openWakes } from './platform/jobs.ts'
+import { listenOn } from './platform/listen.ts'
 import type { Log } from './platform/log.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
 import { openSockets, type Sockets } from './platform/websocket.ts'
@@ -68,7 +69,7 @@ export type App = {
   http: FastifyInstance
   /** Every route the service answers. */
   endpoints: readonly Endpoint[]
-  /** Answers on host and port; port 0 picks one. Returns the base URL. */
+  /** Answers on host and port; port 0 picks one. Returns the base URL. Throws StartError when the address cannot be had. */
   listen(at: { host: string; port: number }): Promise<string>
   /** Works on jobs and does the periodic duties, as `background` says. */
   startBackground(): Promise<void>
@@ -125,9 +126,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     http,
     endpoints: answered,
     async listen(at) {
-      await http.listen(at)
-      const address = http.server.address()
-      const port = typeof address === 'object' && address ? address.port : at.port
+      const port = await listenOn(http, at)
       const base = `http://${reachableHost(at.host)}:${port}`
       site.public_url = config.public_url ?? base
       site.engine_url = config.engine_url ?? site.public_url

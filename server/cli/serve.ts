@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { type App, openApp } from '../app.ts'
 import { grantCredits, openAccount } from '../billing/ledger.ts'
 import { engineMistakes } from '../engines/registry.ts'
-import { ensureFirstRun, type FirstRun, writeFirstRun } from '../identity/first-run.ts'
+import { draftFirstRun, ensureFirstRun, type FirstRun, publishFirstRun, settleFirstRun } from '../identity/first-run.ts'
 import { diskBlobs } from '../platform/blobs-fs.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Config, loadConfig } from '../platform/config.ts'
@@ -48,6 +48,10 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
   warnOfWeakModeration(config, log)
   warnOfPlaceholderTerms(config, log)
   const database = await openDatabase(config, log)
+  const stops: Array<() => Promise<void>> = [database.stop]
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
   try {
     const { data_dir, url: database_url } = database
     const boot: Boot = {
@@ -59,25 +63,31 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
     warnOfUnjudgedMedia(app, log)
-    const first_run = await ensureFirstRun({ db: app.ctx.db, config, clock: systemClock, openAccount, grantCredits })
+    stops.push(app.close)
     const http = config.workers > 1 ? await startHttpWorkers(boot, log) : null
+    if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
     if (http) Object.assign(app.ctx.site, siteOf(config, http.url))
-    if (first_run) writeFirstRun(data_dir.path, { base_url: url, ...first_run })
+    const first_run = await makeFirstRun(app, config, { data_dir: data_dir.path, base_url: url })
     await app.startBackground()
-    return {
-      url,
-      first_run,
-      async stop() {
-        await http?.stop()
-        await app.close()
-        await database.stop()
-      },
-    }
+    return { url, first_run, stop }
   } catch (error) {
-    await database.stop()
+    await stop()
     throw error
   }
+}
+
+/** Only once the port is ours: a first run that nobody is told of would leave an owner without a password. */
+async function makeFirstRun(
+  { ctx: { db } }: App,
+  config: Config,
+  { data_dir, base_url }: { data_dir: string; base_url: string },
+): Promise<FirstRun | null> {
+  await settleFirstRun(db, data_dir)
+  const keep = (run: FirstRun) => draftFirstRun(data_dir, { base_url, ...run })
+  const first_run = await ensureFirstRun({ db, config, clock: systemClock, openAccount, grantCredits, keep })
+  if (first_run) publishFirstRun(data_dir)
+  return first_run
 }
 
 /** The service over what `boot` names; used by the one process, and by each of several. */

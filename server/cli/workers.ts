@@ -1,12 +1,14 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../platform/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
+import { StartError } from '../platform/start-error.ts'
 import { openService } from './serve.ts'
 
 /** What a process needs to be part of one service. */
 export type Boot = { config: Config; database_url: string; secret: string; blobs_dir: string; work_dir: string }
 
-type FromWorker = { ready: string }
+/** Where it listens, or what the operator should know of why it cannot. */
+type FromWorker = { ready: string } | { refused: string }
 
 /** A worker that does not come up within this time does not come up. */
 const READY_SECONDS = 30
@@ -14,6 +16,7 @@ const READY_SECONDS = 30
 /**
  * Starts the HTTP processes of `--workers N`; this process keeps the background work. One that dies is replaced.
  * Boot settings travel over the channel between the processes, never in an environment others can read.
+ * Throws StartError, with none left running, when they cannot listen.
  */
 export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: string; stop(): Promise<void> }> {
   cluster.setupPrimary({ serialization: 'advanced' })
@@ -28,18 +31,21 @@ export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: str
     log.error('http_worker_died', { detail: `process ${worker.process.pid}` })
     void start().catch((error: unknown) => log.error('http_worker_failed', { error }))
   })
-  // Port 0 is one and the same port for all of them: the cluster picks it once.
-  const url = await start()
-  await Promise.all(Array.from({ length: boot.config.workers - 1 }, start))
-  return {
-    url,
-    async stop() {
-      stopping = true
-      const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
-      const gone = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
-      for (const worker of workers) worker.process.kill('SIGTERM')
-      await Promise.all(gone)
-    },
+  const stop = async () => {
+    stopping = true
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead())
+    const gone = workers.map((worker) => new Promise((resolve) => worker!.once('exit', resolve)))
+    for (const worker of workers) worker!.process.kill('SIGTERM')
+    await Promise.all(gone)
+  }
+  try {
+    // Port 0 is one and the same port for all of them: the cluster picks it once.
+    const url = await start()
+    await Promise.all(Array.from({ length: boot.config.workers - 1 }, start))
+    return { url, stop }
+  } catch (error) {
+    await stop()
+    throw error
   }
 }
 
@@ -51,8 +57,15 @@ export async function runHttpWorker(): Promise<number> {
   const boot = await new Promise<Boot>((resolve) => process.once('message', (message) => resolve(message as Boot)))
   const app = await openService(boot, openLog(boot.config.log_level), 'none')
   const { host, port } = boot.config
-  const ready = await app.listen({ host, port })
-  process.send?.({ ready } satisfies FromWorker)
+  try {
+    const ready = await app.listen({ host, port })
+    process.send?.({ ready } satisfies FromWorker)
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    await app.close()
+    process.send?.({ refused: error.message } satisfies FromWorker, () => process.disconnect?.())
+    return 1
+  }
   process.once('disconnect', () => process.exit(0))
   await stopped
   await app.close()
@@ -63,9 +76,10 @@ export async function runHttpWorker(): Promise<number> {
 function readyUrl(worker: Worker): Promise<string> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('an HTTP process did not start in time')), READY_SECONDS * 1000)
-    worker.once('message', ({ ready }: FromWorker) => {
+    worker.once('message', (message: FromWorker) => {
       clearTimeout(timer)
-      resolve(ready)
+      if ('ready' in message) resolve(message.ready)
+      else reject(new StartError(message.refused))
     })
     worker.once('exit', () => {
       clearTimeout(timer)

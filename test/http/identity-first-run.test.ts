@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { ensureFirstRun, writeFirstRun } from '../../server/identity/first-run.ts'
+import { draftFirstRun, ensureFirstRun, publishFirstRun } from '../../server/identity/first-run.ts'
 import { type IdentityApp, OPEN_MONEY, send, signInAs, startIdentity } from '../support/identity-app.ts'
 
 let app: IdentityApp
@@ -72,7 +72,8 @@ test('an owner who could never sign in is refused before anything is made', asyn
 test('first-run.json has exactly what it says, and only its owner may read it', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-first-run-'))
   const run = (await firstRun())!
-  const path = writeFirstRun(dir, { base_url: app.url, ...run })
+  draftFirstRun(dir, { base_url: app.url, ...run })
+  const path = publishFirstRun(dir)
   assert.equal(path, join(dir, 'first-run.json'))
   assert.equal(statSync(path).mode & 0o777, 0o600)
   const written = JSON.parse(readFileSync(path, 'utf8'))

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { ended, printed, startKinora } from '../support/command.ts'
+import { dataDir } from '../support/data-dir.ts'
+import { signInAs } from '../support/identity-app.ts'
+
+const dirs: Array<() => Promise<void>> = []
+after(async () => {
+  for (const remove of dirs) await remove()
+})
+function newDir() {
+  const dir = dataDir()
+  dirs.push(dir.remove)
+  return dir
+}
+
+/** A port that another program listens on. */
+async function busyPort(): Promise<{ port: number; free(): Promise<void> }> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const address = server.address() as { port: number }
+  return { port: address.port, free: () => new Promise((resolve) => server.close(() => resolve())) }
+}
+
+for (const workers of ['1', '2']) {
+  test(`a busy port on the first run is answered in one sentence and loses nothing: the next start makes the owner, with ${workers} HTTP processes`, async () => {
+    const dir = newDir()
+    const busy = await busyPort()
+    const args = ['serve', '--data-dir', dir.path, '--port', String(busy.port), '--workers', workers]
+    const refused = await ended(startKinora(args))
+    assert.equal(refused.code, 1)
+    const words = refused.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
+    assert.equal(words.length, 1, refused.stderr)
+    assert.match(words[0]!, new RegExp(`^kinora: Port ${busy.port} of 127\\.0\\.0\\.1 is in use .*--port`))
+    assert.equal(existsSync(join(dir.path, 'first-run.json')), false)
+    await busy.free()
+
+    const child = startKinora(args)
+    await printed(child, 'stdout', /kinora ready on/)
+    const run = dir.firstRun()
+    assert.equal((await signInAs({ url: run.base_url }, run.email, run.password)).status, 200)
+    child.kill('SIGTERM')
+    await ended(child)
+  })
+}
+
+for (const point of ['first_run_written', 'first_run_committed']) {
+  test(`killed at ${point}: the next start has a first-run.json that signs in, and nothing else of it`, async () => {
+    const dir = newDir()
+    const args = ['serve', '--data-dir', dir.path, '--port', '0']
+    await ended(startKinora(args, { env: { KINORA_FAILPOINT: point } }))
+    const serving = await dir.serve()
+    const run = dir.firstRun()
+    assert.equal((await signInAs({ url: serving.url }, run.email, run.password)).status, 200)
+    assert.deepEqual(
+      readdirSync(dir.path).filter((name) => name.startsWith('first-run')),
+      ['first-run.json'],
+    )
+    await serving.stop()
+  })
+}
