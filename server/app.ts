@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
+import { auditSweep } from './billing/audit-sweep.ts'
 import { openBalanceNews } from './billing/balance-news.ts'
 import { openMeter } from './billing/meter.ts'
 import { billingEndpoints } from './billing/routes.ts'
@@ -174,6 +175,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     filesSweep(ctx),
     scratchSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),
+    auditSweep(ctx),
   ]
 }
 

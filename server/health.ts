@@ -1,8 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import Type, { type Static } from 'typebox'
+import { findAuditState } from './billing/store-audit.ts'
 import { type Endpoint, endpoint } from './identity/endpoint.ts'
 import { type Blobs, DiskFull } from './platform/blobs.ts'
-import type { Clock } from './platform/clock.ts'
+import { type Clock, unixSeconds } from './platform/clock.ts'
 import type { Database } from './platform/db.ts'
 
 const HealthView = Type.Object({
@@ -11,6 +12,14 @@ const HealthView = Type.Object({
   storage: Type.Enum(['ok', 'full', 'unwritable']),
 })
 type Health = Static<typeof HealthView>
+
+/** A broken invariant stops new video jobs and nothing else, so it does not make a process unready. Which one it is stands in the log. */
+const AuditView = Type.Object({
+  ok: Type.Boolean({ description: 'False: a check of I1 to I4 failed, and new video jobs are refused.' }),
+  checked_at: Type.Union([Type.Integer({ description: 'Unix seconds.' }), Type.Null()]),
+})
+
+const ReadyView = Type.Object({ ...HealthView.properties, audit: AuditView })
 
 /** For load balancers and monitors: 503 while shutting down and while the database or the storage does not work. */
 export function healthEndpoints(check: () => Promise<Health>): readonly Endpoint[] {
@@ -30,7 +39,30 @@ export function healthEndpoints(check: () => Promise<Health>): readonly Endpoint
           .send(health)
       },
     }),
+    endpoint({
+      method: 'GET',
+      path: '/readyz',
+      auth: 'none',
+      summary: 'The same, and whether the last audit found the accounts sound',
+      internal: true,
+      response: ReadyView,
+      async handle({ db }, { reply }) {
+        const health = await check()
+        const audit = health.database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
+        return reply
+          .status(health.status === 'ok' ? 200 : 503)
+          .header('cache-control', 'no-store')
+          .send({ ...health, audit })
+      },
+    }),
   ]
+}
+
+const NOT_AUDITED = { ok: true, checked_at: null }
+
+async function lastAudit(db: Kysely<Database>): Promise<Static<typeof AuditView>> {
+  const state = await findAuditState(db)
+  return state ? { ok: state.broken.length === 0, checked_at: unixSeconds(state.checked_at) } : NOT_AUDITED
 }
 
 /** What is found holds this long, so that whoever asks often costs nothing. */

@@ -45,7 +45,7 @@ export const orgCreate = command({
 })
 
 export const userCreate = command({
-  summary: 'add a person to an organization; one who exists keeps name and password',
+  summary: 'add a person to an organization; the password of an address that nobody has verified is replaced',
   flags: {
     email: { value: '<email>', help: 'What they sign in with', required: true },
     org: ORG,
@@ -61,15 +61,17 @@ export const userCreate = command({
     const { password, password_hash } = await newPassword(given.password)
     const name = given.name ?? email.split('@', 1)[0]!
     const person = { org_id, email, name, role, password_hash, now: clock.now() }
-    const { user_id, created } = await db.transaction().execute((tx) => createMember(tx, person))
+    const { user_id, created, password_reset } = await db.transaction().execute((tx) => createMember(tx, person))
     const json = {
       ...{ id: user_id, email: email.toLowerCase(), organization_id: org_id, role },
-      ...(created && given.password === undefined && { password }),
+      ...{ created, password_reset },
+      ...((created || password_reset) && given.password === undefined && { password }),
     }
-    return {
-      json,
-      rows: rowsOf(created ? json : { ...json, note: 'was there already; name and password are unchanged' }),
-    }
+    if (created) return { json, rows: rowsOf(json) }
+    const note = password_reset
+      ? 'was there already, but nobody had verified the address: the password is replaced, the second factor taken off, every session ended'
+      : 'was there already; name and password are unchanged'
+    return { json, rows: rowsOf({ ...json, note }) }
   },
 })
 

@@ -46,8 +46,8 @@ async function bringUpToDate(
 ): Promise<void> {
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
-    const { rows } = await pool.query<{ fsync: string; skew: number }>(
-      "select current_setting('fsync') as fsync, extract(epoch from clock_timestamp())::float8 - $1 as skew",
+    const { rows } = await pool.query<{ fsync: string; commit: string; skew: number }>(
+      "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit, extract(epoch from clock_timestamp())::float8 - $1 as skew",
       [Date.now() / 1000],
     )
     requireSafeDatabase(rows[0]!)
@@ -63,9 +63,14 @@ async function bringUpToDate(
 /** Clocks further apart than this would expire sessions and signed URLs wrongly. */
 const SKEW_SECONDS_MAX = 30
 
-function requireSafeDatabase({ fsync, skew }: { fsync: string; skew: number }): void {
+function requireSafeDatabase({ fsync, commit, skew }: { fsync: string; commit: string; skew: number }): void {
   if (fsync !== 'on')
     throw new StartError('The database runs with fsync off and would lose money in a crash. Set fsync = on.')
+  if (commit !== 'on') {
+    throw new StartError(
+      `The database commits with synchronous_commit ${commit}, although the service asked for on: what it acknowledged could be lost in a crash. Name the server itself in DATABASE_URL, not a pooler that changes settings.`,
+    )
+  }
   if (Math.abs(skew) > SKEW_SECONDS_MAX) {
     throw new StartError(
       `The clocks of this machine and of the database differ by ${Math.round(skew)} seconds. Synchronise them.`,

@@ -8,7 +8,7 @@ import { failpoint } from '../platform/failpoint.ts'
 import { createKey } from './api-keys.ts'
 import { readEmail } from './email.ts'
 import { createMember, createOrganization, newPassword } from './provision.ts'
-import { anyOrganization, findOrganizations, lockFirstRun } from './store.ts'
+import { anyOrganization, findOrganization, lockFirstRun } from './store.ts'
 
 /** What the first start made. The password and the key are known nowhere else. */
 export type FirstRun = {
@@ -93,7 +93,7 @@ export async function settleFirstRun(db: Db, dataDir: string): Promise<void> {
   const draft = draftIn(dataDir)
   if (!existsSync(draft)) return
   const organization_id = organizationIn(readFileSync(draft, 'utf8'))
-  if (organization_id !== null && (await findOrganizations(db, organization_id)).length > 0) publishFirstRun(dataDir)
+  if (organization_id !== null && (await findOrganization(db, organization_id))) publishFirstRun(dataDir)
   else rmSync(draft)
 }
 

@@ -7,7 +7,7 @@ import { newId } from '../platform/ids.ts'
 import { readEmail } from './email.ts'
 import { randomText } from './key-format.ts'
 import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, signIn } from './login.ts'
-import { addMember, requireMayGive } from './members.ts'
+import { addMember, lockedRole, requireMayGive } from './members.ts'
 import type { Principal, Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
 import { findOrganization, findUser, insertUser } from './store.ts'
@@ -35,14 +35,17 @@ export async function invite(
   requireMayGive(principal, role)
   const email = readEmail(invitation.email)
   const { org_id, user_id: inviter_id } = principal
-  if (await isMemberByEmail(db, { org_id, email })) {
-    throw new ApiError('conflict', 'This person is a member of the organization already.', { param: 'email' })
-  }
   const token = `inv_${randomText(40)}`
   const id = newRowId('invitation', now)
   const times = { created_at: now, expires_at: addSeconds(now, INVITATION_SECONDS) }
   const row = { id, org_id, email, role, inviter_id, token_hash: hashInvitation(token), ...times }
-  await db.transaction().execute((tx) => replaceInvitation(tx, row))
+  await db.transaction().execute(async (tx) => {
+    requireMayGive(await lockedRole(tx, principal), role)
+    if (await isMemberByEmail(tx, { org_id, email })) {
+      throw new ApiError('conflict', 'This person is a member of the organization already.', { param: 'email' })
+    }
+    await replaceInvitation(tx, row)
+  })
   return { ...row, status: 'pending', token }
 }
 

@@ -5,7 +5,15 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import type { Principal, Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
 import { lockOrganization } from './store.ts'
-import { countOwners, deleteMember, findMember, insertMember, type MemberFacts, updateRole } from './store-members.ts'
+import {
+  cancelInvitationsBy,
+  countOwners,
+  deleteMember,
+  findMember,
+  insertMember,
+  type MemberFacts,
+  updateRole,
+} from './store-members.ts'
 
 /** Throws ApiError `permission_denied` unless the caller is an owner or admin. */
 export function requireManager(principal: Principal): void {
@@ -18,6 +26,21 @@ export function requireMayGive(principal: Principal, role: Role): void {
   requireManager(principal)
   if (role !== 'owner' || principal.role === 'owner') return
   throw new ApiError('permission_denied', 'Only an owner can decide about owners.', { param: 'role' })
+}
+
+/** From the one who may do most. */
+const RANKS: readonly Role[] = ['owner', 'admin', 'member']
+
+/**
+ * The role the caller has now, after everybody else who changes members of this organization is done: the one they were let in by may
+ * be seconds old. Throws ApiError `permission_denied` for somebody who is no longer a member.
+ */
+export async function lockedRole(tx: Tx, principal: Principal): Promise<Principal> {
+  const { org_id, user_id } = principal
+  await lockOrganization(tx, org_id)
+  const member = await findMember(tx, { org_id, user_id })
+  if (!member) throw new ApiError('permission_denied', 'You are no longer a member of this organization.')
+  return { ...principal, role: member.role }
 }
 
 /** Adds a person. Throws ApiError `conflict` when they are a member already. */
@@ -34,7 +57,10 @@ export async function addMember(
   }
 }
 
-/** Gives a member another role. Throws ApiError `not_found`, `permission_denied`, or `conflict` for the last owner. */
+/**
+ * Gives a member another role. Whoever is given a lower one may no longer invite as before: their open invitations end with it.
+ * Throws ApiError `not_found`, `permission_denied`, or `conflict` for the last owner.
+ */
 export async function changeRole(
   db: Kysely<Database>,
   principal: Principal,
@@ -45,6 +71,9 @@ export async function changeRole(
     const member = await lockedMember(tx, principal, change.user_id)
     if (member.role === 'owner' && change.role !== 'owner') await requireAnotherOwner(tx, principal.org_id)
     await updateRole(tx, { org_id: principal.org_id, ...change })
+    if (RANKS.indexOf(change.role) > RANKS.indexOf(member.role)) {
+      await cancelInvitationsBy(tx, { org_id: principal.org_id, user_id: change.user_id })
+    }
     return { ...member, role: change.role }
   })
 }

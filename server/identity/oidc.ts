@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { addSeconds } from '../platform/clock.ts'
-import type { Tx } from '../platform/db.ts'
+import { isUniqueViolation, type Tx } from '../platform/db.ts'
+import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { OutboundError } from '../platform/outbound-error.ts'
 import { pairOf, stateCookie } from './cookie.ts'
@@ -85,11 +86,20 @@ export async function endOidc(
   }
   const { code_verifier, nonce } = begun
   const identity = await provider.identify({ code, code_verifier, nonce, redirect_uri }).catch(refuse)
-  const user_id = await login.db.transaction().execute((tx) => admit(tx, { identity, issuer: provider.issuer, now }))
+  const user_id = await admitOnce(login, { identity, issuer: provider.issuer, now })
   return startSession(login, { user_id, user_agent })
 }
 
 type Arrival = { identity: OidcIdentity; issuer: string; now: Date }
+
+/** Somebody may accept the invitation of this address with a password at the same time: then there is an account to find. */
+async function admitOnce({ db }: LoginContext, arrival: Arrival): Promise<string> {
+  const attempt = () => db.transaction().execute((tx) => admit(tx, arrival))
+  return attempt().catch((error: unknown) => {
+    if (isUniqueViolation(error) || (error instanceof ApiError && error.code === 'conflict')) return attempt()
+    throw error
+  })
+}
 
 /** The person this is. No account is made but for an open invitation. Throws OidcRefusal. */
 async function admit(tx: Tx, { identity, issuer, now }: Arrival): Promise<string> {

@@ -1,4 +1,5 @@
-import type { Tx } from '../platform/db.ts'
+import { isUniqueViolation, type Tx } from '../platform/db.ts'
+import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { readEmail } from './email.ts'
 import { randomText } from './key-format.ts'
@@ -6,7 +7,8 @@ import { hashPassword } from './login.ts'
 import { addMember } from './members.ts'
 import type { Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
-import { findUser, insertOrganization, insertUser } from './store.ts'
+import { findUser, insertOrganization, insertUser, replacePassword } from './store.ts'
+import { deleteTwoFactor } from './store-two-factor.ts'
 
 /** Makes an organization with no members. Its account is the caller's to open. Returns its id. */
 export async function createOrganization(
@@ -26,18 +28,35 @@ export async function newPassword(chosen?: string): Promise<{ password: string; 
 }
 
 /**
- * Makes a person a member; one whose email is known keeps name and password. Returns their id, and whether they are new.
+ * Makes a person a member; one whose email is known keeps their name, and their password where the address is known to be theirs. Where
+ * nobody has shown that, whoever chose the old password may be another person: it is replaced, and their sessions end.
+ * Returns their id, and whether the password is the one given.
  * Throws ApiError `invalid_value` for an email nobody could sign in with, `conflict` for a member.
  */
 export async function createMember(
   tx: Tx,
   person: { org_id: string; email: string; name: string; role: Role; password_hash: string; now: Date },
-): Promise<{ user_id: string; created: boolean }> {
+): Promise<{ user_id: string; created: boolean; password_reset: boolean }> {
   const { org_id, role, name, password_hash, now } = person
   const email = readEmail(person.email)
   const known = await findUser(tx, email)
   const user_id = known?.id ?? newId('user', now)
-  if (!known) await insertUser(tx, { id: user_id, login_id: newRowId('login', now), email, name, password_hash, now })
+  if (!known)
+    await insertNewcomer(tx, { id: user_id, login_id: newRowId('login', now), email, name, password_hash, now })
   await addMember(tx, { org_id, user_id, role, now })
-  return { user_id, created: !known }
+  const password_reset = known !== null && !known.email_verified
+  if (password_reset) {
+    await deleteTwoFactor(tx, user_id)
+    await replacePassword(tx, { user_id, password_hash, now })
+  }
+  return { user_id, created: !known, password_reset }
+}
+
+async function insertNewcomer(tx: Tx, user: Parameters<typeof insertUser>[1]): Promise<void> {
+  try {
+    await insertUser(tx, user)
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    throw new ApiError('conflict', `${user.email} has just got an account. Do it again.`)
+  }
 }

@@ -82,16 +82,21 @@ export async function deleteMember(tx: Tx, who: { org_id: string; user_id: strin
     .where('revoked_at', 'is', null)
     .execute()
   await tx.deleteFrom('sessions').where('org_id', '=', org_id).where('user_id', '=', user_id).execute()
+  await cancelInvitationsBy(tx, { org_id, user_id })
+}
+
+/** Ends the open invitations that somebody has sent. */
+export async function cancelInvitationsBy(tx: Tx, inviter: { org_id: string; user_id: string }): Promise<void> {
   await tx
     .updateTable('invitations')
     .set({ status: 'canceled' })
-    .where('org_id', '=', org_id)
-    .where('inviter_id', '=', user_id)
+    .where('org_id', '=', inviter.org_id)
+    .where('inviter_id', '=', inviter.user_id)
     .where('status', '=', 'pending')
     .execute()
 }
 
-/** Takes the place of an open invitation of the same person. */
+/** Takes the place of an open invitation of the same person. The caller holds the organization's lock. */
 export async function replaceInvitation(tx: Tx, row: Omit<InvitationRow, 'status'>): Promise<void> {
   await tx
     .updateTable('invitations')

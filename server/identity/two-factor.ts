@@ -1,4 +1,5 @@
 import { addSeconds } from '../platform/clock.ts'
+import { isUniqueViolation } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { countAttempt, keyed } from './attempts.ts'
 import { challengeCookie, hashToken, pairOf, readSessionToken } from './cookie.ts'
@@ -39,7 +40,10 @@ export async function enrolTwoFactor(
   const library = await login.library()
   const made = await library.api
     .enableTwoFactor({ body: { password, method: 'totp' }, headers: sessionHeaders(login, holder) })
-    .catch((error: unknown) => refuseAs(error, changedMeanwhile))
+    .catch((error: unknown) => {
+      if (isUniqueViolation(error)) throw changedMeanwhile()
+      return refuseAs(error, changedMeanwhile)
+    })
   if (!('totpURI' in made)) throw new Error('the login library made no secret')
   return { secret: new URL(made.totpURI).searchParams.get('secret')!, uri: made.totpURI }
 }

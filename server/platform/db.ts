@@ -20,7 +20,8 @@ export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<voi
 /**
  * Opens a pool. int8 and whole numeric come as bigint, timestamptz as Date, date as 'YYYY-MM-DD', json parsed; a numeric
  * with a fraction is an error, cast it in SQL. `on_error` hears of connections that died idle: the pool replaces them. `close` resolves
- * once the server has seen every connection off, so that a server stopped next cuts none.
+ * once the server has seen every connection off, so that a server stopped next cuts none. Every commit is on the disk when it returns,
+ * whatever the server's default is.
  */
 export function openDb(url: string, options: { pool_max?: number; on_error?: (error: Error) => void } = {}): OpenDb {
   const pool = new pg.Pool({
@@ -29,6 +30,7 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
     types: { getTypeParser },
+    onConnect: commitToDisk,
   })
   const connected = new Map<pg.PoolClient, Promise<void>>()
   pool.on('error', options.on_error ?? (() => {}))
@@ -50,6 +52,14 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
       await Promise.race([Promise.all(ended), sleep(CLOSE_MILLISECONDS, undefined, { ref: false })])
     },
   }
+}
+
+/**
+ * A statement rather than a start-up option, which poolers between us and the server may refuse. A connection on which it fails is not used.
+ * The pool awaits it, which its type does not say.
+ */
+const commitToDisk = async (client: pg.ClientBase): Promise<void> => {
+  await client.query('set synchronous_commit = on')
 }
 
 /** A server that does not say goodbye is not waited for longer. */

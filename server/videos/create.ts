@@ -1,3 +1,4 @@
+import { requireSoundBooks } from '../billing/audit-sweep.ts'
 import { quoteVideo } from '../billing/quote.ts'
 import { entitledVideoModel, planOf } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
@@ -79,6 +80,7 @@ async function createJob(
     ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
     ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
   }
+  await requireSoundBooks(ctx) // 503
   await admitJob(ctx, { job, running_max, claim }) // 402, 429
   failpoint('after_create')
   ctx.changes.announce(VIDEO_TOPIC, job.id)

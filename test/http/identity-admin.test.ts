@@ -52,7 +52,10 @@ test('an operator sets up an organization, a person and a key that call at once'
 
   const person = await json('user', 'create', '--email', 'Lin@Example.com', '--org', 'Studio', '--role', 'admin')
   const { id: user_id, password, ...rest } = person
-  assert.deepEqual(rest, { email: 'lin@example.com', organization_id: org_id, role: 'admin' })
+  assert.deepEqual(rest, {
+    ...{ email: 'lin@example.com', organization_id: org_id, role: 'admin' },
+    ...{ created: true, password_reset: false },
+  })
   assert.equal((await signInAs(app, 'lin@example.com', password)).body.organization.role, 'admin')
 
   const key = await json('key', 'create', '--user', 'lin@example.com', '--org', org_id, '--name', 'CI')
@@ -67,8 +70,9 @@ test('an operator sets up an organization, a person and a key that call at once'
   assert.match(again.stderr, /There is no good key/)
 })
 
-test('a person who exists is added to another organization and keeps the password', async () => {
+test('a person whose address is verified is added to another organization and keeps the password', async () => {
   const person = await newPerson(app, await newOrganization(app, 'First'))
+  await app.database.pool.query('update users set email_verified = true where id = $1', [person.user_id])
   await newOrganization(app, 'Second home')
   const added = await json('user', 'create', '--email', person.email, '--org', 'Second home')
   assert.equal(added.id, person.user_id)
@@ -268,4 +272,28 @@ test('without DATABASE_URL it finds the database of the service on the data dire
   } finally {
     rmSync(path, { recursive: true, force: true })
   }
+})
+
+test('user create for an address that nobody has verified replaces its password, ends its sessions, and says so', async () => {
+  const org = await newOrganization(app, 'Taken over')
+  const squatter = await newPerson(app, org)
+  const { cookie } = await browserOf(app, squatter)
+  const other = await json('org', 'create', '--name', 'Second home')
+  const args = ['--email', squatter.email, '--org', other.id]
+  const added = await json('user', 'create', ...args)
+  assert.deepEqual([added.created, added.password_reset], [false, true])
+  assert.equal((await send(app, 'GET', '/console/session', { cookie })).status, 401)
+  assert.equal((await signInAs(app, squatter.email)).status, 401)
+  assert.equal((await signInAs(app, squatter.email, added.password)).status, 200)
+
+  await app.database.pool.query('update users set email_verified = true where id = $1', [squatter.user_id])
+  const third = await json('org', 'create', '--name', 'Third home')
+  const again = await json('user', 'create', '--email', squatter.email, '--org', third.id)
+  assert.deepEqual([again.created, again.password_reset, again.password], [false, false, undefined])
+  assert.equal((await signInAs(app, squatter.email, added.password)).status, 200)
+
+  const fourth = await json('org', 'create', '--name', 'Fourth home')
+  await app.database.pool.query('update users set email_verified = false where id = $1', [squatter.user_id])
+  const told = await admin(['user', 'create', '--email', squatter.email, '--org', fourth.id])
+  assert.match(told.stdout, /nobody had verified the address: the password is replaced/)
 })

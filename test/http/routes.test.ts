@@ -11,6 +11,7 @@ const OPEN = [
   'GET /console/auth/oidc/callback',
   'GET /console/site',
   'GET /healthz',
+  'GET /readyz',
   'GET /openapi.json',
   'GET /terms',
   'GET /v1/files/:file_id/signed',

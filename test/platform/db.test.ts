@@ -89,3 +89,20 @@ test('closing resolves once the server has seen every connection off, so that st
   assert.deepEqual(rows, [])
   assert.deepEqual(errors, [])
 })
+
+test('every commit is on the disk when it returns, also where the database or its role defaults to an asynchronous one', async () => {
+  const name = new URL(url).pathname.slice(1)
+  await pool.query(`alter database ${name} set synchronous_commit = off`)
+  const other = openDb(url, { pool_max: 3 })
+  try {
+    const clients = await Promise.all([other.pool.connect(), other.pool.connect(), other.pool.connect()])
+    for (const client of clients) {
+      const { rows } = await client.query('show synchronous_commit')
+      assert.deepEqual(rows, [{ synchronous_commit: 'on' }])
+      client.release()
+    }
+  } finally {
+    await other.close()
+    await pool.query(`alter database ${name} reset synchronous_commit`)
+  }
+})
