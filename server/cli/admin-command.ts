@@ -16,17 +16,28 @@ export type Report = {
   exit_code?: number
 }
 
-export type Command = {
-  summary: string
-  flags: Flags
-  run(admin: Admin, given: Record<string, string | undefined>): Promise<Report>
-}
+type Values = Record<string, string | undefined>
+
+/** `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. */
+export type Command = { summary: string; flags: Flags } & (
+  | { run(admin: Admin, given: Values): Promise<Report> }
+  | { runAlone(config: Config, given: Values): Promise<Report> }
+)
 
 /** Declares a command whose `run` gets the flags it declared, and no others. */
 export function command<const F extends Flags>(spec: {
   summary: string
   flags: F
   run(admin: Admin, given: Given<F>): Promise<Report>
+}): Command {
+  return spec as unknown as Command
+}
+
+/** As `command`, for one that needs the service stopped. */
+export function aloneCommand<const F extends Flags>(spec: {
+  summary: string
+  flags: F
+  runAlone(config: Config, given: Given<F>): Promise<Report>
 }): Command {
   return spec as unknown as Command
 }

@@ -1,9 +1,10 @@
 import { systemClock } from '../platform/clock.ts'
-import { loadConfig } from '../platform/config.ts'
+import { type Config, loadConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
 import { type Command, CommandError, type Report } from './admin-command.ts'
 import { openAdminDatabase } from './admin-database.ts'
 import { jobList, keyList, orgList, userList } from './admin-lists.ts'
+import { databaseAdopt, databaseMove } from './admin-move.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -30,6 +31,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'plan set': planSet,
   'job list': jobList,
   'job cancel': jobCancel,
+  'database move': databaseMove,
+  'database adopt': databaseAdopt,
   audit,
 }
 
@@ -73,15 +76,24 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   const { given } = parseFlags(withId(command, args), { ...command.flags, ...SHARED })
   const { config: path, 'data-dir': data_dir } = given
   const config = loadConfig({ config: path, data_dir }, env, null)
+  const values = given as unknown as Record<string, string | undefined>
+  const say = (name_of_database: string) =>
+    process.stderr.write(`kinora admin ${name}: working on ${name_of_database}\n`)
+  const report =
+    'runAlone' in command ? await command.runAlone(config, values) : await runBeside(command, config, { values, say })
+  process.stdout.write(given.json ? `${JSON.stringify(report.json)}\n` : aligned(report))
+  return report.exit_code ?? 0
+}
+
+async function runBeside(
+  command: Extract<Command, { run: unknown }>,
+  config: Config,
+  { values, say }: { values: Record<string, string | undefined>; say: (database: string) => void },
+): Promise<Report> {
   const database = await openAdminDatabase(config)
-  process.stderr.write(`kinora admin ${name}: working on ${database.name}\n`)
+  say(database.name)
   try {
-    const report = await command.run(
-      { ...database, config, clock: systemClock },
-      given as unknown as Record<string, string | undefined>,
-    )
-    process.stdout.write(given.json ? `${JSON.stringify(report.json)}\n` : aligned(report))
-    return report.exit_code ?? 0
+    return await command.run({ ...database, config, clock: systemClock }, values)
   } finally {
     await database.close()
   }

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import { blobsKnown, QUEUES } from '../app.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
 import { diskBlobs } from '../platform/blobs-fs.ts'
@@ -46,11 +47,7 @@ async function bringUpToDate(
 ): Promise<void> {
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
-    const { rows } = await pool.query<{ fsync: string; commit: string; skew: number }>(
-      "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit, extract(epoch from clock_timestamp())::float8 - $1 as skew",
-      [Date.now() / 1000],
-    )
-    requireSafeDatabase(rows[0]!)
+    await requireSafeServer(pool)
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
     for (const name of await migrate(pool)) log.info('migrated', { detail: name })
     await pairInstallation({ db, blobs: files.blobs })
@@ -58,6 +55,15 @@ async function bringUpToDate(
     await close()
   }
   await installWakes(url, QUEUES)
+}
+
+/** Throws StartError for a server on which a commit could be lost, or whose clock is far from ours. */
+export async function requireSafeServer(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ fsync: string; commit: string; skew: number }>(
+    "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit, extract(epoch from clock_timestamp())::float8 - $1 as skew",
+    [Date.now() / 1000],
+  )
+  requireSafeDatabase(rows[0]!)
 }
 
 /** Clocks further apart than this would expire sessions and signed URLs wrongly. */
