@@ -189,7 +189,7 @@ function buildHttp(
   endpoints: readonly Endpoint[],
   { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
 ): FastifyInstance {
-  const http = openHttp({ log: ctx.log, sockets, isDraining })
+  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies: ctx.config.trusted_proxies })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))

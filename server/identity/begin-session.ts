@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
+import { addressOf } from '../platform/client-address.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { hashToken, readSessionToken } from './cookie.ts'
 import type { Caller, SecondFactorDue, SignedIn } from './login.ts'
@@ -79,5 +80,5 @@ export async function endSession(ctx: Context, identity: Identity, request: Fast
 
 /** Where a request comes from. */
 export function callerOf(request: FastifyRequest): Caller {
-  return { address: request.ip, user_agent: request.headers['user-agent'] ?? '' }
+  return { address: addressOf(request), user_agent: request.headers['user-agent'] ?? '' }
 }

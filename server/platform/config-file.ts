@@ -165,6 +165,12 @@ export const ConfigFile = Type.Object(
       Url(ADDRESS, 'How clients reach the service, without /v1, such as https://api.example.com.'),
     ),
     engine_url: Type.Optional(Url(ADDRESS, 'How engines reach the service, without /v1. Default public_url.')),
+    trusted_proxies: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Addresses and networks (CIDR) of your reverse proxies: from them X-Forwarded-For is believed. Default none.',
+      }),
+    ),
     signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
     api_key_prefix: Type.Optional(
       Type.String({

@@ -1,5 +1,6 @@
 import { Compile } from 'typebox/compile'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isNetwork } from './client-address.ts'
 import type { EngineCheck, EngineEntry } from './config.ts'
 import { ConfigFile } from './config-file.ts'
 import { problemsIn } from './schema-words.ts'
@@ -57,6 +58,11 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
     if (chat.has(model.id) || video.has(model.id)) yield [['chat_models', i, 'id'], `the id ${model.id} is used twice`]
     chat.add(model.id)
     yield* engineMistakes('chat', model.engine, ['chat_models', i, 'engine'], checkEngine)
+  }
+  for (const [i, proxy] of (file.trusted_proxies ?? []).entries()) {
+    if (!isNetwork(proxy)) {
+      yield [['trusted_proxies', i], 'must be an address or a network, such as 10.0.0.7, 10.0.0.0/8 or fd00::/8']
+    }
   }
   const plans = Object.entries(file.plans ?? {})
   if (file.plans && plans.length === 0) yield [['plans'], 'at least one plan is needed']

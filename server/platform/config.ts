@@ -83,6 +83,8 @@ export type Config = {
   public_url: string | null
   /** Null: the same as the public URL. */
   engine_url: string | null
+  /** Addresses and networks of reverse proxies whose `X-Forwarded-For` is believed. */
+  trusted_proxies: readonly string[]
   /** How long URLs live that chat engines are given of files. */
   signed_url_ttl_seconds: number
   api_key_prefix: string
@@ -199,6 +201,7 @@ function complete(file: ConfigFile): FileSettings {
     currency: file.currency ?? 'usd',
     public_url: file.public_url?.replace(/\/+$/, '') ?? null,
     engine_url: file.engine_url?.replace(/\/+$/, '') ?? null,
+    trusted_proxies: file.trusted_proxies ?? [],
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
     terms: file.terms ?? { version: '2026-11-01', url: null },

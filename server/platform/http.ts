@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import multipart from '@fastify/multipart'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { addBodyParsers, bodyTooLarge, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
+import { addressOf, proxyTest } from './client-address.ts'
 import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
 import { isDatabaseDown } from './db.ts'
 import { ApiError, errorBody, errorHeaders } from './errors.ts'
@@ -47,6 +48,8 @@ export type HttpOptions = {
   log: Log
   body_seconds?: number
   isDraining?: () => boolean
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed; none by default. */
+  trusted_proxies?: readonly string[]
   /** Without them every `Upgrade` is answered as if it were not there. */
   sockets?: Sockets
 }
@@ -58,6 +61,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     logger: false,
     genReqId: newRequestId,
     requestIdHeader: false,
+    trustProxy: proxyTest(options.trusted_proxies ?? []) ?? false,
     bodyLimit: JSON_BYTES_MAX,
     serverFactory: (handler) => openServer(handler, sockets),
     forceCloseConnections: 'idle',
@@ -240,6 +244,7 @@ function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void
     route: request.routeOptions.url ?? 'unknown',
     status: reply.statusCode,
     duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+    address: addressOf(request),
     ...request.caller,
     key_id: request.caller?.key_id ?? undefined,
   })

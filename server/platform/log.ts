@@ -10,6 +10,8 @@ export type LogFields = {
   route?: string
   status?: number
   duration_ms?: number
+  /** Of the caller, as the sign-in limits count it. */
+  address?: string
   org_id?: string
   user_id?: string
   key_id?: string
@@ -37,6 +39,7 @@ const FIELDS: ReadonlySet<string> = new Set<keyof LogFields>([
   'route',
   'status',
   'duration_ms',
+  'address',
   'org_id',
   'user_id',
   'key_id',

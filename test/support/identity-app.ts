@@ -41,6 +41,7 @@ export async function startIdentity(
     public_url?: string
     elapsed?: { ms: number }
     oidc?: OidcConfig
+    trusted_proxies?: string[]
   } = {},
 ) {
   const database = options.database ?? (await testDatabase())
@@ -57,7 +58,7 @@ export async function startIdentity(
     ...(options.notices === false ? {} : { database_url }),
     ...(elapsed && { monotonic: () => elapsed.ms }),
   })
-  const http = openHttp({ log: silentLog })
+  const http = openHttp({ log: silentLog, trusted_proxies: options.trusted_proxies ?? [] })
   http.decorate('publicOrigin', () => new URL(site.public_url).origin)
   http.register(async (server) =>
     registerEndpoints(server, ctx, [...identityEndpoints(identity), whoAmI], identity.authenticator),

@@ -1,0 +1,34 @@
+import { BlockList, isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+
+/**
+ * Whether an address is one of `proxies`: addresses and networks in CIDR form, IPv4 and IPv6. Null when none is named: then nothing a
+ * request says about where it comes from is believed.
+ */
+export function proxyTest(proxies: readonly string[]): ((address: string) => boolean) | null {
+  if (proxies.length === 0) return null
+  const list = new BlockList()
+  for (const each of proxies) {
+    const [address = '', prefix] = each.split('/') as [string, string?]
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Whether a text names one address, or a network in CIDR form. */
+export function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bits = isIP(address) === 6 ? 128 : 32
+  if (isIP(address) === 0 || rest.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
+}
+
+/**
+ * Where a request comes from: the peer of the connection, or, when that is a trusted proxy, the last address of `X-Forwarded-For` that is
+ * none. What a proxy writes there that is no address counts as the proxy itself.
+ */
+export function addressOf(request: FastifyRequest): string {
+  return isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip
+}
