@@ -1,7 +1,14 @@
 import type { Meter } from '../billing/meter.ts'
 import { priceTokens } from '../billing/token-price.ts'
 import type { Context } from '../context.ts'
-import { type ChatEngine, ChatEngineError, type ChatEvent, type ChatRequest, type TokenUsage } from '../engines/chat.ts'
+import {
+  type ChatEngine,
+  ChatEngineError,
+  type ChatEvent,
+  type ChatRequest,
+  type TokensRefused,
+  type TokenUsage,
+} from '../engines/chat.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
@@ -18,7 +25,7 @@ export type TurnRequest = {
    * Makes the request shorter when the engine refuses it as too long and says how long it may be: it is asked once more then. Throws
    * ApiError when nothing more may be left out.
    */
-  shorten?(tokens: { limit: number; asked: number }): Promise<ChatRequest>
+  shorten?(tokens: TokensRefused): Promise<ChatRequest>
 }
 
 /** A turn under way: `first` is in hand, `next` gives null after the last batch, which is `end` with the usage that was charged. */

@@ -140,18 +140,24 @@ export type ChatEngine = {
  */
 export type ChatFault = 'rejected' | 'context_length' | 'overloaded' | 'unreachable' | 'timeout' | 'failed'
 
+/**
+ * What a server said of a request that is too long, in tokens: how many it takes, input and answer together, and how many it counted.
+ * `input` is the part of `asked` that was there already, where the server tells it from the room for the answer.
+ */
+export type TokensRefused = { limit: number; asked: number; input?: number }
+
 /** A fault of a chat engine. Its message never holds a prompt, a URL, a host or a credential. */
 export class ChatEngineError extends Error {
   override name = 'ChatEngineError'
   readonly fault: ChatFault
   readonly retry_after_seconds: number | undefined
   /** Set with `context_length` when the engine said so. */
-  readonly tokens: { limit: number; asked: number } | undefined
+  readonly tokens: TokensRefused | undefined
 
   constructor(
     fault: ChatFault,
     message: string,
-    options: { retry_after_seconds?: number; tokens?: { limit: number; asked: number }; cause?: unknown } = {},
+    options: { retry_after_seconds?: number; tokens?: TokensRefused; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.fault = fault

@@ -53,8 +53,8 @@ export async function assembleRequest(
 /** `shorten` where the context may be cut and how long it may be is not configured: the model's server says it when it refuses. */
 export type AssembledRequest = { request: ChatRequest; tools: ForwardedTools; shorten?: TurnRequest['shorten'] }
 
-function lengthOf({ served, body }: WantedAnswer): number | null {
-  return body.truncation === 'auto' ? learnedLength(served) : null
+function lengthOf({ org_id, served, body }: WantedAnswer): number | null {
+  return body.truncation === 'auto' ? learnedLength(org_id, served) : null
 }
 
 /** Drops the oldest items by what the server has said. It counts more than the estimate at times, so the limit is brought to its scale. */
@@ -63,10 +63,10 @@ function shortener(
   wanted: WantedAnswer,
   { request, left }: { request: ChatRequest; left: AbortSignal },
 ): NonNullable<TurnRequest['shorten']> {
-  return async ({ limit, asked }) => {
-    learnLength(wanted.served, limit)
+  return async ({ limit, asked, input = asked }) => {
+    learnLength(wanted.org_id, wanted.served, limit)
     const estimate = await countInput(wanted.served.engine, request, left)
-    const context_length = Math.max(1, Math.floor(limit * Math.min(1, estimate / asked)))
+    const context_length = Math.max(1, Math.floor(limit * Math.min(1, estimate / Math.max(1, input))))
     const shorter = await assembleRequest(ctx, { ...wanted, model: { ...wanted.model, context_length } }, left)
     return shorter.request
   }

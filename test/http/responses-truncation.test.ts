@@ -3,12 +3,14 @@ import { after, before, beforeEach, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../support/chat-app.ts'
 import { type Answer, send } from '../support/identity-app.ts'
 
-/** `m` takes 1,000 tokens and nobody but us counts them; `long` says nothing of its length. */
+/** `m` takes 1,000 tokens and nobody but us counts them; the last four say nothing of their length. */
 const MODELS = [
   { id: 'm', context_length: 1000 },
   { id: 'brief', context_length: 1000, max_output_tokens: 100 },
   { id: 'long' },
   { id: 'unknown' },
+  { id: 'chatty' },
+  { id: 'shared' },
 ]
 
 let it: ChatApp
@@ -121,18 +123,7 @@ async function count(input: unknown, model = 'long'): Promise<number> {
 }
 
 test('200 with `auto` where the length is not configured: the server says it, the oldest go, and it is asked once more', async () => {
-  const refusal = (asked: number) => ({
-    kind: 'json' as const,
-    status: 400,
-    body: {
-      error: {
-        message: `This model's maximum context length is 300 tokens. However, your messages resulted in ${asked} tokens.`,
-        type: 'invalid_request_error',
-        code: 'context_length_exceeded',
-      },
-    },
-  })
-  it.upstream.reply(refusal(620))
+  it.upstream.reply(refusal('resulted in 620 tokens'))
   const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
   const { status, body } = await respond({ model: 'unknown', input, truncation: 'auto' })
   assert.equal(status, 200, JSON.stringify(body))
@@ -141,7 +132,32 @@ test('200 with `auto` where the length is not configured: the server says it, th
   assert.deepEqual(kept, ['Last'])
   const again = await respond({ model: 'unknown', input, truncation: 'auto' })
   assert.deepEqual([again.status, it.upstream.requests.length], [200, 3], 'what it said is remembered')
-  it.upstream.reply(refusal(620))
+  it.upstream.reply(refusal('resulted in 620 tokens'))
   const refused = await respond({ model: 'unknown', input })
   assert.deepEqual([refused.status, refused.body.error.code], [400, 'context_length_exceeded'])
 })
+
+test('200 with `auto` where the server counts the room for the answer too: no more goes than the input is too long by', async () => {
+  it.upstream.reply(refusal('requested 750 tokens (550 in the messages, 200 in the completion)'))
+  const input = [user(480, 'First'), assistant(30, 'Second'), user(30, 'Last')]
+  const { status, body } = await respond({ model: 'chatty', input, truncation: 'auto', max_output_tokens: 200 })
+  assert.equal(status, 200, JSON.stringify(body))
+  const kept = (it.asked().messages as Array<{ content: string }>).map(({ content }) => content.split(' ')[0])
+  assert.deepEqual(kept, ['Second', 'Last'])
+})
+
+test('what a server said of its length to one organization shortens nothing of another', async () => {
+  it.upstream.reply(refusal('resulted in 620 tokens'))
+  await respond({ model: 'shared', input: [user(600), user(20)], truncation: 'auto' })
+  const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
+  const body = { model: 'shared', input, truncation: 'auto' }
+  const { status } = await send(it.app, 'POST', '/v1/responses', { key: it.stranger.key }, body)
+  assert.deepEqual([status, it.asked().messages.length], [200, 3])
+})
+
+/** As a server whose length is 300 tokens says it. */
+function refusal(asked: string) {
+  const message = `This model's maximum context length is 300 tokens. However, your messages ${asked}.`
+  const error = { message, type: 'invalid_request_error', code: 'context_length_exceeded' }
+  return { kind: 'json' as const, status: 400, body: { error } }
+}

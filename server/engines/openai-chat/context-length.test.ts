@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readContextLength } from './context-length.ts'
 
-const MESSAGES: Array<[server: string, message: string, limit: number | null, asked: number | null]> = [
+const MESSAGES: Array<[server: string, message: string, limit: number | null, asked: number | null, input?: number]> = [
   [
     'OpenAI',
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.",
@@ -14,6 +14,7 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     "This model's maximum context length is 4097 tokens, however you requested 4226 tokens (3970 in your prompt; 256 for the completion).",
     4097,
     4226,
+    3970,
   ],
   [
     'OpenAI',
@@ -26,6 +27,7 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
     16384,
     19591,
+    9591,
   ],
   [
     'vLLM',
@@ -38,6 +40,7 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your request has 100 input tokens (5000 > 4096 - 100).",
     4096,
     5100,
+    100,
   ],
   [
     'vLLM',
@@ -57,6 +60,7 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens: 4000 tokens from the input messages and 1000 tokens for the completion.",
     4096,
     5000,
+    4000,
   ],
   [
     'llama.cpp',
@@ -78,14 +82,15 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens (139000 of text input, 1000 in the output).",
     131072,
     140000,
+    139000,
   ],
   ['Anthropic', 'prompt is too long: 200001 tokens > 200000 maximum', 200000, 200001],
 ]
 
-for (const [server, message, limit, asked] of MESSAGES) {
+for (const [server, message, limit, asked, input] of MESSAGES) {
   test(`reads what ${server} says: ${message.slice(0, 60)}`, () => {
     const found = readContextLength({ code: '', message })
-    assert.deepEqual(found, { tokens: limit === null ? undefined : { limit, asked } })
+    assert.deepEqual(found, { tokens: limit === null ? undefined : { limit, asked, ...(input && { input }) } })
   })
 }
 
