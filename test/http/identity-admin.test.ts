@@ -278,7 +278,7 @@ test('user create for an address that nobody has verified replaces its password,
   const org = await newOrganization(app, 'Taken over')
   const squatter = await newPerson(app, org)
   const { cookie } = await browserOf(app, squatter)
-  const other = await json('org', 'create', '--name', 'Second home')
+  const other = await json('org', 'create', '--name', 'Another home')
   const args = ['--email', squatter.email, '--org', other.id]
   const added = await json('user', 'create', ...args)
   assert.deepEqual([added.created, added.password_reset], [false, true])
