@@ -40,6 +40,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     '保存されたレスポンスを削除する(実行中なら先に取り消す)',
   'Cancel a background response': 'バックグラウンドのレスポンスを取り消す',
   'List what a response was asked with': 'レスポンスの入力の一覧',
+  'Go to the identity provider': 'ID プロバイダーへ移動する',
+  'Come back from the identity provider': 'ID プロバイダーから戻る',
   'Sign in to the console': 'コンソールにサインインする',
   'End this console session': 'このコンソールのセッションを終了する',
   'Who is signed in, and in which organization': 'サインインしている人と組織',

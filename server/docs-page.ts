@@ -124,18 +124,19 @@ function answerBlock({ responses }: Operation, reader: Reader): string {
   const errors = Object.keys(responses).filter((status) => Number(status) >= 400)
   const content = Object.entries(responses['200']?.content ?? {})
   const shown = content.map(([type, { schema }]) =>
-    schema?.$ref
+    schema?.$ref || schema?.anyOf
       ? typeOf(schema, language)
       : schema
         ? fieldTable(fieldsOf(schema, language), reader)
         : `<code>${escapeHtml(type)}</code>`,
   )
-  return `<h4>${words.answer}</h4>${shown.join(' ') || '<p>200</p>'}<p class="errors">${words.errors} ${errors.map((status) => `<code>${status}</code>`).join(' ')}</p>`
+  return `<h4>${words.answer}</h4>${shown.join(' ') || `<p>${Object.keys(responses).find((status) => Number(status) < 400)}</p>`}<p class="errors">${words.errors} ${errors.map((status) => `<code>${status}</code>`).join(' ')}</p>`
 }
 
 function schemaBlock(name: string, schema: Json, reader: Reader): string {
   const fields = fieldTable(fieldsOf(schema, reader.language), reader)
-  return `<details id="schema-${name}"><summary><code>${name}</code></summary>${fields}</details>`
+  const choice = schema.anyOf ? `<p>${typeOf(schema, reader.language)}</p>` : ''
+  return `<details id="schema-${name}"><summary><code>${name}</code></summary>${choice}${fields}</details>`
 }
 
 function fieldTable(rows: readonly Field[], { words }: Reader): string {

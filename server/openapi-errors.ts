@@ -1,4 +1,5 @@
 import type { Endpoint } from './identity/endpoint.ts'
+import { errorAnswerHeaders, isBytes } from './openapi-headers.ts'
 import { ERRORS } from './platform/errors.ts'
 
 type Json = Record<string, unknown>
@@ -29,6 +30,12 @@ export function errorResponses(): Record<string, Json> {
   return Object.fromEntries(statuses.map((status) => [status, errorResponse(status)]))
 }
 
+/** The response of this status, as every endpoint gives it or with the headers that this one leaves on an error. */
+export function errorResponseOf({ headers = {} }: Endpoint, status: number): Json {
+  if (!headers['x-dropped-tools']) return { $ref: `#/components/responses/${status}` }
+  return errorResponse(status, { 'x-dropped-tools': 'sometimes' })
+}
+
 /** The envelope all errors share. */
 export function errorSchema(): Json {
   const types = [...new Set(Object.values(ERRORS).map(({ type }) => type))].sort()
@@ -53,7 +60,8 @@ export function errorStatuses(spec: Endpoint): number[] {
   if (spec.body) add(400, 408, 413, 415)
   if (spec.query) add(400)
   if (/[:*]/.test(spec.path)) add(404)
-  if (spec.response_type !== undefined && !spec.response_type.startsWith('text/')) add(416)
+  if (isBytes(spec)) add(416)
+  if (spec.redirects) add(404)
   return [...found].sort((a, b) => a - b)
 }
 
@@ -82,19 +90,13 @@ const SPECIAL: Readonly<Record<string, readonly number[]>> = {
   'POST /console/invitations/accept': [404, 409],
 }
 
-function errorResponse(status: number): Json {
+function errorResponse(status: number, also: Parameters<typeof errorAnswerHeaders>[1] = {}): Json {
   const codes = Object.entries(ERRORS)
     .filter(([, entry]) => entry.status === status)
     .map(([code]) => code)
-  const headers: Json = {
-    'x-request-id': { schema: { type: 'string' }, description: 'Names the request in the logs.' },
-  }
-  if (status === 429 || status === 503)
-    headers['retry-after'] = { schema: { type: 'integer' }, description: 'Seconds to wait.' }
-  if (status === 401) headers['www-authenticate'] = { schema: { const: 'Bearer' } }
   return {
     description: `${MEANINGS[status] ?? 'An error.'} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers,
+    headers: errorAnswerHeaders(status, also),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
   }
 }

@@ -1,7 +1,8 @@
 type Json = Record<string, unknown>
 
 /**
- * Takes the shapes of our objects out of `value` and refers to them by name: `{ object: "api_key", … }` becomes `ApiKey`. A second
+ * Takes the shapes of our objects out of `value` and refers to them by name: `{ object: "api_key", … }` becomes `ApiKey`, any shape with
+ * a title that title. A second
  * shape of one object is named for what sets it apart: `DeletedVideo`, `CreatedApiKey`, else by number.
  */
 export function nameSchemas(value: unknown): { value: unknown; schemas: Record<string, unknown> } {
@@ -30,6 +31,7 @@ function walk(value: unknown, replace: (schema: Json) => unknown): unknown {
 }
 
 function baseName(schema: Json): string | null {
+  if (typeof schema.title === 'string') return schema.title
   const properties = schema.properties as Record<string, Json> | undefined
   const object = properties?.object?.const
   if (schema.type !== 'object' || typeof object !== 'string') return null
@@ -43,7 +45,7 @@ function listName({ data }: Record<string, Json>): string | null {
   return typeof element === 'string' ? `${element.slice(element.lastIndexOf('/') + 1)}List` : null
 }
 
-function* candidates(base: string, { properties }: Json): Generator<string> {
+function* candidates(base: string, { properties = {} }: Json): Generator<string> {
   yield base
   if ('key' in (properties as Json) || 'token' in (properties as Json)) yield `Created${base}`
   for (let number = 2; ; number++) yield `${base}${number}`

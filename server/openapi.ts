@@ -1,7 +1,9 @@
 import type { TSchema } from 'typebox'
 import type { Endpoint } from './identity/endpoint.ts'
-import { errorResponses, errorSchema, errorStatuses } from './openapi-errors.ts'
+import { errorResponseOf, errorResponses, errorSchema, errorStatuses } from './openapi-errors.ts'
+import { answerHeaders, isBytes } from './openapi-headers.ts'
 import { nameSchemas } from './openapi-names.ts'
+import { formContent, withNulls } from './openapi-requests.ts'
 
 type Json = Record<string, unknown>
 
@@ -74,17 +76,25 @@ function describeOperation(spec: Endpoint): Json {
     ...parametersOf(spec),
     ...requestBodyOf(spec),
     responses: {
-      ...(spec.upgrade
-        ? { '101': { description: 'The connection is a WebSocket from here on.' } }
-        : { '200': successOf(spec) }),
-      ...(isBytes(spec) && {
-        '206': { description: 'One range of the bytes.', content: bytesOf(spec) },
-        '304': { description: 'What `If-None-Match` names is still current.' },
-      }),
-      ...Object.fromEntries(
-        errorStatuses(spec).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
-      ),
+      ...successesOf(spec),
+      ...Object.fromEntries(errorStatuses(spec).map((status) => [status, errorResponseOf(spec, status)])),
     },
+  }
+}
+
+/** The statuses of success, and 304, which is no error. */
+function successesOf(spec: Endpoint): Json {
+  const answer = (status: 101 | 200 | 206 | 302 | 304, response: { description: string; content?: Json }) => {
+    const { description, content } = response
+    return { [status]: { description, headers: answerHeaders(spec, status), ...(content && { content }) } }
+  }
+  if (spec.upgrade) return answer(101, { description: 'The connection is a WebSocket from here on.' })
+  if (spec.redirects) return answer(302, { description: 'The browser goes on.' })
+  return {
+    ...answer(200, successOf(spec)),
+    ...(isBytes(spec) && answer(206, { description: 'One range of the bytes.', content: bytesOf(spec) })),
+    ...((isBytes(spec) || spec.conditional) &&
+      answer(304, { description: 'What `If-None-Match` names is still current.' })),
   }
 }
 
@@ -132,50 +142,48 @@ function parametersOf(spec: Endpoint): { parameters?: Json[] } {
   return parameters.length > 0 ? { parameters } : {}
 }
 
-/** Headers that an answer depends on. `Authorization` is told by the security schemes. */
+/** Headers that an answer depends on. `Authorization` is in the security schemes. */
 function headersOf(spec: Endpoint): Json[] {
   const header = (name: string, description: string, schema: Json = { type: 'string' }) => ({
     ...{ name, in: 'header', required: false, description, schema },
   })
-  if (spec.method === 'POST' && spec.path === '/v1/videos') {
+  if (spec.idempotent) {
     const text =
       'The same key with the same body gives the same job for 24 hours: send one, so that a lost answer costs nothing twice.'
     return [header('Idempotency-Key', text, { type: 'string', minLength: 1, maxLength: 255 })]
   }
-  if (!isBytes(spec)) return []
+  const known = header('If-None-Match', 'The `ETag` you have.')
+  if (!isBytes(spec)) return spec.conditional ? [known] : []
   return [
     header('Range', 'One range, such as `bytes=0-1023`.'),
     header('If-Range', 'The `ETag` the range belongs to.'),
-    header('If-None-Match', 'The `ETag` you have.'),
+    known,
   ]
 }
 
-function requestBodyOf({ body, accepts }: Endpoint): { requestBody?: Json } {
+function requestBodyOf({ body, form, accepts = ['json'] }: Endpoint): { requestBody?: Json } {
   if (!body) return {}
-  const types = (accepts ?? ['json']).map((kind) => (kind === 'json' ? 'application/json' : 'multipart/form-data'))
-  return {
-    requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, { schema: plain(body) }])) },
+  const content = {
+    ...(accepts.includes('json') && { 'application/json': { schema: withNulls(plain(body)) } }),
+    ...(accepts.includes('multipart') && { 'multipart/form-data': formContent(plain(form ?? body)) }),
   }
+  return { requestBody: { required: true, content } }
 }
 
-function successOf(spec: Endpoint): Json {
+function successOf(spec: Endpoint): { description: string; content?: Json } {
   if (isBytes(spec)) return { description: 'The bytes.', content: bytesOf(spec) }
   if (spec.response_type) {
     return { description: 'Text.', content: { [spec.response_type]: { schema: { type: 'string' } } } }
   }
   const json = spec.response && { 'application/json': { schema: plain(spec.response) } }
-  const stream = STREAMED.has(openApiPath(spec)) && { 'text/event-stream': { schema: { type: 'string' } } }
-  const description = stream ? 'The answer, or with `stream: true` its events.' : 'Done.'
+  const stream = spec.events && { 'text/event-stream': { schema: plain(spec.events) } }
+  const description = stream ? STREAM_TEXT : 'Done.'
   return json || stream ? { description, content: { ...json, ...stream } } : { description }
 }
 
-/** Endpoints that answer with server-sent events when the body asks for it. */
-const STREAMED: ReadonlySet<string> = new Set(['/v1/chat/completions', '/v1/responses'])
-
-/** Text is told as it comes; bytes have ranges. */
-function isBytes({ response_type }: Endpoint): boolean {
-  return response_type !== undefined && !response_type.startsWith('text/')
-}
+/** OpenAPI 3.1 has no word for the events of a stream: as is usual, the schema of `text/event-stream` is that of one event's data. */
+const STREAM_TEXT =
+  'The answer, or with `stream: true` its events: the `data` of each has this schema, but for the last, which is `[DONE]`.'
 
 /** Bytes have a media type and no schema: https://spec.openapis.org/oas/v3.1.1#considerations-for-file-uploads */
 function bytesOf({ response_type }: Endpoint): Json {

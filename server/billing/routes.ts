@@ -52,6 +52,9 @@ const listLedger = endpoint({
   },
 })
 
+/** See `asFile`. */
+const FILE_HEADERS = { 'content-disposition': 'always', 'x-content-type-options': 'always' } as const
+
 const exportLedger = endpoint({
   method: 'GET',
   path: '/console/ledger.csv',
@@ -59,6 +62,7 @@ const exportLedger = endpoint({
   summary: 'Ledger entries of a time as CSV, oldest first',
   query: LedgerCsvQuery,
   response_type: 'text/csv',
+  headers: FILE_HEADERS,
   async handle(ctx, { principal, query, request, reply }) {
     const { from, to } = periodOf(ctx, { from: 0, ...query })
     const { currency } = ctx.config
@@ -85,6 +89,7 @@ const exportUsage = endpoint({
   summary: 'The same sums as CSV',
   query: UsageQuery,
   response_type: 'text/csv',
+  headers: FILE_HEADERS,
   async handle(ctx, { principal, query, reply }) {
     const text = usageCsv(await usageOf(ctx, principal, query))
     asFile(reply, 'usage', periodOf(ctx, query))

@@ -15,7 +15,7 @@ import { chunkWriter, DONE } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
 import { resolveMessages } from './messages.ts'
 import { engineRequest } from './request.ts'
-import { ChatBody, ChatCompletion } from './schema.ts'
+import { ChatBody, ChatCompletion, ChatStreamEvent } from './schema.ts'
 import { startTurn, type Turn } from './turn.ts'
 import type { AnswerHead } from './views.ts'
 
@@ -30,6 +30,7 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       body: ChatBody,
       body_check: 'handler',
       response: ChatCompletion,
+      events: ChatStreamEvent,
       async handle(ctx, { principal, request, reply }) {
         const body = checkBody(request.body)
         const left = abortOnLeaving(reply)

@@ -180,6 +180,15 @@ const Usage = Type.Object({
 })
 export type UsageView = Static<typeof Usage>
 
+const Logprobs = Type.Union([
+  Type.Object({
+    content: Type.Array(Type.Object({ ...TokenDetails.properties, top_logprobs: Type.Array(TokenDetails) })),
+    refusal: Type.Null(),
+  }),
+  Type.Null(),
+])
+const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter'] as const
+
 export const ChatCompletion = Type.Object({
   id: Type.String(),
   object: Type.Literal('chat.completion'),
@@ -196,14 +205,8 @@ export const ChatCompletion = Type.Object({
         reasoning: Type.Optional(Type.String()),
         tool_calls: Type.Optional(Type.Array(ToolCall, { maxItems: LENGTHS_MAX.calls })),
       }),
-      logprobs: Type.Union([
-        Type.Object({
-          content: Type.Array(Type.Object({ ...TokenDetails.properties, top_logprobs: Type.Array(TokenDetails) })),
-          refusal: Type.Null(),
-        }),
-        Type.Null(),
-      ]),
-      finish_reason: Type.Enum(['stop', 'length', 'tool_calls', 'content_filter']),
+      logprobs: Logprobs,
+      finish_reason: Type.Enum([...FINISH_REASONS]),
     }),
   ),
   usage: Usage,
@@ -211,3 +214,42 @@ export const ChatCompletion = Type.Object({
   system_fingerprint: Type.Null(),
 })
 export type ChatCompletion = Static<typeof ChatCompletion>
+
+/** A piece of a message. `role` comes with the first; a tool call has `id`, `type` and `name` in its first piece alone. */
+const Delta = Type.Object({
+  role: Type.Optional(Type.Literal('assistant')),
+  content: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  refusal: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  reasoning_content: Type.Optional(Type.String()),
+  reasoning: Type.Optional(Type.String()),
+  tool_calls: Type.Optional(
+    Type.Array(
+      Type.Object({
+        index: Type.Integer({ minimum: 0 }),
+        id: Type.Optional(Type.String()),
+        type: Type.Optional(Type.Literal('function')),
+        function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() }),
+      }),
+    ),
+  ),
+})
+
+const Chunk = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('chat.completion.chunk'),
+  created: Type.Integer(),
+  model: Type.String(),
+  system_fingerprint: Type.Null(),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      delta: Delta,
+      logprobs: Logprobs,
+      finish_reason: Type.Union([Type.Enum([...FINISH_REASONS]), Type.Null()]),
+    }),
+  ),
+  usage: Type.Optional(Type.Union([Usage, Type.Null()])),
+})
+
+/** The data of one event of a stream: a chunk, or the error that ended it. Source: contract 9.4. */
+export const ChatStreamEvent = Type.Union([Chunk, Type.Unsafe({ $ref: '#/components/schemas/Error' })])

@@ -18,6 +18,7 @@ const readSite = endpoint({
   auth: 'none',
   summary: 'What the sign-in page needs to know of this service',
   response: SiteView,
+  headers: { 'cache-control': 'always' },
   async handle(ctx, { reply }) {
     reply.header('cache-control', 'no-cache')
     return siteView(ctx)

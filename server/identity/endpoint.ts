@@ -25,6 +25,17 @@ export type Call<A extends Auth, B, Q> = {
   reply: FastifyReply
 }
 
+/** Headers that some endpoints send with success, beside those that their credential and kind of answer bring along. */
+export type AnswerHeader =
+  | 'cache-control'
+  | 'content-disposition'
+  | 'idempotent-replayed'
+  | 'openai-poll-after-ms'
+  | 'referrer-policy'
+  | 'set-cookie'
+  | 'x-content-type-options'
+  | 'x-dropped-tools'
+
 export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> = {
   method: Method
   /** With `:name` for each parameter. */
@@ -38,13 +49,25 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   body_check?: 'first' | 'handler'
   /** Encodings of the body; empty when the endpoint takes none. Default `json` with a body schema, else none. */
   accepts?: ReadonlyArray<'json' | 'multipart'>
+  /** Shape of the multipart form where it differs from that of `body`. */
+  form?: TSchema
   query?: Q
   /** Shape of the 200 answer; absent for raw bytes. */
   response?: TSchema
   /** Media type of the 200 answer when it is not JSON. */
   response_type?: string
+  /** Shape of the JSON in each event, where the same call can be answered with server-sent events. */
+  events?: TSchema
   /** The answer is an upgrade of the connection. */
   upgrade?: 'websocket'
+  /** The answer is 302: a stop of a browser on its way. */
+  redirects?: boolean
+  /** The answer has an entity tag, and is 304 where `If-None-Match` names it. */
+  conditional?: boolean
+  /** `Idempotency-Key` is heeded. */
+  idempotent?: boolean
+  /** For the API page: headers of a successful answer. */
+  headers?: Partial<Record<AnswerHeader, 'always' | 'sometimes'>>
   /** Video endpoints give every 400 the code `invalid_request_error`. */
   plain_400?: boolean
   /** Not part of the public API page. */

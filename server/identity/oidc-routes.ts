@@ -9,13 +9,17 @@ import type { OidcProvider } from './oidc-provider.ts'
 import type { Identity } from './open.ts'
 import { OidcAnswer } from './schema.ts'
 
+/** The cookie holds the state of the sign-in, then the session. */
+const REDIRECT_HEADERS = { 'cache-control': 'always', 'referrer-policy': 'always', 'set-cookie': 'sometimes' } as const
+
 /** Signing in with the identity provider: two stops of a browser, which is sent on in every case. */
 export function oidcEndpoints(identity: Identity): Endpoint[] {
   const begin = endpoint({
     method: 'GET',
     path: OIDC_PATH,
     auth: 'none',
-    internal: true,
+    redirects: true,
+    headers: REDIRECT_HEADERS,
     summary: 'Go to the identity provider',
     async handle(ctx, { reply }) {
       const provider = requireProvider(identity)
@@ -30,7 +34,8 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
     method: 'GET',
     path: `${OIDC_PATH}/callback`,
     auth: 'none',
-    internal: true,
+    redirects: true,
+    headers: REDIRECT_HEADERS,
     summary: 'Come back from the identity provider',
     query: OidcAnswer,
     async handle(ctx, { query, request, reply }) {

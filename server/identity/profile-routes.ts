@@ -59,6 +59,7 @@ function passwordEndpoint(identity: Identity): Endpoint {
     summary: 'Change your password; every other session of yours ends',
     body: ChangePassword,
     response: ConsoleSession,
+    headers: { 'set-cookie': 'always' },
     async handle(ctx, { principal, body, request, reply }) {
       const { user_id, org_id } = principal
       const signedIn = await changePassword(identity.login, { user_id, ...body, ...callerOf(request) })

@@ -36,6 +36,7 @@ function signInEndpoint(identity: Identity): Endpoint {
     summary: 'Sign in to the console',
     body: SignIn,
     response: SignInAnswer,
+    headers: { 'cache-control': 'always', 'set-cookie': 'always' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)
       const signedIn = await signIn(identity.login, { ...body, ...callerOf(request) })
@@ -51,6 +52,7 @@ function signOutEndpoint(identity: Identity): Endpoint {
     auth: 'none',
     summary: 'End this console session',
     response: SignedOut,
+    headers: { 'set-cookie': 'always' },
     async handle(ctx, { request, reply }) {
       requireSameOrigin(request)
       await endSession(ctx, identity, request)
@@ -93,6 +95,7 @@ const previewEndpoint = endpoint({
   summary: 'What an invitation is to, for the person who holds its token',
   body: PreviewInvitation,
   response: InvitationPreview,
+  headers: { 'cache-control': 'always' },
   async handle(ctx, { body, request, reply }) {
     requireSameOrigin(request)
     reply.header('cache-control', 'no-store')
@@ -108,6 +111,7 @@ function acceptEndpoint(identity: Identity): Endpoint {
     summary: 'Accept an invitation, as a new person or as the one who is signed in',
     body: AcceptInvitation,
     response: SignInAnswer,
+    headers: { 'cache-control': 'always', 'set-cookie': 'sometimes' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)
       const { cookie } = request.headers

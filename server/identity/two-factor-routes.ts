@@ -39,6 +39,7 @@ function secondStep(identity: Identity): Endpoint {
     summary: 'Complete a sign-in with the second factor',
     body: SecondFactor,
     response: ConsoleSession,
+    headers: { 'cache-control': 'always', 'set-cookie': 'always' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)
       requireOneProof(body)
@@ -87,6 +88,7 @@ function changes(identity: Identity): Endpoint[] {
     summary: 'Turn the second factor on with a first code; every other session of yours ends',
     body: ConfirmTwoFactor,
     response: RecoveryCodes,
+    headers: { 'set-cookie': 'always' },
     async handle(ctx, { principal, body, request, reply }) {
       const holder = { ...body, ...holderOf(principal, request) }
       const { session, recovery_codes } = await confirmTwoFactor(login, holder)
@@ -102,6 +104,7 @@ function changes(identity: Identity): Endpoint[] {
     summary: 'Turn the second factor off; every other session of yours ends',
     body: ProveTwoFactor,
     response: ConsoleSession,
+    headers: { 'set-cookie': 'always' },
     async handle(ctx, { principal, body, request, reply }) {
       requireOneProof(body)
       const session = await disableTwoFactor(login, { ...body, ...holderOf(principal, request) })

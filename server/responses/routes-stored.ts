@@ -11,6 +11,7 @@ import { DONE, frameOf, rebuiltEvents } from './event-lines.ts'
 import { followEvents } from './follow.ts'
 import type { ResponseEvent } from './run.ts'
 import { INCLUDES, ResponseObject } from './schema.ts'
+import { ResponseStreamEvent } from './schema-events.ts'
 import { DeletedResponse, INPUT_PAGE, InputList, InputQuery, StoredQuery } from './schema-stored.ts'
 import { pageOfInput, readResponse } from './stored.ts'
 
@@ -29,6 +30,7 @@ function readStored(following: Following): Endpoint {
     summary: 'Read a stored response, plain or as events',
     query: StoredQuery,
     response: ResponseObject,
+    events: ResponseStreamEvent,
     async handle(ctx, { principal, params, query, reply }) {
       requireKnownIncludes(query)
       const { background, body } = await readResponse(ctx, principal, params.response_id!)

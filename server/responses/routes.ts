@@ -13,6 +13,7 @@ import { countEndpoints } from './routes-count.ts'
 import { type Following, storedEndpoints, streamBackground } from './routes-stored.ts'
 import type { ResponseCall, ResponseEvent, ResponseRun } from './run.ts'
 import { CreateResponse, ResponseObject } from './schema.ts'
+import { ResponseStreamEvent } from './schema-events.ts'
 import { queueResponse } from './submit.ts'
 import { newResponse } from './views.ts'
 
@@ -38,6 +39,8 @@ function createResponse(meter: Meter, following: Following): Endpoint {
     body: CreateResponse,
     body_check: 'handler',
     response: ResponseObject,
+    events: ResponseStreamEvent,
+    headers: { 'x-dropped-tools': 'sometimes' },
     async handle(ctx, { principal, request, reply }) {
       const body = checkBody(request.body)
       const left = abortOnLeaving(reply)

@@ -48,6 +48,8 @@ const createVideo = endpoint({
   body: CreateVideo,
   body_check: 'handler',
   response: VideoView,
+  idempotent: true,
+  headers: { 'idempotent-replayed': 'sometimes' },
   async handle(ctx, { principal, request, reply }) {
     const body = request.isMultipart() ? await readMultipartBody(request) : request.body
     const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
@@ -156,6 +158,8 @@ export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
     path: '/v1/videos/:video_id',
     summary: 'Read a job',
     response: VideoView,
+    conditional: true,
+    headers: { 'openai-poll-after-ms': 'sometimes' },
     // POST to `/v1/videos/edits` and the like are calls this API does not offer, not wrong methods.
     wrong_method: (method, { video_id }) =>
       method !== 'POST' || isId('video', video_id!)

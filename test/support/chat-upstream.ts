@@ -103,13 +103,13 @@ export async function startChatUpstream({ port = 0 } = {}): Promise<ChatUpstream
 /** One chunk of a streamed answer, of choice 0 unless said otherwise. */
 export function chunk(
   delta: object,
-  more: { index?: number; finish_reason?: string | null; usage?: unknown } = {},
+  more: { index?: number; finish_reason?: string | null; logprobs?: unknown; usage?: unknown } = {},
 ): object {
-  const { index = 0, finish_reason = null, ...members } = more
+  const { index = 0, finish_reason = null, logprobs = null, ...members } = more
   return {
     ...ENVELOPE,
     object: 'chat.completion.chunk',
-    choices: [{ index, delta, logprobs: null, finish_reason }],
+    choices: [{ index, delta, logprobs, finish_reason }],
     ...members,
   }
 }

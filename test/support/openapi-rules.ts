@@ -56,6 +56,15 @@ export function resolveRefs(document: ApiDocument, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, resolveRefs(document, member)]))
 }
 
+/** The schema with no room for members that its objects do not name. */
+export function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, closed(member)]))
+  const named = typeof inner.properties === 'object' && Object.keys(inner.properties ?? {}).length > 0
+  return inner.type === 'object' && named ? { ...inner, additionalProperties: false } : inner
+}
+
 function checkOperation(document: ApiDocument, path: string, operation: Operation, say: (text: string) => void): void {
   const { parameters = [], tags, security, responses, requestBody } = operation
   const known = new Set(document.tags.map(({ name }) => name))
