@@ -96,11 +96,9 @@ test('every commit is on the disk when it returns, also where the database or it
   const other = openDb(url, { pool_max: 3 })
   try {
     const clients = await Promise.all([other.pool.connect(), other.pool.connect(), other.pool.connect()])
-    for (const client of clients) {
-      const { rows } = await client.query('show synchronous_commit')
-      assert.deepEqual(rows, [{ synchronous_commit: 'on' }])
-      client.release()
-    }
+    const settings = await Promise.all(clients.map((client) => client.query('show synchronous_commit')))
+    for (const client of clients) client.release()
+    for (const { rows } of settings) assert.deepEqual(rows, [{ synchronous_commit: 'on' }])
   } finally {
     await other.close()
     await pool.query(`alter database ${name} reset synchronous_commit`)
