@@ -97,12 +97,20 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
     max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
   }
 
-  function ask(server: number, request: ChatRequest, signal: AbortSignal, total_ms: number): Promise<CallOutcome> {
+  async function ask(
+    server: number,
+    request: ChatRequest,
+    signal: AbortSignal,
+    total_ms: number,
+  ): Promise<CallOutcome> {
     const { target, model } = servers[server]!
     const stream = request.stream || options.stream_plain === true
+    const written = encodeRequest(request, form, { model: model ?? request.model, stream })
+    const body = typeof written === 'string' ? written : await written
+    signal.throwIfAborted()
     return call({
       target,
-      body: encodeRequest(request, form, { model: model ?? request.model, stream }),
+      body,
       stream,
       reader: answerReader({ choices: request.n, logprobs: request.logprobs === true }),
       limits: { idle_ms: limits.idle_ms, total_ms },

@@ -34,7 +34,7 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
 
     async generate(request, signal) {
       signal.throwIfAborted()
-      const prompt = readPrompt(request)
+      const prompt = await readPrompt(request)
       const input = await countInput(request, signal)
       refuseIfAsked(prompt, input)
       return batches(await contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from './errors.ts'
-import { parseJson } from './json.ts'
+import { parseJsonPieces } from './json.ts'
 
 /** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
 export const JSON_BYTES_MAX = 64 * 1024 * 1024
@@ -64,15 +64,15 @@ function readJson(payload: NodeJS.ReadableStream, body_bytes_max: number, done: 
     payload.off('data', onData).off('end', end).off('error', end)
     if (error) done(error)
     else if (size === 0) done(null, undefined)
-    else parse(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size), done)
+    else parse(chunks, size, done)
   }
   payload.on('data', onData).on('end', end).on('error', end)
 }
 
-function parse(bytes: Buffer, done: Done): void {
+function parse(pieces: readonly Buffer[], size_bytes: number, done: Done): void {
   let value: unknown
   try {
-    value = parseJson(bytes)
+    value = parseJsonPieces(pieces, size_bytes)
   } catch (error) {
     done(error as Error)
     return

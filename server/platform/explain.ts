@@ -1,5 +1,5 @@
 import { ApiError, type ErrorCode } from './errors.ts'
-import { countCodePoints } from './text.ts'
+import { countCodePoints, describeLength, isLongerThan } from './text.ts'
 
 /** The part of JSON Schema that our request schemas use. */
 export type JsonSchema = {
@@ -119,14 +119,14 @@ function arrayProblem(schema: JsonSchema, value: unknown[], path: string): ApiEr
 
 function stringProblem(schema: JsonSchema, value: string, path: string): ApiError | null {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema
-  // Counted only where it can matter: a text has half as many characters as code units, or more.
-  const length = value.length > maxLength || value.length < 2 * minLength ? countCodePoints(value) : minLength
-  if (schema.maxLength !== undefined && length > schema.maxLength) {
-    const text = `string too long. Expected a string with maximum length ${schema.maxLength}, but got a string with length ${length} instead.`
+  if (isLongerThan(value, maxLength)) {
+    const text = `string too long. Expected a string with maximum length ${maxLength}, but got a string with length ${describeLength(value)} instead.`
     return refuse('string_above_max_length', `Invalid '${path}': ${text}`, path)
   }
-  if (schema.minLength !== undefined && length < schema.minLength) {
-    const text = `string too short. Expected a string with minimum length ${schema.minLength}, but got a string with length ${length} instead.`
+  // A text has half as many characters as code units, or more.
+  const length = value.length < 2 * minLength ? countCodePoints(value) : minLength
+  if (length < minLength) {
+    const text = `string too short. Expected a string with minimum length ${minLength}, but got a string with length ${length} instead.`
     return refuse('string_below_min_length', `Invalid '${path}': ${text}`, path)
   }
   if (schema.pattern === NOT_BLANK && !/\S/u.test(value)) {

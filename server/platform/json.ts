@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { joinInTurns } from './bytes.ts'
 import { parsePieces } from './json-pieces.ts'
 import { newScan, scanWhole, unreadable } from './json-scan.ts'
+import { turnTaker } from './turns.ts'
 import { requireSafeJson } from './validate.ts'
 
 /** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */
@@ -15,8 +17,8 @@ const TURN_MILLISECONDS = 5
  * Throws, or rejects with, ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. Source: contract 1.1.
  */
 export function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw unreadable()
   if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes)
+  if (!isUtf8(bytes)) throw unreadable()
   const suspicious = scanWhole(bytes)
   let value: unknown
   try {
@@ -28,7 +30,30 @@ export function parseJson(bytes: Buffer): unknown {
   return value
 }
 
+/** The same for a body that came in pieces: many bytes are put together with other work between, too. */
+export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number): unknown {
+  if (size_bytes > JOINED_BYTES_MAX) return joinInTurns(pieces).then(parseJson)
+  return parseJson(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size_bytes))
+}
+
+/** Fewer bytes are put together in less than a millisecond. */
+const JOINED_BYTES_MAX = 1024 * 1024
+
+/** Bytes are looked at in slices, each to the beginning of a character. */
+async function requireUtf8(bytes: Buffer): Promise<void> {
+  const turn = turnTaker(1)
+  for (let from = 0; from < bytes.length; ) {
+    let to = Math.min(from + JOINED_BYTES_MAX, bytes.length)
+    for (let i = 0; i < 3 && to < bytes.length && (bytes[to]! & 0xc0) === 0x80; i++) to += 1
+    if (!isUtf8(bytes.subarray(from, to))) throw unreadable()
+    from = to
+    const other = turn()
+    if (other) await other
+  }
+}
+
 async function parseLarge(bytes: Buffer): Promise<unknown> {
+  await requireUtf8(bytes)
   const state = newScan(bytes)
   const pieces = parsePieces(state)
   let since = performance.now()

@@ -15,3 +15,16 @@ export function countCodePoints(text: string): number {
   }
   return count
 }
+
+/** Longer texts are not counted through: it takes a millisecond a million. */
+const COUNTED_MAX = 1_000_000
+
+/** The length of a text in words: its code points, or for a very long one that it has more than a million. */
+export function describeLength(text: string): string {
+  return text.length > 2 * COUNTED_MAX ? `over ${COUNTED_MAX}` : String(countCodePoints(text))
+}
+
+/** Whether a text has more than `max` code points; looks no further than it must. */
+export function isLongerThan(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || countCodePoints(text) > max)
+}

@@ -1,5 +1,7 @@
 import { type ColumnType, type Generated, sql } from 'kysely'
+import { joinInTurns } from '../platform/bytes.ts'
 import type { Db } from '../platform/db.ts'
+import { writeJson } from '../platform/json-write.ts'
 import type { CreateResponse, ResponseObject, ResponseStatus } from './schema.ts'
 import type { Item, OutputItem } from './schema-items.ts'
 
@@ -71,8 +73,10 @@ export async function insertResponse(db: Db, stored: NewResponse): Promise<void>
   const { org_id, user_id, key_id, request_id, response, input, now, request } = stored
   const { id, previous_response_id, model, status, background } = response
   const created_at = new Date(response.created_at * 1000)
-  const items = [...input, ...response.output]
-  const text = JSON.stringify(items)
+  const items = input.concat(response.output)
+  const written = writeJson(items)
+  // Bytes are sent as they are; a text would be measured and copied at once, whatever its length.
+  const text = typeof written === 'string' ? written : await joinInTurns(await written)
   await sql`
     with stored as (
       insert into responses (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes,

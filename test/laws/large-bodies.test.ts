@@ -143,7 +143,7 @@ test('messages cost in proportion to their number: answers of tools, their resul
   })
   await assertLinear('results of tools, put into words', LENGTHS_MAX.items, async (size) => {
     const work = { org_id: 'o', model, engine, messages: answers(size) }
-    readPrompt({ model: 'm', messages: await resolveMessages(NOTHING, work, NEVER), n: 1, stream: false })
+    await readPrompt({ model: 'm', messages: await resolveMessages(NOTHING, work, NEVER), n: 1, stream: false })
   })
 })
 

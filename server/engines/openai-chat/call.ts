@@ -13,7 +13,7 @@ export type CallLimits = { idle_ms: number; total_ms: number }
 
 export type CallOptions = {
   target: CallTarget
-  body: string
+  body: string | readonly Buffer[]
   /** Whether a stream was asked for: a whole answer is silent until it is done. */
   stream: boolean
   reader: AnswerReader
@@ -42,14 +42,19 @@ export function call(options: CallOptions): Promise<CallOutcome> {
       {
         method: 'POST',
         path: target.path,
-        headers: target.headers,
-        body,
+        headers: typeof body === 'string' ? target.headers : [...target.headers, 'content-length', lengthOf(body)],
+        // undici takes any iterable; its types do not say so.
+        body: body as string,
         headersTimeout: stream ? limits.idle_ms : 0,
         bodyTimeout: limits.idle_ms,
       },
       handlerOf(state),
     )
   })
+}
+
+function lengthOf(pieces: readonly Buffer[]): string {
+  return String(pieces.reduce((sum, { length }) => sum + length, 0))
 }
 
 type Mode = 'waiting' | 'stream' | 'whole' | 'refusal' | 'done'

@@ -1,3 +1,4 @@
+import { writeJson } from '../../platform/json-write.ts'
 import type { ChatRequest } from '../chat.ts'
 import { encodeMessage, type MessageForm } from './encode-messages.ts'
 import { encodeTools } from './encode-tools.ts'
@@ -7,13 +8,13 @@ export type RequestForm = MessageForm & { max_tokens_field: 'max_completion_toke
 
 /**
  * The body of `POST /chat/completions`: members of the contract, each by its name, and nothing else of what the client sent.
- * `extra` never replaces one of them. Source: docs/api/chat.md, parameters; docs/engines.md, chat servers.
+ * `extra` never replaces one of them. What is long is a promise of its pieces. Source: docs/api/chat.md, parameters; docs/engines.md, chat servers.
  */
 export function encodeRequest(
   request: ChatRequest,
   form: RequestForm,
   upstream: { model: string; stream: boolean },
-): string {
+): string | Promise<readonly Buffer[]> {
   const { max_tokens } = request
   const body: Record<string, unknown> = {
     model: upstream.model,
@@ -46,7 +47,7 @@ export function encodeRequest(
   for (const [name, value] of Object.entries(request.extra ?? {})) {
     if (!Object.hasOwn(body, name) && name !== '__proto__') body[name] = value
   }
-  return JSON.stringify(body)
+  return writeJson(body)
 }
 
 function encodeFormat(format: NonNullable<ChatRequest['response_format']>): object {

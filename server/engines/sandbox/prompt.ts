@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { writeJson } from '../../platform/json-write.ts'
+import { turnTaker } from '../../platform/turns.ts'
 import type { ChatMessage, ChatPart, ChatRequest } from '../chat.ts'
 import { type Clues, cluesOf } from './clues.ts'
 import { describeMedia } from './media.ts'
@@ -24,7 +26,8 @@ export type Prompt = {
   turns: number
 }
 
-export function readPrompt(request: ChatRequest): Prompt {
+/** Gives way to other work while it reads a long conversation. */
+export async function readPrompt(request: ChatRequest): Promise<Prompt> {
   const { messages } = request
   const last = messages.findLast((message) => message.role === 'user')
   const parts: ChatPart[] =
@@ -34,16 +37,15 @@ export function readPrompt(request: ChatRequest): Prompt {
     .join('\n')
     .trim()
   const clues = cluesOf(text)
-  const instructions = messages.filter((message) => message.role === 'system' || message.role === 'developer')
   return {
-    seed: seedOf(request),
+    seed: await seedOf(request),
     text,
     clues,
     directive: directiveIn(text),
     media: describeMedia(parts, clues.japanese),
     is_users_turn: messages.at(-1)?.role === 'user',
     results: resultsAtEnd(messages),
-    instructions_words: instructions.map((message) => textOf(message).split(/\s+/).length).reduce((a, b) => a + b, 0),
+    instructions_words: await wordsOf(messages),
     turns: messages.filter((message) => message.role === 'user').length,
   }
 }
@@ -54,22 +56,69 @@ export function textOf({ content }: ChatMessage): string {
   return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n')
 }
 
+/** Characters in which a directive is looked for. */
+const DIRECTIVE_WITHIN = 1_000_000
+
 function directiveIn(text: string): Prompt['directive'] {
-  const found = /(?<![\w:])sandbox:([a-z_]{1,20})(?![\w:])[ \n]?/.exec(text)
+  const found = /(?<![\w:])sandbox:([a-z_]{1,20})(?![\w:])[ \n]?/.exec(text.slice(0, DIRECTIVE_WITHIN))
   const name = DIRECTIVES.find((name) => name === found?.[1])
   return name === undefined ? null : { name, rest: text.slice(found!.index + found![0].length) }
 }
 
-/** Of media the length and the first characters count: enough to tell them apart, and cheap. */
-function seedOf({ model, messages, seed, tools, response_format }: ChatRequest): string {
-  const hash = createHash('sha256')
-  const add = (text: string) => hash.update(`${text.length}:`).update(text)
-  add(JSON.stringify([model, seed ?? null, tools ?? null, response_format ?? null]))
+/** Words of all instructions. */
+async function wordsOf(messages: readonly ChatMessage[]): Promise<number> {
+  const turn = turnTaker(1)
+  let words = 0
   for (const message of messages) {
-    add(message.role)
-    if (message.role === 'assistant' && message.tool_calls !== undefined) add(JSON.stringify(message.tool_calls))
-    if (typeof message.content === 'string') add(message.content)
-    else for (const part of message.content ?? []) add(part.type === 'text' ? part.text : mediaMark(part))
+    if (message.role !== 'system' && message.role !== 'developer') continue
+    words += 1
+    let endsInGap = false
+    for (const slice of slicesOf(textOf(message))) {
+      words += slice.match(/\s+/g)?.length ?? 0
+      if (endsInGap && /^\s/.test(slice)) words -= 1
+      endsInGap = /\s$/.test(slice)
+      const other = turn()
+      if (other) await other
+    }
+  }
+  return words
+}
+
+const SLICE_CHARACTERS = 64 * 1024
+
+/** Cut between characters. */
+function* slicesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + SLICE_CHARACTERS, text.length)
+    if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to -= 1
+    yield text.slice(from, to)
+    from = to
+  }
+}
+
+/** Of media the length and the first characters count: enough to tell them apart, and cheap. */
+async function seedOf({ model, messages, seed, tools, response_format }: ChatRequest): Promise<string> {
+  const hash = createHash('sha256')
+  const turn = turnTaker(1)
+  const add = async (text: string) => {
+    hash.update(`${text.length}:`)
+    for (const slice of slicesOf(text)) {
+      hash.update(slice)
+      const other = turn()
+      if (other) await other
+    }
+  }
+  const addJson = async (value: object) => {
+    const text = writeJson(value)
+    if (typeof text === 'string') return add(text)
+    for (const piece of await text) hash.update(piece)
+  }
+  await addJson([model, seed ?? null, tools ?? null, response_format ?? null])
+  for (const message of messages) {
+    await add(message.role)
+    if (message.role === 'assistant' && message.tool_calls !== undefined) await addJson(message.tool_calls)
+    if (typeof message.content === 'string') await add(message.content)
+    else for (const part of message.content ?? []) await add(part.type === 'text' ? part.text : mediaMark(part))
   }
   return hash.digest('hex')
 }
