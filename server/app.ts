@@ -41,6 +41,7 @@ import { responseSweeps } from './responses/retention.ts'
 import { responseEndpoints } from './responses/routes.ts'
 import { responseSocket } from './responses/socket.ts'
 import { openJobCache } from './videos/cache.ts'
+import { explainNotOffered } from './videos/not-offered.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline.ts'
 import { VIDEO_QUEUES } from './videos/queues.ts'
 import { videoSweeps } from './videos/retention.ts'
@@ -189,7 +190,8 @@ function buildHttp(
   endpoints: readonly Endpoint[],
   { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
 ): FastifyInstance {
-  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies: ctx.config.trusted_proxies })
+  const { trusted_proxies } = ctx.config
+  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies, explainUnknown: explainNotOffered })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))

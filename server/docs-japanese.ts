@@ -19,7 +19,15 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Delete a file': 'ファイルを削除する',
   'Download the bytes of a file': 'ファイルの内容をダウンロードする',
   'Submit a video job': '動画ジョブを送信する',
-  'List video jobs, newest first': '動画ジョブの一覧(新しい順)',
+  'List video jobs, newest first, all or by status and model': '動画ジョブの一覧(新しい順、状態とモデルで絞り込み可)',
+  'Read a video model': '動画モデルを取得する',
+  'Only jobs with one of these, with commas between: moderating, translating, queued, in_progress, completed, failed, canceled.':
+    'この状態のジョブのみ。コンマ区切りで複数指定可: moderating, translating, queued, in_progress, completed, failed, canceled。',
+  'Only jobs of this video model.': 'この動画モデルのジョブのみ。',
+  'What a job may refer to.': 'ジョブで参照できるもの。',
+  'References of a job; files counts all together.': 'ジョブの参照素材の上限。files は全種類の合計。',
+  'Whether a render can be stopped: any, only until it begins, or not at all.':
+    'レンダリングを止められるか。any はいつでも、queued は開始前のみ、none は不可。',
   'List the video models of your plan': 'プランで使える動画モデルの一覧',
   'Whether you have agreed to the video terms': '動画の利用規約に同意しているかどうか',
   'Agree to the video terms, from a console login only': '動画の利用規約に同意する(コンソールのサインインのみ)',

@@ -52,6 +52,8 @@ export type HttpOptions = {
   trusted_proxies?: readonly string[]
   /** Without them every `Upgrade` is answered as if it were not there. */
   sockets?: Sockets
+  /** What a 404 says of a path without a route, in place of the usual hint. */
+  explainUnknown?: (path: string) => string | undefined
 }
 
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
@@ -73,7 +75,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   sockets?.attach(http)
   http.decorate('bodySeconds', body_seconds)
   addBodyParsers(http)
-  const unknownUrl = unknownUrlError(http)
+  const unknownUrl = unknownUrlError(http, options.explainUnknown)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (options.isDraining?.())
@@ -112,11 +114,15 @@ function openServer(handler: RequestListener, sockets: Sockets | undefined): Ser
   return server
 }
 
-function unknownUrlError(http: FastifyInstance): (request: FastifyRequest) => ApiError {
+function unknownUrlError(
+  http: FastifyInstance,
+  explain: HttpOptions['explainUnknown'],
+): (request: FastifyRequest) => ApiError {
   const suggest = suggestRoutes(http)
   return (request) => {
     const path = pathOf(request)
-    const text = `Unknown request URL: ${request.method} ${path}.${suggest(path)} See /docs for the routes.`
+    const hint = explain?.(path) ?? `${suggest(path)} See /docs for the routes.`.trimStart()
+    const text = `Unknown request URL: ${request.method} ${path}. ${hint}`
     return new ApiError('unknown_url', text)
   }
 }

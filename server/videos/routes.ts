@@ -1,23 +1,22 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { entitledVideoModels } from '../catalog/entitlements.ts'
 import type { Context } from '../context.ts'
-import type { Capabilities } from '../engines/video.ts'
 import { type Endpoint, endpoint } from '../identity/endpoint.ts'
 import { BlobMissing } from '../platform/blobs.ts'
 import { namesTag } from '../platform/byte-range.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { isId } from '../platform/ids.ts'
 import { pageOf, positionOf } from '../platform/list.ts'
-import { formatMoney } from '../platform/money.ts'
 import { sendBytes } from '../platform/send-bytes.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
 import type { JobCache } from './cache.ts'
 import { cancelJob, engineStops } from './cancel.ts'
 import { submitVideo } from './create.ts'
 import { readIdempotencyKey } from './idempotency.ts'
-import { isTerminal } from './job.ts'
+import { isTerminal, STATUSES, type Status } from './job.ts'
+import { videoModelEndpoints } from './models.ts'
 import { readMultipartBody } from './multipart-body.ts'
+import { explainNotOffered } from './not-offered.ts'
 import { removeJob } from './remove.ts'
 import {
   AcceptanceView,
@@ -28,16 +27,31 @@ import {
   VIDEO_PAGE,
   VideoList,
   VideoListQuery,
-  VideoModelList,
   VideoView,
   videoView,
 } from './schema.ts'
-import { listJobs, type VideoJobRow } from './store.ts'
+import type { VideoJobRow } from './store.ts'
+import { type JobFilter, listJobs } from './store-list.ts'
 
 /** How long a poller should wait, in milliseconds; SDK helpers obey it. */
 const POLL_AFTER_MS = '10000'
 
 const common = { auth: 'api_key_or_session', plain_400: true } as const
+
+/** Throws ApiError `invalid_value` for a status there is not. */
+function filterOf({ status, model }: { status?: string; model?: string }): JobFilter {
+  const statuses = status?.split(',').map((text) => text.trim())
+  const wrong = statuses?.find((text) => !STATUSES.includes(text as Status))
+  if (wrong !== undefined) {
+    const known = STATUSES.map((each) => `'${each}'`).join(', ')
+    const text = `Invalid value: '${wrong.slice(0, 64)}'. Supported values are: ${known}, one or several with commas between.`
+    throw new ApiError('invalid_value', text, { param: 'status' })
+  }
+  return {
+    ...(statuses && { statuses: [...new Set(statuses)] as Status[] }),
+    ...(model !== undefined && { model }),
+  }
+}
 
 const createVideo = endpoint({
   ...common,
@@ -63,31 +77,12 @@ const listVideos = endpoint({
   ...common,
   method: 'GET',
   path: '/v1/videos',
-  summary: 'List video jobs, newest first',
+  summary: 'List video jobs, newest first, all or by status and model',
   query: VideoListQuery,
   response: VideoList,
   async handle(ctx, { principal, query }) {
     const position = positionOf('video', query, VIDEO_PAGE)
-    return pageOf(await listJobs(ctx.db, principal.org_id, position), position.limit, videoView)
-  },
-})
-
-const listModels = endpoint({
-  ...common,
-  method: 'GET',
-  path: '/v1/videos/models',
-  summary: 'List the video models of your plan',
-  response: VideoModelList,
-  async handle(ctx, { principal }) {
-    const data = entitledVideoModels(ctx.config, principal.plan).map(({ id, name, description, per_second }) => ({
-      id,
-      object: 'video_model',
-      name,
-      description,
-      pricing: [{ resolution: '768p', per_second: formatMoney(per_second, 6), currency: ctx.config.currency }],
-      ...limitedInputs(ctx, id),
-    }))
-    return { object: 'list', data }
+    return pageOf(await listJobs(ctx.db, principal.org_id, position, filterOf(query)), position.limit, videoView)
   },
 })
 
@@ -162,9 +157,7 @@ export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
     headers: { 'openai-poll-after-ms': 'sometimes' },
     // POST to `/v1/videos/edits` and the like are calls this API does not offer, not wrong methods.
     wrong_method: (method, { video_id }) =>
-      method !== 'POST' || isId('video', video_id!)
-        ? null
-        : new ApiError('unknown_url', 'Unknown request URL. See /docs for the routes.'),
+      method !== 'POST' || isId('video', video_id!) ? null : unknownUrl(video_id!),
     async handle(ctx, { principal, params, request, reply }) {
       const job = await find(ctx, principal.org_id, params.video_id!)
       if (!isTerminal(job.status)) reply.header('openai-poll-after-ms', POLL_AFTER_MS)
@@ -192,7 +185,7 @@ export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
   return [
     createVideo,
     listVideos,
-    listModels,
+    ...videoModelEndpoints,
     readTerms,
     agreeToTerms,
     readVideo,
@@ -232,27 +225,13 @@ function sendIfChanged(request: FastifyRequest, reply: FastifyReply, view: objec
   return reply.type('application/json; charset=utf-8').send(text)
 }
 
-/** A malformed id is answered like a missing one. */
+/** A malformed id is answered like a missing one, but where it is the name of a call that is not offered. */
 function requireVideoId(id: string): string {
-  if (!isId('video', id)) throw notFound('video')
-  return id
+  if (isId('video', id)) return id
+  throw explainNotOffered(`/v1/videos/${id}`) === undefined ? notFound('video') : unknownUrl(id)
 }
 
-/** Present only when the model's engine cannot take every input of the API. */
-function limitedInputs(ctx: Context, model_id: string): { inputs?: string[] } {
-  const served = ctx.engines.video.get(model_id)
-  if (!served) return { inputs: [] }
-  const inputs = inputsOf(served.engine.capabilities(served.model))
-  return inputs.length === 5 ? {} : { inputs }
-}
-
-function inputsOf({ modes, references_max: max }: Capabilities): string[] {
-  const references = modes.has('references')
-  return [
-    ...(modes.has('first_frame') ? ['first_frame'] : []),
-    ...(modes.has('last_frame') ? ['last_frame'] : []),
-    ...(references && max.images > 0 ? ['reference_images'] : []),
-    ...(references && max.videos > 0 ? ['reference_videos'] : []),
-    ...(references && max.audio > 0 ? ['reference_audio'] : []),
-  ]
+function unknownUrl(id: string): ApiError {
+  const why = explainNotOffered(`/v1/videos/${id}`)
+  return new ApiError('unknown_url', `Unknown request URL. ${why ?? 'See /docs for the routes.'}`)
 }

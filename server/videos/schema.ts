@@ -67,10 +67,21 @@ export const VideoView = Type.Object({
 export type VideoView = Static<typeof VideoView>
 
 export const VIDEO_PAGE = { default: 20, max: 100 }
-export const VideoListQuery = Type.Object(listQuery(VIDEO_PAGE))
+export const VideoListQuery = Type.Object({
+  ...listQuery(VIDEO_PAGE),
+  status: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: `Only jobs with one of these, with commas between: ${STATUSES.join(', ')}.`,
+    }),
+  ),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Only jobs of this video model.' })),
+})
 export const VideoList = listSchema(VideoView)
 
 export const ContentQuery = Type.Object({ variant: Type.Optional(Type.String({ description: 'Only video.' })) })
+
+const Count = Type.Integer({ minimum: 0 })
 
 export const VideoModelView = Type.Object({
   id: Type.String(),
@@ -80,10 +91,23 @@ export const VideoModelView = Type.Object({
   pricing: Type.Array(
     Type.Object({ resolution: Type.Literal('768p'), per_second: Type.String(), currency: Type.String() }),
   ),
-  inputs: Type.Optional(
-    Type.Array(Type.Enum(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'])),
+  inputs: Type.Array(
+    Type.Enum(['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio']),
+    {
+      description: 'What a job may refer to.',
+    },
   ),
+  references_max: Type.Object(
+    { images: Count, videos: Count, audio: Count, files: Count },
+    { description: 'References of a job; files counts all together.' },
+  ),
+  seconds: Type.Object({ min: Type.Integer(), max: Type.Integer() }),
+  aspect_ratios: Type.Array(Type.Enum([...ASPECT_RATIOS])),
+  cancel: Type.Enum(['any', 'queued', 'none'], {
+    description: 'Whether a render can be stopped: any, only until it begins, or not at all.',
+  }),
 })
+export type VideoModelView = Static<typeof VideoModelView>
 export const VideoModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(VideoModelView) })
 
 export const AcceptTerms = Type.Object({ terms_version: Type.String({ minLength: 1, maxLength: 64 }) }, Strict)

@@ -1,7 +1,6 @@
 import { type ColumnType, type Generated, type JSONColumnType, sql } from 'kysely'
 import type { AspectRatio, Ticket } from '../engines/video.ts'
 import type { Db } from '../platform/db.ts'
-import { comparisonOf, type Position } from '../platform/list.ts'
 import { type FailureCode, type JobChanges, type JobInput, type Status, TERMINAL } from './job.ts'
 
 export type VideoJobRow = {
@@ -141,17 +140,6 @@ export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; 
     .orderBy('id', 'desc')
     .limit(wanted.limit + 1)
     .execute()
-}
-
-/** A page of the organization's jobs, one row more than `limit` when there is more. */
-export async function listJobs(db: Db, org_id: string, page: Position): Promise<VideoJobRow[]> {
-  let query = db.selectFrom('video_jobs').selectAll().where('org_id', '=', org_id)
-  if (page.after !== null) query = query.where('id', comparisonOf(page.order), page.after)
-  const rows = await query
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute()
-  return rows as unknown as VideoJobRow[]
 }
 
 export type StatusChange = {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { ASPECT_RATIOS } from '../../server/engines/video.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
 import { browserOf, send } from '../support/identity-app.ts'
 import { assertInvalid, assertRefused, storedFile, submit } from '../support/videos-app.ts'
@@ -14,7 +15,8 @@ plans:
 video_models:
   - { id: full-1, name: Full, description: Takes everything., engine: instant, per_second: "0.123456" }
   - { id: hidden-1, engine: instant, per_second: "1" }
-  - { id: frames-1, per_second: "0.000001", engine: { kind: videos-api, dialect: openai, base_url: "http://127.0.0.1:9", model: m, inputs: [first_frame] } }
+  - { id: maker/slash-1, engine: instant, per_second: "1" }
+  - { id: frames-1, per_second: "0.000001", engine: { kind: videos-api, dialect: openai, base_url: "http://127.0.0.1:9", model: m, inputs: [first_frame], seconds: [4, 12], ratios: ['16:9', '9:16'] } }
 `
 
 let app: TestApp
@@ -39,6 +41,11 @@ test('200 with the models of the plan, in the order of the configuration, each w
         name: 'Full',
         description: 'Takes everything.',
         pricing: price('0.123456'),
+        inputs: ['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'],
+        references_max: { images: 8, videos: 2, audio: 3, files: 13 },
+        seconds: { min: 4, max: 15 },
+        aspect_ratios: [...ASPECT_RATIOS],
+        cancel: 'any',
       },
       {
         id: 'frames-1',
@@ -47,9 +54,29 @@ test('200 with the models of the plan, in the order of the configuration, each w
         description: '',
         pricing: price('0.000001'),
         inputs: ['first_frame'],
+        references_max: { images: 0, videos: 0, audio: 0, files: 0 },
+        seconds: { min: 4, max: 12 },
+        aspect_ratios: ['16:9', '9:16'],
+        cancel: 'any',
       },
     ],
   })
+})
+
+test('200 with one model of the plan, also when its id holds a slash; 404 for those of other plans and for none', async () => {
+  const { body } = await models()
+  const one = (id: string) => send(app, 'GET', `/v1/videos/models/${id}`, { key: person.key })
+  for (const entry of body.data) assert.deepEqual((await one(entry.id)).body, entry)
+  const everything = await newCustomer(app)
+  await app.database.pool.query("update organizations set plan = 'all' where id = $1", [everything.org_id])
+  const { cookie } = await browserOf(app, everything)
+  for (const id of ['maker/slash-1', 'maker%2Fslash-1']) {
+    const answer = await send(app, 'GET', `/v1/videos/models/${id}`, { cookie })
+    assert.deepEqual([answer.status, answer.body.id], [200, 'maker/slash-1'])
+  }
+  for (const id of ['hidden-1', 'nothing', 'full-1/content']) {
+    assertRefused(await one(id), { status: 404, code: 'model_not_found', param: 'model' })
+  }
 })
 
 test('the quote is price times seconds, exact to the last digit', async () => {
@@ -92,7 +119,7 @@ test('a model of another plan is neither listed nor told from an unknown one', a
 })
 
 test('a plan decides for every organization on it; one that left the configuration entitles to nothing', async () => {
-  const expected = { all: ['full-1', 'hidden-1', 'frames-1'], none: [], gone: [] }
+  const expected = { all: ['full-1', 'hidden-1', 'maker/slash-1', 'frames-1'], none: [], gone: [] }
   for (const [plan, ids] of Object.entries(expected)) {
     const customer = await newCustomer(app)
     await app.database.pool.query('update organizations set plan = $1 where id = $2', [plan, customer.org_id])

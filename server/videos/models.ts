@@ -1,0 +1,69 @@
+import { entitledVideoModel, entitledVideoModels } from '../catalog/entitlements.ts'
+import type { Context } from '../context.ts'
+import type { Capabilities } from '../engines/video.ts'
+import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import type { VideoModelConfig } from '../platform/config.ts'
+import { formatMoney } from '../platform/money.ts'
+import { VideoModelList, VideoModelView } from './schema.ts'
+
+const common = { auth: 'api_key_or_session', plain_400: true } as const
+
+const listModels = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/videos/models',
+  summary: 'List the video models of your plan',
+  response: VideoModelList,
+  async handle(ctx, { principal }) {
+    const data = entitledVideoModels(ctx.config, principal.plan).map((model) => modelView(ctx, model))
+    return { object: 'list', data }
+  },
+})
+
+/** An id may contain slashes, raw or percent-encoded. */
+const readModel = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/videos/models/*',
+  summary: 'Read a video model',
+  response: VideoModelView,
+  async handle(ctx, { principal, params }) {
+    return modelView(ctx, entitledVideoModel(ctx.config, principal.plan, params['*'] ?? ''))
+  },
+})
+
+export const videoModelEndpoints: readonly Endpoint[] = [listModels, readModel]
+
+/** An entry of the catalog with what the engine behind it can do, so that clients need not find out by an error. */
+function modelView(ctx: Pick<Context, 'config' | 'engines'>, model: VideoModelConfig): VideoModelView {
+  const { id, name, description, per_second } = model
+  const served = ctx.engines.video.get(id)!
+  return {
+    ...{ id, object: 'video_model', name, description },
+    pricing: [{ resolution: '768p', per_second: formatMoney(per_second, 6), currency: ctx.config.currency }],
+    ...capabilitiesView(served.engine.capabilities(served.model)),
+  }
+}
+
+function capabilitiesView(can: Capabilities) {
+  const references = can.modes.has('references')
+  const [min, max] = can.seconds
+  return {
+    inputs: inputsOf(can),
+    references_max: references ? { ...can.references_max } : { images: 0, videos: 0, audio: 0, files: 0 },
+    seconds: { min, max },
+    aspect_ratios: [...can.aspect_ratios],
+    cancel: can.cancel,
+  }
+}
+
+function inputsOf({ modes, references_max: max }: Capabilities): VideoModelView['inputs'] {
+  const references = modes.has('references')
+  return [
+    ...(modes.has('first_frame') ? (['first_frame'] as const) : []),
+    ...(modes.has('last_frame') ? (['last_frame'] as const) : []),
+    ...(references && max.images > 0 ? (['reference_images'] as const) : []),
+    ...(references && max.videos > 0 ? (['reference_videos'] as const) : []),
+    ...(references && max.audio > 0 ? (['reference_audio'] as const) : []),
+  ]
+}
