@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import type { Context } from '../context.ts'
 import type { JsonValue, VideoEngine } from '../engines/video.ts'
 import { mendOutput } from '../media/mend.ts'
-import { ProbeError } from '../media/probe.ts'
+import { ProbeError, probeTracks } from '../media/probe.ts'
 import { requireWholeMp4 } from '../media/whole-mp4.ts'
 import { BlobTooLarge, type StagedBlob } from '../platform/blobs.ts'
 import { failpoint } from '../platform/failpoint.ts'
@@ -14,7 +14,7 @@ import type { VideoJobRow } from './store.ts'
 
 /** 15 seconds at 768p are some tens of megabytes; an engine that sends this much sends something else. */
 const OUTPUT_BYTES_MAX = 1024 * 1024 * 1024
-/** A clip may be a little shorter than what was asked for: engines render whole groups of frames. Source: docs/states.md. */
+/** The picture may be a little shorter than what was asked for, however long the sound is: engines render whole groups of frames. Source: docs/states.md. */
 const LENGTH_MIN = 0.8
 /** Longest the download of a finished clip may take. */
 const FETCH_SECONDS = 600
@@ -65,15 +65,14 @@ async function mend(ctx: Context, job: VideoJobRow, fetched: StagedBlob, signal:
   return ctx.blobs.withLocalFile(fetched, async (path) => {
     await requireWholeMp4(path)
     const mended = await mendOutput(path, size, { signal, work_dir: ctx.work_dir })
-    if ((mended.probe.duration_seconds ?? 0) < job.seconds * LENGTH_MIN) {
-      if (mended.changed) await rm(mended.path, { force: true })
-      throw new ProbeError('unreadable', 'The clip is much shorter than what was asked for.')
-    }
-    if (!mended.changed) return fetched
     try {
+      const { video_seconds } = await probeTracks(mended.path, 'video')
+      if ((video_seconds[0] ?? 0) < job.seconds * LENGTH_MIN)
+        throw new ProbeError('unreadable', 'The clip is much shorter than what was asked for.')
+      if (!mended.changed) return fetched
       return await ctx.blobs.stage(createReadStream(mended.path), { max_bytes: OUTPUT_BYTES_MAX, signal })
     } finally {
-      await rm(mended.path, { force: true })
+      if (mended.changed) await rm(mended.path, { force: true })
     }
   })
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { EngineError, type VideoEngine } from '../../server/engines/video.ts'
 import { instantVideo } from '../../server/engines/video-instant.ts'
+import { runFfmpeg } from '../../server/media/ffmpeg.ts'
 import { factsOf } from '../support/clip.ts'
 import type { Fault } from '../support/engine-server-faults.ts'
 import { sampleMedia } from '../support/media.ts'
@@ -73,6 +74,18 @@ test('a clip shorter than four fifths of what was asked for fails the job with r
     assert.deepEqual([found.ends, found.paid], [ends, charged], `${seconds} s`)
   }
   assert.equal((await stage.drive(await stage.submit({ seconds: 15 }))).error_code, 'render_failed')
+})
+
+test('a picture of one second under the sound of all seconds ordered is a short clip too', async () => {
+  const path = join(dir, 'one-second.mp4')
+  const picture = ['-f', 'lavfi', '-i', 'testsrc=s=1366x768:r=24:d=1', '-f', 'lavfi', '-i', 'sine=d=4']
+  const codecs = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac', 'clip.mp4']
+  await runFfmpeg(
+    { inputs: {}, args: [...picture, ...codecs], outputs: { 'clip.mp4': path } },
+    { time_limit_seconds: 60 },
+  )
+  const { ends, paid, files } = await rendered(readFileSync(path))
+  assert.deepEqual([ends, paid, files], ['render_failed', 0n, 0])
 })
 
 const PASSING: Record<string, Fault> = {
