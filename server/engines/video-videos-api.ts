@@ -95,11 +95,11 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
     async recover(request, { since, taken }) {
       const where = addressOf(dialect, request)
       // The engine had answered, and the host could not keep the ticket.
-      const own = [...started].find(([, attempt_id]) => attempt_id === request.attempt_id)
-      if (own) return { found: { id: own[0], where } }
+      const keyOf = ({ id }: { id: string }) => renderKey(addresses[where], id)
+      const [own] = [...started].find(([, attempt_id]) => attempt_id === request.attempt_id) ?? []
+      if (own !== undefined && (await taken([keyOf({ id: own })])).size === 0) return { found: { id: own, where } }
       if (!dialect.lists) return 'unknown'
       const { views, complete } = await findCandidates(request, since, (after) => readList(clients[where], after))
-      const keyOf = ({ id }: { id: string }) => renderKey(addresses[where], id)
       const others = await taken(views.map(keyOf))
       const free = views.filter((view) => !others.has(keyOf(view)) && !started.has(view.id))
       const marked = free.filter((view) => hasSeed(view, request))

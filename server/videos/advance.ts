@@ -11,19 +11,24 @@ import { claimRender } from './store-renders.ts'
 
 /**
  * Applies what a step decided, in one transaction: status, money and moderation record stand or fall together.
- * Returns the job as it now is; null when another worker, a cancellation or a deletion got there first and nothing was done.
+ * Returns the job as it now is, with what was applied: a render that belongs to another job counts as a start that was not answered.
+ * Null when another worker, a cancellation or a deletion got there first and nothing was done.
  */
 export async function advance(
   ctx: Pick<Context, 'db' | 'clock' | 'changes' | 'log'>,
   job: VideoJobRow,
   outcome: Outcome,
-): Promise<VideoJobRow | null> {
+): Promise<{ job: VideoJobRow; applied: Outcome } | null> {
+  const applyTo = async (applied: Outcome) => {
+    const changed = await apply(ctx, job, applied)
+    return changed && { job: changed, applied }
+  }
   try {
-    return await apply(ctx, job, outcome)
+    return await applyTo(outcome)
   } catch (error) {
     if (!(error instanceof RenderTaken)) throw error
     ctx.log.error('render_taken', { video_id: job.id, attempt_id: job.attempt_id ?? undefined })
-    return apply(ctx, job, { to: 'same', retry_after_seconds: 1, set: unknownStart(job) })
+    return applyTo({ to: 'same', retry_after_seconds: 1, set: unknownStart(job) })
   }
 }
 

@@ -43,7 +43,7 @@ async function submit(ctx: Context, job: VideoJobRow, served: ServedModel, signa
 
   const settled = await recoverRender(ctx, job, { served, request, since: attempt.started_at })
   if ('to' in settled) return settled
-  if ('found' in settled) return started(job, settled.found, { served, request })
+  if ('found' in settled) return started(withoutUnknown(job), settled.found, { served, request })
   const next = newAttempt(ctx)
   const again = await buildRequest(ctx, job, { files, served, attempt_id: next.id })
   if ('to' in again) return again
@@ -73,7 +73,7 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
     // Not ended by a cancellation: a render that was begun can only be ended by its ticket.
     const ticket = await served.engine.start(request, new AbortController().signal)
     failpoint('engine_started')
-    return started(job, ticket, { served, request })
+    return started({ ...job, unknown_starts }, ticket, { served, request })
   } catch (error) {
     return startFailed(ctx, { ...job, unknown_starts }, { served, error })
   }
@@ -86,12 +86,18 @@ function started(
   { served, request }: { served: ServedModel; request: RenderRequest },
 ): Outcome {
   const { attempt_id, width, height } = request
-  const set = { ticket, attempt_id, width, height, tries: 0, start_unknown: false }
+  const { unknown_starts } = job
+  const set = { ticket, attempt_id, width, height, tries: 0, start_unknown: false, unknown_starts }
   const render_key = served.engine.renderKey?.(ticket)
   const named = render_key === undefined ? {} : { render_key }
   return job.status === 'queued'
     ? { to: 'in_progress', set, ...named }
     : { to: 'same', retry_after_seconds: 0, set, ...named }
+}
+
+/** The job once the outcome of its last start is learned after all. */
+function withoutUnknown(job: VideoJobRow): VideoJobRow {
+  return job.start_unknown ? { ...job, unknown_starts: job.unknown_starts - 1 } : job
 }
 
 /** Whether the engine knows attempts by their id, so that starting one again cannot render twice. */

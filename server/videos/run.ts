@@ -42,10 +42,11 @@ export async function runJob(
     const outcome = await decide(ctx, current, signal)
     const next = await advance(ctx, current, outcome)
     if (!next) await discardLate(ctx, current, outcome)
-    if (!next || isTerminal(next.status)) return null
-    current = next
-    if (outcome.to === 'same' && outcome.retry_after_seconds > 0) {
-      return { job: current, wait_seconds: outcome.retry_after_seconds }
+    if (!next || isTerminal(next.job.status)) return null
+    const { applied } = next
+    current = next.job
+    if (applied.to === 'same' && applied.retry_after_seconds > 0) {
+      return { job: current, wait_seconds: applied.retry_after_seconds }
     }
   }
 }

@@ -113,6 +113,34 @@ test('several renders that fit are not chosen from: render_failed, nothing charg
   assert.deepEqual(raised(), ALARM(id))
 })
 
+test('an engine that names the render of another job at every start is asked twice, at intervals, then the operator is alarmed', async () => {
+  const body = { id: 'video_again', status: 'queued' }
+  listed.engines.script({ ...START, times: 999, fault: { kind: 'status', status: 200, body } })
+  listed.engines.script({ method: 'GET', path: '/v1/videos/video_again', times: 999, fault: { kind: 'reset' } })
+  const first = await listed.submit({ prompt: 'A boat' })
+  await listed.drive(first, ({ status }) => status === 'in_progress')
+  const asked = listed.engines.requests.length
+  const id = await listed.submit({ prompt: 'Another boat' })
+  assert.equal((await listed.drive(id)).error_code, 'render_failed')
+  const starts = listed.engines.requests.slice(asked).filter(({ method }) => method === 'POST')
+  assert.equal(starts.length, 2)
+  assert.deepEqual(raised(), [['render_taken', id], ['render_taken', id], ...ALARM(id)])
+  listed.engines.unscript()
+  await send(listed.app, 'POST', `/v1/videos/${first}/cancel`, listed.customer)
+})
+
+test('a start whose outcome is learned after all does not count as unknown: a render that is lost later may have its new attempt', async () => {
+  listed.engines.conduct({ polls: 2 })
+  listed.engines.script({ ...START, fault: { kind: 'reset' } })
+  listed.engines.script({ ...START, fault: { kind: 'lost_reply' } })
+  const id = await listed.submit()
+  const begun = await listed.drive(id, ({ status }) => status === 'in_progress')
+  assert.equal(begun.unknown_starts, 1)
+  listed.engines.forget()
+  assert.equal((await listed.drive(id)).status, 'completed')
+  assert.deepEqual(raised(), [])
+})
+
 test('how long a start may take is for the engine alone to decide', async (t) => {
   const timeouts = t.mock.method(AbortSignal, 'timeout')
   const served = listed.app.ctx.engines.video.get(MODEL)!
