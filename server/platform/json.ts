@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { joinInTurns } from './bytes.ts'
 import { parsePieces } from './json-pieces.ts'
 import { newScan, scanWhole, unreadable } from './json-scan.ts'
-import { turnTaker } from './turns.ts'
+import { nextTurn, turnTaker } from './turns.ts'
 import { requireSafeJson } from './validate.ts'
 
 /** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */

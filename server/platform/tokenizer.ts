@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { nextTurn } from './turns.ts'
 
 /**
  * Number of o200k tokens of `text`. Markers such as `<|endoftext|>` are plain text, half a surrogate pair counts as U+FFFD. Exact but

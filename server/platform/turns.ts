@@ -1,5 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-
 /** Work that goes on this long gives way to other requests. */
 const TURN_MILLISECONDS = 10
 /** Items between two looks at the clock. */
@@ -27,6 +25,23 @@ export function giveWay(items: number): Promise<void> | undefined {
 
 /** Fewer items are done with in a millisecond or two. */
 const MANY = 1000
+
+/**
+ * Resolves when long work may go on. The long work of a process takes turns: between two looks at its sockets one piece of it runs, however
+ * many requests have brought such work.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(letNext)
+  })
+}
+
+const waiting: Array<() => void> = []
+
+function letNext(): void {
+  waiting.shift()!()
+  if (waiting.length > 0) setImmediate(letNext)
+}
 
 /** `map` for arrays of any length: gives way to other work. Rejects with what `each` throws. */
 export async function mapInTurns<T, R>(items: readonly T[], each: (item: T, index: number) => R): Promise<R[]> {

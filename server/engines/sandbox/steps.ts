@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { countTokens } from '../../platform/tokenizer.ts'
+import { nextTurn } from '../../platform/turns.ts'
 import { ChatEngineError, type ChatEvent, type ChatRequest, type FinishReason } from '../chat.ts'
 import { chanceOf } from '../storyboard/chance.ts'
 import { logprobsOf } from './logprobs.ts'

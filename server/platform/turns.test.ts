@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { countTokensInTurns } from './tokenizer.ts'
+import { mapInTurns } from './turns.ts'
+
+const LONG: Array<[what: string, work: (piece: () => void) => Promise<unknown>]> = [
+  ['counting tokens', (piece) => countTokensInTurns('word '.repeat(50_000), noticing(piece))],
+  ['a long list', (piece) => mapInTurns(new Array(200).fill(piece), spin)],
+]
+
+for (const [what, work] of LONG) {
+  test(`${what} for many requests at once: between two turns of the event loop one of them goes on`, async () => {
+    await work(() => {})
+    let most = 0
+    let now = new Set<number>()
+    let first = true
+    const count = () => {
+      // All of them begin at once.
+      if (!first) most = Math.max(most, now.size)
+      first = false
+      now = new Set()
+      turning = setImmediate(count)
+    }
+    let turning = setImmediate(count)
+    await Promise.all(Array.from({ length: 6 }, (_, request) => work(() => now.add(request))))
+    clearImmediate(turning)
+    assert.equal(most, 1)
+  })
+}
+
+/** Calls back whenever the work looks whether it is to go on. */
+function noticing(piece: () => void): AbortSignal {
+  return { throwIfAborted: piece } as unknown as AbortSignal
+}
+
+/** A fifth of a millisecond of work. */
+function spin(piece: () => void): void {
+  piece()
+  const end = performance.now() + 0.2
+  while (performance.now() < end);
+}
