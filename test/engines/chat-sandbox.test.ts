@@ -111,6 +111,25 @@ test('a bias of -100 bans a token, one of 100 leaves nothing else', async () => 
   )
 })
 
+test('an answer with many choices and log probabilities is cut before it is too large to be put together', async () => {
+  const said = `sandbox:echo ${'word '.repeat(20_000)}`
+  for (const [n, top_logprobs, least, reason] of [
+    [1, undefined, 20_000, 'stop'],
+    [64, undefined, 4000, 'length'],
+    [1, 20, 1500, 'length'],
+    [2, 20, 700, 'length'],
+  ] as const) {
+    const told = await ask(engine, said, { n, logprobs: top_logprobs !== undefined, top_logprobs })
+    const entries = told.usage.output * (top_logprobs === undefined ? 0 : 1 + top_logprobs)
+    assert.ok(
+      told.usage.output <= 262_144 && entries <= 40_000,
+      `${n}: ${told.usage.output} tokens, ${entries} entries`,
+    )
+    assert.ok(told.usage.output >= n * least, `${told.usage.output} tokens`)
+    assert.equal(reasonOf(told), reason)
+  }
+})
+
 test('thoughts come first, are counted, and grow with the effort', async () => {
   const lengths = []
   for (const reasoning_effort of ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']) {

@@ -27,8 +27,15 @@ type SpelledCall = { name: string; pieces: Piece[] }
 /** Different JSON answers of one request; further choices repeat them. */
 const JSON_ANSWERS_MAX = 4
 
-/** An answer of the sandbox has no more tokens, so that what is echoed is tokenized once and for a bounded time. */
-const ECHO_TOKENS_MAX = 32_768
+/** A choice has no more tokens, so that what is echoed is tokenized once and for a bounded time. */
+const CHOICE_TOKENS_MAX = 32_768
+
+/**
+ * What an answer may weigh with all its choices: 1 a token, and this much each log probability with it. A plain answer is one text, put
+ * together in one go.
+ */
+const ANSWER_WEIGHT_MAX = 262_144
+const LOGPROB_WEIGHT = 8
 
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
@@ -43,7 +50,7 @@ export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<C
     if (json.length > 0) await nextTurn()
     json.push(piecesOf(jsonAnswer(request, prompt, json.length)))
   }
-  const echo = prompt.directive?.name === 'echo' ? await piecesInTurns(prompt.directive.rest, ECHO_TOKENS_MAX) : null
+  const echo = prompt.directive?.name === 'echo' ? await piecesInTurns(prompt.directive.rest, tokensMax(request)) : null
   return {
     ...{ request, prompt, json, echo },
     calls: calls.map((call) => ({ name: call.name, pieces: piecesOf(call.arguments) })),
@@ -53,7 +60,7 @@ export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<C
 /** One choice of an answer, token by token: thoughts, then text, a refusal or calls, then `finish`. Throws what `sandbox:error` asks for. */
 export function* stepsOf(content: Content, choice: number): Generator<Step, void, undefined> {
   const { request, prompt, calls } = content
-  let left = request.max_tokens ?? Infinity
+  let left = Math.min(request.max_tokens ?? Infinity, tokensMax(request))
   if (request.reasoning_effort !== undefined && request.reasoning_effort !== 'none') {
     const thoughts = cut(piecesOf(thoughtsText(prompt, request.reasoning_effort, choice)), { stop: [], tokens: left })
     yield* textSteps(thoughts.pieces, thoughts.tokens, (text) => ({ type: 'reasoning-delta', choice, text }))
@@ -63,6 +70,12 @@ export function* stepsOf(content: Content, choice: number): Generator<Step, void
   if (calls.length > 0) yield* callSteps(content, choice, left)
   else if (prompt.directive?.name === 'refuse') yield* refusalSteps(request, prompt, choice, left)
   else yield* answerSteps(content, choice, left)
+}
+
+/** Tokens that each choice of an answer may have. */
+function tokensMax({ n, logprobs, top_logprobs = 0 }: ChatRequest): number {
+  const weight = logprobs === true ? 1 + LOGPROB_WEIGHT * (1 + top_logprobs) : 1
+  return Math.min(CHOICE_TOKENS_MAX, Math.floor(ANSWER_WEIGHT_MAX / (n * weight)))
 }
 
 function* answerSteps(
