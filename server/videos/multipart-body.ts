@@ -1,5 +1,7 @@
+import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../platform/errors.ts'
+import { parseJson } from '../platform/json.ts'
 import { requireSafeJson } from '../platform/validate.ts'
 import { fileRefused } from './openai-fields.ts'
 
@@ -8,26 +10,23 @@ const FIELDS_MAX = 64
 /** A prompt of 7000 code points has at most 28,000 bytes. */
 const FIELD_BYTES_MAX = 1024 * 1024
 
+/** Members that may come whole, as JSON: generated clients send objects, and arrays of them, in parts of their own. */
+const JSON_FIELDS: ReadonlySet<string> = new Set(['image_reference', 'references'])
+
 const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
 
 /**
  * Reads the multipart form of a create body into what the JSON form would have been. Texts become strings, `seconds` an integer when it
- * reads as one; `image_reference[][role]` and numeric indices build arrays. Source: contract 5.2.
+ * reads as one; `image_reference[][role]` and numeric indices build arrays; a part of JSON is taken as it is. Source: contract 5.2.
  * Throws ApiError 400 for file parts: media goes through `/v1/files`.
  */
 export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
   const body: Record<string, unknown> = Object.create(null)
-  const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: 1, fieldSize: FIELD_BYTES_MAX, fieldNameSize: 200 }
+  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FIELD_BYTES_MAX, fieldNameSize: 200 }
+  const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
+  const form = { limits, isPartAFile, throwFileSizeLimit: false }
   try {
-    for await (const part of request.parts({ limits })) {
-      if (part.type === 'file') {
-        part.file.resume()
-        throw fileRefused(part.fieldname)
-      }
-      if (part.valueTruncated || part.fieldnameTruncated)
-        throw new ApiError('request_too_large', 'A form field is too large.')
-      putField(body, part.fieldname, String(part.value))
-    }
+    for await (const part of request.parts(form)) await putPart(body, part)
   } catch (error) {
     if (error instanceof ApiError) throw error
     throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', {
@@ -36,6 +35,62 @@ export async function readMultipartBody(request: FastifyRequest): Promise<Record
   }
   requireSafeJson(body)
   return body
+}
+
+/** Parts of JSON come as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
+function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
+  return filename !== undefined || type === 'application/octet-stream' || isJsonType(type)
+}
+
+function isJsonType(type: string | undefined): boolean {
+  return type !== undefined && /^application\/json\s*(;|$)/i.test(type)
+}
+
+async function putPart(body: Record<string, unknown>, part: Multipart): Promise<void> {
+  const { fieldname: name } = part
+  if (part.type === 'field') {
+    if (part.valueTruncated || part.fieldnameTruncated) throw fieldTooLarge()
+    const text = String(part.value)
+    if (JSON_FIELDS.has(name) && /^\s*[[{]/.test(text)) putJson(body, name, await readJson(Buffer.from(text), name))
+    else putField(body, name, text)
+    return
+  }
+  const named = JSON_FIELDS.has(name)
+  if (!isJsonType(part.mimetype) || (part.filename !== undefined && !named)) {
+    part.file.resume()
+    throw fileRefused(name)
+  }
+  const bytes = await part.toBuffer()
+  if (part.file.truncated) throw fieldTooLarge()
+  const value = await readJson(bytes, name)
+  if (named) putJson(body, name, value)
+  else putField(body, name, typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+async function readJson(bytes: Buffer, name: string): Promise<unknown> {
+  try {
+    return await parseJson(bytes)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'invalid_json') throw error
+    throw new ApiError('invalid_json', `'${name}' is not valid JSON.`, { param: name })
+  }
+}
+
+/** The whole member, or the next element of an array. */
+function putJson(body: Record<string, unknown>, name: string, value: unknown): void {
+  const present = body[name]
+  const element = name === 'image_reference' && !Array.isArray(value)
+  if (present === undefined) body[name] = element ? [value] : value
+  else if (element && Array.isArray(present)) present.push(value)
+  else throw sentTwice(name)
+}
+
+function fieldTooLarge(): ApiError {
+  return new ApiError('request_too_large', 'A form field is too large.')
+}
+
+function sentTwice(name: string): ApiError {
+  return new ApiError('invalid_value', `'${name}' is sent twice. Send it once.`, { param: name })
 }
 
 function putField(body: Record<string, unknown>, name: string, text: string): void {
@@ -49,13 +104,15 @@ function putField(body: Record<string, unknown>, name: string, text: string): vo
   put(body, [match[1]!, ...path], value, name)
 }
 
-/** `[]` appends; inside an array of objects it goes on with the last element until that has the member already. */
+/**
+ * `[]` appends; inside an array of objects a member goes to the first element without it, so that it does not matter whether a client
+ * sends element after element or, as generated clients do, all values of one name after another.
+ */
 function put(target: Record<string, unknown>, path: string[], value: unknown, name: string): void {
   const [head, next, ...rest] = path as [string, ...string[]]
   if (head === '__proto__') throw unreadable(name)
   if (next === undefined) {
-    if (Object.hasOwn(target, head))
-      throw new ApiError('invalid_value', `'${name}' is sent twice. Send it once.`, { param: name })
+    if (Object.hasOwn(target, head)) throw sentTwice(name)
     target[head] = value
     return
   }
@@ -82,8 +139,8 @@ function elementOf(list: unknown[], wanted: { index: string; member: string }, n
     list[index] ??= Object.create(null)
     return recordOf(list[index], name)
   }
-  const last = list.at(-1)
-  if (last !== undefined && !Object.hasOwn(recordOf(last, name), wanted.member)) return recordOf(last, name)
+  const waiting = list.find((each) => !Object.hasOwn(recordOf(each, name), wanted.member))
+  if (waiting !== undefined) return recordOf(waiting, name)
   const fresh: Record<string, unknown> = Object.create(null)
   list.push(fresh)
   return fresh

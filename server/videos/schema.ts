@@ -46,6 +46,25 @@ export const CreateVideo = Type.Object(
 )
 export type CreateVideo = Static<typeof CreateVideo>
 
+const { image_reference, references, ...texts } = CreateVideo.properties
+const repeated = (element: Type.TSchema, maxItems: number, description: string) =>
+  Type.Optional(Type.Array(element, { maxItems, description }))
+
+/** The same as a form: arrays by fields that are repeated, or as parts of JSON. Source: contract 5.2. */
+export const CreateVideoForm = Type.Object(
+  {
+    ...texts,
+    'image_reference[][file_id]': repeated(FileId, 2, 'One field for each frame.'),
+    'image_reference[][role]': repeated(Type.Enum(['first_frame', 'last_frame']), 2, 'One field for each frame.'),
+    'references[images][][file_id]': repeated(FileId, 8, 'One field for each image.'),
+    'references[videos][][file_id]': repeated(FileId, 2, 'One field for each video.'),
+    'references[audio][][file_id]': repeated(FileId, 3, 'One field for each sound.'),
+    image_reference,
+    references,
+  },
+  Strict,
+)
+
 const Timestamp = Type.Union([Type.Integer(), Type.Null()])
 
 export const VideoView = Type.Object({

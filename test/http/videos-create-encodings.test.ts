@@ -120,6 +120,55 @@ test('200 with numeric indices, in any order of members and with values that hol
   ])
 })
 
+test('200 with parts of JSON, whole or an element each, and with the values of one name after another', async () => {
+  const [a, b] = pictures as [string, string]
+  const frames = [
+    { file_id: a, role: 'first_frame' },
+    { file_id: b, role: 'last_frame' },
+  ]
+  const image_reference = JSON.stringify(frames)
+  const json = { name: 'image_reference', type: 'application/json' }
+  const each = frames.map((frame) => JSON.stringify(frame))
+  const [files, roles] = ['image_reference[][file_id]', 'image_reference[][role]']
+  const forms: Part[][] = [
+    [{ ...json, body: image_reference }],
+    [{ ...json, filename: 'blob', body: image_reference }],
+    [{ ...json, type: 'application/json; charset=utf-8', body: image_reference }],
+    each.map((body) => ({ ...json, body })),
+    fields(['image_reference', image_reference]),
+    fields(...each.map((body): [string, string] => ['image_reference', body])),
+    fields([files, a], [files, b], [roles, 'first_frame'], [roles, 'last_frame']),
+  ]
+  for (const parts of forms) {
+    const { status, body } = await form(parts)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual(await inputsOf(body.id), [
+      ['first_frame', a],
+      ['last_frame', b],
+    ])
+  }
+  const references = JSON.stringify({ images: [{ file_id: b }] })
+  const referred = await form([{ name: 'references', type: 'application/json', body: references }])
+  assert.deepEqual(await inputsOf(referred.body.id), [['reference_image', b]])
+})
+
+test('400 for a part of JSON that is broken, too deep, sent twice or of another shape; 413 for one over a megabyte', async () => {
+  const json = (body: string, name = 'references'): Part => ({ name, type: 'application/json', body })
+  assertInvalid(await form([json('{"images":')]), 'references', "'references' is not valid JSON.")
+  assertInvalid(await form([json('['.repeat(100_000))]), null, /nested|levels/)
+  assertInvalid(await form([json('{}'), json('{}')]), 'references', "'references' is sent twice. Send it once.")
+  assertInvalid(await form([json('{"masks":[]}')]), 'references.masks')
+  assertInvalid(await form([json('{"__proto__":{"images":[]}}')]), 'references.__proto__')
+  assertInvalid(await form([json('[1]', 'image_reference')]), 'image_reference[0]')
+  assertInvalid(
+    await form([{ ...json('{}', 'prompt'), filename: 'blob' }], { without: 'prompt' }),
+    'prompt',
+    /is a file/,
+  )
+  const large = await form([json(JSON.stringify({ images: 'x'.repeat(1_100_000) }))])
+  assertRefused(large, { status: 413, code: 'request_too_large' })
+})
+
 test('200 with 7000 code points of four bytes each in a form', async () => {
   const answer = await form(fields(['prompt', '\u{1F3AC}'.repeat(7000)]), { without: 'prompt' })
   assert.equal(answer.status, 200)
