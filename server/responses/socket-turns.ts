@@ -30,12 +30,14 @@ export async function runTurn(turns: SocketTurns, request_id: string, text: Buff
   const since = performance.now()
   let principal: Principal | null = null
   let wanted: WantedTurn | null = null
+  let isRead = false
   let status = 200
   let stranger: ApiError | null = null
   try {
     principal = await callerOf(turns)
     await countRequest(ctx, principal)
     await deps.meter.admit(principal.org_id)
+    isRead = true
     wanted = await readMessage(text)
     const failure = await answer(turns, { request_id, principal, wanted })
     if (failure) status = failure.status
@@ -43,14 +45,18 @@ export async function runTurn(turns: SocketTurns, request_id: string, text: Buff
     const known = connection.signal.aborted ? LEFT : explained(ctx, request_id, error)
     status = known.status
     if (principal === null && status === 401) stranger = known
-    wanted ??= await readMessage(text).catch(() => null)
-    await connection.send(errorEvent(known, wanted ? wanted.stream_id : await streamIdOf(text)))
+    const readable = isRead || (text?.length ?? 0) <= UNREAD_BYTES_MAX ? text : null
+    if (!isRead) wanted = await readMessage(readable).catch(() => null)
+    await connection.send(errorEvent(known, wanted ? wanted.stream_id : await streamIdOf(readable)))
   }
   const previous_response_id = wanted?.body.previous_response_id
   if (status >= 400 && typeof previous_response_id === 'string') memory.forget(previous_response_id)
   logTurn(ctx, { request_id, principal, status, since })
   return stranger
 }
+
+/** A message that is refused for its sender is read for its `stream_id` up to this size: reading costs more than refusing. */
+const UNREAD_BYTES_MAX = 1024 * 1024
 
 const LEFT = new ApiError('invalid_request_error', 'The connection ended before the turn did.')
 

@@ -54,6 +54,20 @@ test('402 before a message is read: whatever it holds', async () => {
   await socket.close()
 })
 
+test('a message over 1 MiB is not read for its stream_id alone when its sender is refused', async () => {
+  const message = { type: 'response.create', stream_id: 'mine', model: 'none', input: 'x '.repeat(600_000) }
+  for (const [balance, code, stream_id] of [
+    [10_000n, 'model_not_found', 'mine'],
+    [0n, 'insufficient_credits', undefined],
+  ] as const) {
+    const socket = await turnSocket(stage.app.url, await customer(stage, balance))
+    socket.send(message)
+    const { last } = await socket.events()
+    assert.deepEqual([last.error.code, last.stream_id], [code, stream_id])
+    await socket.close()
+  }
+})
+
 test('a message that waits is read when its turn runs: by then the balance decides', async () => {
   const person = await customer(stage)
   const socket = await turnSocket(stage.app.url, person)
