@@ -78,7 +78,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
   const addresses = readAddresses(options)
   const clients = openClients(options, addresses)
   const capabilities = readCapabilities(dialect, options)
-  const started = new Map<string, string>()
+  const started: Started = new Map()
 
   return {
     capabilities: () => capabilities,
@@ -96,8 +96,9 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const where = addressOf(dialect, request)
       // The engine had answered, and the host could not keep the ticket.
       const keyOf = ({ id }: { id: string }) => renderKey(addresses[where], id)
-      const [own] = [...started].find(([, attempt_id]) => attempt_id === request.attempt_id) ?? []
-      if (own !== undefined && (await taken([keyOf({ id: own })])).size === 0) return { found: { id: own, where } }
+      const [own, known] = [...started].find(([, { attempt_id }]) => attempt_id === request.attempt_id) ?? []
+      if (own !== undefined && known !== undefined && (await taken([keyOf({ id: own })])).size === 0)
+        return { found: { id: own, where }, certain: known.certain }
       if (!dialect.lists) return 'unknown'
       const { views, complete } = await findCandidates(request, since, (after) => readList(clients[where], after))
       const others = await taken(views.map(keyOf))
@@ -105,7 +106,9 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const marked = free.filter((view) => hasSeed(view, request))
       const [view, ...more] = marked.length > 0 ? marked : free
       if (view === undefined) return complete ? 'absent' : 'unknown'
-      return more.length > 0 ? 'several' : { found: { id: remember(started, view.id, request), where } }
+      if (more.length > 0) return 'several'
+      const certain = marked.length > 0
+      return { found: { id: remember(started, view.id, request, certain), where }, certain }
     },
 
     listKey: (request) => (dialect.lists ? addresses[addressOf(dialect, request)] : null),
@@ -196,6 +199,8 @@ const LIST_LIMIT = 100
 const STARTED_MAX = 10_000
 
 type Where = 'base' | 'references'
+/** `certain`: the engine named the render for this attempt, or it bears its mark. */
+type Started = Map<string, { attempt_id: string; certain: boolean }>
 
 function readAddresses({ base_url, references_base_url = base_url, path_prefix }: VideosApiOptions) {
   const whole = (address: string) => address.replace(/\/+$/, '') + (path_prefix ?? (namesVersion(address) ? '' : '/v1'))
@@ -248,8 +253,8 @@ async function ask(
   return reply
 }
 
-function remember(started: Map<string, string>, id: string, { attempt_id }: RenderRequest): string {
-  started.set(id, attempt_id)
+function remember(started: Started, id: string, { attempt_id }: RenderRequest, certain = true): string {
+  started.set(id, { attempt_id, certain })
   if (started.size > STARTED_MAX) started.delete(started.keys().next().value!)
   return id
 }

@@ -68,7 +68,8 @@ export type RenderState =
 
 /** What became of a start that was not answered. */
 export type Recovery =
-  | { found: Ticket }
+  /** `certain`: by a mark that is this attempt's alone; otherwise by what equal requests have in common. */
+  | { found: Ticket; certain: boolean }
   /** Only the host can know which of them is this request's, and it does not. */
   | 'several'
   /** The engine's list would show the render, and does not. */

@@ -7,7 +7,7 @@ import { FAILURES, isTerminal, type JobChanges, type ModerationNote, type Outcom
 import { insertRecord } from './moderation/records.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { changeJob, changeStatus, type VideoJobRow } from './store.ts'
-import { claimRender } from './store-renders.ts'
+import { claimRender, keepUnsettledStart } from './store-renders.ts'
 
 /**
  * Applies what a step decided, in one transaction: status, money and moderation record stand or fall together.
@@ -87,11 +87,17 @@ async function apply(
   return changed
 }
 
-/** Settles the money of a job that has just ended: a completed one is charged its quote, any other is never charged. */
+/**
+ * Settles the money of a job that has just ended: a completed one is charged its quote, any other is never charged. A start that nobody
+ * will ask about any more is noted, so that its render is not taken for another job's.
+ */
 export async function settle(tx: Tx, job: VideoJobRow, now: Date): Promise<void> {
   if (!isTerminal(job.status)) return
   const settled = job.status === 'completed' ? await captureHold(tx, job, now) : await releaseHold(tx, job.id, now)
   if (!settled) throw new Error(`hold of ${job.id} was settled before the job ended`)
+  const { id: job_id, attempt_id, ticket, start_key } = job
+  const isUnsettled = attempt_id !== null && ticket === null && start_key !== null
+  if (isUnsettled) await keepUnsettledStart(tx, { job_id, start_key, created_at: now })
 }
 
 async function keepRecord(tx: Tx, job: VideoJobRow, note: ModerationNote, now: Date): Promise<void> {

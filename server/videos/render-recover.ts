@@ -1,11 +1,15 @@
 import type { Context } from '../context.ts'
 import { EngineError, type Recovery, type RenderRequest, type Ticket } from '../engines/video.ts'
+import { addSeconds } from '../platform/clock.ts'
 import { STARTS_UNKNOWN_MAX } from './advance.ts'
 import type { Outcome } from './job.ts'
 import { backoffSeconds, describeFault } from './retry.ts'
 import type { ServedModel } from './served-model.ts'
 import type { VideoJobRow } from './store.ts'
-import { findForeignRenders } from './store-renders.ts'
+import { findForeignRenders, hasUnsettledStart } from './store-renders.ts'
+
+/** A render begun by a job that ended unsettled may show up in the list for so long. */
+export const UNSETTLED_SECONDS = 3600
 
 /** How often an engine is asked that shows several renders which fit, before the job is given up. */
 const ASKED_MAX = 5
@@ -48,7 +52,9 @@ async function askEngine(
 ): Promise<Recovery> {
   const taken = (render_keys: readonly string[]) => findForeignRenders(ctx.db, { render_keys, job_id: job.id })
   try {
-    return (await served.engine.recover?.(request, { since, taken })) ?? 'unknown'
+    const recovery = (await served.engine.recover?.(request, { since, taken })) ?? 'unknown'
+    const isGuess = typeof recovery === 'object' && !recovery.certain
+    return isGuess && (await mayBeForeign(ctx, job)) ? 'several' : recovery
   } catch (error) {
     if (error instanceof EngineError && error.kind !== 'transient') return 'unknown'
     throw error
@@ -60,4 +66,11 @@ function giveUp(ctx: Context, job: VideoJobRow, detail: string): Outcome {
   const { id: video_id, attempt_id } = job
   ctx.log.error('render_start_unknown', { video_id, attempt_id: attempt_id ?? undefined, detail })
   return { to: 'failed', code: 'render_failed' }
+}
+
+/** Whether the render of equal words may be that of a job which was canceled or failed before it knew. */
+async function mayBeForeign(ctx: Context, { id: job_id, start_key }: VideoJobRow): Promise<boolean> {
+  if (start_key === null) return false
+  const since = addSeconds(ctx.clock.now(), -UNSETTLED_SECONDS)
+  return hasUnsettledStart(ctx.db, { start_key, job_id, since })
 }

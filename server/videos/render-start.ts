@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { EngineError, type RenderRequest, type Ticket } from '../engines/video.ts'
 import { isUniqueViolation } from '../platform/db.ts'
@@ -59,7 +59,7 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
   assert(unknown_starts < STARTS_UNKNOWN_MAX, 'a third start')
   const intent: JobChanges = {
     ...{ attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 },
-    ...{ start_unknown: false, unknown_starts, start_key: startKey(served, request) },
+    ...{ start_unknown: false, unknown_starts, start_key: startKey(ctx, served, request) },
   }
   try {
     if (!(await changeJob(ctx.db, job, { set: intent }))) return { to: 'same', retry_after_seconds: 1 }
@@ -115,11 +115,11 @@ function newAttempt(ctx: Context): Attempt {
 }
 
 /** Equal for what the list of an engine shows alike. Such starts are made one after the other; null where there is no list. */
-function startKey(served: ServedModel, request: RenderRequest): string | null {
+function startKey(ctx: Pick<Context, 'secret'>, served: ServedModel, request: RenderRequest): string | null {
   const list = served.engine.listKey?.(request) ?? null
   if (list === null) return null
   const { model, prompt, seconds } = request
-  return createHash('sha256')
+  return createHmac('sha256', `render-start:${ctx.secret}`)
     .update(JSON.stringify([list, model, prompt, seconds]))
     .digest('base64url')
 }

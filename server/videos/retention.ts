@@ -6,8 +6,9 @@ import { deleteExpiredKeys } from './idempotency.ts'
 import { deleteRecordsUntil } from './moderation/records.ts'
 import { deleteVerdictsUntil } from './moderation/verdicts.ts'
 import { VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
+import { UNSETTLED_SECONDS } from './render-recover.ts'
 import { deleteJobsEndedBefore } from './store.ts'
-import { deleteRendersUntil } from './store-renders.ts'
+import { deleteRendersUntil, deleteUnsettledStartsUntil } from './store-renders.ts'
 
 /** Finished jobs, record, prompt and video, are deleted this long after they ended. */
 export const JOB_RETENTION_SECONDS = 30 * 86_400
@@ -54,6 +55,7 @@ export async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Prom
   const before = addSeconds(now, -RECORD_RETENTION_SECONDS)
   while ((await deleteRecordsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteRendersUntil(ctx.db, before, BATCH)) === BATCH);
+  await deleteUnsettledStartsUntil(ctx.db, addSeconds(now, -UNSETTLED_SECONDS))
   while ((await deleteVerdictsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteExpiredKeys(ctx.db, now, BATCH)) === BATCH);
 }

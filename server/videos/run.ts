@@ -9,6 +9,7 @@ import { startRender } from './render-start.ts'
 import { backoffSeconds } from './retry.ts'
 import { servedModel } from './served-model.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from './store.ts'
+import { claimRender } from './store-renders.ts'
 import { translate } from './translate.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
@@ -72,14 +73,16 @@ async function decide(ctx: Context, job: VideoJobRow, signal: AbortSignal): Prom
 }
 
 /**
- * What came too late, after a cancellation or another worker, is thrown away: a clip is not kept, a render is ended, unless another
- * worker follows that very render by now or is about to look for it.
+ * What came too late, after a cancellation or another worker, is thrown away: a clip is not kept; a render is noted as this
+ * job's and ended, unless another worker follows that very render by now or is about to look for it.
  */
 async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || !outcome.set) return
   const { blob_key, ticket } = outcome.set
   if (blob_key !== undefined) await ctx.blobs.remove(blob_key)
   if (ticket == null) return
+  const { render_key } = outcome
+  if (render_key !== undefined) await claimRender(ctx.db, { render_key, job_id: job.id, created_at: ctx.clock.now() })
   const now = await findJobOfAnyOrg(ctx.db, job.id)
   if (now && !isTerminal(now.status) && (now.ticket === null || isDeepStrictEqual(now.ticket, ticket))) return
   const served = servedModel(ctx, job)

@@ -1,10 +1,12 @@
 import type { Db } from '../platform/db.ts'
 
 type VideoRendersTable = { render_key: string; job_id: string; created_at: Date }
+type UnsettledStartsTable = { job_id: string; start_key: string; created_at: Date }
 
 declare module '../platform/db.ts' {
   interface Database {
     video_renders: VideoRendersTable
+    video_unsettled_starts: UnsettledStartsTable
   }
 }
 
@@ -53,4 +55,37 @@ export async function deleteRendersUntil(db: Db, before: Date, limit: number): P
     .limit(limit)
   const deleted = await db.deleteFrom('video_renders').where('render_key', 'in', oldest).executeTakeFirst()
   return Number(deleted.numDeletedRows)
+}
+
+/** Records that a job ended before it was known whether its last start had begun a render. */
+export async function keepUnsettledStart(
+  tx: Db,
+  start: { job_id: string; start_key: string; created_at: Date },
+): Promise<void> {
+  await tx
+    .insertInto('video_unsettled_starts')
+    .values(start)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Whether a start that the engine's list shows like this one was left unsettled by another job, of any organization. */
+export async function hasUnsettledStart(
+  db: Db,
+  { start_key, job_id, since }: { start_key: string; job_id: string; since: Date },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('video_unsettled_starts')
+    .select('job_id')
+    .where('start_key', '=', start_key)
+    .where('job_id', '!=', job_id)
+    .where('created_at', '>', since)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Forgets starts left unsettled at or before `before`. */
+export async function deleteUnsettledStartsUntil(db: Db, before: Date): Promise<void> {
+  await db.deleteFrom('video_unsettled_starts').where('created_at', '<=', before).execute()
 }

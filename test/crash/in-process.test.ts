@@ -34,7 +34,7 @@ before(async () => {
       return { attempt_id }
     },
     recover: async ({ job_id, attempt_id }) =>
-      begun.get(job_id)?.includes(attempt_id) ? { found: { attempt_id } } : 'absent',
+      begun.get(job_id)?.includes(attempt_id) ? { found: { attempt_id }, certain: true } : 'absent',
   }
   const video = new Map([['outside-1', { engine: listing, model: 'outside-1', name: 'listing' }]])
   app = await startApp({ config: CROWD_CONFIG(1000), engines: { ...engines, video } })

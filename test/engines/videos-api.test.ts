@@ -232,9 +232,13 @@ test('a start whose answer was lost is found again by its prompt, and what other
   const engine = await lose(mine)
   await engine.start(request({ prompt: 'another job' }), live())
   const found = { id: `video_${before + 1}`, where: 'base' }
-  assert.deepEqual(await engine.recover!(mine, begun), { found })
+  assert.deepEqual(await engine.recover!(mine, begun), { found, certain: false })
   assert.equal((await engine.poll(found, live())).state, 'succeeded')
-  assert.deepEqual(await engine.recover!(mine, begun), { found }, 'the same attempt has the same render')
+  assert.deepEqual(
+    await engine.recover!(mine, begun),
+    { found, certain: false },
+    'the same attempt has the same render',
+  )
   const other = { ...mine, attempt_id: 'att_another' }
   assert.equal(
     await engine.recover!(other, begun),
@@ -250,7 +254,7 @@ test('a start whose answer was lost is found again by its prompt, and what other
   await lose(mine)
   assert.equal(await fresh().recover!(mine, begun), 'several')
   const twin = { id: `video_${server.started()}`, where: 'base' }
-  assert.deepEqual(await fresh().recover!(mine, since(begun.since, [found.id])), { found: twin })
+  assert.deepEqual(await fresh().recover!(mine, since(begun.since, [found.id])), { found: twin, certain: false })
 })
 
 test('the seed of an attempt marks its render where the list shows it, and a list without prompts and seeds cannot tell', async () => {
@@ -268,6 +272,7 @@ test('the seed of an attempt marks its render where the list shows it, and a lis
   await lose(mine)
   assert.deepEqual(await open('openai').recover!(mine, begun), {
     found: { id: `video_${server.started()}`, where: 'base' },
+    certain: true,
   })
   server.conduct({ extra: {} })
   await lose(request({ prompt: 'unmarked' }))
@@ -283,7 +288,7 @@ test('a render is found on whatever page of the list it stands', async () => {
   const id = `video_${server.started()}`
   const engine = open('openai')
   for (let i = 0; i < 230; i++) await engine.start(request({ prompt: `number ${i}` }), live())
-  assert.deepEqual(await open('openai').recover!(mine, begun), { found: { id, where: 'base' } })
+  assert.deepEqual(await open('openai').recover!(mine, begun), { found: { id, where: 'base' }, certain: false })
 })
 
 test('an output elsewhere is fetched without the credential, and only from where that is allowed', async () => {

@@ -133,12 +133,33 @@ test('a start whose outcome is learned after all does not count as unknown: a re
   listed.engines.conduct({ polls: 2 })
   listed.engines.script({ ...START, fault: { kind: 'reset' } })
   listed.engines.script({ ...START, fault: { kind: 'lost_reply' } })
-  const id = await listed.submit()
+  const id = await listed.submit({ prompt: 'A boat found late' })
   const begun = await listed.drive(id, ({ status }) => status === 'in_progress')
   assert.equal(begun.unknown_starts, 1)
   listed.engines.forget()
   assert.equal((await listed.drive(id)).status, 'completed')
   assert.deepEqual(raised(), [])
+})
+
+test('a render whose job was canceled before it was known goes to nobody: not to another organization with the same words', async () => {
+  const frame = async (stage: Pick<Stage, 'app' | 'customer'>, from: string) => {
+    const file_id = await upload(stage, await samplePicture('png', { from }))
+    return { model: MODEL, prompt: 'A boat of two owners', image_reference: [{ file_id, role: 'first_frame' }] }
+  }
+  const { app } = listed
+  const before = listed.engines.started()
+  listed.engines.script({ ...START, fault: { kind: 'lost_reply' } })
+  const first = await listed.submit(await frame(listed, '#ff0000'))
+  await listed.drive(first, ({ start_unknown }) => start_unknown)
+  assert.equal((await send(app, 'POST', `/v1/videos/${first}/cancel`, listed.customer)).status, 200)
+  assert.equal((await send(app, 'DELETE', `/v1/videos/${first}`, listed.customer)).status, 200)
+
+  const customer = await newCustomer(app)
+  listed.engines.script({ ...START, fault: { kind: 'reset' } })
+  const answer = await send(app, 'POST', '/v1/videos', customer, videoBody(await frame({ app, customer }, '#0000ff')))
+  const { error_code, ticket } = await listed.drive(answer.body.id)
+  assert.deepEqual([error_code, ticket, listed.engines.started() - before], ['render_failed', null, 1])
+  assert.deepEqual(raised(), ALARM(answer.body.id))
 })
 
 test('how long a start may take is for the engine alone to decide', async (t) => {
