@@ -78,8 +78,10 @@ function rangeText(
 ): string | undefined {
   const { range, units } = WORDS[language]
   if (min === undefined && max === undefined) return undefined
-  const text = max === undefined ? range.from(min) : min === undefined ? range.to(max) : range.between(min, max)
-  return `${text}${unit ? units[unit] : ''}${language === 'ja' ? '。' : '.'}`
+  const end = language === 'ja' ? '。' : '.'
+  const counted = unit ? units[unit] : ''
+  if (max === undefined) return `${range.from(min, counted)}${end}`
+  return `${min === undefined ? range.to(max, counted) : range.between(min, max, counted)}${end}`
 }
 
 function linkTo(name: string): string {

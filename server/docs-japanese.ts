@@ -34,7 +34,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Read a job': 'ジョブを取得する',
   'Delete a job that has ended, with its video': '終了したジョブを動画とともに削除する',
   'Download the MP4 of a completed job; byte ranges work': '完成したジョブの MP4 をダウンロードする(バイト範囲に対応)',
-  'Cancel a job that has not ended': '終了していないジョブを取り消す',
+  'Cancel a job that has not ended; 409 when its engine cannot stop a render that has begun':
+    '終了していないジョブを取り消す（始まったレンダリングをエンジンが止められないときは 409）',
   'List the chat models of your plan': 'プランで使えるチャットモデルの一覧',
   'Read a chat model': 'チャットモデルを取得する',
   'Create a chat completion, plain or streamed': 'チャット補完を作成する(一括またはストリーミング)',
@@ -92,6 +93,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Sums of what was charged, by day, model, key or person, or by two of them':
     '請求額の合計(日、モデル、キー、メンバー、またはそのうち 2 つの組み合わせ)',
   'The same sums as CSV': '同じ合計の CSV',
+  'Japanese video prompts are translated; without that their jobs fail.':
+    '日本語の動画プロンプトが翻訳されるかどうか。翻訳されない場合、そのジョブは失敗します。',
   'What the sign-in page needs to know of this service': 'サインインページに必要なサービスの情報',
   'Hear of changed video jobs and of the balance as they happen': '動画ジョブと残高の変化を受け取る',
 

@@ -27,9 +27,9 @@ type Words = {
   places: Readonly<Record<string, string>>
   default: (value: string) => string
   range: {
-    between: (min: unknown, max: unknown) => string
-    from: (min: unknown) => string
-    to: (max: unknown) => string
+    between: (min: unknown, max: unknown, unit: string) => string
+    from: (min: unknown, unit: string) => string
+    to: (max: unknown, unit: string) => string
   }
   units: Readonly<Record<'characters' | 'elements', string>>
 }
@@ -55,7 +55,9 @@ export const WORDS: Record<PageLanguage, Words> = {
     anything: 'anything',
     text: 'text',
     introduction: `<p>Send your API key with every request: <code>Authorization: Bearer kin_…</code>. Keys are made in the console; calls marked
-<b>console</b> take its login instead. The official OpenAI clients work unchanged with this service as <code>base_url</code> (ending in <code>/v1</code>).</p>
+<b>console</b> take its login instead. The commands below take the address of this service, without <code>/v1</code>, from <code>KINORA_BASE_URL</code>,
+and the key from <code>KINORA_API_KEY</code>. The official OpenAI clients work with this service as <code>base_url</code>, ending in <code>/v1</code>; videos take
+<code>aspect_ratio</code> in place of <code>size</code>.</p>
 <p>An error is always <code>{"error":{"message","type","param","code"}}</code>, and every answer has an <code>x-request-id</code>.
 Lists take <code>limit</code>, <code>after</code> and <code>order</code>, and answer <code>{"object":"list","data","first_id","last_id","has_more"}</code>.
 Times are Unix seconds, amounts are decimal strings.</p>`,
@@ -63,9 +65,9 @@ Times are Unix seconds, amounts are decimal strings.</p>`,
     places: {},
     default: (value) => `Default ${value}.`,
     range: {
-      between: (min, max) => `${min} to ${max}`,
-      from: (min) => `At least ${min}`,
-      to: (max) => `At most ${max}`,
+      between: (min, max, unit) => `${min} to ${max}${unit}`,
+      from: (min, unit) => `At least ${min}${unit}`,
+      to: (max, unit) => `At most ${max}${unit}`,
     },
     units: { characters: ' characters', elements: ' elements' },
   },
@@ -89,7 +91,8 @@ Times are Unix seconds, amounts are decimal strings.</p>`,
     anything: '任意の値',
     text: '文字列',
     introduction: `<p>すべてのリクエストに API キーを付けます: <code>Authorization: Bearer kin_…</code>。キーはコンソールで作成します。
-<b>コンソール</b>と書かれた呼び出しには、コンソールへのサインインを使います。公式の OpenAI クライアントは、このサービスを <code>base_url</code>(末尾は <code>/v1</code>)に指定すれば、そのまま使えます。</p>
+<b>コンソール</b>と書かれた呼び出しには、コンソールへのサインインを使います。以下のコマンドは、このサービスのアドレス（<code>/v1</code> を除く）を <code>KINORA_BASE_URL</code> から、キーを <code>KINORA_API_KEY</code> から読み取ります。
+公式の OpenAI クライアントは、このサービスを <code>base_url</code>（末尾は <code>/v1</code>）に指定すれば使えます。動画では <code>size</code> の代わりに <code>aspect_ratio</code> を指定します。</p>
 <p>エラーは常に <code>{"error":{"message","type","param","code"}}</code> の形で、すべての応答に <code>x-request-id</code> が付きます。
 一覧は <code>limit</code>、<code>after</code>、<code>order</code> を受け付け、<code>{"object":"list","data","first_id","last_id","has_more"}</code> を返します。
 時刻は Unix 秒、金額は 10 進数の文字列です。</p>`,
@@ -105,7 +108,11 @@ Times are Unix seconds, amounts are decimal strings.</p>`,
     },
     places: { path: 'パス', query: 'クエリ', header: 'ヘッダー' },
     default: (value) => `既定値は ${value}。`,
-    range: { between: (min, max) => `${min}〜${max}`, from: (min) => `${min} 以上`, to: (max) => `${max} 以下` },
+    range: {
+      between: (min, max, unit) => `${min}〜${max}${unit}`,
+      from: (min, unit) => (unit === '' ? `${min} 以上` : `${min}${unit}以上`),
+      to: (max, unit) => (unit === '' ? `${max} 以下` : `${max}${unit}以下`),
+    },
     units: { characters: ' 文字', elements: ' 個' },
   },
 }

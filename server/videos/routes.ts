@@ -120,7 +120,7 @@ const cancelVideo = endpoint({
   ...common,
   method: 'POST',
   path: '/v1/videos/:video_id/cancel',
-  summary: 'Cancel a job that has not ended',
+  summary: 'Cancel a job that has not ended; 409 when its engine cannot stop a render that has begun',
   response: VideoView,
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)

@@ -45,6 +45,17 @@ test('the page is in the language of the reader', async () => {
   assert.match(headers.get('vary') ?? '', /accept-language/i)
 })
 
+test('the page says where its commands take address and key from, and counts as its language does', () => {
+  for (const page of Object.values(pages)) {
+    const introduction = page.slice(page.indexOf('<h1>'), page.indexOf('<section'))
+    for (const word of ['KINORA_BASE_URL', 'KINORA_API_KEY', 'aspect_ratio'])
+      assert.ok(introduction.includes(word), word)
+  }
+  assert.match(pages.en, /At most 8 elements\./)
+  assert.match(pages.ja, /8 個以下。/)
+  assert.doesNotMatch(pages.ja, /以[上下] (個|文字)/)
+})
+
 test('every text of an endpoint, a part or a field is there in Japanese too', async () => {
   // biome-ignore lint/suspicious/noExplicitAny: any document will do.
   const document = (await (await fetch(`${app.url}/openapi.json`)).json()) as any
