@@ -22,7 +22,7 @@ export function FileDrop({ onFiles, accept, multiple, disabled, hint, label, com
   const input = useRef<HTMLInputElement>(null)
   const [over, setOver] = useState(false)
   const take = (list: FileList | null | undefined) => {
-    const files = [...(list ?? [])].filter(({ size }) => size > 0)
+    const files = [...(list ?? [])]
     if (!disabled && files.length > 0) onFiles(multiple ? files : files.slice(0, 1))
     if (input.current) input.current.value = ''
   }

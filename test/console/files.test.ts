@@ -76,6 +76,8 @@ test('what a purpose does not take and what is too large is told before a byte i
   await page.getByText('up to 50 megapixels').waitFor()
   await choose(page, [{ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('words') }])
   await page.getByText('not of the kind that this purpose takes').waitFor()
+  await choose(page, [{ name: 'empty.png', mimeType: 'image/png', buffer: Buffer.alloc(0) }])
+  await page.getByText('The file is empty.').waitFor()
   await page.locator('input[type=file]').evaluate((input: HTMLInputElement) => {
     const files = new DataTransfer()
     files.items.add(new File([new Uint8Array(100_000_001)], 'large.png', { type: 'image/png' }))
