@@ -37,7 +37,12 @@ function Invitation({ token }: { token: string }) {
   })
   if (error)
     return failureOf(error).code === 'not_found' ? (
-      <Note tone="warning">{t('invitation_over')}</Note>
+      <>
+        <Note tone="warning">{t('invitation_over')}</Note>
+        <ButtonLink to="/" variant="secondary" size="lg">
+          {t('to_console')}
+        </ButtonLink>
+      </>
     ) : (
       <FailureNote error={error} onRetry={() => void refetch()} />
     )

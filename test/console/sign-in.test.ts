@@ -183,7 +183,7 @@ test('a person of two organizations switches between them, and every tab follows
   await close()
 })
 
-test('an invitation that was used says so in the language of the reader, and asks for nothing', async () => {
+test('an invitation that was used says so in the language of the reader, asks for nothing and leads on to the console', async () => {
   const body = { email: 'used@example.com', role: 'member' }
   const { token, accept_url } = (await send(app, 'POST', '/console/invitations', browserAs(person), body)).body
   const join = { token, name: 'Noa', password: PASSWORD }
@@ -193,6 +193,7 @@ test('an invitation that was used says so in the language of the reader, and ask
   await page.goto(accept_url)
   await page.getByText('この招待は使用済みか、取り消されたか、期限が切れています。').waitFor()
   assert.equal(await page.getByRole('textbox').count(), 0)
+  await page.getByRole('link', { name: 'コンソールへ進む' }).waitFor()
   assert.doesNotMatch(await page.locator('main').innerText(), /No such|invitation/)
   await screenshot('invitation-used')
   await close()

@@ -37,6 +37,7 @@ export default {
   sign_out: 'Sign out',
   start_over: 'Start over',
   title: 'Sign in to Kinora',
+  to_console: 'Go to the console',
   use_app: 'Use the authenticator app',
   use_recovery: 'Use a recovery code',
   verify: 'Continue',

@@ -39,6 +39,7 @@ export default {
   sign_out: 'サインアウト',
   start_over: '最初からやり直す',
   title: 'Kinora にサインイン',
+  to_console: 'コンソールへ進む',
   use_app: '認証アプリを使う',
   use_recovery: 'リカバリーコードを使う',
   verify: '続ける',
