@@ -140,6 +140,18 @@ export function dialogueOf(prompt: string): string[] {
   return lines.filter((line) => line !== '')
 }
 
+const NOT_TRANSLATED = /<d>[\s\S]*?<\/d>|「[^」]*」|『[^』]*』|“[^”]*”|"[^"]*"/g
+
+/** Whether the service would have it translated, more or less as it counts: docs/engines.md, Translation. */
+export function looksJapanese(prompt: string): boolean {
+  const sentences = prompt.replaceAll(NOT_TRANSLATED, ' ').split(/[\n。．.！!？?]/)
+  return sentences.some((sentence) => {
+    const letters = sentence.match(/\p{L}/gu) ?? []
+    const japanese = letters.filter((letter) => /[\p{scx=Hira}\p{scx=Kana}\p{scx=Hani}]/u.test(letter))
+    return /[\p{scx=Hira}\p{scx=Kana}]/u.test(sentence) && japanese.length >= 0.3 * letters.length
+  })
+}
+
 /** A prompt as people read it: dialogue in quotation marks. */
 export function readablePrompt(prompt: string): string {
   return prompt.replaceAll(/<d>([\s\S]*?)<\/d>/g, '“$1”')

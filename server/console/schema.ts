@@ -12,5 +12,6 @@ export const SiteView = Type.Object({
   }),
   two_factor: Type.Boolean({ description: 'People may protect their login by a second factor.' }),
   password: Type.Object({ min_length: Type.Integer(), max_length: Type.Integer() }),
+  translates: Type.Boolean({ description: 'Japanese video prompts are translated; without that their jobs fail.' }),
 })
 export type SiteView = Static<typeof SiteView>

@@ -9,7 +9,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 }
 
 /** What the sign-in page and the console need to know of this service; nothing here is secret, nobody is named. */
-export function siteView({ config, site }: Pick<Context, 'config' | 'site'>): SiteView {
+export function siteView({ config, site, engines }: Pick<Context, 'config' | 'site' | 'engines'>): SiteView {
   const { min, max } = PASSWORD_LENGTH
   return {
     object: 'console_site',
@@ -20,5 +20,6 @@ export function siteView({ config, site }: Pick<Context, 'config' | 'site'>): Si
     oidc: config.login.oidc && { name: config.login.oidc.name },
     two_factor: true,
     password: { min_length: min, max_length: max },
+    translates: engines.translation.available,
   }
 }

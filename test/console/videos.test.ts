@@ -228,7 +228,7 @@ test('files are checked before they are sent: kind, size, length and room', asyn
   await choose(page, 'Sounds', [{ name: 'short.wav', mimeType: 'audio/wav', buffer: silence(1) }])
   await choose(page, 'Sounds', large)
   await choose(page, 'Clips', [{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no clip') }])
-  await page.getByText('This file has 15.1 MiB; 15 MiB is the most.').waitFor()
+  await page.getByText('This file is 15.1 MiB; the most is 15 MiB.').waitFor()
   await page.getByText('It must be 2 to 15 seconds long.').waitFor()
   await page.getByText('This is not one of MP4, MOV, WebM.').waitFor()
   await page.getByText('Remove the file that cannot be used.').waitFor()

@@ -23,6 +23,7 @@ test('200 without a credential: what a sign-in page needs, and nothing else', as
     oidc: null,
     two_factor: true,
     password: { min_length: 8, max_length: 128 },
+    translates: false,
   })
 })
 
@@ -34,6 +35,15 @@ test('200 with the name of the identity provider, and nothing else of it', async
   await other.close()
   assert.deepEqual(body.oidc, { name: 'Acme' })
   for (const word of ['id.acme.example', 'a-client', 'a-secret']) assert.ok(!JSON.stringify(body).includes(word))
+})
+
+test('200 says that Japanese prompts are translated where an engine does it, and nothing of the engine', async () => {
+  const config = 'translation: { engine: { kind: chat, base_url: "http://translator.internal:8000", model: a-model } }'
+  const other = await startApp({ config })
+  const { body } = await send(other, 'GET', '/console/site')
+  await other.close()
+  assert.equal(body.translates, true)
+  for (const word of ['translator.internal', 'a-model']) assert.ok(!JSON.stringify(body).includes(word))
 })
 
 test('200 and the same answer for somebody who is signed in', async () => {

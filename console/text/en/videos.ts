@@ -1,3 +1,10 @@
+const BOAT =
+  'A paper boat drifts across a still lake at dawn. Mist over the water, soft golden light. The camera follows slowly at water level. Gentle lapping, a distant bird.'
+const DINER =
+  'A late-night diner, rain on the window. A waitress pours coffee for a tired traveller and smiles. <d>Long road?</d> He looks up. <d>The longest.</d> Warm light, shallow focus, a low hum of neon.'
+const RUNNER =
+  'A runner on a ridge above the clouds at sunrise, seen from a drone that circles and pulls back to show the whole mountain range. Wind, fast breath, footsteps on gravel.'
+
 export default {
   title: 'Videos',
   new_video: 'New video',
@@ -14,6 +21,7 @@ export default {
   dialogue: 'Dialogue',
   dialogue_hint: 'Puts <d>…</d> around the selected words, so that they are spoken.',
   dialogue_explained: 'Words in <d>…</d> are spoken.',
+  not_translated: 'This service cannot translate Japanese prompts. Write all but the dialogue in English.',
   dialogue_line: '“{{line}}”',
   dialogue_lines: 'Spoken: {{lines}}',
 
@@ -54,7 +62,7 @@ export default {
   upload_again: 'Upload again',
   problem: {
     type: 'This is not one of {{formats}}.',
-    size: 'This file has {{size}}; {{max}} is the most.',
+    size: 'This file is {{size}}; the most is {{max}}.',
     empty: 'This file is empty.',
     duration: 'It must be {{from}} to {{to}} seconds long.',
     gone: 'This file was deleted or has expired. Remove it and upload it again.',
@@ -127,7 +135,8 @@ export default {
     model: 'This model is not available to you. Choose another.',
     seconds: 'The model does not take this length. Choose another.',
     aspect_ratio: 'The model does not take this aspect ratio. Choose another.',
-    files: 'The model does not take these files. Choose another model or other material.',
+    files:
+      'The model does not take these files, or this service cannot check files of this kind. Choose another model or other material, or begin with text only.',
     file: 'The service cannot use this file. Remove it and choose another.',
     credit:
       'This video costs {{cost}}, and {{available}} is available beside what is held for videos that are not done yet. Make it shorter or wait for those to end; the billing page says how credit is added.',
@@ -165,12 +174,12 @@ export default {
       next: 'Change the prompt or the files, then try again.',
     },
     moderation_unavailable: {
-      what: 'Nobody could check it at that moment, so it did not go on.',
+      what: 'It could not be checked at that moment, so it was not made.',
       next: 'Try again in a while.',
     },
     translation_unavailable: {
       what: 'The Japanese prompt could not be translated.',
-      next: 'Try again in a while, or write the prompt in English.',
+      next: 'Write the prompt in English, or try again in a while. Tell the operator if it stays so.',
     },
     queue_timeout: { what: 'No renderer was free in time.', next: 'Try again in a while.' },
     render_timeout: { what: 'Rendering took too long and was stopped.', next: 'Try again, perhaps shorter.' },
@@ -194,21 +203,9 @@ export default {
   empty_title: 'Your first video begins with a sentence',
   empty: 'Take one of these and make it yours. Nothing is sent until you press Generate.',
   examples: {
-    boat: {
-      name: 'A quiet scene',
-      prompt:
-        'A paper boat drifts across a still lake at dawn. Mist over the water, soft golden light. The camera follows slowly at water level. Gentle lapping, a distant bird.',
-    },
-    diner: {
-      name: 'With dialogue',
-      prompt:
-        'A late-night diner, rain on the window. A waitress pours coffee for a tired traveller and smiles. <d>Long road?</d> He looks up. <d>The longest.</d> Warm light, shallow focus, a low hum of neon.',
-    },
-    runner: {
-      name: 'Motion and camera',
-      prompt:
-        'A runner on a ridge above the clouds at sunrise, seen from a drone that circles and pulls back to show the whole mountain range. Wind, fast breath, footsteps on gravel.',
-    },
+    boat: { name: 'A quiet scene', prompt: BOAT, prompt_in_english: BOAT },
+    diner: { name: 'With dialogue', prompt: DINER, prompt_in_english: DINER },
+    runner: { name: 'Motion and camera', prompt: RUNNER, prompt_in_english: RUNNER },
   },
   end: 'These are all videos of the last 30 days.',
 

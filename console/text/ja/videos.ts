@@ -15,7 +15,8 @@ export default {
   prompt_over: '{{used}} / {{max}} 文字（{{over}} 文字超過）',
   dialogue: 'セリフ',
   dialogue_hint: '選択した文字を <d>…</d> で囲み、話される言葉にします。',
-  dialogue_explained: '<d>…</d> の中は声に出して話されます。',
+  dialogue_explained: '<d>…</d> 内がセリフになります。',
+  not_translated: 'このサービスでは日本語のプロンプトを翻訳できません。セリフ以外は英語で書いてください。',
   dialogue_line: '「{{line}}」',
   dialogue_lines: '{{lines}}',
 
@@ -113,14 +114,14 @@ export default {
     models_awaited: 'モデル一覧を読み込んでいます。',
     model_missing: 'モデルを選んでください。',
     mode_missing: 'このモデルはこの素材に対応していません。モデルか素材を変更してください。',
-    terms: '先に動画生成の利用規約に同意してください。',
+    terms: '先に動画の利用規約に同意してください。',
     credit: '残高が足りません。長さを短くしてください。クレジットの追加方法は請求のページにあります。',
   },
 
   terms_first:
-    '最初の動画を作成する前に、<terms>動画生成の利用規約</terms>（バージョン {{version}}）を読んで同意してください。同意は、この組織でのあなた個人に対するものです。',
+    '最初の動画を作成する前に、<terms>動画の利用規約</terms>（バージョン {{version}}）を読んで同意してください。同意は、この組織でのあなた個人に対するものです。',
   terms_changed:
-    '<terms>動画生成の利用規約</terms>が更新されました（バージョン {{version}}）。内容を確認のうえ、改めて同意してください。',
+    '<terms>動画の利用規約</terms>が更新されました（バージョン {{version}}）。内容を確認のうえ、改めて同意してください。',
   agree: '同意する',
   agreed: '同意を記録しました。動画を作成できます。',
 
@@ -129,7 +130,8 @@ export default {
     model: 'このモデルは使えません。別のモデルを選んでください。',
     seconds: 'このモデルはこの長さに対応していません。別の長さを選んでください。',
     aspect_ratio: 'このモデルはこの縦横比に対応していません。別の縦横比を選んでください。',
-    files: 'このモデルはこの素材に対応していません。モデルか素材を変更してください。',
+    files:
+      'モデルがこの素材に対応していないか、このサービスではこの種類の素材を審査できません。モデルか素材を変更するか、「テキストのみ」で作成してください。',
     file: 'このファイルは使えません。外して、別のファイルを選んでください。',
     credit:
       'この動画の料金は {{cost}} ですが、作成中の動画のために確保されている分を除く利用可能額は {{available}} です。長さを短くするか、作成中の動画の完了を待ってください。クレジットの追加方法は請求のページにあります。',
@@ -172,7 +174,7 @@ export default {
     },
     translation_unavailable: {
       what: '日本語のプロンプトを翻訳できませんでした。',
-      next: 'しばらくしてからお試しいただくか、プロンプトを英語で書いてください。',
+      next: 'プロンプトを英語で書くか、しばらくしてからお試しください。繰り返す場合は運営者にお知らせください。',
     },
     queue_timeout: { what: '時間内にレンダラーが空きませんでした。', next: 'しばらくしてからお試しください。' },
     render_timeout: {
@@ -206,16 +208,22 @@ export default {
       name: '静かな情景',
       prompt:
         '夜明けの静かな湖を紙の舟がゆっくり漂う。水面には霧、柔らかな金色の光。カメラは水面の高さで後を追う。かすかな波の音と、遠くの鳥の声。',
+      prompt_in_english:
+        'A paper boat drifts across a still lake at dawn. Mist over the water, soft golden light. The camera follows slowly at water level. Gentle lapping, a distant bird.',
     },
     diner: {
       name: 'セリフのある場面',
       prompt:
         '深夜の食堂、窓を打つ雨。店員が疲れた旅人にコーヒーを注ぎ、微笑む。<d>遠くから来たの？</d> 旅人が顔を上げる。<d>ずいぶん遠くからね。</d> 暖かい光、浅い被写界深度、ネオンの低い唸り。',
+      prompt_in_english:
+        'A late-night diner, rain on the window. A waitress pours coffee for a tired traveller and smiles. <d>遠くから来たの？</d> He looks up. <d>ずいぶん遠くからね。</d> Warm light, shallow focus, a low hum of neon.',
     },
     runner: {
       name: '動きとカメラワーク',
       prompt:
         '日の出、雲海の上の尾根を走るランナー。ドローンが周囲を回りながら引いていき、山脈の全景を映し出す。風の音、速い息づかい、砂利を踏む足音。',
+      prompt_in_english:
+        'A runner on a ridge above the clouds at sunrise, seen from a drone that circles and pulls back to show the whole mountain range. Wind, fast breath, footsteps on gravel.',
     },
   },
   end: '過去 30 日間の動画はこれですべてです。',

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { newCustomer, startApp } from '../support/app.ts'
+import { openBrowser, openConsole } from '../support/browser.ts'
+
+let browser: Browser
+before(async () => {
+  browser = await openBrowser()
+})
+after(() => browser?.close())
+
+const TRANSLATOR = 'translation: { engine: { kind: chat, base_url: "http://127.0.0.1:1", model: translator } }'
+
+/** The studio in Japanese, with an example of the empty gallery taken over. */
+async function takeExample(config?: string) {
+  const app = await startApp(config === undefined ? {} : { config })
+  const person = await newCustomer(app)
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/videos', language: 'ja', width: 390 })
+  const area = page.getByRole('textbox', { name: 'プロンプト' })
+  await page.getByRole('button', { name: /セリフのある場面/ }).click()
+  await page.waitForFunction(() => document.querySelector('textarea')!.value !== '')
+  const example = await area.inputValue()
+  const end = async () => {
+    await close()
+    await app.close()
+  }
+  return { page, area, example, end }
+}
+
+const HINT = /日本語のプロンプトを翻訳できません/
+
+test('where Japanese prompts cannot be translated an example is English but for its dialogue, and a Japanese prompt is warned of', async () => {
+  const { page, area, example, end } = await takeExample()
+  assert.match(example, /<d>[^<]*[ぁ-ん][^<]*<\/d>/)
+  assert.doesNotMatch(example.replace(/<d>.*?<\/d>/g, ''), /[ぁ-んァ-ヶ一-龠]/)
+  assert.equal(await page.getByText(HINT).count(), 0)
+  await area.fill('静かな湖をゆっくり漂う紙の舟。')
+  await page.getByText(HINT).waitFor()
+  await area.fill('A boat on a calm lake. <d>さあ、出発だ！</d> Its name is ひかり.')
+  await page.getByText(HINT).waitFor({ state: 'detached' })
+  await end()
+})
+
+test('where they can, examples are Japanese and nothing is warned of', async () => {
+  const { page, area, example, end } = await takeExample(TRANSLATOR)
+  assert.match(example.replace(/<d>.*?<\/d>/g, ''), /[ぁ-ん]/)
+  await area.fill('静かな湖をゆっくり漂う紙の舟。')
+  await page.getByText('15 / 7,000 文字').waitFor()
+  assert.equal(await page.getByText(HINT).count(), 0)
+  await end()
+})
