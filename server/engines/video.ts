@@ -35,7 +35,8 @@ export type RenderInput = {
   size_bytes: number
   probe: ProbeResult
   open(): Promise<ReadableStream<Uint8Array>>
-  signedUrl(ttl_seconds: number): Promise<string>
+  /** Good for `ttl_seconds`, by default as long as the model's entry says, and no longer than the job. */
+  signedUrl(ttl_seconds?: number): Promise<string>
 }
 
 export type RenderRequest = {

@@ -2,24 +2,31 @@ import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { isSameInstallation, type KnownBlobs } from './installation.ts'
-import { deleteExpiredFiles } from './store.ts'
+import { deleteExpiredFiles, knownFileBlobs } from './store.ts'
+import { deleteReleasedPins } from './store-pins.ts'
 
 /**
- * Removes expired files, row first: a row without bytes would be a broken promise, bytes without a row are found by `orphanSweep`.
- * Reads have refused them since the very second they expired.
+ * Removes expired files, and those that were deleted while a job needed them, once it has ended. Rows go first: a row without bytes would
+ * be a broken promise, bytes without a row are found by `orphanSweep`. Reads have refused expired files since the very second they expired.
  */
 export function filesSweep(ctx: Context): Sweep {
   return {
     name: 'files',
     every_seconds: 300,
     async run() {
-      let keys: string[]
-      do {
-        keys = await deleteExpiredFiles(ctx.db, { now: ctx.clock.now(), limit: BATCH })
-        for (const key of keys) await ctx.blobs.remove(key)
-      } while (keys.length === BATCH)
+      const limit = BATCH
+      while ((await removeBlobs(ctx, await deleteExpiredFiles(ctx.db, { now: ctx.clock.now(), limit }))) === limit);
+      while ((await removeBlobs(ctx, await deleteReleasedPins(ctx.db, limit))) === limit);
     },
   }
+}
+
+/** Removes the bytes of rows that were just deleted, except those that a file or a job still needs. Returns how many keys there were. */
+export async function removeBlobs(ctx: Pick<Context, 'db' | 'blobs'>, keys: readonly string[]): Promise<number> {
+  if (keys.length === 0) return 0
+  const needed = await knownFileBlobs(ctx.db, keys)
+  for (const key of keys) if (!needed.has(key)) await ctx.blobs.remove(key)
+  return keys.length
 }
 
 /**

@@ -4,10 +4,12 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import { isId } from '../platform/ids.ts'
 import { pageOf, positionOf } from '../platform/list.ts'
 import { createFile } from './create.ts'
+import { removeBlobs } from './retention.ts'
 import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
 import { sendFile } from './send.ts'
 import { isSignedFor } from './sign.ts'
 import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } from './store.ts'
+import { findPinnedFiles, type StoredFile } from './store-pins.ts'
 import { receiveUpload } from './upload.ts'
 
 const upload = endpoint({
@@ -76,7 +78,7 @@ const remove = endpoint({
       ? await deleteFile(ctx.db, { org_id: principal.org_id, id, now: ctx.clock.now() })
       : null
     if (key === null) throw notFound('file')
-    await ctx.blobs.remove(key)
+    await removeBlobs(ctx, [key])
     return { id, object: 'file', deleted: true }
   },
 })
@@ -92,9 +94,8 @@ const readSigned = endpoint({
   async handle(ctx, { params, request, reply }) {
     const find = async () => {
       const now = ctx.clock.now()
-      const id = params.file_id!
-      const file = isId('file', id) ? await findFileForSignature(ctx.db, { id, now }) : null
       const query = request.query as Record<string, unknown>
+      const file = await findSigned(ctx, { id: params.file_id!, pin: query.pin, now })
       if (file && isSignedFor({ secrets: [ctx.secret], file, method: request.method, query, now })) return file
       throw new ApiError('invalid_signature', 'This link is not valid or no longer valid.')
     }
@@ -110,4 +111,15 @@ async function requireFile(ctx: Context, org_id: string, id: string): Promise<Fi
   const file = isId('file', id) ? await findFile(ctx.db, { org_id, id, now: ctx.clock.now() }) : null
   if (!file) throw notFound('file')
   return file
+}
+
+/** The file a signed URL names: one that is pinned for a job while that has not ended, or one that people still have. */
+async function findSigned(
+  ctx: Context,
+  { id, pin, now }: { id: string; pin: unknown; now: Date },
+): Promise<StoredFile | null> {
+  if (!isId('file', id)) return null
+  if (pin === undefined) return findFileForSignature(ctx.db, { id, now })
+  if (typeof pin !== 'string') return null
+  return (await findPinnedFiles(ctx.db, { holder: pin, ids: [id] })).get(id) ?? null
 }

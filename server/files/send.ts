@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { BlobMissing, type Blobs } from '../platform/blobs.ts'
 import { type Content, sendBytes } from '../platform/send-bytes.ts'
-import type { FileRow } from './store.ts'
+import type { StoredFile } from './store-pins.ts'
 
 /** Answers with the bytes of the file that `find` returns. A file deleted in between ends in the error `find` then throws. */
 export async function sendFile(
   blobs: Blobs,
-  call: { request: FastifyRequest; reply: FastifyReply; find: () => Promise<FileRow> } & Pick<
+  call: { request: FastifyRequest; reply: FastifyReply; find: () => Promise<StoredFile> } & Pick<
     Content,
     'disposition' | 'headers'
   >,

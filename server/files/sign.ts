@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { unixSeconds } from '../platform/clock.ts'
 
-/** A signed URL lives at most this long. */
+/** A signed URL lives at most this long. One that is bound to a pin ends with the pin, so it may live as long as any render. */
 export const SIGNED_URL_SECONDS_MAX = 900
+export const PINNED_URL_SECONDS_MAX = 604_800
 /** How far the clocks of the signing and the answering machine may differ. */
 const SKEW_SECONDS = 60
 
@@ -11,11 +12,12 @@ const SKEW_SECONDS = 60
 export type SignedFile = { id: string; org_id: string; sha256: string }
 
 /** The query of a signed URL as it arrived: anything. */
-export type SignedQuery = { expires?: unknown; key?: unknown; signature?: unknown }
+export type SignedQuery = { expires?: unknown; key?: unknown; pin?: unknown; signature?: unknown }
 
 /**
- * A URL that serves one file to whoever holds it, for `ttl_seconds` (1 to 900): how engines fetch references without a credential.
- * HMAC-SHA256 over key id, method, organization, file, sha256 and expiry. `secret` is the service's secret of at least 32 bytes.
+ * A URL that serves one file to whoever holds it, for `ttl_seconds`: how engines fetch references without a credential. With `pin`, the
+ * holder of a pin, it ends with the pin and lives 1 to 604,800 s; without 1 to 900 s.
+ * HMAC-SHA256 over key id, method, organization, file, sha256, expiry and pin. `secret` is the service's secret of at least 32 bytes.
  */
 export function signFileUrl(options: {
   secret: string
@@ -24,16 +26,16 @@ export function signFileUrl(options: {
   method: 'GET'
   now: Date
   ttl_seconds: number
+  pin?: string
 }): string {
-  const { secret, base_url, file, method, now, ttl_seconds } = options
-  assert(
-    Number.isInteger(ttl_seconds) && ttl_seconds >= 1 && ttl_seconds <= SIGNED_URL_SECONDS_MAX,
-    'ttl_seconds is 1 to 900',
-  )
+  const { secret, base_url, file, method, now, ttl_seconds, pin } = options
+  const max = longestLife(pin)
+  assert(Number.isInteger(ttl_seconds) && ttl_seconds >= 1 && ttl_seconds <= max, `ttl_seconds is 1 to ${max}`)
   const expires = String(unixSeconds(now) + ttl_seconds)
   const { key, key_id } = signingKey(secret)
-  const signature = sign(key, { key_id, method, file, expires })
-  return `${base_url}/v1/files/${file.id}/signed?expires=${expires}&key=${key_id}&signature=${signature}`
+  const signature = sign(key, { key_id, method, file, expires, pin })
+  const pinned = pin === undefined ? '' : `&pin=${pin}`
+  return `${base_url}/v1/files/${file.id}/signed?expires=${expires}&key=${key_id}${pinned}&signature=${signature}`
 }
 
 /**
@@ -48,15 +50,20 @@ export function isSignedFor(options: {
   now: Date
 }): boolean {
   const { secrets, file, method, query, now } = options
-  const { expires, key, signature } = query
+  const { expires, key, pin, signature } = query
   if (typeof expires !== 'string' || typeof key !== 'string' || typeof signature !== 'string') return false
+  if (pin !== undefined && typeof pin !== 'string') return false
   const used = secrets.map(signingKey).find((each) => each.key_id === key)
   if (!used || !/^[1-9]\d{0,11}$/.test(expires)) return false
-  const signed = sign(used.key, { key_id: key, method: method === 'HEAD' ? 'GET' : method, file, expires })
+  const signed = sign(used.key, { key_id: key, method: method === 'HEAD' ? 'GET' : method, file, expires, pin })
   // The texts are compared, not the bytes they encode: the last character of base64url has spare bits.
   if (!equalTexts(signed, signature)) return false
   const left = Number(expires) - now.getTime() / 1000
-  return left > 0 && left <= SIGNED_URL_SECONDS_MAX + SKEW_SECONDS
+  return left > 0 && left <= longestLife(pin) + SKEW_SECONDS
+}
+
+function longestLife(pin: string | undefined): number {
+  return pin === undefined ? SIGNED_URL_SECONDS_MAX : PINNED_URL_SECONDS_MAX
 }
 
 type SigningKey = { key: Buffer; key_id: string }
@@ -75,9 +82,11 @@ function signingKey(secret: string): SigningKey {
   return known
 }
 
-function sign(key: Buffer, claim: { key_id: string; method: string; file: SignedFile; expires: string }): string {
-  const { key_id, method, file, expires } = claim
-  const text = ['kinora-file-1', key_id, method, file.org_id, file.id, file.sha256, expires].join('\n')
+type Claim = { key_id: string; method: string; file: SignedFile; expires: string; pin: string | undefined }
+
+function sign(key: Buffer, { key_id, method, file, expires, pin }: Claim): string {
+  const bound = [key_id, method, file.org_id, file.id, file.sha256, expires]
+  const text = (pin === undefined ? ['kinora-file-1', ...bound] : ['kinora-pinned-file-1', ...bound, pin]).join('\n')
   return createHmac('sha256', key).update(text).digest('base64url')
 }
 

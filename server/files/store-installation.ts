@@ -45,7 +45,7 @@ export async function updateInstallation(db: Db, change: Partial<InstallationRow
   await db.updateTable('installation').set(change).execute()
 }
 
-async function hasTable(db: Db, table: string): Promise<boolean> {
+export async function hasTable(db: Db, table: string): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`.execute(db)
   return rows[0]!.found
 }

@@ -4,6 +4,7 @@ import type { ProbeResult } from '../media/probe.ts'
 import type { Db } from '../platform/db.ts'
 import { comparisonOf, type Position } from '../platform/list.ts'
 import type { Purpose } from './purposes.ts'
+import { hasTable } from './store-installation.ts'
 
 /** An upload. `expires_at` decides visibility: from that moment on the row is as good as gone, swept or not. */
 export type FilesTable = {
@@ -101,8 +102,14 @@ export async function deleteExpiredFiles(db: Db, options: { now: Date; limit: nu
   return rows.map((row) => row.blob_key)
 }
 
-/** Those of `keys` that belong to a file, expired ones included. */
+/** Those of `keys` that belong to a file, expired ones included, or are pinned. Also asked of a database that has no pins yet. */
 export async function knownFileBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ blob_key: string }>`select blob_key from files where blob_key = any(${keys})`.execute(db)
-  return new Set(rows.map((row) => row.blob_key))
+  const known = new Set(rows.map((row) => row.blob_key))
+  if (!(await hasTable(db, 'file_pins'))) return known
+  const pinned = await sql<{ blob_key: string }>`select blob_key from file_pins where blob_key = any(${keys})`.execute(
+    db,
+  )
+  for (const { blob_key } of pinned.rows) known.add(blob_key)
+  return known
 }

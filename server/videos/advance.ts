@@ -1,5 +1,6 @@
 import { captureHold, releaseHold } from '../billing/holds.ts'
 import type { Context } from '../context.ts'
+import { releasePins } from '../files/store-pins.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Tx } from '../platform/db.ts'
 import { failpoint } from '../platform/failpoint.ts'
@@ -58,9 +59,13 @@ async function apply(
   if (outcome.to === 'same') {
     const change = { set: outcome.set, next_run_at: addSeconds(now, outcome.retry_after_seconds) }
     const kept =
-      outcome.render_key === undefined
+      outcome.render_key === undefined && !outcome.unpin
         ? await changeJob(ctx.db, job, change)
-        : await ctx.db.transaction().execute(async (tx) => claim(tx, await changeJob(tx, job, change)))
+        : await ctx.db.transaction().execute(async (tx) => {
+            const row = await claim(tx, await changeJob(tx, job, change))
+            if (row && outcome.unpin) await releasePins(tx, { holder: job.id, now })
+            return row
+          })
     if (kept && kept.progress !== job.progress) ctx.changes.announce(VIDEO_TOPIC, job.id)
     return kept
   }
@@ -88,8 +93,8 @@ async function apply(
 }
 
 /**
- * Settles the money of a job that has just ended: a completed one is charged its quote, any other is never charged. A start that nobody
- * will ask about any more is noted, so that its render is not taken for another job's.
+ * Settles a job that has just ended: a completed one is charged its quote, any other is never charged, and its files are unpinned. A start
+ * that nobody will ask about any more is noted, so that its render is not taken for another job's.
  */
 export async function settle(tx: Tx, job: VideoJobRow, now: Date): Promise<void> {
   if (!isTerminal(job.status)) return
@@ -98,6 +103,7 @@ export async function settle(tx: Tx, job: VideoJobRow, now: Date): Promise<void>
   const { id: job_id, attempt_id, ticket, start_key } = job
   const isUnsettled = attempt_id !== null && ticket === null && start_key !== null
   if (isUnsettled) await keepUnsettledStart(tx, { job_id, start_key, created_at: now })
+  await releasePins(tx, { holder: job.id, now })
 }
 
 async function keepRecord(tx: Tx, job: VideoJobRow, note: ModerationNote, now: Date): Promise<void> {

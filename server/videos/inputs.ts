@@ -3,14 +3,15 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
 import type { InputRole } from '../engines/video.ts'
-import { type FileRow, findFiles } from '../files/store.ts'
+import { findFiles } from '../files/store.ts'
+import { findPinnedFiles, type StoredFile } from '../files/store-pins.ts'
 import { ChildError } from '../media/child.ts'
 import { FfmpegError } from '../media/ffmpeg-runner.ts'
 import { type MediaFamily, ProbeError, type ProbeResult, probeFile } from '../media/probe.ts'
 import { BlobMissing } from '../platform/blobs.ts'
 import type { VideoJobRow } from './store.ts'
 
-export type JobFile = { role: InputRole; file: FileRow }
+export type JobFile = { role: InputRole; file: StoredFile }
 
 const FAMILIES: Record<InputRole, MediaFamily> = {
   first_frame: 'image',
@@ -27,13 +28,18 @@ export function familyOf(role: InputRole): MediaFamily {
   return FAMILIES[role]
 }
 
-/** The job's files in the order given. Null when one was deleted, has expired, or is not the content the job was created with. */
+/**
+ * The job's files in the order given. Null when one is not the content the job was created with, or was deleted or has expired before
+ * the job was submitted.
+ */
 export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJobRow): Promise<JobFile[] | null> {
   const ids = job.inputs.map(({ file_id }) => file_id)
   const files = await findFiles(ctx.db, { org_id: job.org_id, ids, now: ctx.clock.now() })
+  const missing = ids.filter((id) => !files.has(id))
+  const pinned = await findPinnedFiles(ctx.db, { holder: job.id, ids: missing })
   const found: JobFile[] = []
   for (const { role, file_id, sha256 } of job.inputs) {
-    const file = files.get(file_id)
+    const file = files.get(file_id) ?? pinned.get(file_id)
     if (!file || file.sha256 !== sha256) return null
     found.push({ role, file })
   }
@@ -46,7 +52,7 @@ export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJ
  */
 export async function withVerifiedFile<T>(
   ctx: Pick<Context, 'blobs'>,
-  file: FileRow,
+  file: StoredFile,
   use: (path: string) => Promise<T>,
 ): Promise<T | null> {
   try {

@@ -76,11 +76,14 @@ export type MovesOn = {
   render_key?: string
 }
 
-/** What a step decided; `render_key` names the render whose ticket is set, where jobs could meet at one. Steps never write status or money; `advance` does both. */
+/**
+ * What a step decided; `render_key` names the render whose ticket is set, where jobs could meet at one; `unpin` says that the job was not
+ * submitted after all, so that its files may go again. Steps never write status or money; `advance` does both.
+ */
 export type Outcome =
   | MovesOn
   | { to: 'failed'; code: FailureCode; record?: ModerationNote }
-  | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string }
+  | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
 
 /** A verdict to be kept with the transition it caused. */
 export type ModerationNote = {

@@ -21,7 +21,7 @@ export async function buildRequest(
     const probe = await preflight(ctx, input)
     if (probe === null) return fileGone(job)
     if ('to' in probe) return probe
-    inputs.push(renderInput(ctx, input, { probe, ttl_seconds_max: served.signed_url_ttl_seconds }))
+    inputs.push(renderInput(ctx, input, { probe, pin: job.id, ttl_seconds: served.signed_url_ttl_seconds }))
   }
   return {
     job_id: job.id,
@@ -54,11 +54,11 @@ async function preflight(ctx: Context, input: JobFile): Promise<ProbeResult | Ou
   }
 }
 
-/** A stored file as an engine sees it: its bytes, or a URL that is signed only when it is asked for. */
+/** A stored file as an engine sees it: its bytes, or a URL that is signed only when it is asked for, and ends with the job. */
 function renderInput(
   ctx: Context,
   { role, file }: JobFile,
-  { probe, ttl_seconds_max }: { probe: ProbeResult; ttl_seconds_max: number },
+  { probe, pin, ...defaults }: { probe: ProbeResult; pin: string; ttl_seconds: number },
 ): RenderInput {
   const { media_type, size_bytes, blob_key } = file
   return {
@@ -67,14 +67,15 @@ function renderInput(
     size_bytes,
     probe,
     open: async () => Readable.toWeb(await ctx.blobs.open(blob_key)) as ReadableStream<Uint8Array>,
-    signedUrl: async (ttl_seconds) =>
+    signedUrl: async (ttl_seconds = defaults.ttl_seconds) =>
       signFileUrl({
         secret: ctx.secret,
         base_url: ctx.site.engine_url,
         file,
         method: 'GET',
         now: ctx.clock.now(),
-        ttl_seconds: Math.min(ttl_seconds, ttl_seconds_max),
+        ttl_seconds,
+        pin,
       }),
   }
 }

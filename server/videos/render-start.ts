@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { EngineError, type RenderRequest, type Ticket } from '../engines/video.ts'
+import { pinFiles } from '../files/store-pins.ts'
 import { isUniqueViolation } from '../platform/db.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { newId } from '../platform/ids.ts'
@@ -62,8 +63,9 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
     ...{ start_unknown: false, unknown_starts, start_key: startKey(ctx, served, request) },
   }
   try {
-    if (!(await changeJob(ctx.db, job, { set: intent }))) return { to: 'same', retry_after_seconds: 1 }
+    if (!(await writeIntent(ctx, job, intent))) return { to: 'same', retry_after_seconds: 1 }
   } catch (error) {
+    if (error instanceof InputGone) return fileGone(job)
     // In a list of the engine this start and the other could not be told from each other.
     if (!isUniqueViolation(error, 'video_jobs_starting')) throw error
     return { to: 'same', retry_after_seconds: EQUAL_START_SECONDS }
@@ -78,6 +80,20 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
     return startFailed(ctx, { ...job, unknown_starts }, { served, error })
   }
 }
+
+/** From here on the job counts as submitted: its files are pinned. False when another worker got there first. Throws InputGone. */
+async function writeIntent(ctx: Context, job: VideoJobRow, intent: JobChanges): Promise<boolean> {
+  const { id: holder, org_id, inputs } = job
+  const ids = inputs.map(({ file_id }) => file_id)
+  return ctx.db.transaction().execute(async (tx) => {
+    if (!(await changeJob(tx, job, { set: intent }))) return false
+    if (!(await pinFiles(tx, { holder, org_id, ids, now: ctx.clock.now() }))) throw new InputGone()
+    return true
+  })
+}
+
+/** A file was deleted between the preflight and the start. */
+class InputGone extends Error {}
 
 /** The ticket is stored, beside the attempt it belongs to, with the same write that moves the job. */
 function started(
@@ -140,9 +156,11 @@ function startFailed(
   if (kind !== 'transient') return { to: 'failed', code: 'render_failed' }
   const retry_after_seconds = backoffSeconds(job.tries, error)
   const tries = job.tries + 1
-  if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { tries } }
+  // A render that had begun before may need its files again.
+  const unpin = error.not_begun && job.status === 'queued' ? ({ unpin: true } as const) : {}
+  if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { tries }, ...unpin }
   const settled = error.not_begun ? { attempt_id: null, attempt_started_at: null } : unknownStart(job)
-  return { to: 'same', retry_after_seconds, set: { tries, ...settled } }
+  return { to: 'same', retry_after_seconds, set: { tries, ...settled }, ...unpin }
 }
 
 /** Nothing reaches an engine without a stored `allow` for that exact text and those very files. */

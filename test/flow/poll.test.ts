@@ -118,13 +118,18 @@ test('one that goes on failing for passing reasons fails the job with render_fai
   assert.ok(job.finished_at!.getTime() - job.render_started_at!.getTime() <= 600_000)
 })
 
-test('a new attempt whose file is gone by then fails with render_failed: its first render had begun', async () => {
-  const file_id = await upload(stage, await samplePicture('png'))
+test('a new attempt still has its inputs when their file was deleted after the first had begun', async () => {
+  const picture = await samplePicture('png')
+  const file_id = await upload(stage, picture)
   stage.engines.conduct({ status: 'expired' })
   const id = await stage.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
   await stage.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
   await send(stage.app, 'DELETE', `/v1/files/${file_id}`, stage.customer)
-  assert.equal((await stage.drive(id)).error_code, 'render_failed')
+  stage.engines.conduct({ status: 'completed' })
+  const seen = stage.engines.requests.length
+  assert.equal((await stage.drive(id)).status, 'completed')
+  const again = stage.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
+  assert.ok(again.body.includes(Buffer.from(picture)))
 })
 
 test('a render the engine has lost is begun once more; lost again, the job fails', async () => {

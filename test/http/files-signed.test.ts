@@ -111,6 +111,20 @@ test('a signing clock up to 60 s ahead is tolerated, a life beyond 15 minutes is
   }
 })
 
+test('a URL that is bound to a pin may live a week, and is good for that pin alone', () => {
+  const secret = 's'.repeat(32)
+  const file = { id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', org_id: 'acme', sha256: 'a'.repeat(64) }
+  const now = new Date(1_790_000_000_000)
+  const sign = (ttl_seconds: number) =>
+    signFileUrl({ secret, base_url: 'http://x', file, method: 'GET', now, ttl_seconds, pin: 'video_1' })
+  const query = Object.fromEntries(new URL(sign(604_800)).searchParams)
+  const good = { secrets: [secret], file, method: 'GET', query, now }
+  assert.equal(isSignedFor(good), true)
+  for (const pin of ['video_2', undefined, '', ['video_1']])
+    assert.equal(isSignedFor({ ...good, query: { ...query, pin } }), false)
+  assert.throws(() => sign(604_801), /1 to 604800/)
+})
+
 test('a signature is bound to file, organization, bytes, method and secret', () => {
   const secret = 's'.repeat(32)
   const file = { id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', org_id: 'acme', sha256: 'a'.repeat(64) }

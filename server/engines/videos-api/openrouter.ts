@@ -14,7 +14,7 @@ export const openrouterDialect: Dialect = {
   cancel: 'none',
   lists: false,
   separate_references: false,
-  async start(request, { signed_url_ttl_seconds = 900 }) {
+  async start(request, { signed_url_ttl_seconds }) {
     const url = async (input: RenderInput) => ({ url: await input.signedUrl(signed_url_ttl_seconds) })
     const frames = request.inputs.filter(({ role }) => !role.startsWith('reference_'))
     const references = request.inputs.filter(({ role }) => role.startsWith('reference_'))

@@ -15,7 +15,7 @@ export const sglangDialect: Dialect = {
   cancel: 'none',
   lists: true,
   separate_references: true,
-  async start(request, { sizes, signed_url_ttl_seconds = 900 }) {
+  async start(request, { sizes, signed_url_ttl_seconds }) {
     const mode = renderMode(request)
     const ratio = listedRatio(request)
     const follows = request.aspect_ratio === 'Auto' && mode !== 'text' && mode !== 'references'
