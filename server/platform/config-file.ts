@@ -43,7 +43,9 @@ const VideoModel = Type.Object(
     description: Type.Optional(Type.String()),
     engine: Engine,
     per_second: Decimal(6),
-    signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
+    signed_url_ttl_seconds: Type.Optional(
+      Type.Integer({ minimum: 60, maximum: 604_800, description: 'At most the time limit of a render.' }),
+    ),
     render_seconds: Type.Optional(Seconds(10, 604_800)),
   },
   Strict,
@@ -150,6 +152,9 @@ const Transcription = Type.Object(
   },
   Strict,
 )
+
+/** How long a render may take unless the file says otherwise. */
+export const RENDER_SECONDS = 3600
 
 export const ConfigFile = Type.Object(
   {

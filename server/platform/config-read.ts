@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { isNetwork } from './client-address.ts'
 import type { EngineCheck, EngineEntry } from './config.ts'
-import { ConfigFile } from './config-file.ts'
+import { ConfigFile, RENDER_SECONDS } from './config-file.ts'
 import { problemsIn } from './schema-words.ts'
 
 /** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
@@ -52,6 +52,7 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
     if (video.has(model.id)) yield [['video_models', i, 'id'], `the id ${model.id} is used twice`]
     video.add(model.id)
     yield* engineMistakes('video', model.engine, ['video_models', i, 'engine'], checkEngine)
+    yield* signedUrlMistakes(model, ['video_models', i], file.limits?.render_seconds ?? RENDER_SECONDS)
   }
   const chat = new Set<string>()
   for (const [i, model] of (file.chat_models ?? []).entries()) {
@@ -80,6 +81,23 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
     yield* engineMistakes('moderation', file.moderation.engine, ['moderation', 'engine'], checkEngine)
   if (file.translation)
     yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)
+}
+
+type VideoModel = NonNullable<ConfigFile['video_models']>[number]
+
+/** A signed URL ends with its job, which has ended when the time of the render is over. Both places that may name its life are checked. */
+function* signedUrlMistakes(model: VideoModel, path: Path, render_seconds: number): Generator<[Path, string]> {
+  const max = model.render_seconds ?? render_seconds
+  const { engine } = model
+  const named = typeof engine === 'object' ? (engine as Record<string, unknown>).signed_url_ttl_seconds : undefined
+  const own = model.signed_url_ttl_seconds
+  const ofEngine = [...path, 'engine', 'signed_url_ttl_seconds']
+  const tooLong = `must be at most ${max}, the time limit of a render (render_seconds)`
+  if (own !== undefined && own > max) yield [[...path, 'signed_url_ttl_seconds'], tooLong]
+  if (typeof named !== 'number') return
+  if (named > max) yield [ofEngine, tooLong]
+  if (own !== undefined && own !== named)
+    yield [ofEngine, `contradicts signed_url_ttl_seconds: ${own} of the model; leave one of them off`]
 }
 
 function* engineMistakes(

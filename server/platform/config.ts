@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Capability, ConfigFile } from './config-file.ts'
+import { type Capability, type ConfigFile, RENDER_SECONDS } from './config-file.ts'
 import { type Mistake, readConfigFile } from './config-read.ts'
 import { parseMoney } from './money.ts'
 import { StartError } from './start-error.ts'
@@ -22,6 +22,7 @@ export type VideoModelConfig = {
   engine: EngineEntry
   /** Units of 10⁻⁸ of the currency. */
   per_second: bigint
+  /** How long URLs live that the engine is given of files, unless its own entry says otherwise. */
   signed_url_ttl_seconds: number
   render_seconds: number
 }
@@ -196,7 +197,7 @@ function complete(file: ConfigFile): FileSettings {
     Object.entries(file.plans ?? { free: {} }).map(([name, plan]) => [name, { ...DEFAULT_PLAN, ...plan }]),
   )
   const ttl = file.signed_url_ttl_seconds ?? 900
-  const render_seconds = file.limits?.render_seconds ?? 3600
+  const render_seconds = file.limits?.render_seconds ?? RENDER_SECONDS
   return {
     currency: file.currency ?? 'usd',
     public_url: file.public_url?.replace(/\/+$/, '') ?? null,
@@ -214,7 +215,7 @@ function complete(file: ConfigFile): FileSettings {
       description: model.description ?? '',
       engine: model.engine as EngineEntry,
       per_second: parseMoney(model.per_second)!,
-      signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? ttl,
+      signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? Math.min(ttl, model.render_seconds ?? render_seconds),
       render_seconds: model.render_seconds ?? render_seconds,
     })),
     chat_models: (file.chat_models ?? DEFAULT_CHAT_MODELS).map(completeChatModel),

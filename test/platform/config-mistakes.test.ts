@@ -87,6 +87,25 @@ test('an address without its scheme is asked for it, in every place that takes o
   }
 })
 
+test('signed URLs that would outlive the render are refused with the line, wherever their life is named', () => {
+  const model = (engine: string, more: string) =>
+    `video_models:\n  - id: one\n    engine: ${engine}\n    per_second: "0.01"\n${more}`
+  const sglang = (more = '') => `{ kind: videos-api, dialect: sglang, base_url: "http://a"${more} }`
+  const limit = (seconds: number) => `must be at most ${seconds}, the time limit of a render (render_seconds)`
+  const ttl = 'signed_url_ttl_seconds'
+  assert.deepEqual(mistakesOf(model(sglang(), `    ${ttl}: 3600\n`)), [])
+  assert.deepEqual(mistakesOf(model(sglang(), `    ${ttl}: 3601\n`)), [`5 video_models[0].${ttl}: ${limit(3600)}`])
+  assert.deepEqual(mistakesOf(model(sglang(), `    render_seconds: 600\n    ${ttl}: 900\n`)), [
+    `6 video_models[0].${ttl}: ${limit(600)}`,
+  ])
+  assert.deepEqual(mistakesOf(model(sglang(), `    ${ttl}: 900\nlimits: { render_seconds: 800 }\n`)), [
+    `5 video_models[0].${ttl}: ${limit(800)}`,
+  ])
+  assert.deepEqual(mistakesOf(model(sglang(`, ${ttl}: 4000`), '')), [`3 video_models[0].engine.${ttl}: ${limit(3600)}`])
+  assert.match(mistakesOf(model(sglang(`, ${ttl}: 400`), `    ${ttl}: 500\n`))[0]!, /^3 .* contradicts .*: 500 /)
+  assert.deepEqual(mistakesOf(`${ttl}: 901\n`), [`1 ${ttl}: must be at most 900`])
+})
+
 test('what may be chosen is listed: capabilities, parameters, dialects, log levels, kinds of storage', () => {
   assert.deepEqual(mistakesOf(chat('capabilities: [vision, sight]')), [
     '5 chat_models[0].capabilities[1]: must be one of vision, video, audio, tools, reasoning, structured_outputs, logprobs',
