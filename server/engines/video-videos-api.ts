@@ -13,7 +13,8 @@ import {
   type VideoEngine,
 } from './video.ts'
 import { isReference, readCapabilities } from './videos-api/capabilities.ts'
-import { type Dialect, INPUTS } from './videos-api/dialect.ts'
+import { jsonWithDataUrls } from './videos-api/data-url.ts'
+import { type Dialect, INPUTS, type WrittenStart } from './videos-api/dialect.ts'
 import { openaiDialect } from './videos-api/openai.ts'
 import { openrouterDialect } from './videos-api/openrouter.ts'
 import { openOutput } from './videos-api/output.ts'
@@ -26,6 +27,7 @@ import { vllmOmniDialect } from './videos-api/vllm-omni.ts'
 /**
  * `references_base_url`: where SGLang serves renders from references. `path_prefix` stands between the base URL and `/videos`; `/v1`
  * when absent, nothing when the base URL itself names a version. `inputs` narrows what the dialect can carry to what the model takes.
+ * `input_transport`: whether files are handed over as signed URLs, or as `data:` URLs to an engine that cannot reach this service.
  * `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be fetched, without the credential.
  */
 export const VideosApiOptions = Type.Object(
@@ -60,7 +62,12 @@ export const VideosApiOptions = Type.Object(
         },
       ),
     ),
-    inputs: Type.Optional(Type.Array(Type.Enum([...INPUTS]))),
+    inputs: Type.Optional(
+      Type.Array(Type.Enum([...INPUTS]), {
+        errorMessage: 'must be a list of inputs; how they are handed over is said by input_transport: url or data',
+      }),
+    ),
+    input_transport: Type.Optional(Type.Enum(['url', 'data'])),
     signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
     output_origins: Type.Optional(Type.Array(Origin)),
     start_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -87,7 +94,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       refuseUnsupported(request, capabilities)
       const where = addressOf(dialect, request)
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
-      const written = await dialect.start(request, options)
+      const written = await writeStart(dialect, request, options)
       const reply = await ask(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
       return { id: remember(started, readView(reply.json).id, request), where }
     },
@@ -154,6 +161,18 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
   }
 }
 
+async function writeStart(
+  dialect: Dialect,
+  request: RenderRequest,
+  { sizes, signed_url_ttl_seconds, input_transport }: VideosApiOptions,
+): Promise<WrittenStart> {
+  if (input_transport !== 'data')
+    return dialect.start(request, { sizes, urlOf: (input) => input.signedUrl(signed_url_ttl_seconds) })
+  const { urlOf, body } = jsonWithDataUrls()
+  const written = await dialect.start(request, { sizes, urlOf })
+  return 'json' in written ? { body: body(written.json) } : written
+}
+
 /** Options that contradict each other or the dialect. */
 export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
   const dialect = DIALECTS[options.dialect]
@@ -165,6 +184,8 @@ export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
     return unserved ? [{ path: `inputs.${i}`, message: 'Needs references_base_url.' }] : []
   })
   if (min > max) mistakes.push({ path: 'seconds', message: 'The first number must not be above the second.' })
+  if (options.input_transport !== undefined && dialect.media !== 'signed_url')
+    mistakes.push({ path: 'input_transport', message: `The dialect ${options.dialect} is always sent the bytes.` })
   if (options.references_base_url !== undefined && !dialect.separate_references)
     mistakes.push({ path: 'references_base_url', message: `The dialect ${options.dialect} has one address.` })
   return [...mistakes, ...addressMistakes(options)]

@@ -123,7 +123,7 @@ export async function picture(role: InputRole): Promise<RenderInput> {
     size_bytes: bytes.length,
     probe: { kind: 'image', width: 320, height: 320, duration_seconds: null, video_codec: null, audio_codec: null },
     open: async () => ReadableStream.from([new Uint8Array(bytes)]),
-    signedUrl: async (ttl) => `https://kinora.example/files/file_1?ttl=${ttl}`,
+    signedUrl: async (ttl = 900) => `https://kinora.example/files/file_1?ttl=${ttl}`,
   }
 }
 

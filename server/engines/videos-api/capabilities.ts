@@ -4,6 +4,7 @@ import type { Dialect, InputName } from './dialect.ts'
 type CapabilityOptions = {
   references_base_url?: string
   inputs?: InputName[]
+  input_transport?: 'url' | 'data'
   seconds?: [min: number, max: number]
   ratios?: AspectRatio[]
 }
@@ -32,7 +33,7 @@ export function readCapabilities(dialect: Dialect, options: CapabilityOptions): 
     seconds: options.seconds ?? [4, 15],
     aspect_ratios: new Set(options.ratios ?? ASPECT_RATIOS),
     auto_aspect_ratio: options.ratios?.includes('Auto') ?? true,
-    media: dialect.media,
+    media: options.input_transport === 'data' ? 'data_url' : dialect.media,
     audio_out: true,
     cancel: dialect.cancel,
     idempotency: 'none',

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { OutboundBody } from '../../platform/outbound-exchange.ts'
 import type { RenderInput } from '../video.ts'
+import { dataUrl, dataUrlBytes, exactly } from './data-url.ts'
 
 /** A text field; a file, streamed; or a file written as a `data:` URL into a text field, streamed too. */
 export type Part =
@@ -39,32 +40,5 @@ function partHead(part: Part): string {
 function partBytes(part: Part): number {
   if ('text' in part) return Buffer.byteLength(part.text)
   if ('file' in part) return part.file.size_bytes
-  return dataUrlHead(part.data_url).length + Math.ceil(part.data_url.size_bytes / 3) * 4
-}
-
-/** A file that is not as long as it was said to be would shift every part behind it. */
-async function* exactly(input: RenderInput): AsyncGenerator<Uint8Array> {
-  let left = input.size_bytes
-  for await (const chunk of await input.open()) {
-    left -= chunk.length
-    if (left < 0) break
-    yield chunk
-  }
-  if (left !== 0) throw new Error('A stored file does not have its recorded size.')
-}
-
-async function* dataUrl(input: RenderInput): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(dataUrlHead(input))
-  let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of exactly(input)) {
-    const bytes = Buffer.concat([rest, chunk])
-    const whole = bytes.length - (bytes.length % 3)
-    rest = bytes.subarray(whole)
-    if (whole > 0) yield Buffer.from(bytes.toString('base64', 0, whole))
-  }
-  if (rest.length > 0) yield Buffer.from(rest.toString('base64'))
-}
-
-function dataUrlHead({ media_type }: RenderInput): string {
-  return `data:${media_type};base64,`
+  return dataUrlBytes(part.data_url)
 }

@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts'
 import { listedRatio } from './sizes.ts'
 
 /**
- * OpenRouter's videos: JSON, media fetched from signed URLs, the finished clip at a URL of the reply. Neither a list nor a way to
+ * OpenRouter's videos: JSON, media fetched from signed URLs or written as `data:` URLs, the finished clip at a URL of the reply. Neither a list nor a way to
  * cancel is documented. Reference audio is left out: how its part is written could not be verified.
  * Source: https://www.npmjs.com/package/@openrouter/sdk/v/1.3.19
  */
@@ -14,8 +14,8 @@ export const openrouterDialect: Dialect = {
   cancel: 'none',
   lists: false,
   separate_references: false,
-  async start(request, { signed_url_ttl_seconds }) {
-    const url = async (input: RenderInput) => ({ url: await input.signedUrl(signed_url_ttl_seconds) })
+  async start(request, { urlOf }) {
+    const url = async (input: RenderInput) => ({ url: await urlOf(input) })
     const frames = request.inputs.filter(({ role }) => !role.startsWith('reference_'))
     const references = request.inputs.filter(({ role }) => role.startsWith('reference_'))
     const frame_images = await Promise.all(

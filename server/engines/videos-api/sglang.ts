@@ -5,7 +5,7 @@ import { H3_SIZES, listedRatio } from './sizes.ts'
 
 /**
  * SGLang Diffusion serving MiniMax H3. One process renders from text and frames, another from references, each at its own address.
- * Media are fetched by the engine from signed URLs. DELETE only drops the record while the render goes on, so nothing can be canceled.
+ * Media are fetched by the engine from signed URLs, unless it is configured for `data:` URLs, which its documentation does not name. DELETE only drops the record while the render goes on, so nothing can be canceled.
  * Source: docs/engines.md, video.
  */
 export const sglangDialect: Dialect = {
@@ -15,14 +15,14 @@ export const sglangDialect: Dialect = {
   cancel: 'none',
   lists: true,
   separate_references: true,
-  async start(request, { sizes, signed_url_ttl_seconds }) {
+  async start(request, { sizes, urlOf }) {
     const mode = renderMode(request)
     const ratio = listedRatio(request)
     const follows = request.aspect_ratio === 'Auto' && mode !== 'text' && mode !== 'references'
     const conditions = await Promise.all(
       request.inputs.map(async (input) => ({
         ...condition(input),
-        uri: await input.signedUrl(signed_url_ttl_seconds),
+        uri: await urlOf(input),
       })),
     )
     return {
