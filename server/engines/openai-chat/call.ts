@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { ChatEngineError, type ChatEvent } from '../chat.ts'
 import { type EventQueue, eventQueue, oneBatch } from './event-queue.ts'
 import { growingBytes } from './growing-bytes.ts'
-import { type AnswerReader, brokenOff, unreadable } from './read-answer.ts'
+import { type AnswerReader, brokenOff, timedOut, unreadable } from './read-answer.ts'
 import { needsOperator, type ReplyHeaders, statusFault } from './refusal.ts'
 import { streamReader } from './stream-reader.ts'
 
@@ -276,10 +276,6 @@ function connectionFault({ sent }: Call, error: Error): ChatEngineError {
   if (!sent) return new ChatEngineError('unreachable', 'The model server cannot be reached.')
   const code = 'code' in error ? error.code : undefined
   return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut() : brokenOff()
-}
-
-function timedOut(): ChatEngineError {
-  return new ChatEngineError('timeout', 'The model server did not answer in time.')
 }
 
 /** What undici is told when a reply is given up; nobody sees it. */

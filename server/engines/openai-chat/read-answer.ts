@@ -66,6 +66,10 @@ export function brokenOff(): ChatEngineError {
   return new ChatEngineError('failed', 'The answer of the model server broke off.')
 }
 
+export function timedOut(): ChatEngineError {
+  return new ChatEngineError('timeout', 'The model server did not answer in time.')
+}
+
 type Choice = { index: number; finished: boolean; calls: ToolCalls | null }
 
 function choiceIndex(value: unknown, position: number, choices: number): number {
