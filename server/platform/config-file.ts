@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox'
 
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
 /** The shape of `kinora.yaml`. Published as JSON Schema in `docs/kinora.schema.json`. Source: docs/configuration.md. */
 const Decimal = (digits: number) => {
   const words = `must be an amount in quotation marks, such as "0.01", with at most ${digits} digits after the point`
@@ -162,7 +164,7 @@ export const ConfigFile = Type.Object(
     port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
     data_dir: Type.Optional(Type.String()),
     workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
-    log_level: Type.Optional(Type.Enum(['debug', 'info', 'warn', 'error', 'silent'])),
+    log_level: Type.Optional(Type.Enum([...LOG_LEVELS])),
     currency: Type.Optional(
       Type.String({ pattern: '^[a-z]{3}$', patternErrorMessage: 'must be three lower-case letters, such as usd' }),
     ),

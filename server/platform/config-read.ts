@@ -148,7 +148,9 @@ function syntaxMistakes(text: string, document: Document, lines: LineCounter, na
   if (first === undefined) {
     return document.errors.map((error) => ({
       place: `${name}:${lineOfError(error)}`,
-      message: error.message.split('\n', 1)[0]!.replace(/ at line \d+, column \d+:$/, ''),
+      message: error.message.startsWith('Alias cannot be an empty string')
+        ? 'write "*" in quotation marks'
+        : error.message.split('\n', 1)[0]!.replace(/ at line \d+, column \d+:$/, ''),
     }))
   }
   const others = more.length === 0 ? '' : ` (and ${more.length} more line${more.length === 1 ? '' : 's'})`

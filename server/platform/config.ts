@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Capability, type ConfigFile, RENDER_SECONDS } from './config-file.ts'
+import { type Capability, type ConfigFile, LOG_LEVELS, RENDER_SECONDS } from './config-file.ts'
 import { type Mistake, readConfigFile } from './config-read.ts'
 import { parseMoney } from './money.ts'
 import { StartError } from './start-error.ts'
@@ -143,6 +143,10 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
   if (secret !== null && Buffer.byteLength(secret) < 32) {
     found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
   }
+  const log_level = env.KINORA_LOG_LEVEL || null
+  if (log_level !== null && !LOG_LEVELS.some((each) => each === log_level)) {
+    found.push({ place: 'KINORA_LOG_LEVEL', message: `must be one of ${LOG_LEVELS.join(', ')}` })
+  }
   const database_url = env.DATABASE_URL || null
   if (database_url && !/^postgres(ql)?:\/\//.test(database_url)) {
     found.push({ place: 'DATABASE_URL', message: 'must begin with postgres:// or postgresql://' })
@@ -154,7 +158,7 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
     port: port ?? file.port ?? 8080,
     data_dir: resolve(flags.data_dir ?? env.KINORA_DATA_DIR ?? file.data_dir ?? '.kinora'),
     workers: workers ?? file.workers ?? 1,
-    log_level: env.KINORA_LOG_LEVEL ?? file.log_level ?? 'info',
+    log_level: log_level ?? file.log_level ?? 'info',
     database_url,
     secret,
   }

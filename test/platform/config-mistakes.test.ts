@@ -186,3 +186,20 @@ test('a base URL works with and without /v1; one that would have it twice, or en
     assert.match(found[0]!, /is added/)
   }
 })
+
+test('a star without quotation marks is answered with how to write it', () => {
+  assert.deepEqual(mistakesOf('plans:\n  free:\n    video_models: [*]\n'), ['3: write "*" in quotation marks'])
+  assert.deepEqual(mistakesOf('plans:\n  free:\n    video_models:\n      - *\n'), ['4: write "*" in quotation marks'])
+})
+
+test('a log level of the environment that is none is a mistake beside the others', () => {
+  const env = { KINORA_LOG_LEVEL: 'loud', KINORA_SECRET: 'short' }
+  assert.throws(
+    () => loadConfig({}, env, engineMistakes),
+    (error: Error) => {
+      assert.match(error.message, /has 2 mistakes/)
+      assert.match(error.message, /KINORA_LOG_LEVEL: must be one of debug, info, warn, error, silent/)
+      return true
+    },
+  )
+})
