@@ -17,6 +17,7 @@ import { installWakes } from '../platform/jobs.ts'
 import { migrate } from '../platform/migrate.ts'
 import { aloneCommand, CommandError, type Report } from './admin-command.ts'
 import { requireSafeServer } from './database.ts'
+import { asStartError } from './database-name.ts'
 import { UsageError } from './flags.ts'
 
 export const databaseMove = aloneCommand({
@@ -127,6 +128,9 @@ async function withSide<T>(url: string | null, dir: DataDir, use: (side: Side) =
   const { db, pool, close } = openDb(address, { pool_max: 4 })
   const name = embedded ? `The embedded database of ${dir.path}` : `The database ${withoutPassword(address)}`
   try {
+    await pool.query('select 1').catch((error: unknown) => {
+      throw asStartError(error, lower(name))
+    })
     return await use({ url: address, embedded: embedded !== null, name, db, pool })
   } finally {
     await close()

@@ -19,7 +19,7 @@ export function asStartError(error: unknown, name: string): unknown {
   if (!isDatabaseDown(error) && !/^(28|3D)/.test(code)) return error
   // Several addresses of one host are one error without a text of its own.
   const reason = error.message || code
-  return new StartError(`Cannot use ${name}: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`, {
+  return new StartError(`Cannot use ${name}: ${reason}. Check its address and that PostgreSQL is running.`, {
     cause: error,
   })
 }

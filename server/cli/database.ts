@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { blobsKnown, QUEUES } from '../app.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
+import { holdDatabase } from '../platform/alone.ts'
 import { diskBlobs } from '../platform/blobs-fs.ts'
 import type { Config } from '../platform/config.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
@@ -15,23 +16,34 @@ import { asStartError, databaseName } from './database-name.ts'
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
 /**
- * Takes the data directory, brings up the database the configuration names, and migrates it.
- * Throws StartError when another service holds the directory, the database cannot be used, or the two do not belong together.
+ * Takes the data directory, brings up the database the configuration names, takes it for this service alone, and migrates it.
+ * Throws StartError when another service holds directory or database, the database cannot be used, or the two do not belong together.
  */
 export async function openDatabase(config: Config, log: Log): Promise<OpenDatabase> {
   const data_dir = openDataDir(config.data_dir)
   const line = (detail: string) => log.info('postgres', { detail })
   const embedded = config.database_url ? null : await startEmbeddedPostgres({ dir: data_dir.postgres, log: line })
   const url = config.database_url ?? embedded!.url
+  const name = embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL'
+  let held: { release(): Promise<void> } | null = null
   const stop = async () => {
+    await held?.release()
     await embedded?.stop()
     data_dir.release()
   }
   try {
+    const hold = async () => {
+      held = await holdDatabase(url, {
+        name: name.replace('The', 'the'),
+        on_taken: () =>
+          log.error('database_taken', { detail: 'Another service runs on this database. Stop one of the two.' }),
+      })
+    }
     await bringUpToDate(url, log, {
+      hold,
       data_dir: data_dir.path,
       blobs: diskBlobs(data_dir.blobs),
-      database: embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL',
+      database: name,
     })
   } catch (error) {
     await stop()
@@ -43,12 +55,13 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
 async function bringUpToDate(
   url: string,
   log: Log,
-  files: Pick<Pair, 'data_dir' | 'blobs' | 'database'>,
+  { hold, ...files }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & { hold(): Promise<void> },
 ): Promise<void> {
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
+    await hold()
     for (const name of await migrate(pool)) log.info('migrated', { detail: name })
     await pairInstallation({ db, blobs: files.blobs })
   } finally {

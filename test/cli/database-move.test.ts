@@ -145,3 +145,10 @@ test('an operator who restored a backup declares that database and files belong 
   await (await other.serve()).stop()
   await other.remove()
 })
+
+test('a database to move to that cannot be used is one sentence, and the one to move from stays in use', async () => {
+  const { code, stderr } = await move(external.url.replace(/\/[^/]+$/, '/nosuch'))
+  assert.equal(code, 1)
+  assert.match(stderr, /Cannot use the database .*\/nosuch: database "nosuch" does not exist/)
+  assert.doesNotMatch(stderr, /\n\s+at /)
+})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
@@ -74,5 +74,39 @@ test('two services on one database with two data directories: the second is refu
   await first.stop()
   const again = await here.serve({ DATABASE_URL: shared.url })
   await again.stop()
+  await shared.drop()
+})
+
+test('a copy of a data directory cannot be served beside the original on their common database, and can after it', async () => {
+  const [original, copy] = [newDir(), newDir()]
+  const shared = await emptyDatabase()
+  const first = await original.serve({ DATABASE_URL: shared.url })
+  await upload(first)
+  cpSync(join(original.path, 'blobs'), join(copy.path, 'blobs'), { recursive: true })
+  cpSync(join(original.path, 'secret'), join(copy.path, 'secret'))
+  await assert.rejects(
+    copy.serve({ DATABASE_URL: shared.url }),
+    /StartError.*Another service runs on the database of DATABASE_URL/s,
+  )
+  await first.stop()
+  const moved = await copy.serve({ DATABASE_URL: shared.url })
+  await moved.stop()
+  await shared.drop()
+})
+
+test('a service that lost its connections to the database is still alone on it', async () => {
+  const [here, copy] = [newDir(), newDir()]
+  const shared = await emptyDatabase()
+  const first = await here.serve({ DATABASE_URL: shared.url })
+  cpSync(join(here.path, 'blobs'), join(copy.path, 'blobs'), { recursive: true })
+  const client = new pg.Client({ connectionString: shared.url })
+  await client.connect()
+  const holders = "from pg_stat_activity where application_name = 'kinora alone' and datname = current_database()"
+  const { rows } = await client
+    .query(`select pg_terminate_backend(pid) as ended ${holders}`)
+    .finally(() => client.end())
+  assert.deepEqual(rows, [{ ended: true }])
+  await assert.rejects(copy.serve({ DATABASE_URL: shared.url }), /StartError.*Another service runs/s)
+  await first.stop()
   await shared.drop()
 })
