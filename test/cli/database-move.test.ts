@@ -147,8 +147,10 @@ test('an operator who restored a backup declares that database and files belong 
 })
 
 test('a database to move to that cannot be used is one sentence, and the one to move from stays in use', async () => {
-  const { code, stderr } = await move(external.url.replace(/\/[^/]+$/, '/nosuch'))
+  const missing = new URL(external.url)
+  missing.pathname = '/nosuch'
+  const { code, stderr } = await move(missing.href)
   assert.equal(code, 1)
-  assert.match(stderr, /Cannot use the database .*\/nosuch: database "nosuch" does not exist/)
+  assert.match(stderr, /Cannot use the database .*\/nosuch.*: database "nosuch" does not exist/)
   assert.doesNotMatch(stderr, /\n\s+at /)
 })
