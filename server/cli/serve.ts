@@ -10,6 +10,7 @@ import { type Config, loadConfig } from '../platform/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
 import { describeUnjudged } from '../videos/moderation/coverage.ts'
 import { openDatabase } from './database.ts'
+import { describeUnreachable } from './reach.ts'
 import { loadSecret } from './secret.ts'
 import { type Boot, startHttpWorkers } from './workers.ts'
 
@@ -68,6 +69,7 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
     if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
     if (http) Object.assign(app.ctx.site, siteOf(config, http.url))
+    warnOfUnreachableFiles(app, log)
     const first_run = await makeFirstRun(app, config, { data_dir: data_dir.path, base_url: url })
     await app.startBackground()
     return { url, first_run, stop }
@@ -147,6 +149,11 @@ function warnOfPlaceholderTerms({ terms }: Config, log: Log): void {
 function warnOfUnjudgedMedia({ ctx }: App, log: Log): void {
   const detail = describeUnjudged(ctx)
   if (detail !== null) log.warn('media_not_judged', { detail })
+}
+
+function warnOfUnreachableFiles({ ctx }: App, log: Log): void {
+  const detail = describeUnreachable(ctx)
+  if (detail !== null) log.warn('engine_url_is_loopback', { detail })
 }
 
 function printFirstRun(run: FirstRun, config: Config): void {

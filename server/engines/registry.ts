@@ -37,6 +37,8 @@ export type Served<E> = {
   /** Where it is, for the log: the base URL of its entry, and that of renders from references where they have their own. */
   url?: string
   references_url?: string
+  /** Every address it is called at; none for what runs in this process. */
+  urls?: readonly string[]
 }
 
 /** Everything outside this process that the service asks for work. `video` and `chat` are keyed by the id of the model. */
@@ -131,16 +133,22 @@ function serve<E>(
     const identity = settingIdentity(setting)
     const engine = engines.get(identity) ?? build(kinds, setting, env)
     engines.set(identity, engine)
-    const { kind: name, model, base_url, references_base_url } = settingOptions(setting)
+    const { kind: name, model, base_url, references_base_url, endpoints } = settingOptions(setting)
+    const addresses = [base_url, references_base_url, ...baseUrlsOf(endpoints)]
     served.set(id, {
       engine,
       model: typeof model === 'string' ? model : id,
       name,
+      urls: addresses.filter((url) => typeof url === 'string').map(hostAndPath),
       ...(typeof base_url === 'string' && { url: hostAndPath(base_url) }),
       ...(typeof references_base_url === 'string' && { references_url: hostAndPath(references_base_url) }),
     })
   }
   return served
+}
+
+function baseUrlsOf(endpoints: unknown): unknown[] {
+  return Array.isArray(endpoints) ? endpoints.map((each: { base_url?: unknown }) => each.base_url) : []
 }
 
 /** A URL that may stand in a log: without credentials, query and fragment. */
