@@ -9,6 +9,9 @@ export const JSON_DEPTH_MAX = 64
  */
 export const JSON_VALUES_MAX = 200_000
 
+/** Most members of one object: to list their names is one step, which no other work can interrupt. */
+export const JSON_MEMBERS_MAX = 20_000
+
 /** Where a scan of JSON bytes stands. */
 export type Scan = {
   bytes: Buffer
@@ -21,7 +24,9 @@ export type Scan = {
   text: number
   /** Whether a string may hold U+0000 or half of a surrogate pair; neither can without an escape. */
   suspicious: boolean
-  /** Of the container open at each depth: where it opened, its latest comma and its latest colon; -1 for none. */
+  /** Of the container open at each depth: how many commas it has had. */
+  commas: number[]
+  /** Where it opened, its latest comma and its latest colon; -1 for none. */
   opened: number[]
   comma: number[]
   colon: number[]
@@ -35,7 +40,7 @@ export function newScan(bytes: Buffer): Scan {
   const none = () => new Array<number>(JSON_DEPTH_MAX + 1).fill(-1)
   return {
     ...{ bytes, at: 0, depth: 0, values: 1, text: -1, suspicious: false },
-    ...{ opened: none(), comma: none(), colon: none(), quote: -1, slash: -1 },
+    ...{ opened: none(), commas: none(), comma: none(), colon: none(), quote: -1, slash: -1 },
   }
 }
 
@@ -71,7 +76,7 @@ const CLOSED: Stop = { kind: 'closed' }
 /**
  * Scans until `until` at least, or until the container at depth `top` closes, or behind a long string. Every byte is looked at once. It
  * finds the structure alone: what is not JSON for another reason is left to `JSON.parse`.
- * Throws ApiError `invalid_value` for depth and number of values, `invalid_json` for a bracket that closes nothing.
+ * Throws ApiError `invalid_value` for depth, number of values and members of an object, `invalid_json` for a bracket that closes nothing.
  */
 export function scan(state: Scan, { until, top, text_bytes_max }: Limits): Stop {
   const { bytes } = state
@@ -89,6 +94,7 @@ export function scan(state: Scan, { until, top, text_bytes_max }: Limits): Stop 
     else if (byte === COMMA) {
       state.comma[state.depth] = at
       countValue(state)
+      countMember(state)
     } else if (byte === COLON) state.colon[state.depth] = at
     else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) open(state, at)
     else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
@@ -119,6 +125,7 @@ function open(state: Scan, at: number): void {
     throw new ApiError('invalid_value', `Invalid body: JSON may be nested at most ${JSON_DEPTH_MAX} levels deep.`)
   }
   state.depth += 1
+  state.commas[state.depth] = 0
   state.opened[state.depth] = at
   state.comma[state.depth] = state.colon[state.depth] = -1
   countValue(state)
@@ -128,6 +135,13 @@ function countValue(state: Scan): void {
   state.values += 1
   if (state.values <= JSON_VALUES_MAX) return
   const message = `Invalid body: it holds more than ${JSON_VALUES_MAX} values. Send fewer, or longer texts instead of many.`
+  throw new ApiError('invalid_value', message)
+}
+
+function countMember(state: Scan): void {
+  const { bytes, commas, depth, opened } = state
+  if (++commas[depth]! < JSON_MEMBERS_MAX || bytes[opened[depth]!] !== OPEN_OBJECT) return
+  const message = `Invalid body: an object in it has more than ${JSON_MEMBERS_MAX} members. Send fewer, or an array.`
   throw new ApiError('invalid_value', message)
 }
 

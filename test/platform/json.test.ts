@@ -76,12 +76,21 @@ test('law: what JSON.parse refuses is refused in pieces too, and nothing else', 
   )
 })
 
+test('an object has at most 20,000 members, an array more elements', async () => {
+  const members = (length: number) => `{"a":{${Array.from({ length }, (_, i) => `"${i}":[]`).join(',')}}}`
+  const refused = { code: 'invalid_value', message: /more than 20000 members/ }
+  await assert.rejects(async () => parseJson(Buffer.from(members(20_001))), refused)
+  assert.equal(Object.keys(((await parseJson(Buffer.from(members(20_000)))) as { a: object }).a).length, 20_000)
+  assert.equal(((await parseJson(Buffer.from(`[${'1,'.repeat(30_000)}1]`))) as number[]).length, 30_001)
+})
+
 /** Bodies of 64 MiB, or of as many values as there may be, each the worst of its kind for some way to read it. */
 const WORST: Record<string, () => string> = {
   'brackets that open and close': () => '['.repeat(LARGE / 2) + ']'.repeat(LARGE / 2),
   'empty arrays': () => `[${'[],'.repeat(LARGE / 3 - 2)}[]]`,
   'all values there may be': () => `[${'{},'.repeat(99_000)}{}]`,
-  'all members there may be': () => `{${Array.from({ length: 199_000 }, (_, i) => `"k${i}":1`).join(',')}}`,
+  'all members there may be': () =>
+    `[${`{${Array.from({ length: 20_000 }, (_, i) => `"k${i}":1`).join(',')}},`.repeat(9)}1]`,
   texts: () => `[${`"${'x'.repeat(330)}",`.repeat(199_000)}""]`,
   'one text': () => `"${'x'.repeat(LARGE - 2)}"`,
   'one text of escapes': () => `"${'\\n'.repeat(LARGE / 2 - 2)}"`,
