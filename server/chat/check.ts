@@ -2,6 +2,7 @@ import type { ChatModelConfig } from '../platform/config.ts'
 import { EXTRA_PARAMS } from '../platform/config-file.ts'
 import { ApiError } from '../platform/errors.ts'
 import { supportedValues } from '../platform/explain.ts'
+import { isLongJson } from '../platform/json-write.ts'
 import { countCodePoints } from '../platform/text.ts'
 import { shape } from '../platform/validate.ts'
 import { ChatBody } from './schema.ts'
@@ -12,6 +13,8 @@ const UNSUPPORTED = ['audio', 'functions', 'function_call', 'web_search_options'
 /** Longest JSON text, and deepest nesting, of a schema a client sends along. It is handed on as it is, never compiled. */
 const SCHEMA_BYTES_MAX = 65_536
 const SCHEMA_DEPTH_MAX = 32
+/** Weighed before it is written: short values weigh up to eight times what they take. */
+const WEIGHED_MAX = 8 * SCHEMA_BYTES_MAX
 
 const checkShape = shape(ChatBody)
 
@@ -131,6 +134,7 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
 /** Throws ApiError `invalid_value` for a JSON Schema larger or deeper than what is handed on. */
 export function requireSmallSchema(schema: object | undefined, param: string): void {
   if (schema === undefined) return
+  if (isLongJson(schema, WEIGHED_MAX)) refuse(param, `Invalid '${param}': larger than ${SCHEMA_BYTES_MAX} bytes.`)
   if (depthOf(schema) > SCHEMA_DEPTH_MAX)
     refuse(param, `Invalid '${param}': nested deeper than ${SCHEMA_DEPTH_MAX} levels.`)
   if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {

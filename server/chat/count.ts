@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../engines/chat.ts'
-import { countTokensInTurns as countTokens } from '../platform/tokenizer.ts'
+import { countJsonTokens, countTokensInTurns as countTokens } from '../platform/tokenizer.ts'
 
 /** What a message costs beside its text, by the convention of the o200k models. */
 const TOKENS_PER_MESSAGE = 3
@@ -8,20 +8,22 @@ const TOKENS_PER_ANSWER = 3
 /** A picture, sound or clip whose tokens only the engine could know. */
 const TOKENS_PER_MEDIUM = 765
 
-/** Input tokens of a request, for engines that do not say: an estimate by a tokenizer that may not be the model's. */
-export async function countRequest(request: ChatRequest): Promise<number> {
+/**
+ * Input tokens of a request, for engines that do not say: an estimate by a tokenizer that may not be the model's. Rejects with the reason
+ * of `signal` once it is aborted.
+ */
+export async function countRequest(request: ChatRequest, signal?: AbortSignal): Promise<number> {
   let tokens = TOKENS_PER_ANSWER
   for (const message of request.messages) {
     tokens += TOKENS_PER_MESSAGE
     const { content } = message
-    if (typeof content === 'string') tokens += await countTokens(content)
+    if (typeof content === 'string') tokens += await countTokens(content, signal)
     else
       for (const part of content ?? [])
-        tokens += part.type === 'text' ? await countTokens(part.text) : TOKENS_PER_MEDIUM
-    if (message.role === 'assistant' && message.tool_calls)
-      tokens += await countTokens(JSON.stringify(message.tool_calls))
+        tokens += part.type === 'text' ? await countTokens(part.text, signal) : TOKENS_PER_MEDIUM
+    if (message.role === 'assistant' && message.tool_calls) tokens += await countJsonTokens(message.tool_calls, signal)
   }
-  if (request.tools) tokens += await countTokens(JSON.stringify(request.tools))
+  if (request.tools) tokens += await countJsonTokens(request.tools, signal)
   return tokens
 }
 

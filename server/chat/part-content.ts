@@ -4,8 +4,10 @@ import { cleanFilename } from '../files/filename.ts'
 import { PdfError, type PdfFault, renderPdf } from '../media/pdf.ts'
 import { acceptedType, type MediaFamily, ProbeError } from '../media/probe.ts'
 import { checkPicture, recogniseBytes } from '../media/probe-bytes.ts'
+import { utf8Slices } from '../platform/bytes.ts'
 import type { ChatModelConfig } from '../platform/config.ts'
 import { ApiError } from '../platform/errors.ts'
+import { turnTaker } from '../platform/turns.ts'
 import { tooLarge } from './part-inline.ts'
 import {
   type Budget,
@@ -32,7 +34,7 @@ export async function partsOfContent(
 ): Promise<ChatPart[]> {
   const { bytes } = content
   const { media_type, family } = await recogniseBytes(bytes)
-  const kind = family ?? documentKind(media_type, bytes)
+  const kind = family ?? (await documentKind(media_type, bytes))
   if (kind === null) throw refuse(source, NOT_TAKEN)
   requireMeant(source, content.declared, { kind, media_type })
   requireCapability(work.model, source, kind)
@@ -73,9 +75,19 @@ const SOUND_TYPES: Record<SoundFormat, readonly string[]> = {
 /** Control characters that texts do not have. */
 const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/
 
-function documentKind(media_type: string, bytes: Buffer): PartKind | null {
+async function documentKind(media_type: string, bytes: Buffer): Promise<PartKind | null> {
   if (media_type === 'application/pdf') return 'pdf'
-  return bytes.length > 0 && isUtf8(bytes) && !BINARY.test(bytes.toString('utf8')) ? 'text' : null
+  return bytes.length > 0 && (await isText(bytes)) ? 'text' : null
+}
+
+async function isText(bytes: Buffer): Promise<boolean> {
+  const turn = turnTaker(1)
+  for (const slice of utf8Slices(bytes)) {
+    if (!isUtf8(slice) || BINARY.test(slice.toString('latin1'))) return false
+    const other = turn()
+    if (other) await other
+  }
+  return true
 }
 
 /** What the client said it sends, against what the bytes are. The exact type within a kind is the bytes' affair. */

@@ -24,7 +24,8 @@ export async function resolveParts(
   left: AbortSignal,
 ): Promise<ChatPart[][]> {
   const budget = newBudget()
-  const ready = sources.map((source) => checkSource(work, budget, source))
+  const ready: Ready[] = []
+  for (const source of sources) ready.push(await checkSource(work, budget, source))
   const stored = sources.filter((source) => source.from === 'file_id')
   const files = stored.length > 0 ? await findStored(ctx, { ...work, budget }, stored) : new Map<string, FileRow>()
   const stop = new AbortController()
@@ -48,17 +49,17 @@ const AT_ONCE = 4
 /** A source with what could be read from the request itself. */
 type Ready = { source: PartSource; inline: Inline | null; url: string | null }
 
-function checkSource({ model }: PartWork, budget: Budget, source: PartSource): Ready {
+async function checkSource({ model }: PartWork, budget: Budget, source: PartSource): Promise<Ready> {
   if (source.from === 'url') requireCapability(model, source, source.family)
   if (source.from === 'sound') requireCapability(model, source, 'audio')
   spend(budget, source, { pieces: 1 })
-  const inline = readInline(source)
+  const inline = await readInline(source)
   if (inline) spend(budget, source, { bytes: inline.bytes.length })
   const url = !inline && (source.from === 'url' || source.from === 'file_url') ? requireWebUrl(source) : null
   return { source, inline, url }
 }
 
-function readInline(source: PartSource): Inline | null {
+async function readInline(source: PartSource): Promise<Inline | null> {
   switch (source.from) {
     case 'url':
       return isDataUrl(source.url) ? readDataUrl(source, source.url, source.family) : null

@@ -25,6 +25,35 @@ export async function writeLarge(value: unknown): Promise<Buffer[]> {
   return bytes
 }
 
+/** The JSON text of a value in pieces of about 64,000 characters, for work that gives way between them. */
+export function* jsonPieces(value: unknown): Generator<string> {
+  for (const piece of piecesOf(value)) if (piece !== '') yield piece
+}
+
+/** Bytes of the JSON text of a value; of a long one as a promise, counted with other work between. */
+export function jsonBytes(value: object): number | Promise<number> {
+  return isLongJson(value, PIECE_CHARACTERS) ? bytesInTurns(value) : Buffer.byteLength(JSON.stringify(value))
+}
+
+async function bytesInTurns(value: object): Promise<number> {
+  let bytes = 0
+  const turn = turnTaker(1)
+  for (const piece of piecesOf(value)) {
+    bytes += Buffer.byteLength(piece)
+    const other = turn()
+    if (other) await other
+  }
+  return bytes
+}
+
+/**
+ * Whether a value is longer as JSON than so many characters, by a count that looks no further than that: a few more for brackets and
+ * numbers than there are, none for characters that are escaped.
+ */
+export function isLongJson(value: object, characters: number): boolean {
+  return weigh(value, characters) <= 0
+}
+
 /** What is left of so many characters after a value, 0 or less when it is longer. Looks no further than that. */
 function weigh(value: unknown, room: number): number {
   let left = room - VALUE_CHARACTERS

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { joinInTurns } from './bytes.ts'
+import { joinInTurns, utf8Slices } from './bytes.ts'
 import { parsePieces } from './json-pieces.ts'
 import { newScan, scanWhole, unreadable } from './json-scan.ts'
 import { nextTurn, turnTaker } from './turns.ts'
@@ -38,14 +38,10 @@ export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number): 
 /** Fewer bytes are put together in less than a millisecond. */
 const JOINED_BYTES_MAX = 1024 * 1024
 
-/** Bytes are looked at in slices, each to the beginning of a character. */
 async function requireUtf8(bytes: Buffer): Promise<void> {
   const turn = turnTaker(1)
-  for (let from = 0; from < bytes.length; ) {
-    let to = Math.min(from + JOINED_BYTES_MAX, bytes.length)
-    for (let i = 0; i < 3 && to < bytes.length && (bytes[to]! & 0xc0) === 0x80; i++) to += 1
-    if (!isUtf8(bytes.subarray(from, to))) throw unreadable()
-    from = to
+  for (const slice of utf8Slices(bytes)) {
+    if (!isUtf8(slice)) throw unreadable()
     const other = turn()
     if (other) await other
   }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { jsonPieces } from './json-write.ts'
 import { nextTurn } from './turns.ts'
 
 /**
@@ -27,6 +28,13 @@ export async function countTokensInTurns(text: string, signal?: AbortSignal): Pr
     countedInTurn += segment.length
     count += encodeSegment(segment, null)
   }
+  return count
+}
+
+/** The number for a value as JSON text. A text of more than 64,000 characters is cut about there, which may add a token each time. */
+export async function countJsonTokens(value: object, signal?: AbortSignal): Promise<number> {
+  let count = 0
+  for (const piece of jsonPieces(value)) count += await countTokensInTurns(piece, signal)
   return count
 }
 

@@ -1,9 +1,10 @@
 import Type from 'typebox'
 import { requireSmallSchema } from '../chat/check.ts'
 import { ApiError } from '../platform/errors.ts'
+import { isLongJson } from '../platform/json-write.ts'
 import { shape } from '../platform/validate.ts'
 import type { SentTool, SentToolChoice } from './schema-tools.ts'
-import { type CustomTool, type FunctionTool, SENT_CHOICES, SENT_TOOLS } from './schema-tools.ts'
+import { type CustomTool, type FunctionTool, SENT_CHOICES, SENT_TOOLS, TEXTS_MAX } from './schema-tools.ts'
 
 const CHECKS = {
   function: shape(SENT_TOOLS.function),
@@ -22,6 +23,10 @@ const CHOICES = {
  * once, within a namespace and outside of all. Throws ApiError 400. Source: contract 10.6.
  */
 export function checkTools(unchecked: readonly unknown[]): SentTool[] {
+  if (isLongJson(unchecked, TEXTS_MAX.tools)) {
+    const text = `Invalid 'tools': together longer than ${TEXTS_MAX.tools} characters. Shorten their descriptions and schemas.`
+    throw new ApiError('invalid_value', text, { param: 'tools' })
+  }
   const names = new Set<string>()
   return unchecked.map((each, i) => {
     const path = `tools[${i}]`

@@ -49,6 +49,6 @@ async function withoutReferences(
   const unknown = references.filter((id) => !known.has(id))
   const found = await resolveReferences(ctx, principal, unknown)
   const referred = (id: string): Item => known.get(id) ?? found.get(id)!
-  requireRoom(references.map(referred))
+  await requireRoom(references.map(referred))
   return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
 }

@@ -35,7 +35,7 @@ export async function fitContext(
   if (limit === null) return { drafted: whole, request }
   await giveWay(whole.context.length)
   const room = limit - (body.truncation === 'auto' ? outputReserve(limit, model, body) : 0)
-  if (tokensAtMost(request) <= room) return { drafted: whole, request }
+  if ((await tokensAtMost(request)) <= room) return { drafted: whole, request }
   const tokens = await countInput(engine, request, left)
   if (tokens <= room) return { drafted: whole, request }
   if (body.truncation !== 'auto') throw tooLong(limit, tokens)

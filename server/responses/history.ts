@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import { ApiError } from '../platform/errors.ts'
+import { jsonBytes } from '../platform/json-write.ts'
 import type { Item } from './schema-items.ts'
 import { type ChainLink, findItems, readChain } from './store-items.ts'
 
@@ -92,12 +93,12 @@ export async function resolveReferences(
   return found as Map<string, Item>
 }
 
-/** A few bytes can refer to a large item again and again. Throws ApiError `context_length_exceeded` beyond the limits. */
-export function requireRoom(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): void {
+/** A few bytes can refer to a large item again and again. Rejects with ApiError `context_length_exceeded` beyond the limits. */
+export async function requireRoom(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): Promise<void> {
   const sizes = new Map<Item, number>()
   let bytes = 0
   for (const item of referred) {
-    const size = sizes.get(item) ?? Buffer.byteLength(JSON.stringify(item))
+    const size = sizes.get(item) ?? (await jsonBytes(item))
     sizes.set(item, size)
     bytes += size
     if (bytes > bytes_max) throw tooMuchReferred(bytes_max)

@@ -6,11 +6,17 @@ const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { 
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 /** Joined and shortened before the model sees them, so that only the client's own rules bind them. */
 const LooseName = Type.String({ minLength: 1, maxLength: 256 })
+/**
+ * Most characters of texts that a response repeats, in each event that holds it whole. `tools`: of all tools of a request, names and texts,
+ * and 8 for every value. Source: docs/api/responses.md, limits.
+ */
+export const TEXTS_MAX = { instructions: 1_000_000, description: 65_536, tools: 4_194_304 } as const
+const Description = Type.Optional(Type.String({ maxLength: TEXTS_MAX.description }))
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 const functionTool = {
   type: Type.Literal('function'),
-  description: Type.Optional(Type.String()),
+  description: Description,
   parameters: Type.Optional(JsonSchemaObject),
   strict: Type.Optional(Type.Boolean()),
 }
@@ -19,12 +25,12 @@ const CustomFormat = Type.Union([
   Type.Object({
     type: Type.Literal('grammar'),
     syntax: Type.Enum(['lark', 'regex']),
-    definition: Type.String(),
+    definition: Type.String({ maxLength: TEXTS_MAX.description }),
   }),
 ])
 const customTool = {
   type: Type.Literal('custom'),
-  description: Type.Optional(Type.String()),
+  description: Description,
   format: Type.Optional(CustomFormat),
 }
 
@@ -35,7 +41,7 @@ export const SENT_TOOLS = {
   namespace: Type.Object({
     type: Type.Literal('namespace'),
     name: LooseName,
-    description: Type.Optional(Type.String()),
+    description: Description,
     tools: Type.Array(
       Type.Union([Type.Object({ ...functionTool, name: LooseName }), Type.Object({ ...customTool, name: LooseName })]),
       { maxItems: 128 },

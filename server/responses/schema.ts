@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { LENGTHS_MAX, Metadata } from '../chat/schema.ts'
 import { Compaction, InputItem, MessageItem, OutputItem } from './schema-items.ts'
-import { EchoedTool, SentTool, SentToolChoice, ToolChoiceView } from './schema-tools.ts'
+import { EchoedTool, SentTool, SentToolChoice, TEXTS_MAX, ToolChoiceView } from './schema-tools.ts'
 
 /** Wire shapes of `/v1/responses`. Members that are not named here are accepted and ignored, never forwarded. */
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
@@ -14,7 +14,7 @@ export const TextFormat = Type.Union([
   Type.Object({
     type: Type.Literal('json_schema'),
     name: Name,
-    description: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String({ maxLength: TEXTS_MAX.description })),
     schema: JsonSchemaObject,
     strict: Type.Optional(Type.Boolean()),
   }),
@@ -43,7 +43,7 @@ const Penalty = Type.Number({ minimum: -2, maximum: 2 })
 export const CreateResponse = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 256 }),
   input: Type.Optional(Type.Union([Type.String(), Type.Array(InputItem, { maxItems: LENGTHS_MAX.items })])),
-  instructions: Type.Optional(Type.String()),
+  instructions: Type.Optional(Type.String({ maxLength: TEXTS_MAX.instructions })),
   previous_response_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   stream: Type.Optional(Type.Boolean()),
   stream_options: Type.Optional(Type.Object({ include_obfuscation: Type.Optional(Type.Boolean()) })),
@@ -63,7 +63,9 @@ export const CreateResponse = Type.Object({
   tools: Type.Optional(Type.Array(SentTool, { maxItems: 128 })),
   tool_choice: Type.Optional(SentToolChoice),
   parallel_tool_calls: Type.Optional(Type.Boolean()),
-  reasoning: Type.Optional(Type.Object({ effort: Type.Optional(Type.String()), summary: Type.Optional(Summary) })),
+  reasoning: Type.Optional(
+    Type.Object({ effort: Type.Optional(Type.String({ maxLength: 64 })), summary: Type.Optional(Summary) }),
+  ),
   text: Type.Optional(Type.Object({ format: Type.Optional(TextFormat), verbosity: Type.Optional(Verbosity) })),
   truncation: Type.Optional(Type.Enum(['auto', 'disabled'])),
   include: Type.Optional(Include),

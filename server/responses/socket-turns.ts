@@ -3,6 +3,7 @@ import type { Authenticator, Principal } from '../identity/principal.ts'
 import { countRequest } from '../identity/rate-limit.ts'
 import { ApiError } from '../platform/errors.ts'
 import { apiErrorOf } from '../platform/http.ts'
+import { jsonBytes } from '../platform/json-write.ts'
 import type { Connection } from '../platform/websocket.ts'
 import { checkBody } from './check.ts'
 import { startResponse } from './respond.ts'
@@ -92,19 +93,19 @@ async function answer(
     await run.stop()
   }
   const failure = run.failure()
-  if (!signal.aborted && !failure) remember(memory, { owner, stream_id }, run)
+  if (!signal.aborted && !failure) await remember(memory, { owner, stream_id }, run)
   return failure
 }
 
-function remember(
+async function remember(
   memory: SocketMemory,
   { owner, stream_id }: { owner: string; stream_id: string | undefined },
   { history, input, response }: ResponseRun,
-): void {
+): Promise<void> {
   const { id: response_id, output, previous_response_id } = response
   const known = previous_response_id === null ? 0 : memory.bytesOf(previous_response_id)
-  const before = known > 0 ? known : JSON.stringify(history).length
-  const bytes = before + JSON.stringify(input).length + JSON.stringify(output).length
+  const before = known > 0 ? known : await jsonBytes(history)
+  const bytes = before + (await jsonBytes(input)) + (await jsonBytes(output))
   memory.remember(stream_id, { response_id, owner, context: [...history, ...input, ...output], bytes })
 }
 

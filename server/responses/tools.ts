@@ -126,8 +126,12 @@ function resolveChoice(offers: readonly NamedOffer[], choice: CreateResponse['to
   return {
     offers: offers.filter((offer) => allowed.has(offer)),
     tool_choice: mode,
-    echo: { type: 'allowed_tools', mode, tools },
+    echo: { type: 'allowed_tools', mode, tools: tools.map(namedOnly) },
   }
+}
+
+function namedOnly({ type, name, namespace }: NamedTool): NamedTool {
+  return { type, name, ...(namespace !== undefined && { namespace }) }
 }
 
 type OffersByName = ReadonlyMap<string, readonly NamedOffer[]>

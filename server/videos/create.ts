@@ -41,7 +41,7 @@ export async function submitVideo(
   const { idempotency_key: key, body } = submission
   if (key === undefined) return { video: await createJob(ctx, principal, submission, null), replayed: false }
 
-  const body_digest = bodyDigest(ctx.secret, body)
+  const body_digest = await bodyDigest(ctx.secret, body)
   const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digest }, ctx.clock.now())
   if ('remembered' in claimed) return { video: firstView(checkBody(body), claimed.remembered), replayed: true }
   failpoint('key_claimed')

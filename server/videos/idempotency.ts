@@ -3,6 +3,8 @@ import { sql } from 'kysely'
 import { addSeconds } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
+import { canonicalPieces } from '../platform/json-canonical.ts'
+import { turnTaker } from '../platform/turns.ts'
 
 /** How long a created job is replayed. */
 const REMEMBERED_SECONDS = 86_400
@@ -47,8 +49,15 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 }
 
 /** Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. */
-export function bodyDigest(secret: string, body: unknown): string {
-  return createHmac('sha256', `idempotency:${secret}`).update(canonical(body)).digest('hex')
+export async function bodyDigest(secret: string, body: unknown): Promise<string> {
+  const digest = createHmac('sha256', `idempotency:${secret}`)
+  const turn = turnTaker(1)
+  for (const piece of canonicalPieces(body)) {
+    digest.update(piece)
+    const other = turn()
+    if (other) await other
+  }
+  return digest.digest('hex')
 }
 
 /**
@@ -142,12 +151,4 @@ function inProgress(): ApiError {
       retry_after_seconds: 1,
     },
   )
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const members = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
-  members.sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`
 }

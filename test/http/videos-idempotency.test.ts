@@ -56,7 +56,7 @@ test('one job and one hold for many requests at once; the others are told to com
 
 test('409 while the first request is being processed, for an SDK to retry after a second', async () => {
   const key = randomUUID()
-  const claimed = { org_id: person.org_id, key, body_digest: bodyDigest(app.secret, videoBody()) }
+  const claimed = { org_id: person.org_id, key, body_digest: await bodyDigest(app.secret, videoBody()) }
   await claimKey(app.database.db, claimed, app.clock.now())
   const answer = await post(key)
   assertRefused(answer, { status: 409, code: 'idempotency_in_progress' })

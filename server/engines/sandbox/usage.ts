@@ -1,4 +1,4 @@
-import { countTokensInTurns } from '../../platform/tokenizer.ts'
+import { countJsonTokens, countTokensInTurns } from '../../platform/tokenizer.ts'
 import type { ChatMessage, ChatPart, ChatRequest } from '../chat.ts'
 import { pictureOf } from './media.ts'
 
@@ -27,9 +27,10 @@ export async function countInput(request: ChatRequest, signal: AbortSignal): Pro
     for (const text of textsOf(message)) texts.push(text)
     if (Array.isArray(message.content)) for (const part of message.content) count += mediaTokens(part)
   }
-  for (const tool of request.tools ?? []) texts.push(JSON.stringify(tool.function))
-  if (request.response_format?.type === 'json_schema') texts.push(JSON.stringify(request.response_format.json_schema))
   for (const text of texts) count += await countTokensInTurns(text, signal)
+  for (const tool of request.tools ?? []) count += await countJsonTokens(tool.function, signal)
+  const format = request.response_format
+  if (format?.type === 'json_schema') count += await countJsonTokens(format.json_schema, signal)
   return count
 }
 

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { requireSmallSchema } from '../../server/chat/check.ts'
+import { countRequest } from '../../server/chat/count.ts'
+import { partsOfContent } from '../../server/chat/part-content.ts'
+import { readBase64 } from '../../server/chat/part-inline.ts'
+import { newBudget } from '../../server/chat/part-source.ts'
+import type { ChatRequest } from '../../server/engines/chat.ts'
+import { countInput } from '../../server/engines/sandbox/usage.ts'
+import { checkTools } from '../../server/responses/check-tools.ts'
+import { tokensAtMost } from '../../server/responses/count.ts'
+import { bodyDigest } from '../../server/videos/idempotency.ts'
+import { longestTurn } from '../support/longest-turn.ts'
+
+const MEBIBYTE = 1024 * 1024
+const LONG = 'x'.repeat(60 * MEBIBYTE)
+const SOURCE = { param: 'a', blame: 'a', from: 'file_data', file_data: '' } as const
+const MODEL = { id: 'm', capabilities: [] } as never
+/** As many members as a body may have, in no order. */
+const MANY = Array.from({ length: 9 }, () =>
+  Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${(i * 7919) % 20_000}`, 1])),
+)
+const BASE64 = Buffer.alloc(49_999_998, 1).toString('base64')
+const WORDS = Buffer.from('ä word. '.repeat(5_000_000))
+const described: ChatRequest = {
+  ...{ model: 'm', n: 1, stream: false, messages: [] },
+  tools: [{ type: 'function', function: { name: 'a', description: LONG.slice(0, 40 * MEBIBYTE) } }],
+}
+const called: ChatRequest = {
+  ...{ model: 'm', n: 1, stream: false },
+  messages: [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'a', arguments: '"\\'.repeat(20 * MEBIBYTE) } }],
+    },
+  ],
+}
+const namespaces = Array.from({ length: 100 }, (_, i) => ({
+  ...{ type: 'namespace', name: `n${i}` },
+  tools: Array.from({ length: 10 }, (_, j) => ({
+    ...{ type: 'function', name: `t${j}`, parameters: { a: LONG.slice(0, 60_000) } },
+  })),
+}))
+/** To count so many tokens takes minutes; what it is about shows in the first turns. */
+const soon = () => AbortSignal.timeout(300)
+
+const WORK: Record<string, () => unknown> = {
+  'decode base64 of 50 MB': () => readBase64(SOURCE, BASE64),
+  'refuse base64 of 50 MB for its last character': () => readBase64(SOURCE, `${BASE64.slice(0, -4)}AA-A`),
+  'look at bytes of 40 MB for text': () =>
+    partsOfContent(
+      SOURCE,
+      { bytes: WORDS, declared: null, filename: undefined },
+      { model: MODEL, budget: newBudget(), signal: soon() },
+    ),
+  'digest a body with a text of 60 MiB': () => bodyDigest('s', { prompt: LONG }),
+  'digest a body of many members': () => bodyDigest('s', { a: MANY }),
+  'refuse a schema with a text of 60 MiB': () => requireSmallSchema({ a: LONG, b: { c: LONG } }, 'a'),
+  'refuse a schema of many members': () => requireSmallSchema({ a: MANY }, 'a'),
+  'refuse tools of 60 MB': () => checkTools(namespaces),
+  'count a tool described in 40 MiB': () => countInput(described, soon()),
+  'estimate a tool described in 40 MiB': () => countRequest(described, soon()),
+  'bound the tokens of a call with arguments of 40 MiB': () => tokensAtMost(called),
+}
+
+for (const [name, work] of Object.entries(WORK)) {
+  test(`no turn of the event loop takes 50 ms of processor time to ${name}`, async () => {
+    const milliseconds = await longestTurn(work)
+    assert.ok(milliseconds < 50, `${milliseconds} ms`)
+  })
+}
