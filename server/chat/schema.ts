@@ -8,7 +8,7 @@ const Url = Type.String({ minLength: 1 })
 
 /**
  * Most elements of arrays in requests of chat and responses, where the specification sets no limit: above what any client has been seen to
- * send, and few enough that a body is checked without holding up others. Source: docs/api/chat.md, limits.
+ * send, and few enough that a body is checked without holding up others. Source: docs/api/chat.md, parameters.
  */
 export const LENGTHS_MAX = {
   items: 20_000,

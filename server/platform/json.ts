@@ -3,7 +3,7 @@ import { joinInTurns, utf8Slices } from './bytes.ts'
 import { parsePieces } from './json-pieces.ts'
 import { newScan, scanWhole, unreadable } from './json-scan.ts'
 import { nextTurn, turnTaker } from './turns.ts'
-import { requireSafeJson } from './validate.ts'
+import { requireSafeJson, requireSafeJsonInTurns } from './validate.ts'
 
 /** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */
 const AT_ONCE_BYTES_MAX = 64 * 1024
@@ -60,6 +60,6 @@ async function parseLarge(bytes: Buffer): Promise<unknown> {
     }
     step = pieces.next()
   }
-  if (state.suspicious) requireSafeJson(step.value)
+  if (state.suspicious) await requireSafeJsonInTurns(step.value)
   return step.value
 }

@@ -4,6 +4,7 @@ import { ApiError } from './errors.ts'
 import { explain, type JsonSchema, meantVariant } from './explain.ts'
 import { JSON_DEPTH_MAX } from './json-scan.ts'
 import { hasUnstorableText } from './text.ts'
+import { turnTaker } from './turns.ts'
 
 /** `path`: where the value stands in the body, for one that is checked apart from it. */
 export type Shape<S extends TSchema> = (value: unknown, path?: string) => Static<S>
@@ -24,10 +25,30 @@ export function shape<S extends TSchema>(schema: S): Shape<S> {
 /** Refuses what can be parsed but not stored or handled safely: NUL, lone surrogates, nesting over 64. Throws ApiError `invalid_value`. */
 export function requireSafeJson(value: unknown): void {
   if (isSafe(value, 0)) return
-  const problem = unsafePart(value, '', 0)
-  if (!problem) return
-  const where = problem.path === '' ? 'body' : `'${problem.path}'`
-  throw new ApiError('invalid_value', `Invalid ${where}: ${problem.reason}.`, { param: problem.path || null })
+  const search = unsafePart(value, '', 0)
+  let step = search.next()
+  while (!step.done) step = search.next()
+  if (step.value) throw unsafe(step.value)
+}
+
+/** The same for a large value, with other work between its parts. */
+export async function requireSafeJsonInTurns(value: unknown): Promise<void> {
+  const turn = turnTaker(1)
+  const search = unsafePart(value, '', 0)
+  let step = search.next()
+  while (!step.done) {
+    const other = turn()
+    if (other) await other
+    step = search.next()
+  }
+  if (step.value) throw unsafe(step.value)
+}
+
+type Unsafe = { path: string; reason: string }
+
+function unsafe({ path, reason }: Unsafe): ApiError {
+  const where = path === '' ? 'body' : `'${path}'`
+  return new ApiError('invalid_value', `Invalid ${where}: ${reason}.`, { param: path || null })
 }
 
 /** The same question without the path to the answer, which costs more than the question. */
@@ -42,25 +63,43 @@ function isSafe(value: unknown, depth: number): boolean {
   return true
 }
 
-function unsafePart(value: unknown, path: string, depth: number): { path: string; reason: string } | null {
+/** Where the first unsafe part is, if any; pauses after every value and every million characters. */
+function* unsafePart(value: unknown, path: string, depth: number): Generator<undefined, Unsafe | null> {
+  yield
   if (typeof value === 'string') {
-    return hasUnstorableText(value) ? { path, reason: 'text may not hold U+0000 or a lone surrogate' } : null
+    for (const slice of slicesOf(value)) {
+      if (hasUnstorableText(slice)) return { path, reason: 'text may not hold U+0000 or a lone surrogate' }
+      yield
+    }
+    return null
   }
   if (typeof value !== 'object' || value === null) return null
   if (depth >= JSON_DEPTH_MAX) return { path: '', reason: `JSON may be nested at most ${JSON_DEPTH_MAX} levels deep` }
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const problem = unsafePart(value[i], `${path}[${i}]`, depth + 1)
+      const problem = yield* unsafePart(value[i], `${path}[${i}]`, depth + 1)
       if (problem) return problem
     }
     return null
   }
   for (const [name, member] of Object.entries(value)) {
     if (hasUnstorableText(name)) return { path, reason: 'a member name may not hold U+0000 or a lone surrogate' }
-    const problem = unsafePart(member, path === '' ? name : `${path}.${name}`, depth + 1)
+    const problem = yield* unsafePart(member, path === '' ? name : `${path}.${name}`, depth + 1)
     if (problem) return problem
   }
   return null
+}
+
+const SLICE_LENGTH = 1_000_000
+
+/** A text in slices that split no pair of surrogates. */
+function* slicesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + SLICE_LENGTH, text.length)
+    if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to += 1
+    yield text.slice(from, to)
+    from = to
+  }
 }
 
 /** `null` for an optional member means absent. What holds no such null is returned as it is, uncopied. */

@@ -97,6 +97,8 @@ const WORST: Record<string, () => string> = {
   'one text of quotes': () => `"${'\\"'.repeat(LARGE / 2 - 2)}"`,
   'one text with rare escapes': () => `"${`\\n${'x'.repeat(38)}`.repeat(LARGE / 40 - 1)}"`,
   'one text far inside': () => `${'[{"a":'.repeat(30)}"${'\u00e4'.repeat(LARGE / 2 - 200)}"${'}]'.repeat(30)}`,
+  'one text with half a pair of surrogates at its end': () => `"${'x'.repeat(LARGE / 2)}\\ud800"`,
+  'one text with an escaped pair of surrogates': () => `"${'x'.repeat(LARGE / 2)}\\ud83d\\ude00"`,
   'white space': () => `[${' '.repeat(LARGE - 2)}]`,
   'a number': () => '1'.repeat(LARGE),
 }
@@ -108,3 +110,14 @@ for (const [name, text] of Object.entries(WORST)) {
     assert.ok(milliseconds < 50, `${milliseconds} ms`)
   })
 }
+
+test('half a pair of surrogates is refused wherever it stands in a large text, and a pair is kept', async () => {
+  for (const at of [0, 999_999, 1_000_000, 1_999_999]) {
+    const text = (middle: string) => Buffer.from(`{"a":["${'x'.repeat(at)}${middle}${'x'.repeat(2_000_000 - at)}"]}`)
+    const whole = (await parseJson(text('\\ud83d\\ude00'))) as { a: string[] }
+    assert.equal(whole.a[0]!.codePointAt(at), 0x1f600)
+    for (const half of ['\\ud83d', '\\ude00', '\\ude00\\ud83d', '\\u0000']) {
+      await assert.rejects(async () => parseJson(text(half)), { code: 'invalid_value', param: 'a[0]' })
+    }
+  }
+})
