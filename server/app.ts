@@ -9,7 +9,7 @@ import { chatEndpoints } from './chat/routes.ts'
 import { openLiveEvents } from './console/live.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import { serveConsole } from './console-assets.ts'
-import type { Context } from './context.ts'
+import type { Context, Secrets } from './context.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
@@ -96,8 +96,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   })
   const changes = await openChanges({ db, url: database_url })
   const site = { public_url: '', engine_url: '' }
-  const ctx: Context = { config, clock, log, db, blobs, engines, wakes, changes, secret, site, work_dir }
-  const identity = await openIdentity({ db, config, clock, log, secret, site, database_url })
+  const secrets: Secrets = [secret, ...config.previous_secrets]
+  const ctx: Context = { config, clock, log, db, blobs, engines, wakes, changes, secret, secrets, site, work_dir }
+  const identity = await openIdentity({ db, config, clock, log, secrets, site, database_url })
   const cache = openJobCache(changes)
   const balances = openBalanceNews(changes)
   const meter = openMeter(db, undefined, balances.changed)

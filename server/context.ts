@@ -8,6 +8,9 @@ import type { Database } from './platform/db.ts'
 import type { Wakes } from './platform/jobs.ts'
 import type { Log } from './platform/log.ts'
 
+/** The secret of the service, and those before it that are still accepted. */
+export type Secrets = readonly [current: string, ...previous: string[]]
+
 /** What endpoints, steps and sweeps are given. Plain functions take the member they need instead. */
 export type Context = {
   config: Config
@@ -18,8 +21,10 @@ export type Context = {
   engines: Engines
   wakes: Wakes
   changes: Changes
-  /** At least 32 bytes: signs URLs and console sessions. */
+  /** At least 32 bytes: whatever is signed, sealed or digested anew is so with this one. */
   secret: string
+  /** Whatever comes back is checked against each. */
+  secrets: Secrets
   /** How clients and engines reach us; complete once the service listens. */
   site: { public_url: string; engine_url: string }
   /** Directory for work in progress (spooled media, renders); emptied at start. */

@@ -38,12 +38,13 @@ export function SecondStep({ onSession, onStartOver }: Props) {
   const failed = verify.error === null ? null : failureOf(verify.error)
   const wrong = failed !== null && (failed.status === 400 || failed.code === 'invalid_api_key')
   const over = failed?.code === 'missing_api_key'
+  const unreadable = failed?.code === 'conflict'
   return (
     <>
       <LoginTitle>{t('code_title')}</LoginTitle>
       <form onSubmit={submit} className="flex flex-col gap-4">
-        {wrong || over ? (
-          <Note tone="danger">{t(wrong ? 'wrong_code' : 'over')}</Note>
+        {wrong || over || unreadable ? (
+          <Note tone="danger">{t(wrong ? 'wrong_code' : over ? 'over' : 'unreadable')}</Note>
         ) : (
           <FormError error={verify.error} />
         )}

@@ -11,7 +11,7 @@ export function loadSecret(configured: string | null, dataDir: string): string {
   const secret = readFileSync(path, 'utf8').trim()
   if (Buffer.byteLength(secret) < 32) {
     throw new StartError(
-      `The secret in ${path} is shorter than 32 bytes. Delete the file to have a new one made; people sign in again then.`,
+      `The secret in ${path} is shorter than 32 bytes. Put the file back from a backup. If it is lost, delete the file to have a new one made: people sign in again then, and second factors have to be reset (kinora admin user reset-two-factor).`,
     )
   }
   return secret

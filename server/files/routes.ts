@@ -96,7 +96,7 @@ const readSigned = endpoint({
       const now = ctx.clock.now()
       const query = request.query as Record<string, unknown>
       const file = await findSigned(ctx, { id: params.file_id!, pin: query.pin, now })
-      if (file && isSignedFor({ secrets: [ctx.secret], file, method: request.method, query, now })) return file
+      if (file && isSignedFor({ secrets: ctx.secrets, file, method: request.method, query, now })) return file
       throw new ApiError('invalid_signature', 'This link is not valid or no longer valid.')
     }
     const headers = { 'referrer-policy': 'no-referrer' }

@@ -40,7 +40,7 @@ export function signFileUrl(options: {
 
 /**
  * Whether a request for `file` carries a signature of ours that is still good. HEAD is good wherever GET is. `secrets` lists the
- * current secret and those it replaced in the last minutes.
+ * current secret and those before it that are still accepted.
  */
 export function isSignedFor(options: {
   secrets: readonly string[]

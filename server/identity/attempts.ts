@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
+import type { Secrets } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
@@ -16,18 +17,15 @@ const WINDOW_SECONDS = 600
  */
 export async function countAttempt(
   db: Db,
-  attempt: { email: string; address: string; secret: string; now: Date },
+  attempt: { email: string; address: string; secrets: Secrets; now: Date },
 ): Promise<{ succeeded(): Promise<void> }> {
-  const { secret, now } = attempt
+  const { secrets, now } = attempt
   const since = addSeconds(now, -WINDOW_SECONDS)
   await deleteOldAttempts(db, since)
-  const row = {
-    account_hash: keyed(secret, `account ${attempt.email.toLowerCase()}`),
-    address_hash: keyed(secret, `address ${networkOf(attempt.address)}`),
-    at: now,
-  }
-  const id = await insertAttempt(db, row)
-  const tenth = await nthNewestAttempt(db, { ...row, id }, { nth: FAILURES_MAX, since })
+  const account_hashes = keyed(secrets, `account ${attempt.email.toLowerCase()}`)
+  const address_hashes = keyed(secrets, `address ${networkOf(attempt.address)}`)
+  const id = await insertAttempt(db, { account_hash: account_hashes[0]!, address_hash: address_hashes[0]!, at: now })
+  const tenth = await nthNewestAttempt(db, { id, account_hashes, address_hashes }, { nth: FAILURES_MAX, since })
   if (tenth === null) return { succeeded: () => deleteAttempt(db, id) }
   await deleteAttempt(db, id)
   const wait = Math.max(1, Math.ceil((tenth.getTime() - since.getTime()) / 1000))
@@ -53,7 +51,10 @@ export function networkOf(address: string): string {
     .join(':')}::/64`
 }
 
-/** Emails and addresses of people who may not be ours are kept only as keyed hashes, and only for the window. */
-export function keyed(secret: string, text: string): string {
-  return createHmac('sha256', secret).update(text).digest('base64url')
+/**
+ * Emails and addresses of people who may not be ours are kept only as keyed hashes, and only for the window: the first hash. The others
+ * are what was kept of the same text under the secrets before.
+ */
+export function keyed(secrets: Secrets, text: string): string[] {
+  return secrets.map((secret) => createHmac('sha256', secret).update(text).digest('base64url'))
 }

@@ -1,4 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import type { Secrets } from '../context.ts'
 
 /** A session is over after this long without a request. */
 export const SESSION_IDLE_SECONDS = 12 * 3600
@@ -9,16 +10,16 @@ export const SESSION_SECONDS = 7 * 24 * 3600
 export type SessionCookie = {
   name: string
   attributes: { path: '/'; httpOnly: true; sameSite: 'lax'; secure: boolean }
-  secret: string
+  secrets: Secrets
 }
 
 /** The cookie of a service that browsers reach at `public_url`: `Secure`, and named so, over https. */
-export function sessionCookie(options: { public_url: string; secret: string }): SessionCookie {
+export function sessionCookie(options: { public_url: string; secrets: Secrets }): SessionCookie {
   const secure = options.public_url.startsWith('https://')
   return {
     name: `${secure ? '__Secure-' : ''}${COOKIE_PREFIX}.session_token`,
     attributes: { path: '/', httpOnly: true, sameSite: 'lax', secure },
-    secret: options.secret,
+    secrets: options.secrets,
   }
 }
 
@@ -46,7 +47,7 @@ export function stateCookie(session: SessionCookie): { name: string; attributes:
 export const OIDC_PATH = '/console/auth/oidc'
 
 /**
- * The token in a `Cookie` header, when its signature is ours; null otherwise, so that guesses cost no database read.
+ * The token in a `Cookie` header, when its signature is ours, by any secret; null otherwise, so that guesses cost no database read.
  * The form is that of `signCookieValue`: percent-encoded `<token>.<base64 HMAC-SHA256 of token>`.
  * Source: https://www.npmjs.com/package/better-call
  */
@@ -55,16 +56,24 @@ export function readSessionToken(header: string, cookie: SessionCookie): string 
   if (value === undefined || value.length > 512) return null
   const [token, signature] = decode(value)
   if (!token || !signature) return null
-  const expected = sign(token, cookie)
   const given = Buffer.from(signature, 'base64')
-  return given.length === expected.length && timingSafeEqual(given, expected) ? token : null
+  const isOurs = cookie.secrets.some((secret) => {
+    const expected = sign(token, secret)
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  })
+  return isOurs ? token : null
+}
+
+/** The pair `name=value` of this token, signed with the current secret: the login library knows no other. */
+export function signedPair(token: string, cookie: SessionCookie): string {
+  const signature = sign(token, cookie.secrets[0]).toString('base64')
+  return `${cookie.name}=${encodeURIComponent(`${token}.${signature}`)}`
 }
 
 /** The `Set-Cookie` that gives a browser this token, as the login library writes it. */
 export function writeSessionToken(token: string, cookie: SessionCookie): string {
-  const value = encodeURIComponent(`${token}.${sign(token, cookie).toString('base64')}`)
   const secure = cookie.attributes.secure ? ' Secure;' : ''
-  return `${cookie.name}=${value}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly;${secure} SameSite=Lax`
+  return `${signedPair(token, cookie)}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly;${secure} SameSite=Lax`
 }
 
 /** The `Set-Cookie` that has a browser drop its token. */
@@ -72,7 +81,7 @@ export function clearSessionToken({ name, attributes }: Pick<SessionCookie, 'nam
   return `${name}=; Max-Age=0; Path=/; HttpOnly;${attributes.secure ? ' Secure;' : ''} SameSite=Lax`
 }
 
-/** The one pair `name=value` of a `Cookie` header, so that the login library is shown no other. */
+/** The one pair `name=value` of a `Cookie` header. */
 export function pairOf(header: string, name: string): string | undefined {
   return header
     .split(';')
@@ -85,8 +94,8 @@ export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }
 
-function sign(token: string, cookie: SessionCookie): Buffer {
-  return createHmac('sha256', cookie.secret).update(token).digest()
+function sign(token: string, secret: string): Buffer {
+  return createHmac('sha256', secret).update(token).digest()
 }
 
 function decode(value: string): [string?, string?] {

@@ -9,6 +9,9 @@ import { hashSessionTokens } from './hashed-tokens.ts'
 import { newRowId, type RowKind } from './row-ids.ts'
 import { organizationsOf } from './store.ts'
 
+/** What the library writes before everything it encrypts. It is the same for every secret: `two-factor-secrets.ts` finds the one that fits. */
+export const SECRET_VERSION = 1
+
 export const PASSWORD_LENGTH = { min: 8, max: 128 } as const
 
 export type LoginLibrary = Awaited<ReturnType<typeof openLoginLibrary>>
@@ -42,7 +45,7 @@ export async function loginOptions(deps: LoginDeps) {
     baseURL: deps.public_url,
     basePath: '/console/auth',
     secret: deps.secret,
-    secrets: [{ version: 1, value: deps.secret }],
+    secrets: [{ version: SECRET_VERSION, value: deps.secret }],
     database: { db, type: 'postgres' },
     telemetry: { enabled: false },
     logger: { level: 'warn', log: (level, message) => tell(deps.log, level, message) },

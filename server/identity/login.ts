@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { Secrets } from '../context.ts'
 import type { Clock } from '../platform/clock.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Database } from '../platform/db.ts'
@@ -18,8 +19,8 @@ export type SecondFactorDue = { challenge: string }
 export type LoginContext = {
   db: Kysely<Database>
   clock: Clock
-  /** Keys the hashes of failed attempts. */
-  secret: string
+  /** Derived from the service's: for cookies, second factors and the hashes of failed attempts. */
+  secrets: Secrets
   cookie: () => SessionCookie
   library: () => Promise<LoginLibrary>
 }
@@ -35,9 +36,9 @@ export async function signIn(
   login: LoginContext,
   attempt: Caller & { email: string; password: string },
 ): Promise<SignedIn | SecondFactorDue> {
-  const { db, clock, secret } = login
+  const { db, clock, secrets } = login
   const { email, password, address } = attempt
-  const counted = await countAttempt(db, { email, address, secret, now: clock.now() })
+  const counted = await countAttempt(db, { email, address, secrets, now: clock.now() })
   const library = await login.library()
   const { headers, response } = await library.api
     .signInEmail({
@@ -73,14 +74,14 @@ export async function checkPassword(
   login: LoginContext,
   attempt: { user_id: string; password: string; address: string; param: string },
 ): Promise<UserRow> {
-  const { db, clock, secret } = login
+  const { db, clock, secrets } = login
   const { user_id, password, address, param } = attempt
   const [user, logins] = await Promise.all([findUser(db, user_id), findLogins(db, user_id)])
   const hash = logins.find((each) => each.password !== null)?.password
   if (!user || !hash) {
     throw new ApiError('conflict', 'You sign in with an identity provider and have no password here.')
   }
-  const counted = await countAttempt(db, { email: user.email, address, secret, now: clock.now() })
+  const counted = await countAttempt(db, { email: user.email, address, secrets, now: clock.now() })
   const { verifyPassword } = await import('better-auth/crypto')
   if (!(await verifyPassword({ hash, password }))) throw new ApiError('invalid_api_key', 'Wrong password.', { param })
   await counted.succeeded()

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Kysely } from 'kysely'
+import type { Secrets } from '../context.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
 import type { Database } from '../platform/db.ts'
@@ -36,19 +37,20 @@ export async function openIdentity(deps: {
   config: Pick<Config, 'login'>
   clock: Clock
   log: Log
-  secret: string
+  secrets: Secrets
   site: { public_url: string }
   database_url?: string
   monotonic?: () => number
 }): Promise<Identity> {
   const { db, clock, log, site } = deps
-  const secret = cookieSecret(deps.secret)
-  const cookie = () => sessionCookie({ public_url: site.public_url, secret })
+  const [current, ...previous] = deps.secrets
+  const secrets: Secrets = [cookieSecret(current), ...previous.map(cookieSecret)]
+  const cookie = () => sessionCookie({ public_url: site.public_url, secrets })
   const monotonic = deps.monotonic ?? (() => performance.now())
   const callers = openCallers({ db, clock, log, cookie, monotonic })
-  const open = () => openLoginLibrary({ db, clock, log, secret, public_url: site.public_url })
+  const open = () => openLoginLibrary({ db, clock, log, secret: secrets[0], public_url: site.public_url })
   let library: ReturnType<typeof openLoginLibrary> | null = null
-  const login: LoginContext = { db, clock, secret, cookie, library: () => (library ??= open()) }
+  const login: LoginContext = { db, clock, secrets, cookie, library: () => (library ??= open()) }
 
   const settings = deps.config.login.oidc
   const oidc = settings && openOidcProvider(settings, { clock })

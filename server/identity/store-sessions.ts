@@ -170,14 +170,14 @@ export async function insertAttempt(db: Db, row: LoginAttemptRow): Promise<bigin
 /** Time of the `nth` newest attempt since `since` but this one, of the account or of the address, whichever is later. */
 export async function nthNewestAttempt(
   db: Db,
-  own: LoginAttemptRow & { id: bigint },
+  own: { id: bigint; account_hashes: readonly string[]; address_hashes: readonly string[] },
   limit: { nth: number; since: Date },
 ): Promise<Date | null> {
-  const nth = (column: 'account_hash' | 'address_hash', value: string) => sql`
-    (select at from login_attempts where ${sql.ref(column)} = ${value} and id <> ${own.id} and at > ${limit.since}
+  const nth = (column: 'account_hash' | 'address_hash', values: readonly string[]) => sql`
+    (select at from login_attempts where ${sql.ref(column)} = any(${values}) and id <> ${own.id} and at > ${limit.since}
      order by at desc offset ${limit.nth - 1} limit 1)`
   const { rows } = await sql<{ at: Date | null }>`
-    select greatest(${nth('account_hash', own.account_hash)}, ${nth('address_hash', own.address_hash)}) as at`.execute(
+    select greatest(${nth('account_hash', own.account_hashes)}, ${nth('address_hash', own.address_hashes)}) as at`.execute(
     db,
   )
   return rows[0]!.at

@@ -2,7 +2,7 @@ import { addSeconds } from '../platform/clock.ts'
 import { isUniqueViolation } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { countAttempt, keyed } from './attempts.ts'
-import { challengeCookie, hashToken, pairOf, readSessionToken } from './cookie.ts'
+import { challengeCookie, hashToken, readSessionToken, signedPair } from './cookie.ts'
 import {
   type Caller,
   checkPassword,
@@ -16,6 +16,7 @@ import {
 import { findUser } from './store.ts'
 import { deleteSessionsOf } from './store-sessions.ts'
 import { deleteTwoFactor, hasTwoFactor, takeCode } from './store-two-factor.ts'
+import { renewTwoFactor } from './two-factor-secrets.ts'
 
 /** A code is good for its half minute and the ones beside it; it is not taken again for longer than that. */
 const CODE_SECONDS = 120
@@ -67,6 +68,7 @@ export async function confirmTwoFactor(
 /** How many recovery codes are left; null without a second factor. */
 export async function recoveryCodesLeft(login: LoginContext, user_id: string): Promise<number | null> {
   if (!(await hasTwoFactor(login.db, user_id))) return null
+  await renewTwoFactor(login, user_id)
   const { api } = await login.library()
   return (await api.viewBackupCodes({ body: { userId: user_id } })).backupCodes.length
 }
@@ -115,9 +117,9 @@ export async function signInBySecondFactor(
   const library = await login.library()
   const { internalAdapter } = await library.$context
   const row = challenge === null ? null : await internalAdapter.findVerificationValue(challenge)
-  if (!row) throw challengeOver()
+  if (challenge === null || !row) throw challengeOver()
   const headers = new Headers({
-    cookie: pairOf(attempt.cookie, cookie.name)!,
+    cookie: signedPair(challenge, cookie),
     'user-agent': shortAgent(attempt.user_agent),
   })
   const answer = await prove(login, { ...attempt, user_id: row.value, headers })
@@ -136,17 +138,18 @@ async function prove(
   login: LoginContext,
   attempt: Proof & { user_id: string; address: string; headers: Headers },
 ): Promise<Headers> {
-  const { db, clock, secret } = login
+  const { db, clock, secrets } = login
   const { user_id, address, headers, code, recovery_code } = attempt
   const user = await findUser(db, user_id)
   if (!user) throw challengeOver()
+  await renewTwoFactor(login, user_id)
   const now = clock.now()
-  const counted = await countAttempt(db, { email: user.email, address, secret, now })
+  const counted = await countAttempt(db, { email: user.email, address, secrets, now })
   const { api } = await login.library()
   const bySession = readSessionToken(headers.get('cookie') ?? '', login.cookie()) !== null
   if (code !== undefined) {
-    const code_hash = keyed(secret, `code ${user_id} ${code}`)
-    const fresh = await takeCode(db, { user_id, code_hash, used_at: now, since: addSeconds(now, -CODE_SECONDS) })
+    const code_hashes = keyed(secrets, `code ${user_id} ${code}`)
+    const fresh = await takeCode(db, { user_id, code_hashes, used_at: now, since: addSeconds(now, -CODE_SECONDS) })
     if (!fresh) throw wrongCode('code')
   }
   const answer = await (code === undefined
@@ -175,7 +178,9 @@ async function restart(login: LoginContext, holder: Holder): Promise<SignedIn> {
 
 /** The library is shown the session alone: a challenge beside it could be another person's. */
 function sessionHeaders(login: LoginContext, holder: Holder): Headers {
-  return new Headers({ cookie: pairOf(holder.cookie, login.cookie().name) ?? '' })
+  const cookie = login.cookie()
+  const token = readSessionToken(holder.cookie, cookie)
+  return new Headers({ cookie: token === null ? '' : signedPair(token, cookie) })
 }
 
 function hashOf(login: LoginContext, set_cookie: string): string {

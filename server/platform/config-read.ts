@@ -111,6 +111,30 @@ function* engineMistakes(
   }
 }
 
+export type SecretSettings = {
+  /** Null: one is made and kept in the data directory. At least 32 bytes. */
+  secret: string | null
+  /** Secrets from before the present one that are still accepted, each of at least 32 bytes. */
+  previous_secrets: readonly string[]
+}
+
+/** The secret of the service and those before it, from the environment. Each mistake goes to `found`, without what was there. */
+export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSettings {
+  const secret = env.KINORA_SECRET ?? null
+  const isShort = (each: string) => Buffer.byteLength(each) < 32
+  if (secret !== null && isShort(secret)) {
+    found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
+  }
+  const previous_secrets = (env.KINORA_SECRET_PREVIOUS ?? '').split(',').flatMap((each) => each.trim() || [])
+  if (previous_secrets.some(isShort)) {
+    found.push({
+      place: 'KINORA_SECRET_PREVIOUS',
+      message: 'must be secrets of at least 32 bytes, separated by commas',
+    })
+  }
+  return { secret, previous_secrets }
+}
+
 /** The settings that hold engines, or secrets of theirs. */
 const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'storage', 'login'])
 

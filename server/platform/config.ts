@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Capability, type ConfigFile, LOG_LEVELS, RENDER_SECONDS } from './config-file.ts'
-import { type Mistake, readConfigFile } from './config-read.ts'
+import { type Mistake, readConfigFile, readSecrets, type SecretSettings } from './config-read.ts'
 import { parseMoney } from './money.ts'
 import { StartError } from './start-error.ts'
 
@@ -69,7 +69,7 @@ export type TranscriptionConfig = {
 }
 
 /** Every setting, validated and complete. Nothing else reads the environment. */
-export type Config = {
+export type Config = SecretSettings & {
   host: string
   port: number
   data_dir: string
@@ -77,8 +77,6 @@ export type Config = {
   log_level: string
   /** Null: Kinora runs its own PostgreSQL under the data directory. */
   database_url: string | null
-  /** Null: one is made and kept in the data directory. At least 32 bytes. */
-  secret: string | null
   currency: string
   /** Null: where the service listens. */
   public_url: string | null
@@ -139,10 +137,7 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
     { flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 },
     found,
   )
-  const secret = env.KINORA_SECRET ?? null
-  if (secret !== null && Buffer.byteLength(secret) < 32) {
-    found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
-  }
+  const secrets = readSecrets(env, found)
   const log_level = env.KINORA_LOG_LEVEL || null
   if (log_level !== null && !LOG_LEVELS.some((each) => each === log_level)) {
     found.push({ place: 'KINORA_LOG_LEVEL', message: `must be one of ${LOG_LEVELS.join(', ')}` })
@@ -160,7 +155,7 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
     workers: workers ?? file.workers ?? 1,
     log_level: log_level ?? file.log_level ?? 'info',
     database_url,
-    secret,
+    ...secrets,
   }
 }
 
@@ -193,7 +188,8 @@ const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
   },
 ]
 
-type FileSettings = Omit<Config, 'host' | 'port' | 'data_dir' | 'workers' | 'log_level' | 'database_url' | 'secret'>
+type Elsewhere = 'host' | 'port' | 'data_dir' | 'workers' | 'log_level' | 'database_url' | keyof SecretSettings
+type FileSettings = Omit<Config, Elsewhere>
 
 /** Fills in the defaults of everything the file may leave out. */
 function complete(file: ConfigFile): FileSettings {

@@ -41,7 +41,7 @@ export async function draftItems(
 
 /** The same without looking at any file: a picture is a picture, and a document nothing, so that no item is larger than it will be. */
 export function sketchItems(
-  ctx: Pick<Context, 'secret'>,
+  ctx: Pick<Context, 'secrets'>,
   work: Pick<DraftWork, 'org_id' | 'nameOf'>,
   context: readonly ContextItem[],
 ): Draft[] {
@@ -51,12 +51,12 @@ export function sketchItems(
 const UNSEEN: ChatPart = { type: 'image_url', image_url: { url: '' } }
 
 function draftAll(
-  { secret }: Pick<Context, 'secret'>,
+  { secrets }: Pick<Context, 'secrets'>,
   { org_id, nameOf }: Pick<DraftWork, 'org_id' | 'nameOf'>,
   context: readonly ContextItem[],
   resolved: ResolvePart,
 ): Draft[] {
-  return context.map(({ item, path }) => draftOf(item, { path, resolved, owner: { secret, org_id }, nameOf }))
+  return context.map(({ item, path }) => draftOf(item, { path, resolved, owner: { secrets, org_id }, nameOf }))
 }
 
 type ResolvePart = (part: MediumPart) => readonly ChatPart[]
@@ -64,7 +64,7 @@ type ResolvePart = (part: MediumPart) => readonly ChatPart[]
 /** Leads what a compaction item holds, so that the model takes it for what it is. */
 const SUMMARY_LEAD = 'Summary of the conversation before this point:\n\n'
 
-type Around = { path: string; resolved: ResolvePart; owner: { secret: string; org_id: string } } & Pick<
+type Around = { path: string; resolved: ResolvePart; owner: { secrets: readonly string[]; org_id: string } } & Pick<
   DraftWork,
   'nameOf'
 >
@@ -82,13 +82,13 @@ function draftOf(item: Item, { path, resolved, owner, nameOf }: Around): Draft {
       return outputDraft(item, resolved)
     case 'reasoning': {
       const sealed = item.encrypted_content
-      const { secret, org_id } = owner
-      const text = sealed === undefined ? null : unseal(secret, { org_id, purpose: 'reasoning' }, sealed)
+      const { secrets, org_id } = owner
+      const text = sealed === undefined ? null : unseal(secrets, { org_id, purpose: 'reasoning' }, sealed)
       return { kind: 'thought', text: text === '' ? null : text }
     }
     case 'compaction': {
-      const { secret, org_id } = owner
-      const summary = unseal(secret, { org_id, purpose: 'compaction' }, item.encrypted_content)
+      const { secrets, org_id } = owner
+      const summary = unseal(secrets, { org_id, purpose: 'compaction' }, item.encrypted_content)
       if (summary === null) throw unreadable(path)
       return { kind: 'message', message: { role: 'developer', content: SUMMARY_LEAD + summary }, media: [] }
     }

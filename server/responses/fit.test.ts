@@ -20,7 +20,7 @@ function conversation(...tokens: number[]): Drafted {
     const content = [{ type: 'input_text' as const, text: `${i}${' word'.repeat(count - 1)}` }]
     return { item: { ...head, content }, path: `input[${i}]` }
   })
-  return { context, drafts: sketchItems({ secret: 's' }, { org_id: 'org_1', nameOf: ({ name }) => name }, context) }
+  return { context, drafts: sketchItems({ secrets: ['s'] }, { org_id: 'org_1', nameOf: ({ name }) => name }, context) }
 }
 
 function build({ context, drafts }: Drafted): ChatRequest {

@@ -14,10 +14,18 @@ export function seal(secret: string, owner: SealFor, text: string): string {
   return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** The text, or null for whatever `seal` did not make with this secret for this owner. */
-export function unseal(secret: string, owner: SealFor, sealed: string): string | null {
+/** The text, or null for whatever `seal` did not make with one of these secrets for this owner. */
+export function unseal(secrets: readonly string[], owner: SealFor, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64url')
   if (bytes.length < HEAD_BYTES || bytes[0] !== VERSION) return null
+  for (const secret of secrets) {
+    const text = unsealWith(secret, owner, bytes)
+    if (text !== null) return text
+  }
+  return null
+}
+
+function unsealWith(secret: string, owner: SealFor, bytes: Buffer): string | null {
   const nonce = bytes.subarray(1, 1 + NONCE_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', keyOf(secret), nonce, { authTagLength: TAG_BYTES })
   decipher.setAAD(bindingOf(owner)).setAuthTag(bytes.subarray(1 + NONCE_BYTES, HEAD_BYTES))
@@ -33,14 +41,16 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES
 
-/** The one secret of a process, with the key derived from it. */
-let derived: { secret: string; key: Buffer } | null = null
+/** The key derived from each secret of the process. */
+const keys = new Map<string, Buffer>()
 
 function keyOf(secret: string): Buffer {
-  if (derived?.secret !== secret) {
-    derived = { secret, key: Buffer.from(hkdfSync('sha256', secret, '', 'kinora:responses:seal', 32)) }
+  let key = keys.get(secret)
+  if (!key) {
+    key = Buffer.from(hkdfSync('sha256', secret, '', 'kinora:responses:seal', 32))
+    keys.set(secret, key)
   }
-  return derived.key
+  return key
 }
 
 function bindingOf({ org_id, purpose }: SealFor): Buffer {

@@ -8,7 +8,7 @@ import { newId } from '../platform/ids.ts'
 import { shape } from '../platform/validate.ts'
 import { requireAcceptance } from './acceptance.ts'
 import { admitJob } from './admit.ts'
-import { bodyDigest, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
+import { bodyDigests, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
 import { requireJudgeable } from './moderation/coverage.ts'
 import { withReplacement } from './openai-fields.ts'
 import { VIDEO_TOPIC } from './queues.ts'
@@ -41,8 +41,8 @@ export async function submitVideo(
   const { idempotency_key: key, body } = submission
   if (key === undefined) return { video: await createJob(ctx, principal, submission, null), replayed: false }
 
-  const body_digest = await bodyDigest(ctx.secret, body)
-  const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digest }, ctx.clock.now())
+  const body_digests = await bodyDigests(ctx.secrets, body)
+  const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
   if ('remembered' in claimed) return { video: firstView(checkBody(body), claimed.remembered), replayed: true }
   failpoint('key_claimed')
   try {

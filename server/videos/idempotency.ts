@@ -48,16 +48,19 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
   )
 }
 
-/** Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. */
-export async function bodyDigest(secret: string, body: unknown): Promise<string> {
-  const digest = createHmac('sha256', `idempotency:${secret}`)
+/**
+ * Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. The first is to be
+ * kept; the others are what was kept of the same body under the secrets before.
+ */
+export async function bodyDigests(secrets: readonly string[], body: unknown): Promise<string[]> {
+  const digests = secrets.map((secret) => createHmac('sha256', `idempotency:${secret}`))
   const turn = turnTaker(1)
   for (const piece of canonicalPieces(body)) {
-    digest.update(piece)
+    for (const digest of digests) digest.update(piece)
     const other = turn()
     if (other) await other
   }
-  return digest.digest('hex')
+  return digests.map((digest) => digest.digest('hex'))
 }
 
 /**
@@ -66,10 +69,11 @@ export async function bodyDigest(secret: string, body: unknown): Promise<string>
  */
 export async function claimKey(
   db: Db,
-  wanted: { org_id: string; key: string; body_digest: string },
+  wanted: { org_id: string; key: string; body_digests: readonly string[] },
   now: Date,
 ): Promise<{ claim: Claim } | { remembered: Remembered }> {
-  const { org_id, key, body_digest } = wanted
+  const { org_id, key, body_digests } = wanted
+  const body_digest = body_digests[0]!
   const claim = { org_id, key, claim_id: randomUUID() }
   const times = { claimed_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
   const empty = { job_id: null, cost: null, currency: null, created_at: null }
@@ -94,7 +98,7 @@ export async function claimKey(
       .where('key', '=', key)
       .executeTakeFirst()
     // Freed between the two statements: try again.
-    if (row) return { remembered: recall(row, body_digest) }
+    if (row) return { remembered: recall(row, body_digests) }
   }
 }
 
@@ -133,8 +137,8 @@ function ofClaim(db: Db, { org_id, key, claim_id }: Claim) {
     .where('claim_id', '=', claim_id)
 }
 
-function recall(row: IdempotencyRow, body_digest: string): Remembered {
-  if (row.body_digest !== body_digest) {
+function recall(row: IdempotencyRow, body_digests: readonly string[]): Remembered {
+  if (!body_digests.includes(row.body_digest)) {
     const text = 'This Idempotency-Key was used with another body. Send the same body again, or use a new key.'
     throw new ApiError('idempotency_key_reused', text, { param: 'Idempotency-Key' })
   }

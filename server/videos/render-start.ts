@@ -167,7 +167,7 @@ function startFailed(
 async function requireAllowed(ctx: Context, job: VideoJobRow): Promise<void> {
   const text = job.engine_prompt ?? job.prompt
   const allowed = await wasAllowed(ctx.db, job.id, {
-    text_digest: textDigest(ctx.secret, text),
+    text_digests: ctx.secrets.map((secret) => textDigest(secret, text)),
     file_sha256s: job.inputs.map(({ sha256 }) => sha256),
   })
   assert(allowed, `${job.id} has no moderation record that allows its text and files`)

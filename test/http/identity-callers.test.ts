@@ -129,7 +129,7 @@ law('text that is not a key, and a cookie we did not sign, are refused without a
   const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
   const identity = await openIdentity({
     ...{ db: nowhere.db, config: { login: { oidc: null } }, clock: systemClock, log: silentLog },
-    ...{ secret: 'x'.repeat(32), site: { public_url: 'http://127.0.0.1' } },
+    ...{ secrets: ['x'.repeat(32)] as const, site: { public_url: 'http://127.0.0.1' } },
   })
   const { api_key, session } = identity.authenticator
   const outcome = (authorization: string) => api_key(authorization).catch((error: unknown) => error)

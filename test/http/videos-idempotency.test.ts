@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { bodyDigest, claimKey } from '../../server/videos/idempotency.ts'
+import { bodyDigests, claimKey } from '../../server/videos/idempotency.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
 import { type Answer, send } from '../support/identity-app.ts'
 import { multipart } from '../support/raw-http.ts'
@@ -56,7 +56,7 @@ test('one job and one hold for many requests at once; the others are told to com
 
 test('409 while the first request is being processed, for an SDK to retry after a second', async () => {
   const key = randomUUID()
-  const claimed = { org_id: person.org_id, key, body_digest: await bodyDigest(app.secret, videoBody()) }
+  const claimed = { org_id: person.org_id, key, body_digests: await bodyDigests([app.secret], videoBody()) }
   await claimKey(app.database.db, claimed, app.clock.now())
   const answer = await post(key)
   assertRefused(answer, { status: 409, code: 'idempotency_in_progress' })

@@ -123,6 +123,7 @@ test('what is wrong with the last of 20,000 messages is found at about the cost 
   assert.ok(refused < right * 50 + 40, `${right.toFixed(1)} ms, and ${refused.toFixed(1)} ms to refuse`)
 })
 
+const SECRETS: Context['secrets'] = ['s']
 const NOTHING = {} as Context
 const NEVER = new AbortController().signal
 const engine = sandboxChat({ kind: 'sandbox' })
@@ -171,7 +172,11 @@ test('input items cost in proportion to their number, each kind by itself and in
       const body = checkBody({ model: 'm', input: [...make(size - 8), { role: 'user', content: 'Go on' }] })
       const context = normalizeInput(body.input) as ContextItem[]
       const served = { engine, model: 'm', name: 'sandbox' }
-      await assembleRequest({ secret: 's' } as Context, { org_id: 'o', model, served, body, context }, NEVER)
+      await assembleRequest(
+        { secret: 's', secrets: SECRETS } as Context,
+        { org_id: 'o', model, served, body, context },
+        NEVER,
+      )
     })
   }
 })
@@ -185,7 +190,7 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
   const context = [...pairs, ...normalizeInput(body.input)] as ContextItem[]
   const served = { engine, model: 'm', name: 'sandbox' }
   const wanted = { org_id: 'o', model, served, body, context }
-  const { request } = await assembleRequest({ secret: 's' } as Context, wanted, NEVER)
+  const { request } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
   assert.equal(request.messages.length, 150_002)
 })
 

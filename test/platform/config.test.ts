@@ -63,7 +63,7 @@ colour: red
 `)
   const message = refusal(
     { config: path, port: '70000', workers: '0' },
-    { KINORA_SECRET: 'short', DATABASE_URL: 'mysql://x' },
+    { KINORA_SECRET: 'short', KINORA_SECRET_PREVIOUS: `${'x'.repeat(32)},short`, DATABASE_URL: 'mysql://x' },
   )
   for (const place of [
     `${path}:1 currency`,
@@ -72,12 +72,13 @@ colour: red
     '--port',
     '--workers',
     'KINORA_SECRET',
+    'KINORA_SECRET_PREVIOUS',
     'DATABASE_URL',
   ]) {
     assert.ok(message.includes(`  ${place}: `), `${place} in ${message}`)
   }
   assert.match(message, /:7 colour: unknown setting/)
-  assert.match(message, /has 8 mistakes/)
+  assert.match(message, /has 9 mistakes/)
 })
 
 test('what a schema cannot say is a mistake too: ids used twice, models nobody has, options an engine does not know', () => {
@@ -134,7 +135,8 @@ test('environment variables are put in wherever a text names them, and one that 
 test('a mistake never shows the secret it is about', () => {
   const secret = 'hunter2-hunter2'
   const path = write(`public_url: "\${LEAK}"\nfirst_run: { email: "\${LEAK}" }\n`)
-  const message = refusal({ config: path }, { LEAK: secret, KINORA_SECRET: secret, DATABASE_URL: secret })
+  const env = { KINORA_SECRET: secret, KINORA_SECRET_PREVIOUS: secret, DATABASE_URL: secret }
+  const message = refusal({ config: path }, { LEAK: secret, ...env })
   assert.ok(!message.includes(secret), message)
 })
 

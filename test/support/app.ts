@@ -42,6 +42,8 @@ export async function startApp(
     log?: Log
     /** A second process on the same database and blobs. */
     beside?: { database: TestDatabase; dir: string; secret: string }
+    /** Secrets that are accepted beside its own. */
+    previous_secrets?: readonly string[]
   } = {},
 ) {
   const database = options.beside?.database ?? (await testDatabase({ pool_max: 24 }))
@@ -50,7 +52,7 @@ export async function startApp(
   const clock = handMovedClock()
   mkdirSync(join(dir, 'work'), { recursive: true })
   const app = await openApp({
-    config: readConfig(options.config ?? INSTANT_CONFIG, dir),
+    config: readConfig(options.config ?? INSTANT_CONFIG, { dir, previous_secrets: options.previous_secrets ?? [] }),
     clock,
     log: options.log ?? silentLog,
     database_url: database.url,
@@ -141,8 +143,9 @@ async function tick(ctx: Context): Promise<void> {
   }
 }
 
-function readConfig(text: string, dir: string) {
+function readConfig(text: string, { dir, previous_secrets }: { dir: string; previous_secrets: readonly string[] }) {
   const path = join(dir, 'kinora.yaml')
   writeFileSync(path, text)
-  return loadConfig({ config: path, data_dir: dir }, {}, engineMistakes)
+  const env = { KINORA_SECRET_PREVIOUS: previous_secrets.join(',') }
+  return loadConfig({ config: path, data_dir: dir }, env, engineMistakes)
 }

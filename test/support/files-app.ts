@@ -28,13 +28,15 @@ export async function startFiles() {
   const database = await testDatabase()
   const root = await mkdtemp(join(tmpdir(), 'kinora-files-'))
   const clock = handMovedClock()
+  const secret = randomBytes(32).toString('hex')
   const disk = { full: false as false | 'stage' | 'publish' }
   const ctx = {
     clock,
     log: silentLog,
     db: database.db,
     blobs: fillable(diskBlobs(root), disk),
-    secret: randomBytes(32).toString('hex'),
+    secret,
+    secrets: [secret],
     site: { public_url: '', engine_url: '' },
     config: { api_key_prefix: 'kin', plans: new Map(), login: { oidc: null } },
   } as unknown as Context

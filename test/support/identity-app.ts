@@ -50,11 +50,11 @@ export async function startIdentity(
   const site = { public_url: options.public_url ?? '', engine_url: '' }
   const login = { oidc: options.oidc ?? null }
   const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN, login }
-  const secret = SECRET
-  const ctx = { db, clock, log: silentLog, config, secret, site } as unknown as Context
+  const secrets = [SECRET] as const
+  const ctx = { db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as Context
   const { elapsed } = options
   const identity = await openIdentity({
-    ...{ db, config, clock, log: silentLog, secret, site },
+    ...{ db, config, clock, log: silentLog, secrets, site },
     ...(options.notices === false ? {} : { database_url }),
     ...(elapsed && { monotonic: () => elapsed.ms }),
   })

@@ -38,6 +38,8 @@ export default {
   start_over: 'Start over',
   title: 'Sign in to Kinora',
   to_console: 'Go to the console',
+  unreadable:
+    'Your second step cannot be checked here. Start over; if it happens again, ask the operator of this service to reset it.',
   use_app: 'Use the authenticator app',
   use_recovery: 'Use a recovery code',
   verify: 'Continue',

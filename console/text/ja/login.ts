@@ -40,6 +40,8 @@ export default {
   start_over: '最初からやり直す',
   title: 'Kinora にサインイン',
   to_console: 'コンソールへ進む',
+  unreadable:
+    '2 段階認証を確認できません。最初からやり直してください。それでも続く場合は、サービスの管理者に 2 段階認証の解除を依頼してください。',
   use_app: '認証アプリを使う',
   use_recovery: 'リカバリーコードを使う',
   verify: '続ける',

@@ -10,8 +10,8 @@ import { findAllowed, keepAllowed } from './verdicts.ts'
 
 /** One thing to be judged by one call: a text, or a picture or sound of a file. */
 export type Part = {
-  /** Stands for what is judged and by whom. */
-  digest: string
+  /** Stand for what is judged and by whom: the first is kept, the others were kept under the secrets before. */
+  digests: readonly string[]
   file_sha256: string | null
   /** Throws EngineError for anything but a verdict. */
   ask(signal: AbortSignal): Promise<ModerationResult>
@@ -36,8 +36,9 @@ export async function judgeParts(
   signal: AbortSignal,
 ): Promise<Judgement> {
   const known = await findAllowed(ctx.db, job)
-  const results = parts.flatMap(({ digest }) => known.get(digest) ?? [])
-  const open = parts.filter(({ digest }) => !known.has(digest))
+  const knownOf = ({ digests }: Part) => digests.map((digest) => known.get(digest)).find((each) => each !== undefined)
+  const results = parts.flatMap((part) => knownOf(part) ?? [])
+  const open = parts.filter((part) => knownOf(part) === undefined)
   const blocked = new AbortController()
   const limit = AbortSignal.any([signal, blocked.signal])
   let block: Extract<Judgement, { to: 'block' }> | null = null
@@ -58,7 +59,7 @@ export async function judgeParts(
         blocked.abort(new Error('another part was blocked'))
       } else {
         faults_in_a_row = 0
-        await keepAllowed(ctx.db, job, { digest: part.digest, result, now: ctx.clock.now() })
+        await keepAllowed(ctx.db, job, { digest: part.digests[0]!, result, now: ctx.clock.now() })
         results.push(result)
       }
     }
@@ -115,7 +116,7 @@ export function noteOf(
 
 export function textPart(ctx: Context, text: string): Part {
   return {
-    digest: partDigest(ctx, ['text', text]),
+    digests: partDigests(ctx, ['text', text]),
     file_sha256: null,
     ask: (signal) => ctx.engines.moderation.moderate({ text, images: [], purpose: 'video_prompt' }, signal),
   }
@@ -128,7 +129,7 @@ export function picturePart(
 ): Part {
   const images = [{ media_type: 'image/jpeg', bytes }]
   return {
-    digest: partDigest(ctx, ['picture', text, sha256(bytes)]),
+    digests: partDigests(ctx, ['picture', text, sha256(bytes)]),
     file_sha256,
     ask: (signal) => ctx.engines.moderation.moderate({ text, images, purpose: 'video_prompt' }, signal),
   }
@@ -138,7 +139,7 @@ export function picturePart(
 export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array; file_sha256: string }): Part {
   const { moderation, transcription } = ctx.engines
   return {
-    digest: partDigest(ctx, ['sound', sha256(wav)]),
+    digests: partDigests(ctx, ['sound', sha256(wav)]),
     file_sha256,
     async ask(signal) {
       const text = await transcription!.transcribe(wav, signal)
@@ -149,10 +150,10 @@ export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array;
 }
 
 /** Keyed, so that nothing can be guessed from it; other settings of moderation make another digest. */
-function partDigest(ctx: Pick<Context, 'secret' | 'config'>, what: readonly string[]): string {
+function partDigests(ctx: Pick<Context, 'secrets' | 'config'>, what: readonly string[]): string[] {
   const { moderation, transcription } = ctx.config
   const text = JSON.stringify([moderation, transcription, ...what])
-  return createHmac('sha256', `moderation-verdict:${ctx.secret}`).update(text).digest('hex')
+  return ctx.secrets.map((secret) => createHmac('sha256', `moderation-verdict:${secret}`).update(text).digest('hex'))
 }
 
 function sha256(bytes: Uint8Array): string {

@@ -37,13 +37,13 @@ export async function insertRecord(
 }
 
 /**
- * Whether exactly this text was allowed for the job, and each of these files either judged whole or knowingly let through by an allowed
+ * Whether exactly this text, by its digest under any secret, was allowed for the job, and each of these files either judged whole or knowingly let through by an allowed
  * record of the job.
  */
 export async function wasAllowed(
   db: Db,
   job_id: string,
-  wanted: { text_digest: string; file_sha256s: readonly string[] },
+  wanted: { text_digests: readonly string[]; file_sha256s: readonly string[] },
 ): Promise<boolean> {
   const records = await db
     .selectFrom('moderation_records')
@@ -58,7 +58,7 @@ export async function wasAllowed(
     ]),
   )
   return (
-    records.some(({ text_digest }) => text_digest === wanted.text_digest) &&
+    records.some(({ text_digest }) => wanted.text_digests.includes(text_digest)) &&
     wanted.file_sha256s.every((hash) => files.has(hash))
   )
 }

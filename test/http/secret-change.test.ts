@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { signFileUrl } from '../../server/files/sign.ts'
+import { findFiles } from '../../server/files/store.ts'
+import { type TestApp, videoBody } from '../support/app.ts'
+import { type ChatApp, startChatApp } from '../support/chat-app.ts'
+import { textFrames } from '../support/chat-upstream.ts'
+import { type Answer, browserOf, send } from '../support/identity-app.ts'
+import { samplePicture } from '../support/media.ts'
+import { saying } from '../support/response-stage.ts'
+import { changeSecret, type SecretChange } from '../support/secret-change.ts'
+
+/** `thinker` takes what it thought before. */
+const MODELS = [{ id: 'thinker', engine: { developer_role: true, reasoning_content_input: true } }]
+
+let it: ChatApp
+let old: TestApp
+let change: SecretChange
+before(async () => {
+  it = await startChatApp(MODELS)
+  old = it.app
+  change = await changeSecret(old)
+})
+after(async () => {
+  await change.close()
+  await it.close()
+})
+
+test('a console session begun under the previous secret goes on, and one begun since needs the new secret alone', async () => {
+  const [earlier, later] = [await browserOf(old, it.person), await browserOf(change.after, it.person)]
+  assert.deepEqual(await sessions(earlier), [200, 200, 401])
+  assert.deepEqual(await sessions(later), [401, 200, 200])
+  const renamed = await send(change.after, 'PATCH', '/console/profile', earlier, { name: 'Aki' })
+  assert.equal(renamed.status, 200, JSON.stringify(renamed.body))
+})
+
+test('a link to a file signed under the previous secret works until it is removed', async () => {
+  const link = await signedLink(old)
+  const fetched = async (app: TestApp) => (await fetch(app.url + link)).status
+  assert.deepEqual([await fetched(change.after), await fetched(change.settled)], [200, 403])
+  const renewed = await signedLink(change.after)
+  assert.equal((await fetch(change.settled.url + renewed)).status, 200)
+})
+
+test('reasoning sealed under the previous secret is given to the model, and sealed anew with the new one', async () => {
+  const input = [
+    { role: 'user', content: 'Hi' },
+    ...(await think(old, 'I looked at x.')),
+    { role: 'user', content: 'So?' },
+  ]
+  assert.match(await told(change.after, input), /I looked at x\./)
+  assert.doesNotMatch(await told(change.settled, input), /I looked at x\./)
+  const since = [...input.slice(0, 1), ...(await think(change.after, 'I looked at y.')), ...input.slice(-1)]
+  assert.match(await told(change.settled, since), /I looked at y\./)
+})
+
+test('a conversation compacted under the previous secret goes on, and compacted again it needs the new one alone', async () => {
+  const compacted = await compact(old, [{ role: 'user', content: 'Look at x.' }], 'x is 7.')
+  const input = [...compacted, { role: 'user', content: 'Go on.' }]
+  assert.match(await told(change.after, input), /x is 7\./)
+  const refused = await respond(change.settled, input)
+  assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_encrypted_content'])
+  const again = await compact(change.after, input, 'x is still 7.')
+  assert.match(await told(change.settled, [...again, { role: 'user', content: 'And?' }]), /x is still 7\./)
+})
+
+test('an idempotent request sent again after the change is replayed, and with another body refused', async () => {
+  const [key, since] = [randomUUID(), randomUUID()]
+  const first = await submit(old, key)
+  assert.equal(first.status, 200, JSON.stringify(first.body))
+  const again = await submit(change.after, key)
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true'])
+  assert.deepEqual(again.body, first.body)
+  const other = await submit(change.after, key, { seconds: 5 })
+  assert.deepEqual([other.status, other.body.error.code], [422, 'idempotency_key_reused'])
+
+  const later = await submit(change.after, since)
+  assert.deepEqual((await submit(change.settled, since)).body, later.body)
+})
+
+function sessions(browser: { cookie: string }): Promise<number[]> {
+  const apps = [old, change.after, change.settled]
+  return Promise.all(apps.map(async (app) => (await send(app, 'GET', '/console/session', browser)).status))
+}
+
+/** Path and query of a link, as `app` gives it to an engine. */
+async function signedLink(app: TestApp): Promise<string> {
+  const form = new FormData()
+  form.set('purpose', 'vision')
+  form.set('file', new Blob([new Uint8Array(await samplePicture('png'))]), 'a.png')
+  const headers = { authorization: `Bearer ${it.person.key}` }
+  const uploaded = await fetch(`${app.url}/v1/files`, { method: 'POST', headers, body: form })
+  const { id } = (await uploaded.json()) as { id: string }
+  const now = app.ctx.clock.now()
+  const file = (await findFiles(app.ctx.db, { org_id: it.person.org_id, ids: [id], now })).get(id)!
+  return signFileUrl({ secret: app.ctx.secret, base_url: '', file, method: 'GET', now, ttl_seconds: 900 })
+}
+
+/** What a model that thinks `text` answers, reasoning sealed. */
+async function think(app: TestApp, text: string): Promise<object[]> {
+  it.upstream.reply(saying([{ reasoning_content: text }, { content: 'Seen.' }]))
+  const answer = await respond(app, 'Look.', { include: ['reasoning.encrypted_content'], store: false })
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  return answer.body.output
+}
+
+async function compact(app: TestApp, input: object[], summary: string): Promise<object[]> {
+  it.upstream.reply({ kind: 'stream', frames: textFrames([summary]) })
+  const body = { model: 'thinker', input }
+  const answer = await send(app, 'POST', '/v1/responses/compact', { key: it.person.key }, body)
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  return answer.body.output
+}
+
+/** What the model server is asked for this input, as text. */
+async function told(app: TestApp, input: object[]): Promise<string> {
+  it.upstream.reply(saying([{ content: 'Yes.' }]))
+  const answer = await respond(app, input)
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  return JSON.stringify(it.asked().messages)
+}
+
+function respond(app: TestApp, input: unknown, more: object = {}): Promise<Answer> {
+  return send(app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'thinker', input, ...more })
+}
+
+function submit(app: TestApp, key: string, changes: Record<string, unknown> = {}): Promise<Answer> {
+  const caller = { key: it.person.key, headers: { 'idempotency-key': key } }
+  return send(app, 'POST', '/v1/videos', caller, videoBody(changes))
+}
