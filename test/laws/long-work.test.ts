@@ -9,7 +9,7 @@ import type { ChatRequest } from '../../server/engines/chat.ts'
 import { countInput } from '../../server/engines/sandbox/usage.ts'
 import { checkTools } from '../../server/responses/check-tools.ts'
 import { tokensAtMost } from '../../server/responses/count.ts'
-import { bodyDigest } from '../../server/videos/idempotency.ts'
+import { bodyDigests } from '../../server/videos/idempotency.ts'
 import { longestTurn } from '../support/longest-turn.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -54,8 +54,8 @@ const WORK: Record<string, () => unknown> = {
       { bytes: WORDS, declared: null, filename: undefined },
       { model: MODEL, budget: newBudget(), signal: soon() },
     ),
-  'digest a body with a text of 60 MiB': () => bodyDigest('s', { prompt: LONG }),
-  'digest a body of many members': () => bodyDigest('s', { a: MANY }),
+  'digest a body with a text of 60 MiB': () => bodyDigests(['s'], { prompt: LONG }),
+  'digest a body of many members': () => bodyDigests(['s'], { a: MANY }),
   'refuse a schema with a text of 60 MiB': () => requireSmallSchema({ a: LONG, b: { c: LONG } }, 'a'),
   'refuse a schema of many members': () => requireSmallSchema({ a: MANY }, 'a'),
   'refuse tools of 60 MB': () => checkTools(namespaces),
