@@ -16,8 +16,8 @@ export function callFault(error: unknown): unknown {
 const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|CERT_.*|.*SELF_SIGNED.*|UNABLE_TO_.*)$/
 
-/** What a gateway answers that has lost its engine in the middle: the engine may be at work. */
-const GATEWAY_STATUSES = new Set([502, 504, 520, 524])
+/** Answers of an engine that fell over in the middle, or of a gateway that has lost it: the engine may be at work. */
+const UNSETTLED_STATUSES = new Set([408, 500, 502, 504, 520, 524])
 
 /** The fault behind a reply whose status is not a success. Its message is ours alone: engines repeat prompts in theirs. */
 export function statusFault(status: number, headers: OutboundReply['headers'], body: unknown): EngineError {
@@ -27,7 +27,7 @@ export function statusFault(status: number, headers: OutboundReply['headers'], b
     ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
     ...optional('retry_after_seconds', kind === 'transient' ? retryAfterSeconds(headers) : undefined),
     ...optional('engine_code', printable(code)),
-    not_begun: !GATEWAY_STATUSES.has(status),
+    not_begun: !UNSETTLED_STATUSES.has(status),
   })
 }
 

@@ -121,6 +121,17 @@ test('what is said in a reference sound or soundtrack blocks as a prompt would',
   }
 })
 
+test('a sound file that holds pictures is no usable reference: nobody would look at them', async () => {
+  usual ??= answers()
+  const disguised = readFileSync(clips.mp4)
+  disguised.write('M4A ', disguised.indexOf('ftyp') + 4, 'latin1')
+  const { job, started } = await run({
+    images: [await image()],
+    audio: [await upload(stage, disguised, { purpose: 'audio' })],
+  })
+  assert.deepEqual([job.error_code, started], ['invalid_reference_media', 0])
+})
+
 test('a sound in which nothing is said needs no verdict on its words', async () => {
   usual ??= answers()
   stage.engines.answers.transcription = () => ' \n'

@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts'
 import { ChildrenBusy } from '../../media/child-limit.ts'
 import { picturesOf, sampleFrames } from '../../media/frames.ts'
+import { ProbeError, probeTracks } from '../../media/probe.ts'
 import { countSounds, extractSounds } from '../../media/sound.ts'
 import { familyOf, isMediaFault, type JobFile, withVerifiedFile } from '../inputs.ts'
 import type { ModerationNote, Outcome } from '../job.ts'
@@ -60,6 +61,7 @@ async function partsOf(
       const pictures = !isSeen
         ? []
         : await (family === 'image' ? picturesOf(path, options) : sampleFrames(path, options))
+      if (family === 'audio') await requireSoundAlone(path)
       const sounds = isHeard ? await extractSounds(path, family, options) : []
       const isUnheard = !isHeard && family === 'video' && (await countSounds(path, family)) > 0
       const parts = [
@@ -75,4 +77,10 @@ async function partsOf(
     if (isMediaFault(error)) return { to: 'failed', code: 'invalid_reference_media' }
     throw error
   }
+}
+
+/** Pictures in a sound file would reach the engine unseen. Throws ProbeError. */
+async function requireSoundAlone(path: string): Promise<void> {
+  const { video_seconds } = await probeTracks(path, 'audio')
+  if (video_seconds.length > 0) throw new ProbeError('wrong_kind', 'The sound file holds pictures.')
 }
