@@ -11,9 +11,9 @@ import { installedPostgres, startTestServer, type TestServer } from './support/p
  * `TEST_DATABASE_URL` or an installed PostgreSQL is found, the tests that use a database once more on that. Ends with what was skipped.
  */
 const files = testFilesOf(process.argv.slice(2))
-/** Where the database decides: money, jobs, state and tenants. What only answers requests needs no second run. */
+/** Where the database decides: money, jobs, state and tenants. What only answers requests, or measures, needs no second run. */
 const ON_DATABASE =
-  /^test\/(flow|laws)\/|^test\/http\/(billing|identity|tenant|videos|responses-(background|chain|history|stored))/
+  /^test\/(flow|laws(?!\/(long|large)))\/|^test\/http\/(billing|identity|tenant|videos|responses-(background|chain|history|stored))/
 const onDatabase = files.filter((file) => ON_DATABASE.test(file))
 
 /** A test that hangs is a failure, not a stalled run. */

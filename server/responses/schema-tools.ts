@@ -8,7 +8,7 @@ const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 const LooseName = Type.String({ minLength: 1, maxLength: 256 })
 /**
  * Most characters of texts that a response repeats, in each event that holds it whole. `tools`: of all tools of a request, names and texts,
- * and 8 for every value. Source: docs/api/responses.md, tools.
+ * and 8 for every value. Source: docs/api/responses.md, parameters.
  */
 export const TEXTS_MAX = { instructions: 1_000_000, description: 65_536, tools: 4_194_304 } as const
 const Description = Type.Optional(Type.String({ maxLength: TEXTS_MAX.description }))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { testFilesOf } from '../support/named-tests.ts'
@@ -61,4 +62,14 @@ test('npm test takes files and folders, and refuses a name that leads to no test
   for (const name of ['test/htpt', 'test/http/nosuch.test.ts', 'docs']) {
     assert.throws(() => testFilesOf([name], ROOT), /There is no test file/)
   }
+})
+
+test('tests of packages that are installed below test/ are not taken for ours', (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'kinora-tests-'))
+  t.after(() => rmSync(root, { recursive: true, force: true }))
+  for (const folder of ['test/own', 'test/clients/x/node_modules/y/src']) {
+    mkdirSync(join(root, folder), { recursive: true })
+    writeFileSync(join(root, folder, 'a.test.ts'), '')
+  }
+  assert.deepEqual(testFilesOf(['test'], root), ['test/own/a.test.ts'])
 })
