@@ -121,7 +121,7 @@ test('choosing a language leaves what is being read where it is', async () => {
 
 test('the page leads to keys, to the reference and to each of its parts', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/guides' })
-  assert.equal(await page.getByRole('link', { name: 'API reference' }).first().getAttribute('href'), '/docs')
+  assert.equal(await page.getByRole('link', { name: 'API reference' }).first().getAttribute('href'), '/docs?lang=en')
   await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Video' }).click()
   await page.waitForFunction(
     () => document.querySelector('#video')!.getBoundingClientRect().top < window.innerHeight / 2,
