@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createMember } from '../../server/identity/provision.ts'
 import {
   agree,
   INSTANT_CONFIG,
@@ -124,15 +123,10 @@ test('agreement is of one person: a teammate has not agreed, whatever key or rol
 test('agreement is in one organization: the same person in another has not agreed there', async () => {
   const here = await newCustomer(app)
   const there = await newCustomer(app)
-  const member = {
-    org_id: there.org_id,
-    email: here.email,
-    name: 'x',
-    role: 'member',
-    password_hash: '',
-    now: app.clock.now(),
-  } as const
-  await app.database.db.transaction().execute((tx) => createMember(tx, member))
+  await app.database.pool.query("insert into members values ('mem_there', $1, $2, 'member', now())", [
+    there.org_id,
+    here.user_id,
+  ])
   const switched = await browserOf(app, here)
   const move = await send(app, 'POST', '/console/session/organization', switched, { organization_id: there.org_id })
   assert.equal(move.status, 200, JSON.stringify(move.body))
