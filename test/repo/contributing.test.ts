@@ -42,7 +42,16 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
       named.some((each) => each.endsWith(`/${path}`)),
       path,
     )
-  for (const path of ['server/app.ts', 'test/http/', 'docs/api/', 'CHANGELOG.md']) assert.ok(named.includes(path), path)
+  const everywhere = [
+    'server/app.ts',
+    'server/docs-japanese.ts',
+    'test/http/',
+    'docs/api/',
+    'docs/contract.md',
+    'CHANGELOG.md',
+  ]
+  const of_a_folder = ['ARCHITECTURE.md', 'test/repo/layout.test.ts', 'server/openapi.ts', 'server/docs-words.ts']
+  for (const path of [...everywhere, ...of_a_folder]) assert.ok(named.includes(path), path)
 })
 
 test('npm test takes files and folders, and refuses a name that leads to no test', () => {
