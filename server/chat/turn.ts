@@ -241,8 +241,8 @@ function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boole
 }
 
 /**
- * For engines that do not say, and for answers that broke off. Choices whose usage is known are taken at their word. A request that failed before anything was produced used nothing; one
- * that the client left while the engine worked on it used its input.
+ * For engines that report no usage, and for answers that broke off. Reported usage of single choices is used as it is. A request that
+ * failed before anything was produced used nothing; one that the client left while the engine worked on it used its input.
  */
 async function countUsage({ request }: TurnRequest, produced: Produced, left: AbortSignal): Promise<TokenUsage> {
   const { ended, asked } = produced

@@ -79,7 +79,7 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
   }
 }
 
-/** Only once the port is ours: a first run that nobody is told of would leave an owner without a password. */
+/** Only once the port is ours: a first run that is never printed would leave an owner without a password. */
 async function makeFirstRun(
   { ctx: { db } }: App,
   config: Config,

@@ -1,9 +1,9 @@
 import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from './chat.ts'
 
 /**
- * An engine that makes one choice a call, asked for several: one call each, all at once, told as one answer whose usage is the sum. A
- * `seed` goes up by one from choice to choice, so that they differ. When one call fails, the whole answer does; what the calls before it said they used
- * has been passed on by then.
+ * An engine that makes one choice a call, asked for several: one call each, all at once, merged into one answer whose usage is the sum.
+ * A `seed` goes up by one from choice to choice, so that they differ. When one call fails, the whole answer does; the usage of calls that
+ * ended before has been passed on by then.
  */
 export function fanOut(engine: ChatEngine): ChatEngine {
   return {

@@ -55,7 +55,7 @@ async function take(url: string): Promise<pg.Client | null> {
     await client.connect()
     const { rows } = await client.query<{ ours: boolean }>('select pg_try_advisory_lock($1) as ours', [LOCK])
     if (rows[0]!.ours) {
-      // A machine that lost its power says no goodbye: the server notices within half a minute.
+      // A machine that lost its power closes nothing: the server notices within half a minute.
       await client.query('set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3')
       return client
     }

@@ -8,7 +8,7 @@ import { FAILURES, isTerminal, type JobChanges, type ModerationNote, type Outcom
 import { insertRecord } from './moderation/records.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { changeJob, changeStatus, type VideoJobRow } from './store.ts'
-import { claimRender, keepUnsettledStart } from './store-renders.ts'
+import { keepUnsettledStart, recordRender } from './store-renders.ts'
 
 /**
  * Applies what a step decided, in one transaction: status, money and moderation record stand or fall together.
@@ -50,10 +50,10 @@ async function apply(
   outcome: Outcome,
 ): Promise<VideoJobRow | null> {
   const now = ctx.clock.now()
-  const claim = async (tx: Tx, row: VideoJobRow | null) => {
+  const record = async (tx: Tx, row: VideoJobRow | null) => {
     if (row === null || outcome.to === 'failed' || outcome.render_key === undefined) return row
     const { render_key } = outcome
-    if (await claimRender(tx, { render_key, job_id: job.id, created_at: now })) return row
+    if (await recordRender(tx, { render_key, job_id: job.id, created_at: now })) return row
     throw new RenderTaken()
   }
   if (outcome.to === 'same') {
@@ -62,7 +62,7 @@ async function apply(
       outcome.render_key === undefined && !outcome.unpin
         ? await changeJob(ctx.db, job, change)
         : await ctx.db.transaction().execute(async (tx) => {
-            const row = await claim(tx, await changeJob(tx, job, change))
+            const row = await record(tx, await changeJob(tx, job, change))
             if (row && outcome.unpin) await releasePins(tx, { holder: job.id, now })
             return row
           })
@@ -79,7 +79,7 @@ async function apply(
         : { set: outcome.set }),
     })
     if (!row) return null
-    await claim(tx, row)
+    await record(tx, row)
     if (outcome.record) await keepRecord(tx, row, outcome.record, now)
     await settle(tx, row, now)
     failpoint(`within_${outcome.to}`)

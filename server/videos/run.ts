@@ -9,7 +9,7 @@ import { startRender } from './render-start.ts'
 import { backoffSeconds } from './retry.ts'
 import { servedModel } from './served-model.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from './store.ts'
-import { claimRender } from './store-renders.ts'
+import { recordRender } from './store-renders.ts'
 import { translate } from './translate.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
@@ -82,7 +82,7 @@ async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Pr
   if (blob_key !== undefined) await ctx.blobs.remove(blob_key)
   if (ticket == null) return
   const { render_key } = outcome
-  if (render_key !== undefined) await claimRender(ctx.db, { render_key, job_id: job.id, created_at: ctx.clock.now() })
+  if (render_key !== undefined) await recordRender(ctx.db, { render_key, job_id: job.id, created_at: ctx.clock.now() })
   const now = await findJobOfAnyOrg(ctx.db, job.id)
   if (now && !isTerminal(now.status) && (now.ticket === null || isDeepStrictEqual(now.ticket, ticket))) return
   const served = servedModel(ctx, job)

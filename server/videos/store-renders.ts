@@ -11,7 +11,7 @@ declare module '../platform/db.ts' {
 }
 
 /** Records that a render is this job's. False when it belongs to another job. */
-export async function claimRender(
+export async function recordRender(
   tx: Db,
   render: { render_key: string; job_id: string; created_at: Date },
 ): Promise<boolean> {
