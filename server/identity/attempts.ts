@@ -1,22 +1,23 @@
 import { createHmac } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
+import type { Kysely } from 'kysely'
 import type { Secrets } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
-import type { Db } from '../platform/db.ts'
+import type { Database } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
-import { deleteAttempt, deleteOldAttempts, insertAttempt, nthNewestAttempt } from './store-sessions.ts'
+import { deleteAttempt, deleteOldAttempts, insertAttempt, lockAttempts, nthNewestAttempt } from './store-sessions.ts'
 
 /** Failed sign-ins of one account, or from one address, before others must wait. Source: docs/api/console.md, Signing in. */
 const FAILURES_MAX = 10
 const WINDOW_SECONDS = 600
 
 /**
- * Counts a sign-in before it is tried, so that a thousand at once get no more tries than a thousand in a row.
+ * Counts a sign-in before it is tried, so that a thousand at once get as many tries as a thousand in a row.
  * It stays counted as a failure until `succeeded` is called. Works for accounts that do not exist as for others.
  * Throws ApiError `rate_limit_exceeded`.
  */
 export async function countAttempt(
-  db: Db,
+  db: Kysely<Database>,
   attempt: { email: string; address: string; secrets: Secrets; now: Date },
 ): Promise<{ succeeded(): Promise<void> }> {
   const { secrets, now } = attempt
@@ -24,8 +25,14 @@ export async function countAttempt(
   await deleteOldAttempts(db, since)
   const account_hashes = keyed(secrets, `account ${attempt.email.toLowerCase()}`)
   const address_hashes = keyed(secrets, `address ${networkOf(attempt.address)}`)
-  const id = await insertAttempt(db, { account_hash: account_hashes[0]!, address_hash: address_hashes[0]!, at: now })
-  const tenth = await nthNewestAttempt(db, { id, account_hashes, address_hashes }, { nth: FAILURES_MAX, since })
+  const { id, tenth } = await db.transaction().execute(async (tx) => {
+    await lockAttempts(tx, [account_hashes[0]!, address_hashes[0]!])
+    const id = await insertAttempt(tx, { account_hash: account_hashes[0]!, address_hash: address_hashes[0]!, at: now })
+    return {
+      id,
+      tenth: await nthNewestAttempt(tx, { id, account_hashes, address_hashes }, { nth: FAILURES_MAX, since }),
+    }
+  })
   if (tenth === null) return { succeeded: () => deleteAttempt(db, id) }
   await deleteAttempt(db, id)
   const wait = Math.max(1, Math.ceil((tenth.getTime() - since.getTime()) / 1000))

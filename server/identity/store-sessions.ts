@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db.ts'
 import { comparisonOf, type Position } from '../platform/list.ts'
 import type { Role } from './principal.ts'
 
@@ -159,7 +159,13 @@ export async function deleteEndedSessions(db: Db, before: { now: Date; idle_sinc
   return Number(numDeletedRows)
 }
 
-/** Commits at once: the attempts that come together must see one another. Returns the row's id. */
+/** Attempts of one account, or from one address, are counted one after another, each seeing those before it. */
+export async function lockAttempts(tx: Tx, hashes: readonly string[]): Promise<void> {
+  for (const hash of [...hashes].sort())
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`attempts ${hash}`}, 0))`.execute(tx)
+}
+
+/** Returns the row's id. */
 export async function insertAttempt(db: Db, row: LoginAttemptRow): Promise<bigint> {
   const { rows } = await sql<{ id: bigint }>`
     insert into login_attempts (account_hash, address_hash, at)

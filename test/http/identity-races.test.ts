@@ -106,6 +106,25 @@ test('a second factor begun by many at once: one begins, the others are answered
   )
 })
 
+test('of twenty wrong passwords at once exactly ten are tried, as of twenty in a row', async () => {
+  for (let round = 0; round < ROUNDS; round++) {
+    const person = await browserOf(app, await newPerson(app, org))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        send(app, 'POST', '/console/two_factor', person, { password: 'not the password' }),
+      ),
+    )
+    assert.deepEqual(
+      Object.entries(Object.groupBy(answers, ({ status }) => status)).map(([status, of]) => [status, of!.length]),
+      [
+        ['401', 10],
+        ['429', 10],
+      ],
+    )
+    await sql`truncate login_attempts`.execute(app.database.db)
+  }
+})
+
 test('keys made, and one key revoked, by many at once: only words', async () => {
   const made = await together(() => send(app, 'POST', '/console/api_keys', browser, { name: 'same' }))
   assert.deepEqual(statusesOf(made), [200])
