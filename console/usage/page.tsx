@@ -79,7 +79,12 @@ function Chart({ by, days, usage, byDay }: ChartProps) {
     return others || !sum ? t('others') : nameOf(sum)
   }
   // Both answers must be for the same question before they are drawn together.
-  const fits = usage && byDay && byDay.group_by === (by === 'day' ? 'day' : `day,${by}`) && usage.group_by === by
+  const fits =
+    days.length > 0 &&
+    usage &&
+    byDay &&
+    byDay.group_by === (by === 'day' ? 'day' : `day,${by}`) &&
+    usage.group_by === by
   return (
     <Card
       title={t('chart')}
@@ -92,7 +97,7 @@ function Chart({ by, days, usage, byDay }: ChartProps) {
         </span>
       }
     >
-      <div aria-hidden className="h-64">
+      <div className="h-64">
         {fits ? (
           <Suspense fallback={<Skeleton className="h-full w-full" />}>
             <UsageChart
@@ -100,7 +105,6 @@ function Chart({ by, days, usage, byDay }: ChartProps) {
               series={series}
               nameOf={label}
               currency={usage.currency}
-              total={t('total')}
             />
           </Suspense>
         ) : (

@@ -1,59 +1,93 @@
-import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts'
+import { stack } from 'd3-shape'
+import { useText } from '../text/use-text.ts'
 import { useFormat } from '../ui/format.tsx'
+import { Plot, type PlotScales } from '../ui/plot.tsx'
 import { COLORS } from './colors.ts'
 import type { Day, Series } from './series.ts'
 
-type Props = { days: Day[]; series: Series[]; nameOf: (series: Series) => string; currency: string; total: string }
+type Props = { days: Day[]; series: Series[]; nameOf: (series: Series) => string; currency: string }
+type Part = { key: string; name: string; color: string }
 
-/** Cost by day, one bar a day. The table beside it says the same in words and to the last digit. */
-export default function UsageChart({ days, series, nameOf, currency, total }: Props) {
-  const format = useFormat()
-  const dayOf = (day: string) =>
-    new Intl.DateTimeFormat(format.locale, { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day))
-  const money = (value: number) => format.money(String(Number(value.toPrecision(12))), currency)
-  const shown =
-    series.length === 0 ? [{ key: 'total', name: total }] : series.map((each) => ({ ...each, name: nameOf(each) }))
+/** Wider bars say no more. */
+const BAR_WIDTH_MAX = 40
+
+/** Cost by day, one bar a day. The table beside it says the same to the last digit. */
+export default function UsageChart({ days, series, nameOf, currency }: Props) {
+  const t = useText('usage')
+  const { locale, money } = useFormat()
+  const total = { key: 'total', name: t('total'), color: COLORS[0]! }
+  const parts = series.map((each, i) => ({ key: each.key, name: nameOf(each), color: COLORS[i % COLORS.length]! }))
+  const stacked = parts.length === 0 ? [total] : parts
+  const sumOf = (day: Day) => stacked.reduce((sum, { key }) => sum + amountIn(day, key), 0)
+  const date = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' })
+  const dateOf = (day: string) => date.format(new Date(day))
+  const costOf = (value: number) => money(String(Number(value.toPrecision(12))), currency, { digits: 'exact' })
+  const list = new Intl.ListFormat(locale, { type: 'unit' })
+
+  /** The whole day, then what it is made of, dearest first. */
+  const rowsOf = (day: Day) => [
+    { ...total, value: sumOf(day) },
+    ...parts.map((part) => ({ ...part, value: amountIn(day, part.key) })).filter(({ value }) => value > 0),
+  ]
+  const textOf = (day: Day) => {
+    const amounts = rowsOf(day).map(({ name, value }) => t('amount', { name, amount: costOf(value) }))
+    return t('day_amounts', { day: dateOf(day.day), amounts: list.format(amounts) })
+  }
   return (
-    <ResponsiveContainer width="100%" height="100%">
-      <BarChart data={days} margin={{ top: 8, right: 4, bottom: 0, left: 0 }} accessibilityLayer={false}>
-        <CartesianGrid vertical={false} stroke="var(--color-line)" />
-        <XAxis
-          dataKey="day"
-          tickFormatter={dayOf}
-          tickLine={false}
-          axisLine={{ stroke: 'var(--color-line)' }}
-          tick={TICK}
-          minTickGap={24}
-        />
-        <YAxis tickFormatter={money} tickLine={false} axisLine={false} tick={TICK} width={72} />
-        <Tooltip
-          cursor={{ fill: 'var(--color-hover)' }}
-          isAnimationActive={false}
-          labelFormatter={(day) => dayOf(String(day))}
-          formatter={(value) => money(Number(value))}
-          contentStyle={TOOLTIP}
-        />
-        {shown.map(({ key, name }, i) => (
-          <Bar
-            key={key}
-            dataKey={key}
-            name={name}
-            stackId="cost"
-            fill={COLORS[i % COLORS.length]!}
-            maxBarSize={40}
-            isAnimationActive={false}
-          />
-        ))}
-      </BarChart>
-    </ResponsiveContainer>
+    <Plot
+      label={t('chart')}
+      columns={days.map(({ day }) => day)}
+      max={Math.max(0, ...days.map(sumOf))}
+      columnLabel={dateOf}
+      valueLabel={costOf}
+      columnText={(index) => textOf(days[index]!)}
+      columnDetail={(index) => (
+        <>
+          <p className="mb-1 font-medium">{dateOf(days[index]!.day)}</p>
+          <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-0.5">
+            {rowsOf(days[index]!).map(({ key, name, color, value }) => (
+              <div key={key} className="col-span-2 grid grid-cols-subgrid">
+                <dt className="flex min-w-0 items-center gap-2 [overflow-wrap:anywhere] text-muted">
+                  {key !== 'total' && <span className="size-2.5 shrink-0 rounded-sm" style={{ background: color }} />}
+                  {name}
+                </dt>
+                <dd className="text-end tabular-nums">{costOf(value)}</dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      )}
+    >
+      {(scales) => <Bars days={days} parts={stacked} scales={scales} />}
+    </Plot>
   )
 }
 
-const TICK = { fill: 'var(--color-muted)', fontSize: 12 }
-const TOOLTIP = {
-  background: 'var(--color-raised)',
-  border: '1px solid var(--color-line)',
-  borderRadius: 8,
-  fontSize: 13,
-  color: 'var(--color-ink)',
+/** The parts of each day upon each other; whatever was spent shows, if only as a line. */
+function Bars({ days, parts, scales: { x, y } }: { days: Day[]; parts: Part[]; scales: PlotScales }) {
+  const width = Math.min(x.bandwidth(), BAR_WIDTH_MAX)
+  const inset = (x.bandwidth() - width) / 2
+  const layers = stack<Day>()
+    .keys(parts.map(({ key }) => key))
+    .value(amountIn)(days)
+  return layers.map((layer, i) => (
+    <g key={layer.key} style={{ fill: parts[i]!.color }}>
+      {layer.map(([from, to], day) =>
+        to > from ? (
+          <rect
+            key={days[day]!.day}
+            data-bar
+            x={x(days[day]!.day)! + inset}
+            width={width}
+            y={y(to)}
+            height={Math.max(1, y(from) - y(to))}
+          />
+        ) : null,
+      )}
+    </g>
+  ))
+}
+
+function amountIn(day: Day, key: string): number {
+  return Number(day[key] ?? 0)
 }

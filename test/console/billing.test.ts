@@ -97,7 +97,7 @@ test('usage by model, key, person and day adds up to what the ledger charged, to
     const table = page.getByRole('table', { name: `Sums by ${by}` })
     await table.locator('tbody tr[class] td:last-child span[title]').first().waitFor()
     assert.equal(total(await table.locator('tbody td:last-child').allInnerTexts()), charged, by)
-    await page.locator('.recharts-bar-rectangle').first().waitFor()
+    await page.locator('[data-bar]').first().waitFor()
   }
   await page.getByRole('radio', { name: 'Model', exact: true }).click()
   await page
@@ -113,7 +113,7 @@ test('usage by model, key, person and day adds up to what the ledger charged, to
 test('on a narrow screen, in the dark and in Japanese both pages stay readable', async () => {
   const look = { language: 'ja', theme: 'dark', width: 360 } as const
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/usage', ...look })
-  await page.locator('.recharts-bar-rectangle').first().waitFor()
+  await page.locator('[data-bar]').first().waitFor()
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('usage-ja-dark-360')
   await page.goto(`${app.url}/billing`)

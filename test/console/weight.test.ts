@@ -10,6 +10,9 @@ const DIST = join(ROOT, 'console', 'dist')
 /** Of script, compressed by gzip, before the first page can show: what everybody waits for. Source: docs/console.md. */
 const FIRST_BYTES_MAX = 200_000
 
+/** Of script that draws a chart, compressed by gzip. Source: docs/console.md. */
+const CHART_BYTES_MAX = 25_000
+
 before(() => buildConsoleWhenStale())
 
 test(`the first visit loads at most ${FIRST_BYTES_MAX} bytes of compressed script`, () => {
@@ -26,6 +29,19 @@ test(`the first visit loads at most ${FIRST_BYTES_MAX} bytes of compressed scrip
   const sizes = [...loaded].map((name) => [name, compressedBytes(name)] as const)
   const total = sizes.reduce((sum, [, bytes]) => sum + bytes, 0)
   assert.ok(total <= FIRST_BYTES_MAX, `${total} bytes: ${sizes.map((each) => each.join(' ')).join(', ')}`)
+})
+
+test(`a page with a chart loads at most ${CHART_BYTES_MAX} bytes of compressed script for it`, () => {
+  const chart = heaviest('usage-chart')
+  assert.ok(chart)
+  const page = new Set<string>()
+  for (const [, name] of readFileSync(join(DIST, 'index.html'), 'utf8').matchAll(/"\/(assets\/[^"]+\.js)"/g))
+    loadStatic(name!, page)
+  const loaded = new Set(page)
+  loadStatic(chart, loaded)
+  const sizes = [...loaded].filter((name) => !page.has(name)).map((name) => [name, compressedBytes(name)] as const)
+  const total = sizes.reduce((sum, [, bytes]) => sum + bytes, 0)
+  assert.ok(total <= CHART_BYTES_MAX, `${total} bytes: ${sizes.map((each) => each.join(' ')).join(', ')}`)
 })
 
 /** A chunk and all it imports before it runs. */

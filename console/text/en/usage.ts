@@ -1,4 +1,5 @@
 export default {
+  amount: '{{name}} {{amount}}',
   by: 'Divide by',
   by_day: 'Day',
   by_key: 'Key',
@@ -12,6 +13,7 @@ export default {
   console: 'Console, without a key',
   csv: 'Download CSV',
   custom: 'Other',
+  day_amounts: '{{day}}: {{amounts}}',
   days: '{{count}} days',
   description: 'What was charged, to the last digit. Days are those of UTC.',
   empty_text: 'Charges appear here as soon as a video is done or a chat answer ends.',

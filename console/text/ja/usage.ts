@@ -1,4 +1,5 @@
 export default {
+  amount: '{{name}} {{amount}}',
   by: '内訳',
   by_day: '日別',
   by_key: 'キー別',
@@ -12,6 +13,7 @@ export default {
   console: 'コンソール(キーなし)',
   csv: 'CSV をダウンロード',
   custom: '期間を指定',
+  day_amounts: '{{day}}: {{amounts}}',
   days: '{{count}} 日間',
   description: '請求された金額を最後の桁まで表示します。日付は UTC です。',
   empty_text: '動画の完成やチャットの回答があると、すぐにここに表示されます。',
