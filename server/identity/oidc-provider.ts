@@ -1,42 +1,40 @@
-import type { Clock } from '../platform/clock.ts'
+import * as oauth from 'oauth4webapi'
+import { type Clock, systemClock, unixSeconds } from '../platform/clock.ts'
 import type { OidcConfig } from '../platform/config.ts'
-import { type EngineClient, type EngineReply, engineClient } from '../platform/outbound.ts'
+import { type EngineClient, engineClient } from '../platform/outbound.ts'
+import { OutboundError } from '../platform/outbound-error.ts'
 import { hasUnstorableText } from '../platform/text.ts'
 
-/** What the provider says of a person, with its signature checked. `email` only where it vouches for it. */
+/** The person an ID token names. `verified_email` is null unless the provider vouches for it. */
 export type OidcIdentity = { subject: string; verified_email: string | null; name: string | null }
 
-/** Says why an answer of the provider is not believed. Holds no token, code or secret. */
-export class OidcDistrust extends Error {
-  override name = 'OidcDistrust'
+/** Query parameters with which the provider sends the browser back. Source: RFC 6749, 4.1.2; RFC 9207. */
+export type AuthorizationResponse = { state?: string; code?: string; error?: string; iss?: string }
+
+/** A reply of the provider failed a check. The message is fixed text: it holds no token, code or secret. */
+export class InvalidOidcReply extends Error {
+  override name = 'InvalidOidcReply'
 }
 
 export type OidcProvider = {
   issuer: string
-  /** Where the browser is sent to. Throws OutboundError or OidcDistrust. */
+  /** Where the browser is sent to. Throws OutboundError or InvalidOidcReply. */
   authorizationUrl(request: {
     state: string
     nonce: string
     code_challenge: string
     redirect_uri: string
   }): Promise<string>
-  /** Throws OidcDistrust when an answer brought by the browser names another issuer, or should name one and does not. */
-  requireIssuer(iss: string | undefined): Promise<void>
-  /** Gives the code for an ID token and checks it in full. Throws OutboundError or OidcDistrust. */
-  identify(answer: { code: string; code_verifier: string; nonce: string; redirect_uri: string }): Promise<OidcIdentity>
+  /**
+   * Checks the response, exchanges its code for an ID token and checks that in full. Throws OutboundError, InvalidOidcReply, or the
+   * library's AuthorizationResponseError when the provider sent an error instead of a code.
+   */
+  authenticate(
+    response: AuthorizationResponse,
+    expected: { state: string; nonce: string; code_verifier: string; redirect_uri: string },
+  ): Promise<OidcIdentity>
   close(): Promise<void>
 }
-
-type Metadata = {
-  authorization_endpoint: string
-  token_endpoint: string
-  jwks_uri: string
-  userinfo_endpoint?: string
-  token_endpoint_auth_methods_supported?: string[]
-  authorization_response_iss_parameter_supported?: boolean
-}
-
-type Claims = Record<string, unknown>
 
 /** The discovery document is read again after this long. */
 const METADATA_SECONDS = 3600
@@ -44,156 +42,168 @@ const CALL_MS = 10_000
 const REPLY_BYTES_MAX = 1024 * 1024
 /** Clocks differ. */
 const TOLERANCE_SECONDS = 60
-/** An ID token is used right after it was made. */
+/** An ID token is used right after it was issued. */
 const TOKEN_AGE_SECONDS = 600
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 
 /**
- * Speaks to one OpenID Connect provider, and to the hosts its discovery document names.
+ * A client of one OpenID Connect provider, and of the hosts its discovery document names.
  * Source: OpenID Connect Core 1.0, 3.1; Discovery 1.0, 4; RFC 7636; RFC 9207.
  */
 export function openOidcProvider(settings: OidcConfig, { clock }: { clock: Clock }): OidcProvider {
   const { issuer, client_id, scopes } = settings
-  const hosts = openHosts(issuer)
-  const jwksCacheKey = {}
-  let known: { metadata: Promise<Metadata>; until: number } | null = null
+  const http = openHttp(issuer)
+  const client: oauth.Client = {
+    client_id,
+    [oauth.clockTolerance]: TOLERANCE_SECONDS,
+    /** The library reads the system's clock. */
+    get [oauth.clockSkew]() {
+      return unixSeconds(clock.now()) - unixSeconds(systemClock.now())
+    },
+  }
+  let cached: { metadata: Promise<oauth.AuthorizationServer>; until: number } | null = null
 
-  const discover = (): Promise<Metadata> => {
-    if (known && performance.now() < known.until) return known.metadata
-    const metadata = readMetadata(hosts, issuer)
-    known = { metadata, until: performance.now() + METADATA_SECONDS * 1000 }
+  const discover = (): Promise<oauth.AuthorizationServer> => {
+    if (cached && performance.now() < cached.until) return cached.metadata
+    const metadata = readMetadata(issuer, http.options)
+    cached = { metadata, until: performance.now() + METADATA_SECONDS * 1000 }
     metadata.catch(() => {
-      known = null
+      cached = null
     })
     return metadata
   }
 
-  const verify = async (token: string, jwks_uri: string): Promise<Claims> => {
-    const { verifyJwsAccessToken } = await import('better-auth/oauth2')
-    const jwksFetch = async () => objectOf(await hosts.get(jwks_uri), 'keys') as never
-    const verifyOptions = {
-      ...{ issuer, audience: client_id, algorithms: ALGORITHMS, requiredClaims: ['sub', 'exp', 'iat', 'nonce'] },
-      ...{ clockTolerance: TOLERANCE_SECONDS, maxTokenAge: TOKEN_AGE_SECONDS, currentDate: clock.now() },
-    }
-    return verifyJwsAccessToken(token, { jwksFetch, jwksCacheKey, verifyOptions }).catch((error: unknown) => {
-      if (isOfOutbound(error)) throw error
-      throw new OidcDistrust(`The ID token is not good: ${(error as { code?: string }).code ?? 'unreadable'}.`)
-    })
-  }
-
   return {
     issuer,
-    async authorizationUrl(request) {
-      const url = new URL((await discover()).authorization_endpoint)
-      const query = { response_type: 'code', client_id, scope: scopes.join(' '), code_challenge_method: 'S256' }
-      for (const [name, value] of Object.entries({ ...query, ...request })) url.searchParams.set(name, value)
-      return url.href
-    },
-    async requireIssuer(iss) {
-      const promised = (await discover()).authorization_response_iss_parameter_supported === true
-      if (iss === undefined ? !promised : iss === issuer) return
-      throw new OidcDistrust('The answer does not come from the configured issuer.')
-    },
-    async identify({ code, code_verifier, nonce, redirect_uri }) {
-      const metadata = await discover()
-      const form = { grant_type: 'authorization_code', code, code_verifier, redirect_uri }
-      const tokens = objectOf(await hosts.post(metadata.token_endpoint, authenticated(settings, metadata, form)))
-      if (typeof tokens.id_token !== 'string') throw new OidcDistrust('The token endpoint gave no ID token.')
-      const claims = await verify(tokens.id_token, metadata.jwks_uri)
-      requireOwn(claims, { client_id, nonce })
-      const { userinfo_endpoint } = metadata
-      if (claims.email !== undefined || !userinfo_endpoint) return identityOf(claims)
-      const bearer = { authorization: `Bearer ${String(tokens.access_token)}` }
-      const info = objectOf(await hosts.get(userinfo_endpoint, bearer))
-      if (info.sub !== claims.sub) throw new OidcDistrust('The user information is of somebody else.')
-      return identityOf({ ...info, sub: claims.sub })
-    },
-    close: () => hosts.close(),
+    authorizationUrl: (request) =>
+      checked(async () => {
+        const url = new URL((await discover()).authorization_endpoint!)
+        const query = { response_type: 'code', client_id, scope: scopes.join(' '), code_challenge_method: 'S256' }
+        for (const [name, value] of Object.entries({ ...query, ...request })) url.searchParams.set(name, value)
+        return url.href
+      }),
+    authenticate: (response, { state, nonce, code_verifier, redirect_uri }) =>
+      checked(async () => {
+        // The library caches keys by this object: a new one each time, so that a withdrawn key counts no longer.
+        const server = { ...(await discover()) }
+        const parameters = oauth.validateAuthResponse(server, client, new URLSearchParams(response), state)
+        const auth = clientAuth(settings, server)
+        const grant = [server, client, auth, parameters, redirect_uri, code_verifier, http.options] as const
+        const reply = await oauth.authorizationCodeGrantRequest(...grant)
+        const requirements = { expectedNonce: nonce, requireIdToken: true }
+        const tokens = await oauth.processAuthorizationCodeResponse(server, client, reply, requirements)
+        await oauth.validateApplicationLevelSignature(server, reply, http.options)
+        const claims = oauth.getValidatedIdTokenClaims(tokens)!
+        checkClaims(claims, { client_id, now: unixSeconds(clock.now()) })
+        if (claims.email !== undefined || !server.userinfo_endpoint) return identityOf(claims)
+        const userInfo = await oauth.userInfoRequest(server, client, tokens.access_token, http.options)
+        return identityOf(await oauth.processUserInfoResponse(server, client, claims.sub, userInfo))
+      }),
+    close: () => http.close(),
   }
 }
 
-/** Throws OidcDistrust unless the token was made for us alone and for this very sign-in. */
-function requireOwn(claims: Claims, own: { client_id: string; nonce: string }): void {
-  const { aud, azp, nonce, sub } = claims
-  if (nonce !== own.nonce) throw new OidcDistrust('The ID token is of another sign-in.')
-  const several = Array.isArray(aud) && aud.length > 1
-  if (azp === undefined ? several : azp !== own.client_id) {
-    throw new OidcDistrust('The ID token was made for another client.')
-  }
-  if (typeof sub !== 'string' || sub === '' || sub.length > 255 || hasUnstorableText(sub))
-    throw new OidcDistrust('The ID token names nobody.')
+/** Throws InvalidOidcReply for what the library leaves to its caller: the token's age, its party alone, a subject that can be stored. */
+function checkClaims({ iat, azp, sub }: oauth.IDToken, own: { client_id: string; now: number }): void {
+  const age_seconds = own.now - iat
+  if (age_seconds > TOKEN_AGE_SECONDS + TOLERANCE_SECONDS || age_seconds < -TOLERANCE_SECONDS)
+    throw new InvalidOidcReply('The ID token was not issued just now.')
+  if (azp !== undefined && azp !== own.client_id)
+    throw new InvalidOidcReply('The ID token was issued to another client.')
+  if (sub === '' || sub.length > 255 || hasUnstorableText(sub))
+    throw new InvalidOidcReply('The subject of the ID token is empty, too long or cannot be stored.')
 }
 
-function identityOf({ sub, email, email_verified, name }: Claims): OidcIdentity {
+function identityOf({ sub, email, email_verified, name }: oauth.IDToken | oauth.UserInfoResponse): OidcIdentity {
   const vouched = email_verified === true || email_verified === 'true'
   return {
-    subject: sub as string,
+    subject: sub,
     verified_email: vouched && typeof email === 'string' ? email : null,
     name: typeof name === 'string' && !hasUnstorableText(name) ? name.trim().slice(0, 100) || null : null,
   }
 }
 
-async function readMetadata(hosts: Hosts, issuer: string): Promise<Metadata> {
-  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const metadata = objectOf(await hosts.get(url), 'authorization_endpoint', 'token_endpoint', 'jwks_uri')
-  if (metadata.issuer !== issuer) throw new OidcDistrust('The discovery document is of another issuer.')
+async function readMetadata(issuer: string, options: HttpOptions): Promise<oauth.AuthorizationServer> {
+  const url = new URL(issuer)
+  const metadata = await oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, options))
+  // The library compares normalized URLs.
+  if (metadata.issuer !== issuer) throw new InvalidOidcReply('The discovery document is of another issuer.')
   const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint = token_endpoint } = metadata
   for (const each of [authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint]) {
-    const url = typeof each === 'string' && URL.canParse(each) ? new URL(each) : null
-    const plain = url?.protocol === 'http:' && url.origin === new URL(issuer).origin
-    if (url?.protocol !== 'https:' && !plain) throw new OidcDistrust('The discovery document names no good addresses.')
+    const endpoint = URL.parse(String(each))
+    const is_own_http = endpoint?.protocol === 'http:' && endpoint.origin === url.origin
+    if (endpoint?.protocol !== 'https:' && !is_own_http)
+      throw new InvalidOidcReply('An endpoint of the discovery document is missing or not HTTPS.')
   }
-  return metadata as Metadata
+  // Ours decide, not what the provider offers. User information as a JWT is refused: its signature would not be checked.
+  return {
+    ...metadata,
+    id_token_signing_alg_values_supported: ALGORITHMS,
+    userinfo_signing_alg_values_supported: [],
+  }
 }
 
-type Form = Record<string, string>
-
-/** The client's credential goes as the provider takes it. Source: RFC 6749, 2.3.1. */
-function authenticated(settings: OidcConfig, metadata: Metadata, form: Form): { form: Form; headers: Form } {
-  const { client_id, client_secret } = settings
-  const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-  if (!methods.includes('client_secret_basic')) return { form: { ...form, client_id, client_secret }, headers: {} }
-  const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
-  const basic = Buffer.from(`${encoded(client_id)}:${encoded(client_secret)}`).toString('base64')
-  return { form, headers: { authorization: `Basic ${basic}` } }
+/**
+ * Basic authentication is not left to the library, which also encodes `-`, `_` and `.`: providers that do not decode refuse that.
+ * Source: RFC 6749, 2.3.1.
+ */
+function clientAuth({ client_secret }: OidcConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
+  const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+  if (!methods.includes('client_secret_basic')) return oauth.ClientSecretPost(client_secret)
+  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
+  return (_server, { client_id }, _body, headers) =>
+    headers.set('authorization', `Basic ${btoa(`${encode(client_id)}:${encode(client_secret)}`)}`)
 }
 
-type Hosts = ReturnType<typeof openHosts>
+type HttpOptions = ReturnType<typeof openHttp>['options']
 
-/** One client for each host, that of the issuer and those its document names. */
-function openHosts(issuer: string) {
+/** Our outgoing client as the library's `fetch`: one for each host, that of the issuer and those its document names. */
+function openHttp(issuer: string) {
   const clients = new Map<string, EngineClient>()
-  const clientOf = (url: URL): EngineClient => {
-    const made = clients.get(url.origin) ?? engineClient({ base_url: url.origin, ...LIMITS })
-    clients.set(url.origin, made)
-    return made
+  const clientOf = (origin: string): EngineClient => {
+    const limits = { timeout_ms: CALL_MS, reply_max_bytes: REPLY_BYTES_MAX }
+    const client = clients.get(origin) ?? engineClient({ base_url: origin, ...limits })
+    clients.set(origin, client)
+    return client
   }
-  const call = (address: string, rest: Omit<Parameters<EngineClient['call']>[0], 'path'>): Promise<EngineReply> => {
-    const url = new URL(address, issuer)
-    return clientOf(url).call({ ...rest, path: url.pathname + url.search }, AbortSignal.timeout(CALL_MS))
+  const guardedFetch = async (
+    address: string,
+    { method, headers, body }: oauth.CustomFetchOptions<'GET' | 'POST', URLSearchParams | undefined>,
+  ): Promise<Response> => {
+    const { origin, pathname, search } = new URL(address)
+    const form = body && { content_type: 'application/x-www-form-urlencoded', data: body.toString() }
+    const call = { method, path: pathname + search, headers, ...(form && { body: form }) }
+    const reply = await clientOf(origin).call(call, AbortSignal.timeout(CALL_MS))
+    const fields = Object.entries(reply.headers).map(([name, value]) => [name, String(value)] as [string, string])
+    return new Response(reply.text || null, { status: reply.status, headers: fields })
   }
   return {
-    get: (address: string, headers: Form = {}) => call(address, { method: 'GET', headers }),
-    post(address: string, { form, headers }: { form: Form; headers: Form }) {
-      const data = new URLSearchParams(form).toString()
-      const body = { content_type: 'application/x-www-form-urlencoded', data }
-      return call(address, { method: 'POST', headers, body })
+    options: {
+      [oauth.customFetch]: guardedFetch,
+      [oauth.allowInsecureRequests]: new URL(issuer).protocol === 'http:',
+      headers: { 'user-agent': 'kinora' },
     },
     close: async () => void (await Promise.all([...clients.values()].map((each) => each.close()))),
   }
 }
 
-const LIMITS = { timeout_ms: CALL_MS, reply_max_bytes: REPLY_BYTES_MAX }
+/** Errors of the library that have a fixed text. */
+const FIXED = [
+  oauth.OperationProcessingError,
+  oauth.UnsupportedOperationError,
+  oauth.ResponseBodyError,
+  oauth.WWWAuthenticateChallengeError,
+]
 
-/** Throws OidcDistrust unless the reply is a success and an object that has these members. */
-function objectOf({ status, json }: EngineReply, ...members: string[]): Record<string, unknown> {
-  if (status !== 200) throw new OidcDistrust(`The provider answered with status ${status}.`)
-  const object = json as Record<string, unknown> | null | undefined
-  if (typeof object === 'object' && object !== null && members.every((name) => object[name] !== undefined))
-    return object
-  throw new OidcDistrust('The provider answered with something else.')
-}
-
-function isOfOutbound(error: unknown): boolean {
-  return error instanceof OidcDistrust || (error as Error).name === 'OutboundError'
+/** What is thrown while replies are read, other than these three, is taken for a fault in a reply. */
+async function checked<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    const passed_on = [OutboundError, InvalidOidcReply, oauth.AuthorizationResponseError]
+    if (passed_on.some((each) => error instanceof each)) throw error
+    const { name, message, code = name, status } = error as Error & { code?: string | number; status?: number }
+    const text = FIXED.some((each) => error instanceof each) ? message : 'unreadable'
+    throw new InvalidOidcReply(`The provider's reply is invalid: ${text} (${status ?? code}).`)
+  }
 }

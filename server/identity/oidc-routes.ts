@@ -4,17 +4,17 @@ import { ApiError } from '../platform/errors.ts'
 import { beginSession, callerOf } from './begin-session.ts'
 import { OIDC_PATH, stateCookie } from './cookie.ts'
 import { type Endpoint, endpoint } from './endpoint.ts'
-import { beginOidc, endOidc, OidcRefusal } from './oidc.ts'
+import { finishOidcSignIn, OidcSignInError, startOidcSignIn } from './oidc.ts'
 import type { OidcProvider } from './oidc-provider.ts'
 import type { Identity } from './open.ts'
-import { OidcAnswer } from './schema.ts'
+import { AuthorizationResponse } from './schema.ts'
 
 /** The cookie holds the state of the sign-in, then the session. */
 const REDIRECT_HEADERS = { 'cache-control': 'always', 'referrer-policy': 'always', 'set-cookie': 'sometimes' } as const
 
-/** Signing in with the identity provider: two stops of a browser, which is sent on in every case. */
+/** Signing in with the identity provider: two requests of a browser, each of which is redirected whatever happens. */
 export function oidcEndpoints(identity: Identity): Endpoint[] {
-  const begin = endpoint({
+  const start = endpoint({
     method: 'GET',
     path: OIDC_PATH,
     auth: 'none',
@@ -23,36 +23,36 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
     summary: 'Go to the identity provider',
     async handle(ctx, { reply }) {
       const provider = requireProvider(identity)
-      return sendOn(ctx, reply, async () => {
-        const { url, set_cookie } = await beginOidc(identity.login, provider, redirectUri(ctx))
+      return redirectTo(ctx, reply, async () => {
+        const { url, set_cookie } = await startOidcSignIn(identity.login, provider, redirectUri(ctx))
         reply.header('set-cookie', set_cookie)
         return url
       })
     },
   })
-  const end = endpoint({
+  const finish = endpoint({
     method: 'GET',
     path: `${OIDC_PATH}/callback`,
     auth: 'none',
     redirects: true,
     headers: REDIRECT_HEADERS,
     summary: 'Come back from the identity provider',
-    query: OidcAnswer,
+    query: AuthorizationResponse,
     async handle(ctx, { query, request, reply }) {
       const provider = requireProvider(identity)
       const { name, attributes } = stateCookie(identity.cookie())
-      const end_state = `${name}=; Max-Age=0; ${attributes}`
-      return sendOn(ctx, reply, async () => {
+      const clear_state = `${name}=; Max-Age=0; ${attributes}`
+      return redirectTo(ctx, reply, async () => {
         const { user_agent } = callerOf(request)
-        const call = { answer: query, cookie: request.headers.cookie ?? '', user_agent }
-        const signedIn = await endOidc(identity.login, provider, { ...call, redirect_uri: redirectUri(ctx) })
+        const call = { response: query, cookie: request.headers.cookie ?? '', user_agent }
+        const signedIn = await finishOidcSignIn(identity.login, provider, { ...call, redirect_uri: redirectUri(ctx) })
         await beginSession(ctx, identity, { request, reply }, signedIn)
-        reply.header('set-cookie', end_state)
+        reply.header('set-cookie', clear_state)
         return `${ctx.site.public_url}/`
       })
     },
   })
-  return [begin, end]
+  return [start, finish]
 }
 
 function requireProvider({ oidc }: Identity): OidcProvider {
@@ -64,9 +64,9 @@ function redirectUri({ site }: Pick<Context, 'site'>): string {
   return `${site.public_url}${OIDC_PATH}/callback`
 }
 
-/** To where `go` says, or to the sign-in page with what went wrong. */
-async function sendOn(ctx: Context, reply: FastifyReply, go: () => Promise<string>): Promise<FastifyReply> {
-  const url = await go().catch((error: unknown) => {
+/** Redirects to what `locate` returns, or to the sign-in page with the reason for a failure. */
+async function redirectTo(ctx: Context, reply: FastifyReply, locate: () => Promise<string>): Promise<FastifyReply> {
+  const url = await locate().catch((error: unknown) => {
     const problem = reasonOf(error)
     if (problem === null) throw error
     ctx.log.warn('oidc_refused', { code: problem, detail: (error as Error).message })
@@ -76,6 +76,6 @@ async function sendOn(ctx: Context, reply: FastifyReply, go: () => Promise<strin
 }
 
 function reasonOf(error: unknown): string | null {
-  if (error instanceof OidcRefusal) return error.reason
+  if (error instanceof OidcSignInError) return error.reason
   return error instanceof ApiError && error.code === 'permission_denied' ? 'oidc_no_account' : null
 }

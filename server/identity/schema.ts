@@ -32,8 +32,8 @@ export const SecondFactor = Strict(Proof)
 export const EnrolTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }) })
 export const ConfirmTwoFactor = Strict({ code: Code })
 export const ProveTwoFactor = Strict({ password: Type.String({ maxLength: 1024 }), ...Proof })
-/** What the identity provider has the browser bring back. */
-export const OidcAnswer = Type.Object({
+/** Query parameters with which the identity provider sends the browser back. */
+export const AuthorizationResponse = Type.Object({
   state: Type.Optional(Type.String()),
   code: Type.Optional(Type.String()),
   error: Type.Optional(Type.String()),

@@ -170,6 +170,10 @@ test('what the token leaves out is taken from the user information of the same s
   provider.conduct.userinfo = { sub: 'another', email, email_verified: true }
   const { to } = await inAnotherService(sub)
   assert.match(to, /error=oidc_failed/)
+  const unsignedJwt = ['{"alg":"none"}', JSON.stringify({ sub, email, email_verified: true }), '']
+  provider.conduct.userinfo = unsignedJwt.map((part) => Buffer.from(part).toString('base64url')).join('.')
+  provider.conduct.metadata = { userinfo_signing_alg_values_supported: ['none'] }
+  assert.match((await inAnotherService(sub)).to, /error=oidc_failed/)
   provider.conduct.userinfo = { sub, email, email_verified: true }
   assert.match((await inAnotherService(sub)).to, /\/$/)
 })
@@ -190,7 +194,7 @@ async function inAnotherService(sub: string, oidc = provider.config) {
   return { to: answer.headers.get('location')! }
 }
 
-test('tokens signed with RSA, elliptic curves and Edwards curves are believed', async () => {
+test('tokens signed with RSA, elliptic curves and Edwards curves are accepted', async () => {
   const person = { sub: freshSubject(), email: (await newPerson(app, org)).email, email_verified: true }
   for (const algorithm of ['RS256', 'ES256', 'EdDSA'] as const) {
     provider.conduct.algorithm = algorithm
@@ -201,7 +205,7 @@ test('tokens signed with RSA, elliptic curves and Edwards curves are believed', 
 const unsigned = (token: string) => token.replace(/[^.]+$/, '')
 const changed = (token: string) => token.replace(/\.[^.]+\./, (part) => `${part.slice(0, -2)}.`)
 
-/** What makes an ID token one that is not to be believed, at a Unix time. */
+/** Changes that make an ID token invalid at a Unix time. */
 const hostile = (now: number): Readonly<Record<string, Partial<Conduct>>> => ({
   'another nonce': { claims: { nonce: 'another' } },
   'no nonce': { claims: { nonce: undefined } },
@@ -213,6 +217,7 @@ const hostile = (now: number): Readonly<Record<string, Partial<Conduct>>> => ({
   'no end': { claims: { exp: undefined } },
   'a beginning long ago': { claims: { iat: now - 700 } },
   'a beginning in the future': { claims: { iat: now + 120 } },
+  'valid only later': { claims: { nbf: now + 61 } },
   'no subject': { claims: { sub: undefined } },
   'an empty subject': { claims: { sub: '' } },
   'a subject that cannot be stored': { claims: { sub: 'a\u0000b' } },
@@ -239,6 +244,35 @@ test('302 to the sign-in page, and no session, for an ID token with anything wro
   }
   provider.behave()
   assert.equal((await signInBy({ sub: freshSubject(), email, email_verified: true })).to, `${app.url}/`)
+})
+
+test('an ID token is timed by the clock of the service, with a minute of tolerance', async () => {
+  const { email } = await newPerson(app, org)
+  const person = { sub: freshSubject(), email, email_verified: true }
+  const withTimes = (claims: Record<string, unknown>) => {
+    provider.conduct.claims = claims
+    return signInBy(person)
+  }
+  for (const days of [-1, 1]) {
+    app.clock.advance(days * 86_400)
+    const now = Math.floor(app.clock.now().getTime() / 1000)
+    for (const claims of [{ exp: now - 59 }, { iat: now - 659 }, { iat: now + 59 }, { nbf: now + 59 }])
+      assert.equal((await withTimes(claims)).to, `${app.url}/`, JSON.stringify({ days, claims }))
+    for (const claims of [{ exp: now - 60 }, { iat: now - 661 }, { iat: now + 61 }, { nbf: now + 61 }])
+      assert.equal((await withTimes(claims)).to, refused('oidc_failed'), JSON.stringify({ days, claims }))
+    app.clock.advance(-days * 86_400)
+  }
+})
+
+test('a key of the provider counts from the sign-in after it is published to the one after it is withdrawn', async () => {
+  const person = { sub: freshSubject(), email: (await newPerson(app, org)).email, email_verified: true }
+  const signInUnder = async (algorithm: 'RS256' | 'ES256', withdrawn: string[]) => {
+    Object.assign(provider.conduct, { algorithm, withdrawn })
+    return (await signInBy(person)).to
+  }
+  assert.equal(await signInUnder('RS256', ['ES256']), `${app.url}/`)
+  assert.equal(await signInUnder('ES256', ['RS256']), `${app.url}/`)
+  assert.equal(await signInUnder('RS256', ['RS256']), refused('oidc_failed'))
 })
 
 test('a state is good in its own browser, once, for ten minutes; else the code is not even looked at', async () => {
@@ -278,7 +312,7 @@ test('an answer that names another issuer, or should name one and does not, is r
   assert.match((await inAnotherService(freshSubject())).to, /error=oidc_failed/)
 })
 
-test('the words of the provider: denied, and any other error', async () => {
+test('oidc_denied when the provider sends back access_denied, oidc_failed for any other error', async () => {
   for (const [error, reason] of [
     ['access_denied', 'oidc_denied'],
     ['server_error', 'oidc_failed'],
@@ -291,7 +325,7 @@ test('the words of the provider: denied, and any other error', async () => {
   }
 })
 
-test('a provider that is away, and a discovery document of another issuer or with bad addresses, are told apart', async () => {
+test('oidc_unavailable for a provider that cannot be reached, oidc_failed for a document of another issuer or with unsafe endpoints', async () => {
   const of = (metadata: Record<string, unknown>) => {
     provider.conduct.metadata = metadata
     return inAnotherService(freshSubject())
@@ -299,8 +333,17 @@ test('a provider that is away, and a discovery document of another issuer or wit
   assert.match((await of({ issuer: 'https://evil.example' })).to, /sign-in\?error=oidc_failed$/)
   assert.match((await of({ token_endpoint: 'http://evil.example/token' })).to, /error=oidc_failed$/)
   assert.match((await of({ jwks_uri: 'file:///etc/passwd' })).to, /error=oidc_failed$/)
+  const with_slash = `${provider.config.issuer}/`
+  provider.conduct.claims = { iss: with_slash }
+  assert.match((await of({ issuer: with_slash })).to, /error=oidc_failed$/, 'the issuer is compared to the letter')
   const away = { ...provider.config, issuer: 'http://127.0.0.1:9' }
   assert.match((await inAnotherService(freshSubject(), away)).to, /error=oidc_unavailable$/)
+})
+
+test("the client's credential goes in the header, encoded no further than a form is", async () => {
+  const { email } = await newPerson(app, org)
+  assert.equal((await signInBy({ sub: freshSubject(), email, email_verified: true })).to, `${app.url}/`)
+  assert.equal(provider.credentials.at(-1), 'kinora:s3cret-_.%2F%2B+%25%26')
 })
 
 test("the client's credential goes in the form where the provider takes it so", async () => {

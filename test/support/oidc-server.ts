@@ -17,21 +17,24 @@ export type Conduct = {
   /** Changes a finished token. */
   token: (token: string) => string | undefined
   metadata: Claims
-  /** Claims that are told by the user information instead of the token. */
-  userinfo: Claims | null
+  /** The reply of the user information, instead of claims in the token; a string is sent as a JWT. */
+  userinfo: Claims | string | null
+  /** Keys, by their `kid`, that the provider no longer publishes. */
+  withdrawn: string[]
   /** Answers instead of the path's own, by path. */
   status: Record<string, number>
 }
 
 export type OidcServer = Awaited<ReturnType<typeof startOidcServer>>
 
-const CLIENT = { client_id: 'kinora', client_secret: 's3cret/+ %&' }
+const CLIENT = { client_id: 'kinora', client_secret: 's3cret-_./+ %&' }
 
 /** An OpenID Connect provider on a real socket, as strict as a good one: PKCE, the client's credential, each code once. */
 export async function startOidcServer({ now }: { now: () => Date }) {
   const keys = makeKeys()
   const conduct: Conduct = plainConduct()
   const requests: string[] = []
+  const credentials: string[] = []
   const codes = new Map<string, URLSearchParams>()
   let issuer = ''
 
@@ -41,16 +44,21 @@ export async function startOidcServer({ now }: { now: () => Date }) {
     const [status, body] = conduct.status[url.pathname]
       ? [conduct.status[url.pathname]!, { error: 'told to' }]
       : await answer(request, url.pathname)
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    const jwt = typeof body === 'string'
+    response.writeHead(status, { 'content-type': jwt ? 'application/jwt' : 'application/json' })
+    response.end(jwt ? body : JSON.stringify(body))
   })
 
   async function answer(request: IncomingMessage, path: string): Promise<[number, unknown]> {
     if (path === '/.well-known/openid-configuration') return [200, metadata()]
-    if (path === '/jwks') return [200, { keys: Object.values(keys).map(({ jwk }) => jwk) }]
+    if (path === '/jwks') return [200, { keys: published() }]
     if (path === '/userinfo' && conduct.userinfo) return [200, conduct.userinfo]
     if (path === '/token') return exchange(request)
     return [404, {}]
   }
+
+  const published = () =>
+    Object.entries(keys).flatMap(([kid, { jwk }]) => (conduct.withdrawn.includes(kid) ? [] : [jwk]))
 
   function metadata(): Claims {
     const at = (path: string) => issuer + path
@@ -66,6 +74,8 @@ export async function startOidcServer({ now }: { now: () => Date }) {
     const challenge = createHash('sha256')
       .update(form.get('code_verifier') ?? '')
       .digest('base64url')
+    const basic = /^Basic (.+)$/.exec(request.headers.authorization ?? '')?.[1]
+    if (basic !== undefined) credentials.push(Buffer.from(basic, 'base64').toString())
     const good =
       asked &&
       isOurClient(request, form) &&
@@ -94,6 +104,8 @@ export async function startOidcServer({ now }: { now: () => Date }) {
     conduct,
     /** Paths that were asked for. */
     requests,
+    /** What came in the header for Basic authentication, without base64. */
+    credentials,
     /** Takes back every change of conduct. */
     behave: () => void Object.assign(conduct, plainConduct()),
     /** What the provider's own page does once the person has signed in there: the URL that the browser is sent back to. */
@@ -112,7 +124,7 @@ export async function startOidcServer({ now }: { now: () => Date }) {
 
 function plainConduct(): Conduct {
   const person = { sub: 'nobody', email: 'nobody@example.com', email_verified: true }
-  const plain = { claims: {}, header: {}, metadata: {}, status: {}, userinfo: null }
+  const plain = { claims: {}, header: {}, metadata: {}, status: {}, userinfo: null, withdrawn: [] }
   return { person, algorithm: 'RS256', ...plain, token: (token) => token }
 }
 
