@@ -94,6 +94,17 @@ test('400 for JSON that cannot be read: cut, doubled, commented, single-quoted, 
   for (const body of bytes) assertInvalid(await sendRaw(app, person, new Uint8Array(body)), null, message)
 })
 
+test('400 for a query that holds U+0000, in a list filtered by text and on every other route', async () => {
+  for (const path of ['/v1/videos?model=', '/v1/videos?status=', '/v1/files?purpose=', '/console/usage?group_by=']) {
+    const caller = path.startsWith('/v1') ? { key: person.key } : { cookie: person.cookie }
+    for (const value of ['%00', 'a%00b']) {
+      const { status, body } = await send(app, 'GET', path + value, caller)
+      assert.equal(status, 400, path + value)
+      assert.equal(body.error.param, /(\w+)=$/.exec(path)![1])
+    }
+  }
+})
+
 test('413 over 64 MiB, declared or streamed; a body of exactly 64 MiB is read', async () => {
   const text = '{"model":"'
   const exact = text + 'x'.repeat(LIMIT - text.length - 2) + '"}'
