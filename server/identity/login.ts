@@ -7,8 +7,8 @@ import { ApiError } from '../platform/errors.ts'
 import { countAttempt } from './attempts.ts'
 import { hashToken, SESSION_IDLE_SECONDS, type SessionCookie, writeSessionToken } from './cookie.ts'
 import type { LoginLibrary } from './login-library.ts'
-import { findLogins, findUser, replacePassword, type UserRow } from './store.ts'
-import { deleteEndedSessions } from './store-sessions.ts'
+import { findUser, lockPassword, replacePassword } from './store.ts'
+import { deleteEndedSessions, deleteSession } from './store-sessions.ts'
 
 /** A new console login: the row's token hash names it, `set_cookie` gives it to the browser. */
 export type SignedIn = { user_id: string; token_hash: string; set_cookie: string }
@@ -37,22 +37,50 @@ export async function signIn(
   attempt: Caller & { email: string; password: string },
 ): Promise<SignedIn | SecondFactorDue> {
   const { db, clock, secrets } = login
-  const { email, password, address } = attempt
+  const { email, address } = attempt
   const counted = await countAttempt(db, { email, address, secrets, now: clock.now() })
+  const user = await findUser(db, email)
+  const signedIn = await whilePasswordStays(login, { user_id: user?.id ?? '' }, () => signInByPassword(login, attempt))
+  await counted.succeeded()
+  const now = clock.now()
+  await deleteEndedSessions(db, { now, idle_since: addSeconds(now, -SESSION_IDLE_SECONDS) })
+  return signedIn
+}
+
+async function signInByPassword(
+  login: LoginContext,
+  attempt: { email: string; password: string; user_agent: string },
+): Promise<SignedIn | SecondFactorDue> {
+  const { email, password, user_agent } = attempt
   const library = await login.library()
   const { headers, response } = await library.api
     .signInEmail({
       body: { email, password, rememberMe: true },
-      headers: new Headers({ 'user-agent': shortAgent(attempt.user_agent) }),
+      headers: new Headers({ 'user-agent': shortAgent(user_agent) }),
       returnHeaders: true,
     })
     .catch((error: unknown) => refuseAs(error, wrongPassword))
-  await counted.succeeded()
-  const now = clock.now()
-  await deleteEndedSessions(db, { now, idle_since: addSeconds(now, -SESSION_IDLE_SECONDS) })
   if ('twoFactorRedirect' in response) return { challenge: cookieIn(headers, 'two_factor=') }
   const set_cookie = cookieIn(headers, 'session_token=')
   return { user_id: response.user.id, token_hash: hashToken(response.token), set_cookie }
+}
+
+/**
+ * What `begin` has begun, unless the person's password was replaced since it was called, or is no longer the one of `password_hash`:
+ * replacing it ends every session, and one that was let in by the old password but begun after that would outlive it. Throws ApiError
+ * `invalid_api_key` then.
+ */
+export async function whilePasswordStays<T extends SignedIn | SecondFactorDue>(
+  login: LoginContext,
+  person: { user_id: string; password_hash?: string },
+  begin: () => Promise<T>,
+): Promise<T> {
+  const { user_id, password_hash } = person
+  const before = password_hash ?? (await lockPassword(login.db, user_id))
+  const begun = await begin()
+  if ((await lockPassword(login.db, user_id)) === before) return begun
+  if ('token_hash' in begun) await deleteSession(login.db, begun.token_hash)
+  throw wrongPassword()
 }
 
 /** Begins a session of somebody who has proved otherwise who they are. */
@@ -67,25 +95,24 @@ export async function startSession(
 }
 
 /**
- * Makes sure that a person who is signed in knows their password. A wrong one counts as a failed sign-in.
+ * Makes sure that a person who is signed in knows their password, and returns its hash. A wrong one counts as a failed sign-in.
  * Throws ApiError `invalid_api_key` with `param`, `conflict` for somebody without a password, `rate_limit_exceeded`.
  */
 export async function checkPassword(
   login: LoginContext,
   attempt: { user_id: string; password: string; address: string; param: string },
-): Promise<UserRow> {
+): Promise<string> {
   const { db, clock, secrets } = login
   const { user_id, password, address, param } = attempt
-  const [user, logins] = await Promise.all([findUser(db, user_id), findLogins(db, user_id)])
-  const hash = logins.find((each) => each.password !== null)?.password
+  const [user, hash] = await Promise.all([findUser(db, user_id), lockPassword(db, user_id)])
   if (!user || !hash) {
     throw new ApiError('conflict', 'You sign in with an identity provider and have no password here.')
   }
   const counted = await countAttempt(db, { email: user.email, address, secrets, now: clock.now() })
   const { verifyPassword } = await import('better-auth/crypto')
-  if (!(await verifyPassword({ hash, password }))) throw new ApiError('invalid_api_key', 'Wrong password.', { param })
+  if (!(await verifyPassword({ hash, password }))) throw wrongOwnPassword(param)
   await counted.succeeded()
-  return user
+  return hash
 }
 
 /**
@@ -98,10 +125,14 @@ export async function changePassword(
 ): Promise<SignedIn> {
   const { db, clock } = login
   const { user_id, address, user_agent } = change
-  await checkPassword(login, { user_id, password: change.current_password, address, param: 'current_password' })
+  const param = 'current_password'
+  const checked = await checkPassword(login, { user_id, password: change.current_password, address, param })
   const password_hash = await hashPassword(change.new_password)
-  await db.transaction().execute((tx) => replacePassword(tx, { user_id, password_hash, now: clock.now() }))
-  return startSession(login, { user_id, user_agent })
+  await db.transaction().execute(async (tx) => {
+    if ((await lockPassword(tx, user_id)) !== checked) throw wrongOwnPassword(param)
+    await replacePassword(tx, { user_id, password_hash, now: clock.now() })
+  })
+  return whilePasswordStays(login, { user_id, password_hash }, () => startSession(login, { user_id, user_agent }))
 }
 
 /** scrypt with N = 16384, r = 16, p = 1 and a salt of its own, as the login library reads it. */
@@ -122,6 +153,10 @@ export function refuseAs(error: unknown, mistake: () => ApiError): never {
   const { statusCode } = error as { statusCode?: number }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) throw mistake()
   throw error
+}
+
+function wrongOwnPassword(param: string): ApiError {
+  return new ApiError('invalid_api_key', 'Wrong password.', { param })
 }
 
 function wrongPassword(): ApiError {

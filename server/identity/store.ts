@@ -147,6 +147,21 @@ export async function findLogins(
 }
 
 /**
+ * The hash of the person's password, null for somebody who has none. Waits for whoever is just replacing it; in a transaction nobody else
+ * replaces it until the end.
+ */
+export async function lockPassword(db: Db, user_id: string): Promise<string | null> {
+  const found = await db
+    .selectFrom('logins')
+    .select('password')
+    .where('user_id', '=', user_id)
+    .where('provider_id', '=', 'credential')
+    .forUpdate()
+    .executeTakeFirst()
+  return found?.password ?? null
+}
+
+/**
  * Replaces the password, or gives one to somebody who signed in otherwise. Ends every session of the person, and every sign-in that has
  * got as far as the second factor.
  */

@@ -12,6 +12,7 @@ import {
   type SignedIn,
   shortAgent,
   startSession,
+  whilePasswordStays,
 } from './login.ts'
 import { findUser } from './store.ts'
 import { deleteSessionsOf } from './store-sessions.ts'
@@ -59,10 +60,13 @@ export async function confirmTwoFactor(
 ): Promise<{ session: SignedIn; recovery_codes: string[] }> {
   const { user_id } = holder
   await requireTwoFactor(login, user_id, false)
-  await proveBySession(login, holder, { code: holder.code })
+  const session = await whilePasswordStays(login, { user_id }, async () => {
+    await proveBySession(login, holder, { code: holder.code })
+    return restart(login, holder)
+  })
   const { api } = await login.library()
   const { backupCodes } = await api.viewBackupCodes({ body: { userId: user_id } })
-  return { session: await restart(login, holder), recovery_codes: backupCodes }
+  return { session, recovery_codes: backupCodes }
 }
 
 /** How many recovery codes are left; null without a second factor. */
@@ -98,10 +102,12 @@ export async function disableTwoFactor(
   holder: Holder & Proof & { password: string },
 ): Promise<SignedIn> {
   await requireTwoFactor(login, holder.user_id, true)
-  await checkPassword(login, { ...holder, param: 'password' })
-  await proveBySession(login, holder, holder)
-  await login.db.transaction().execute((tx) => deleteTwoFactor(tx, holder.user_id))
-  return startSession(login, holder)
+  return whilePasswordStays(login, holder, async () => {
+    await checkPassword(login, { ...holder, param: 'password' })
+    await proveBySession(login, holder, holder)
+    await login.db.transaction().execute((tx) => deleteTwoFactor(tx, holder.user_id))
+    return startSession(login, holder)
+  })
 }
 
 /**
@@ -122,10 +128,12 @@ export async function signInBySecondFactor(
     cookie: signedPair(challenge, cookie),
     'user-agent': shortAgent(attempt.user_agent),
   })
-  const answer = await prove(login, { ...attempt, user_id: row.value, headers })
-  const set_cookie = cookieIn(answer, 'session_token=')
-  const end_challenge = cookieIn(answer, 'two_factor=')
-  return { user_id: row.value, token_hash: hashOf(login, set_cookie), set_cookie, end_challenge }
+  return whilePasswordStays(login, { user_id: row.value }, async () => {
+    const answer = await prove(login, { ...attempt, user_id: row.value, headers })
+    const set_cookie = cookieIn(answer, 'session_token=')
+    const end_challenge = cookieIn(answer, 'two_factor=')
+    return { user_id: row.value, token_hash: hashOf(login, set_cookie), set_cookie, end_challenge }
+  })
 }
 
 async function proveBySession(login: LoginContext, holder: Holder, { code, recovery_code }: Proof): Promise<void> {
