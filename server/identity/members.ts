@@ -68,7 +68,8 @@ export async function changeRole(
 ): Promise<MemberFacts> {
   requireMayGive(principal, change.role)
   return db.transaction().execute(async (tx) => {
-    const member = await lockedMember(tx, principal, change.user_id)
+    const { member, caller } = await lockedMember(tx, principal, change.user_id)
+    requireMayGive(caller, change.role)
     if (member.role === 'owner' && change.role !== 'owner') await requireAnotherOwner(tx, principal.org_id)
     await updateRole(tx, { org_id: principal.org_id, ...change })
     if (RANKS.indexOf(change.role) > RANKS.indexOf(member.role)) {
@@ -89,19 +90,24 @@ export async function removeMember(
 ): Promise<void> {
   requireManager(principal)
   await db.transaction().execute(async (tx) => {
-    const member = await lockedMember(tx, principal, which.user_id)
+    const { member } = await lockedMember(tx, principal, which.user_id)
     if (member.role === 'owner') await requireAnotherOwner(tx, principal.org_id)
     await deleteMember(tx, { org_id: principal.org_id, ...which })
   })
 }
 
-/** The member, after everybody else who changes members of this organization is done. */
-async function lockedMember(tx: Tx, principal: Principal, user_id: string): Promise<MemberFacts> {
-  await lockOrganization(tx, principal.org_id)
+/** The member, and the caller with the role they have now, after everybody else who changes members of this organization is done. */
+async function lockedMember(
+  tx: Tx,
+  principal: Principal,
+  user_id: string,
+): Promise<{ member: MemberFacts; caller: Principal }> {
+  const caller = await lockedRole(tx, principal)
+  requireManager(caller)
   const member = await findMember(tx, { org_id: principal.org_id, user_id })
   if (!member) throw notFound('member')
-  requireMayGive(principal, member.role)
-  return member
+  requireMayGive(caller, member.role)
+  return { member, caller }
 }
 
 async function requireAnotherOwner(tx: Tx, org_id: string): Promise<void> {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { lockOrganization } from '../../server/identity/store.ts'
+import { updateRole } from '../../server/identity/store-members.ts'
+import type { Tx } from '../../server/platform/db.ts'
 import {
   browserOf,
   type IdentityApp,
@@ -9,6 +12,7 @@ import {
   send,
   startIdentity,
 } from '../support/identity-app.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 
 type Browser = { cookie: string }
 
@@ -149,5 +153,23 @@ test('of two owners who remove each other at the same time one remains', async (
     const answers = await Promise.all([remove(one, two.user_id), remove(two, one.user_id)])
     const left = await app.database.db.selectFrom('members').select('role').where('org_id', '=', place).execute()
     assert.deepEqual(left, [{ role: 'owner' }], JSON.stringify(answers.map(({ status }) => status)))
+  }
+})
+
+test('403 for an owner who is demoted while they make another an owner, or remove somebody', async () => {
+  const org_id = await newOrganization(app)
+  await newPerson(app, org_id, 'owner')
+  const friend = await newPerson(app, org_id, 'member')
+  for (const act of [
+    (by: Browser) => setRole(by, friend.user_id, 'owner'),
+    (by: Browser) => remove(by, friend.user_id),
+  ]) {
+    const demoted = await signedIn(org_id, 'owner')
+    const demote = async (tx: Tx) => {
+      await lockOrganization(tx, org_id)
+      await updateRole(tx, { org_id, user_id: demoted.user_id, role: 'member' })
+    }
+    const answer = await meanwhile(app, demote, () => act(demoted))
+    assert.deepEqual([answer.status, answer.body.error?.code], [403, 'permission_denied'])
   }
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { createMember, newPassword } from '../../server/identity/provision.ts'
 import { replacePassword } from '../../server/identity/store.ts'
@@ -18,6 +17,7 @@ import {
   signInAs,
   startIdentity,
 } from '../support/identity-app.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 import { codeOf } from '../support/totp.ts'
 
 const NEW_PASSWORD = 'chosen by the operator'
@@ -34,31 +34,6 @@ afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
 const reset = (user_id: string) => (tx: Tx) =>
   replacePassword(tx, { user_id, password_hash: replacement, now: app.clock.now() })
 
-/**
- * Sends `request` while `change` is done but not committed, so that the request is checked by what was before; commits once the request is
- * answered or waits for the change.
- */
-async function during(change: (tx: Tx) => Promise<unknown>, request: () => Promise<Answer>): Promise<Answer> {
-  let answered = false
-  let answer: Promise<Answer> | undefined
-  await app.database.db.transaction().execute(async (tx) => {
-    await change(tx)
-    answer = request().finally(() => {
-      answered = true
-    })
-    while (!answered && !(await anyoneWaits())) await nextTurn()
-  })
-  return answer!
-}
-
-async function anyoneWaits(): Promise<boolean> {
-  const { rows } = await sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
-    app.database.db,
-  )
-  return rows.length > 0
-}
-
 async function assertOut(person: Person, answer: Answer): Promise<void> {
   assert.equal(answer.status, 401, JSON.stringify(answer.body))
   const { rows } = await sql`select from sessions where user_id = ${person.user_id}`.execute(app.database.db)
@@ -69,7 +44,7 @@ async function assertOut(person: Person, answer: Answer): Promise<void> {
 
 test('401 for a sign-in whose password is replaced while it is checked: no session outlives the old password', async () => {
   const person = await newPerson(app, await newOrganization(app))
-  await assertOut(person, await during(reset(person.user_id), () => signInAs(app, person.email)))
+  await assertOut(person, await meanwhile(app, reset(person.user_id), () => signInAs(app, person.email)))
 })
 
 test('401 as well when the operator adds the unverified address to an organization meanwhile', async () => {
@@ -77,14 +52,16 @@ test('401 as well when the operator adds the unverified address to an organizati
   const org_id = await newOrganization(app)
   const added = { org_id, email: person.email, name: 'x', role: 'member' as const, password_hash: replacement }
   const add = (tx: Tx) => createMember(tx, { ...added, now: app.clock.now() })
-  await assertOut(person, await during(add, () => signInAs(app, person.email)))
+  await assertOut(person, await meanwhile(app, add, () => signInAs(app, person.email)))
 })
 
 test('401 for a change of a password that is replaced meanwhile: the replacement stays', async () => {
   const person = await newPerson(app, await newOrganization(app))
   const browser = await browserOf(app, person)
   const change = { current_password: PASSWORD, new_password: 'chosen by somebody else' }
-  const answer = await during(reset(person.user_id), () => send(app, 'POST', '/console/password', browser, change))
+  const answer = await meanwhile(app, reset(person.user_id), () =>
+    send(app, 'POST', '/console/password', browser, change),
+  )
   await assertOut(person, answer)
   assert.equal((await signInAs(app, person.email, change.new_password)).status, 401)
 })
@@ -96,7 +73,7 @@ test('401 for a second factor that is proved while the password is replaced', as
   const code = codeOf(secret)
   assert.equal((await send(app, 'POST', '/console/two_factor/confirm', browser, { code })).status, 200)
   const challenge = { cookie: cookieOf(await signInAs(app, person.email)) }
-  const answer = await during(reset(person.user_id), () =>
+  const answer = await meanwhile(app, reset(person.user_id), () =>
     send(app, 'POST', '/console/auth/sign-in/two-factor', challenge, { code: codeOf(secret, 1) }),
   )
   assert.equal(answer.status, 401, JSON.stringify(answer.body))
