@@ -1,3 +1,5 @@
+import { Lexer, type MarkedToken, type Token, Tokenizer, type Tokens } from 'marked'
+
 /** A piece of Markdown that stands for itself. Lists come item by item, so that an item is done when the next one begins. */
 export type Block =
   | { kind: 'paragraph'; text: string }
@@ -14,28 +16,29 @@ export type Blocks = { text: string; blocks: readonly Block[]; starts: readonly 
 
 export const NO_BLOCKS: Blocks = { text: '', blocks: [], starts: [] }
 
-/** Half a line may still turn out to belong to the block before the one it seems to begin. */
-const UNSETTLED = 2
+/** The last line may still turn out to belong to what stands above it: two lines make the head of a table, and end the paragraph before it. */
+const UNSETTLED = 3
 
 /**
- * The blocks of a text. When it only grew since `before`, what was done then is kept, object for object, and only its last two blocks and
+ * The blocks of a text. When it only grew since `before`, what was done then is kept, object for object, and only its last blocks and
  * what follows are read: the cost of a stream grows with its length, not with its square.
  */
 export function readBlocks(text: string, before: Blocks = NO_BLOCKS): Blocks {
-  if (text === before.text) return before
-  const settled = text.startsWith(before.text) ? Math.max(0, before.blocks.length - UNSETTLED) : 0
+  const source = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text
+  if (source === before.text) return before
+  const settled = source.startsWith(before.text) ? Math.max(0, before.blocks.length - UNSETTLED) : 0
   const blocks = before.blocks.slice(0, settled)
   const starts = before.starts.slice(0, settled)
-  for (let at = before.starts[settled] ?? 0; at < text.length; ) {
-    const { block, end } = readBlock(text, at)
+  let at = before.starts[settled] ?? 0
+  for (const { raw, block } of lexBlocks(source.slice(at))) {
     if (block) {
       const known = before.blocks[blocks.length]
       blocks.push(known && isSame(known, block) ? known : block)
       starts.push(at)
     }
-    at = end
+    at += raw.length
   }
-  return { text, blocks, starts }
+  return { text: source, blocks, starts }
 }
 
 function isSame(a: Block, b: Block): boolean {
@@ -43,149 +46,95 @@ function isSame(a: Block, b: Block): boolean {
   return names.every((name) => a[name] === b[name])
 }
 
-const FENCE = /^ {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$/
-const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
-const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/
-const QUOTE = /^ {0,3}> ?/
-const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(?:([ \t]+)(?=\S)|[ \t]*$)/
-const DELIMITERS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/
+type Lexed = { raw: string; block: Block | null }
 
-type Read = { block: Block | null; end: number }
-type Line = { text: string; end: number }
-
-/** One block, from the beginning of a line; blank lines before it make no block. */
-function readBlock(text: string, at: number): Read {
-  const line = lineAt(text, at)
-  if (line.text.trim() === '') return { block: null, end: line.end }
-  const fence = FENCE.exec(line.text)
-  if (fence) return readCode(text, line, fence)
-  const heading = HEADING.exec(line.text)
-  if (heading) {
-    const said = line.text.slice(heading[0].length).trim()
-    const level = heading[1]!.length
-    return { block: { kind: 'heading', level, text: said.replace(/(?<![^ \t])#+$/, '').trimEnd() }, end: line.end }
+/** One level of blocks: what a quote or an item holds is read when it is shown, so that no nesting exhausts the stack. */
+function lexBlocks(text: string): Lexed[] {
+  const lexer = new Lexer({ gfm: true, tokenizer: TOKENIZER })
+  const { blockTokens } = lexer
+  lexer.blockTokens = () => {
+    lexer.state.top = true
+    return Object.assign([], { links: {} })
   }
-  if (RULE.test(line.text)) return { block: { kind: 'rule' }, end: line.end }
-  if (QUOTE.test(line.text)) return readQuote(text, at)
-  const item = ITEM.exec(line.text)
-  if (item) return readItem(text, line, item)
-  return readTable(text, line) ?? readParagraph(text, at)
+  return blockTokens
+    .call(lexer, text, lexer.tokens)
+    .flatMap((token) => (token.type === 'list' ? itemsOf(token as Tokens.List) : lexedOf(token)))
 }
 
-function lineAt(text: string, at: number): Line {
-  const found = text.indexOf('\n', at)
-  const end = found < 0 ? text.length : found
-  return { text: text.slice(at, end).replace(/\r$/, ''), end: Math.min(text.length, end + 1) }
-}
+const { blockquote, table } = Tokenizer.prototype
+const nothing = () => undefined
 
-/** A fence that is not closed yet goes to the end of the text. */
-function readCode(text: string, opening: Line, [, ticks, tildes = '']: RegExpExecArray): Read {
-  const mark = ticks ?? tildes
-  const [language = ''] = opening.text.trim().slice(mark.length).trim().split(/\s/, 1)
-  const closing = new RegExp(`^ {0,3}${mark[0]}{${mark.length},}[ \\t]*$`)
-  const lines: string[] = []
-  let at = opening.end
-  while (at < text.length) {
-    const line = lineAt(text, at)
-    at = line.end
-    if (closing.test(line.text)) break
-    lines.push(line.text)
+/**
+ * The block rules of `marked`, but for what would flicker or surprise while an answer streams: HTML is text, a line of dashes is a
+ * rule and not a heading of the paragraph above it, link definitions show as they are, and what follows a quote or a
+ * table on the next line is part of it only when it carries its marks.
+ */
+const TOKENIZER = Object.assign(new Tokenizer(), {
+  html: nothing,
+  lheading: nothing,
+  def: nothing,
+  blockquote(this: Tokenizer, source: string) {
+    return blockquote.call(
+      this,
+      linesWhile(source, (line) => /^ {0,3}>/.test(line)),
+    )
+  },
+  table(this: Tokenizer, source: string) {
+    return table.call(
+      this,
+      linesWhile(source, (line) => line.includes('|')),
+    )
+  },
+})
+
+function linesWhile(text: string, fits: (line: string) => boolean): string {
+  let end = 0
+  while (end < text.length) {
+    const next = text.indexOf('\n', end)
+    if (!fits(text.slice(end, next < 0 ? text.length : next))) break
+    end = next < 0 ? text.length : next + 1
   }
-  return { block: { kind: 'code', language, text: lines.join('\n') }, end: at }
+  return text.slice(0, end)
 }
 
-function readQuote(text: string, start: number): Read {
-  const lines: string[] = []
-  let at = start
-  while (at < text.length) {
-    const line = lineAt(text, at)
-    if (!QUOTE.test(line.text)) break
-    lines.push(line.text.replace(QUOTE, ''))
-    at = line.end
-  }
-  return { block: { kind: 'quote', text: lines.join('\n') }, end: at }
+function itemsOf({ items, ordered, raw }: Tokens.List): Lexed[] {
+  const lexed = items.map((item) => {
+    const number = ordered ? Number.parseInt(item.raw, 10) : 0
+    return { raw: item.raw, block: { kind: 'item', ordered, number, text: item.text } as const }
+  })
+  // The list may go on behind its last item by the end of a line.
+  const rest = raw.slice(lexed.reduce((sum, each) => sum + each.raw.length, 0))
+  return [...lexed, { raw: rest, block: null }]
 }
 
-/** An item goes on in lines that stand in as far as its text, and in lines that plainly continue its paragraph. */
-function readItem(text: string, first: Line, [whole, indent = '', marker = '']: RegExpExecArray): Read {
-  const width = Math.min(whole.length, indent.length + marker.length + 4)
-  const lines = [first.text.slice(whole.length)]
-  let at = first.end
-  let end = at
-  let blank = false
-  while (at < text.length) {
-    const line = lineAt(text, at)
-    at = line.end
-    if (line.text.trim() === '') {
-      blank = true
-      lines.push('')
-      continue
+function lexedOf(token: Token): Lexed {
+  return { raw: token.raw, block: blockOf(token as MarkedToken) }
+}
+
+function blockOf(token: MarkedToken): Block | null {
+  switch (token.type) {
+    case 'space':
+      return null
+    case 'heading':
+      return { kind: 'heading', level: token.depth, text: token.text }
+    case 'code': {
+      const [language = ''] = (token.lang ?? '').split(/\s/, 1)
+      return { kind: 'code', language, text: token.text.replace(/\n$/, '') }
     }
-    const inside = indentOf(line.text) >= Math.min(width, 2 + indent.length)
-    if (!inside && (blank || beginsBlock(line.text))) break
-    lines.push(inside ? dedent(line.text, width) : line.text)
-    blank = false
-    end = at
+    case 'blockquote':
+      return { kind: 'quote', text: token.text }
+    case 'hr':
+      return { kind: 'rule' }
+    case 'table': {
+      const rows = [token.header, ...token.rows].map((cells) => cells.map(({ text }) => text))
+      return { kind: 'table', aligns: token.align.map(alignOf), rows }
+    }
+    default:
+      return { kind: 'paragraph', text: ('text' in token ? token.text : token.raw).trim() }
   }
-  const number = /\d/.test(marker) ? Number.parseInt(marker, 10) : 0
-  const said = lines.join('\n').trimEnd()
-  return { block: { kind: 'item', ordered: /\d/.test(marker), number, text: said }, end }
 }
 
-function indentOf(line: string): number {
-  return line.length - line.replace(/^[ \t]+/, '').length
-}
-
-function dedent(line: string, width: number): string {
-  return line.slice(Math.min(width, indentOf(line)))
-}
-
-function beginsBlock(line: string): boolean {
-  return [FENCE, HEADING, RULE, QUOTE, ITEM].some((pattern) => pattern.test(line))
-}
-
-function readTable(text: string, head: Line): Read | null {
-  if (!head.text.includes('|')) return null
-  const delimiters = lineAt(text, head.end)
-  if (!delimiters.text.includes('-') || !DELIMITERS.test(delimiters.text)) return null
-  const names = cellsOf(head.text)
-  const aligns = cellsOf(delimiters.text).map(alignOf)
-  if (names.length !== aligns.length) return null
-  const rows = [names]
-  let at = delimiters.end
-  while (at < text.length) {
-    const line = lineAt(text, at)
-    if (!line.text.includes('|')) break
-    const cells = cellsOf(line.text)
-    rows.push(aligns.map((_, i) => cells[i] ?? ''))
-    at = line.end
-  }
-  return { block: { kind: 'table', aligns, rows }, end: at }
-}
-
-function cellsOf(line: string): string[] {
-  const inner = line
-    .trim()
-    .replace(/^\|/, '')
-    .replace(/(?<!\\)\|$/, '')
-  return inner.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
-}
-
-function alignOf(delimiter: string): Align {
-  if (!delimiter.endsWith(':')) return 'start'
-  return delimiter.startsWith(':') ? 'center' : 'end'
-}
-
-function readParagraph(text: string, start: number): Read {
-  const lines: string[] = []
-  let at = start
-  while (at < text.length) {
-    const line = lineAt(text, at)
-    // Only a list that begins with 1 may break a paragraph: other numbers begin lines of prose.
-    const breaks = beginsBlock(line.text) && !/^ {0,3}(?!1[.)])\d/.test(line.text)
-    if (line.text.trim() === '' || (lines.length > 0 && breaks)) break
-    lines.push(line.text)
-    at = line.end
-  }
-  return { block: { kind: 'paragraph', text: lines.join('\n').trim() }, end: at }
+function alignOf(align: 'center' | 'left' | 'right' | null): Align {
+  if (align === 'center') return 'center'
+  return align === 'right' ? 'end' : 'start'
 }

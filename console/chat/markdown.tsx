@@ -4,7 +4,7 @@ import { ExternalLink } from '../ui/button.tsx'
 import { cx } from '../ui/class-names.ts'
 import { Code, CodeBlock } from '../ui/code.tsx'
 import { type Align, type Block, type Blocks, NO_BLOCKS, readBlocks } from './markdown-blocks.ts'
-import { type Inline, readInline } from './markdown-inline.ts'
+import { type Inline, readInline, splitLine } from './markdown-inline.ts'
 
 /** Lists and quotes within each other; what is deeper is shown as plain text. */
 const DEPTH_MAX = 6
@@ -149,6 +149,11 @@ function Table({ aligns, rows: [head = [], ...rows] }: { aligns: Align[]; rows: 
 }
 
 const Line = memo(function Line({ text }: { text: string }) {
+  // biome-ignore lint/suspicious/noArrayIndexKey: parts only ever grow at the end.
+  return splitLine(text).map((part, i) => <LinePart key={i} text={part} />)
+})
+
+const LinePart = memo(function LinePart({ text }: { text: string }) {
   return pieces(readInline(text))
 })
 
