@@ -6,7 +6,7 @@ import type { Config } from '../platform/config.ts'
 import { type DataDir, openDataDir, postgresHome } from '../platform/data-dir.ts'
 import { type Database, openDb } from '../platform/db.ts'
 import { runningPostgresUrl, startEmbeddedPostgres } from '../platform/embedded-postgres.ts'
-import { migrate } from '../platform/migrate.ts'
+import { isMigrated, migrate } from '../platform/migrate.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
 
@@ -25,7 +25,7 @@ const STARTING_SECONDS = 15
 /**
  * The database that `serve` uses: DATABASE_URL, else that of the service running on the data directory, else the
  * directory's own database, started for the duration. Brought to this version's schema.
- * Throws StartError when there is none.
+ * Throws StartError when there is none, or when that of DATABASE_URL was never used.
  */
 export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'data_dir'>): Promise<AdminDatabase> {
   const { url, stop } = config.database_url
@@ -38,12 +38,21 @@ export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'd
     await stop?.()
   }
   try {
+    if (config.database_url !== null) await requireUsed(pool, name)
     await migrate(pool)
     return { db, pool, url, name, close: closeAll }
   } catch (error) {
     await closeAll()
     throw asStartError(error, name)
   }
+}
+
+/** Throws StartError for a database without tables of ours: a command that makes them would hide a mistyped DATABASE_URL. */
+export async function requireUsed(pool: pg.Pool, name: string): Promise<void> {
+  if (await isMigrated(pool)) return
+  throw new StartError(
+    `${name.replace(/^the/, 'The')} has never been used by Kinora. Check DATABASE_URL, or start the service on it first: kinora serve.`,
+  )
 }
 
 async function findEmbedded(data_dir: string): Promise<{ url: string; stop: (() => Promise<void>) | null }> {

@@ -16,6 +16,7 @@ import { newId } from '../platform/ids.ts'
 import { installWakes } from '../platform/jobs.ts'
 import { migrate } from '../platform/migrate.ts'
 import { aloneCommand, CommandError, type Report } from './admin-command.ts'
+import { requireUsed } from './admin-database.ts'
 import { requireSafeServer } from './database.ts'
 import { asStartError } from './database-name.ts'
 import { UsageError } from './flags.ts'
@@ -46,7 +47,8 @@ export const databaseAdopt = aloneCommand({
   flags: {},
   async runAlone(config) {
     return withDataDir(config, (dir) =>
-      withSide(config.database_url, dir, async ({ db, pool }) => {
+      withSide(config.database_url, dir, async ({ db, pool, name }) => {
+        await requireUsed(pool, name)
         await migrate(pool)
         if (await isUnused(db)) {
           throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
@@ -65,6 +67,7 @@ type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>
 async function move(dir: DataDir, source: Side, target: Side): Promise<Report> {
   const blobs = diskBlobs(dir.blobs)
   const pair = { db: source.db, blobs, data_dir: dir.path, known: blobsKnown(source.db), database: source.name }
+  await requireUsed(source.pool, source.name)
   await requireSameInstallation(pair)
   await migrate(source.pool)
   if (await isUnused(source.db)) throw new CommandError(`${source.name} has nothing to move.`)

@@ -33,6 +33,13 @@ export async function migrate(pool: pg.Pool, dir: string = MIGRATIONS_DIR): Prom
   }
 }
 
+/** Whether the database has tables of ours, of whatever version. */
+export async function isMigrated(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query(`select from pg_attribute
+    where attrelid = to_regclass('schema_migrations') and attname = 'sha256' and not attisdropped`)
+  return rows.length > 0
+}
+
 /** Reads and orders the files. Throws StartError on a name that does not fit or a number used twice. */
 export function readMigrations(dir: string): Migration[] {
   const files = readdirSync(dir).filter((name) => name.endsWith('.sql'))

@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDataDir } from '../../server/platform/data-dir.ts'
+import { openDb } from '../../server/platform/db.ts'
 import { type Ran, runKinora } from '../support/command.ts'
+import { emptyDatabase } from '../support/data-dir.ts'
 import { ROOT } from '../support/sources.ts'
 
 let dir: string
@@ -36,6 +38,31 @@ test('a PostgreSQL that cannot be reached is one sentence for serve, migrate and
       await runKinora(args, { env, cwd: dir }),
       /Cannot use the database 127\.0\.0\.1:\d+\/kinora of DATABASE_URL: /,
     )
+  }
+})
+
+test('no admin command makes tables in a database that was never used: one sentence names it and the remedy', async () => {
+  const empty = await emptyDatabase()
+  const { pool, close } = openDb(empty.url)
+  const blobs = join(dir, 'never', 'blobs')
+  mkdirSync(blobs, { recursive: true })
+  const env = { DATABASE_URL: empty.url, KINORA_DATA_DIR: join(dir, 'never') }
+  try {
+    // Another program's table of the same name.
+    for (const other of ['select 1', 'create table schema_migrations (version text)']) {
+      await pool.query(other)
+      for (const command of ['audit', 'org list', 'org create --name A', 'database adopt']) {
+        const ran = await runKinora(['admin', ...command.split(' ')], { env, cwd: dir })
+        assertSentence(ran, /The database \S+kinora_empty_\S+ .*never been used.*DATABASE_URL.*kinora serve/)
+      }
+      const move = await runKinora(['admin', 'database', 'move', '--to', 'embedded'], { env, cwd: dir })
+      assertSentence(move, /The database \S+kinora_empty_\S+ has never been used/)
+      const { rows } = await pool.query("select tablename from pg_tables where schemaname in ('public', 'pgboss')")
+      assert.deepEqual(rows, other === 'select 1' ? [] : [{ tablename: 'schema_migrations' }])
+    }
+  } finally {
+    await close()
+    await empty.drop()
   }
 })
 
