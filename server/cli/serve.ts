@@ -1,5 +1,4 @@
 import cluster from 'node:cluster'
-import { parseArgs } from 'node:util'
 import { type App, openApp } from '../app.ts'
 import { grantCredits, openAccount } from '../billing/ledger.ts'
 import { engineMistakes } from '../engines/registry.ts'
@@ -10,13 +9,27 @@ import { type Config, loadConfig } from '../platform/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
 import { describeUnjudged } from '../videos/moderation/coverage.ts'
 import { openDatabase } from './database.ts'
+import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 import { describeUnreachable } from './reach.ts'
 import { loadSecret } from './secret.ts'
 import { type Boot, startHttpWorkers } from './workers.ts'
 
-const USAGE = `kinora serve [--host H] [--port P] [--data-dir DIR] [--config FILE] [--workers N]
+const FLAGS = {
+  host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
+  port: { value: '<number>', help: '0 picks a free one; KINORA_PORT, else 8080' },
+  'data-dir': { value: '<path>', help: 'Database, files and secret; KINORA_DATA_DIR, else .kinora' },
+  config: { value: '<path>', help: 'kinora.yaml; KINORA_CONFIG, else none' },
+  workers: { value: '<number>', help: 'HTTP processes; KINORA_WORKERS, else 1' },
+  help: { help: 'Show this' },
+} as const satisfies Flags
+
+const USAGE = `kinora serve [flags]
 
 Runs the service: API, console and background work. Without DATABASE_URL it runs its own PostgreSQL under the data directory.
+
+${describeFlags(FLAGS)}
+
+What neither flag nor variable says, the file may: host, port, data_dir, workers.
 `
 
 export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise<void> }
@@ -24,13 +37,14 @@ export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise
 /** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
 export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   if (cluster.isWorker) return (await import('./workers.ts')).runHttpWorker()
-  const flags = readFlags(args)
-  if (!flags) return 2
-  if (flags.help) {
+  const given = readFlags(args)
+  if (!given) return 2
+  if (given.help) {
     process.stdout.write(USAGE)
     return 0
   }
-  const config = loadConfig(flags, env, engineMistakes)
+  const { help: _, 'data-dir': data_dir, ...flags } = given
+  const config = loadConfig({ ...flags, data_dir }, env, engineMistakes)
   const log = openLog(config.log_level)
   const stopped = new Promise<void>((resolve) =>
     process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()),
@@ -105,26 +119,17 @@ export function siteOf(config: Config, url: string): { public_url: string; engin
   return { public_url, engine_url: config.engine_url ?? public_url }
 }
 
-type Flags = { host?: string; port?: string; data_dir?: string; config?: string; workers?: string; help?: boolean }
-
-function readFlags(args: string[]): Flags | null {
-  const text = { type: 'string' } as const
+function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>['given'] | null {
   try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        host: text,
-        port: text,
-        'data-dir': text,
-        config: text,
-        workers: text,
-        help: { type: 'boolean', short: 'h' },
-      },
-    })
-    const { 'data-dir': data_dir, ...rest } = values
-    return { ...rest, data_dir }
+    const { given, positionals } = parseFlags(
+      args.map((each) => (each === '-h' ? '--help' : each)),
+      FLAGS,
+    )
+    if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
+    return given
   } catch (error) {
-    process.stderr.write(`kinora serve: ${(error as Error).message}\n\n${USAGE}`)
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`kinora serve: ${error.message}\n\n${USAGE}`)
     return null
   }
 }

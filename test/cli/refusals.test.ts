@@ -92,6 +92,23 @@ test('a command written wrongly ends with 2 and its usage, never with a stack', 
   }
 })
 
+test('serve --help names what every flag is without it, and the variable that says it as well', async () => {
+  for (const flag of ['--help', '-h']) {
+    const { code, stdout } = await runKinora(['serve', flag])
+    assert.equal(code, 0)
+    for (const [name, variable, otherwise] of [
+      ['host', 'KINORA_HOST', '127.0.0.1'],
+      ['port', 'KINORA_PORT', '8080'],
+      ['data-dir', 'KINORA_DATA_DIR', '.kinora'],
+      ['config', 'KINORA_CONFIG', 'none'],
+      ['workers', 'KINORA_WORKERS', '1'],
+    ]) {
+      const line = stdout.split('\n').find((each) => each.startsWith(`  --${name} `)) ?? ''
+      assert.ok(line.includes(`${variable}, else ${otherwise}`), `${name}: ${line}`)
+    }
+  }
+})
+
 test('--version prints the version and nothing else', async () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const { code, stdout, stderr } = await runKinora(['--version'])
