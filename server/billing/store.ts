@@ -48,12 +48,13 @@ export async function insertAccount(tx: Db, org_id: string): Promise<void> {
   await tx.insertInto('accounts').values({ org_id, balance: 0n, held: 0n, running: 0 }).execute()
 }
 
-/** Null when the organization has none, which cannot happen through the service. */
+/** The accounts of those organizations that have one, in no order. */
 export async function findAccounts(db: Db, org_ids: readonly string[]): Promise<AccountRow[]> {
   if (org_ids.length === 0) return []
   return db.selectFrom('accounts').selectAll().where('org_id', 'in', org_ids).execute()
 }
 
+/** Null when the organization has none, which cannot happen through the service. */
 export async function findAccount(db: Db, org_id: string): Promise<AccountRow | null> {
   return (await db.selectFrom('accounts').selectAll().where('org_id', '=', org_id).executeTakeFirst()) ?? null
 }
