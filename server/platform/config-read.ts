@@ -125,13 +125,13 @@ export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSet
   if (secret !== null && isShort(secret)) {
     found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
   }
-  const previous_secrets = (env.KINORA_SECRET_PREVIOUS ?? '').split(',').flatMap((each) => each.trim() || [])
-  if (previous_secrets.some(isShort)) {
-    found.push({
-      place: 'KINORA_SECRET_PREVIOUS',
-      message: 'must be secrets of at least 32 bytes, separated by commas',
-    })
+  const entries = (env.KINORA_SECRET_PREVIOUS ?? '').split(',').map((each) => each.trim())
+  for (const [i, each] of entries.entries()) {
+    if (each === '' || !isShort(each)) continue
+    const message = `entry ${i + 1} has ${Buffer.byteLength(each)} bytes, and a secret has at least 32; entries are separated by commas`
+    found.push({ place: 'KINORA_SECRET_PREVIOUS', message })
   }
+  const previous_secrets = entries.filter((each) => each !== '')
   return { secret, previous_secrets }
 }
 

@@ -156,6 +156,17 @@ test('every example is a valid configuration', () => {
   }
 })
 
+test('of several previous secrets each that is too short is named by its place, and none is shown', () => {
+  const good = 'x'.repeat(32)
+  const message = refusal({}, { KINORA_SECRET_PREVIOUS: `${good},canary,, ${good} ,canary2` })
+  for (const found of ['entry 2 has 6 bytes', 'entry 5 has 7 bytes']) {
+    assert.ok(message.includes(`  KINORA_SECRET_PREVIOUS: ${found}, and a secret has at least 32`), message)
+  }
+  assert.match(message, /has 2 mistakes/)
+  assert.doesNotMatch(message, /canary/)
+  assert.deepEqual(loadConfig({}, { KINORA_SECRET_PREVIOUS: `${good},` }, null).previous_secrets, [good])
+})
+
 function write(text: string): string {
   const path = join(dir, 'kinora.yaml')
   writeFileSync(path, text)
