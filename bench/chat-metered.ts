@@ -41,6 +41,7 @@ http.register(async (routes) =>
     api_key: async () => principal,
     recall: () => principal,
     session: async () => null,
+    hasSession: () => false,
   }),
 )
 console.log(await http.listen({ host: '127.0.0.1', port: 0 }))

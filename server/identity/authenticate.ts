@@ -3,7 +3,7 @@ import { addSeconds } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
-import { hashToken, readSessionToken, SESSION_IDLE_SECONDS, type SessionCookie } from './cookie.ts'
+import { hashToken, hasSessionCookie, readSessionToken, SESSION_IDLE_SECONDS, type SessionCookie } from './cookie.ts'
 import { freshCache } from './fresh-cache.ts'
 import { hashKey, isKey } from './key-format.ts'
 import type { Authenticator, Principal } from './principal.ts'
@@ -74,6 +74,7 @@ export function openCallers(deps: {
       }
       return caller.principal
     },
+    hasSession: (headers) => hasSessionCookie(headers.cookie, deps.cookie()),
     forget(notice) {
       const [kind, id] = [notice.slice(0, notice.indexOf(':')), notice.slice(notice.indexOf(':') + 1)]
       if (kind !== 'session') keys.drop((principal) => isNamed(principal, kind, id))

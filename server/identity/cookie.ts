@@ -64,6 +64,11 @@ export function readSessionToken(header: string, cookie: SessionCookie): string 
   return isOurs ? token : null
 }
 
+/** Whether a `Cookie` header has a session of ours, whoever signed it. */
+export function hasSessionCookie(header: string, { name }: SessionCookie): boolean {
+  return (pairOf(header, name) ?? '').length > name.length + 1
+}
+
 /** The pair `name=value` of this token, signed with the current secret: the login library knows no other. */
 export function signedPair(token: string, cookie: SessionCookie): string {
   const signature = sign(token, cookie.secrets[0]).toString('base64')

@@ -204,9 +204,14 @@ async function findPrincipal(spec: Endpoint, request: FastifyRequest, who: Authe
       return principal
     }
   }
+  throw noCredential(spec, cookie !== undefined && spec.auth !== 'api_key' && who.hasSession({ cookie }))
+}
+
+function noCredential({ auth }: Endpoint, ended: boolean): ApiError {
+  if (ended) return new ApiError('missing_api_key', 'Your session has ended. Sign in to the console again.')
   const remedy =
-    spec.auth === 'session' ? 'Sign in to the console.' : "Send your API key in an 'Authorization: Bearer' header."
-  throw new ApiError('missing_api_key', `No credential was given. ${remedy}`)
+    auth === 'session' ? 'Sign in to the console.' : "Send your API key in an 'Authorization: Bearer' header."
+  return new ApiError('missing_api_key', `No credential was given. ${remedy}`)
 }
 
 /** A body without a Content-Type would be skipped by the parsers and look absent: say what is wrong instead. */

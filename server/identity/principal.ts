@@ -23,4 +23,6 @@ export type Authenticator = {
   /** The caller of an API key that is in memory and still good, else null: ask `api_key`. */
   recall(authorization: string): Principal | null
   session(headers: { cookie: string }): Promise<Principal | null>
+  /** Whether a cookie of a console login is among them, good or not. */
+  hasSession(headers: { cookie: string }): boolean
 }

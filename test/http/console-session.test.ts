@@ -99,6 +99,24 @@ test('401 without a cookie, with a forged one, and with the token of one whose s
   assert.equal((await send(app, 'GET', '/console/session')).status, 401)
 })
 
+test('401 says that the session has ended where a cookie of ours is no longer good, and that no credential was given where there is none', async () => {
+  const browser = await browserOf(app, ada)
+  await send(app, 'POST', '/console/auth/sign-out', browser)
+  const [name] = browser.cookie.split('=')
+  for (const path of ['/console/session', '/v1/whoami']) {
+    for (const cookie of [browser.cookie, forged(browser.cookie), `${name}=x`, `theme=dark; ${browser.cookie}`]) {
+      const { status, body } = await send(app, 'GET', path, { cookie })
+      assert.deepEqual([status, body.error.code], [401, 'missing_api_key'])
+      assert.match(body.error.message, /^Your session has ended\. Sign in to the console again/)
+    }
+    for (const cookie of [undefined, 'theme=dark', `${name}=`, `x${browser.cookie}`]) {
+      const { status, body } = await send(app, 'GET', path, cookie === undefined ? {} : { cookie })
+      assert.deepEqual([status, body.error.code], [401, 'missing_api_key'])
+      assert.match(body.error.message, /^No credential was given\./)
+    }
+  }
+})
+
 test('403 console_login_required for an API key, even with a good cookie beside it', async () => {
   const { cookie } = await browserOf(app, ada)
   for (const path of ['/console/session', '/console/api_keys', '/console/members']) {
