@@ -30,5 +30,13 @@ export default defineConfig({
       output: { codeSplitting: { groups: [{ name: 'icons', test: /lucide-react/, minShareCount: 2 }] } },
     },
   },
-  server: { proxy: { '/v1': toService, '/console/': toService, '/docs': toService, '/openapi.json': toService } },
+  server: {
+    proxy: {
+      '/v1': toService,
+      '/console/': toService,
+      '/docs': toService,
+      '/openapi.json': toService,
+      '/terms': toService,
+    },
+  },
 })
