@@ -1,5 +1,6 @@
 import { useMemo } from 'react'
 import { useText } from '../text/use-text.ts'
+import { useFormat } from '../ui/format.tsx'
 import { takes } from './capabilities.ts'
 import { type Attachment, type Conversation, openCalls } from './conversation.ts'
 import { useConversation } from './open-conversation.ts'
@@ -12,6 +13,7 @@ export function useBlockers(): string[] {
   const t = useText('chat')
   const { conversation, model } = usePlayground()
   const problemText = useProblemText()
+  const { list } = useFormat()
   const settings = useConversation(conversation, (now) => now.settings)
   const messages = useConversation(conversation, (now) => now.messages)
   const draft = useConversation(conversation, (now) => now.draft.attachments)
@@ -28,7 +30,7 @@ export function useBlockers(): string[] {
   const [first] = untaken
   if (first) {
     const names = [...new Set(untaken.filter(({ kind }) => kind === first.kind).map(({ name }) => name))]
-    const words = { model: model.name, what: t(`what.${first.kind}`), names: names.slice(0, 3).join(', ') }
+    const words = { model: model.name, what: t(`what.${first.kind}`), names: list(names.slice(0, 3)) }
     blockers.push(t('blocked.media', words))
   }
   if (waiting) blockers.push(t('blocked.calls'))

@@ -14,6 +14,7 @@ export function formatsOf(locale: string) {
   const number = new Intl.NumberFormat(locale)
   const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+  const list = new Intl.ListFormat(locale, { style: 'narrow' })
   const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
   return {
@@ -23,6 +24,7 @@ export function formatsOf(locale: string) {
     percent: (share: number) => new Intl.NumberFormat(locale, { style: 'percent' }).format(share),
     dateTime: (seconds: number) => dateTime.format(seconds * 1000),
     date: (seconds: number) => date.format(seconds * 1000),
+    list: (items: readonly string[]) => list.format(items),
     /** `5 min ago`, `in 3 days`; `now` in Unix seconds. */
     relative: (seconds: number, now = Date.now() / 1000) => relativeTo(relative, seconds - now),
     bytes: (bytes: number) => bytesIn(locale, bytes),

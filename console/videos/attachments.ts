@@ -14,7 +14,7 @@ export type SlotRule = {
   seconds: readonly [number, number] | null
   /** What a file is recognised by before it is sent; the service looks at its bytes. */
   types: ReadonlyArray<readonly [ending: string, type: string]>
-  formats: string
+  formats: readonly string[]
 }
 
 const PICTURE = {
@@ -27,7 +27,7 @@ const PICTURE = {
     ['webp', 'image/webp'],
     ['gif', 'image/gif'],
   ],
-  formats: 'PNG, JPEG, WebP, GIF',
+  formats: ['PNG', 'JPEG', 'WebP', 'GIF'],
 } as const
 const MIB = 1_048_576
 
@@ -48,7 +48,7 @@ export const RULES: Readonly<Record<Slot, SlotRule>> = {
       ['mov', 'video/quicktime'],
       ['webm', 'video/webm'],
     ],
-    formats: 'MP4, MOV, WebM',
+    formats: ['MP4', 'MOV', 'WebM'],
   },
   audio: {
     purpose: 'audio',
@@ -68,7 +68,7 @@ export const RULES: Readonly<Record<Slot, SlotRule>> = {
       ['ogg', 'audio/ogg'],
       ['oga', 'audio/ogg'],
     ],
-    formats: 'MP3, WAV, M4A, AAC, FLAC, OGG',
+    formats: ['MP3', 'WAV', 'M4A', 'AAC', 'FLAC', 'OGG'],
   },
 }
 

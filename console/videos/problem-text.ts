@@ -8,20 +8,22 @@ export function useProblemText(slot: Slot, { problem, bytes }: Attachment): stri
   const t = useText('videos')
   const format = useFormat()
   const failure = useFailureText(problem?.code === 'upload' ? problem.error : null)
-  const { formats, seconds, mebibytes } = RULES[slot]
+  const { seconds, mebibytes } = RULES[slot]
   const [from, to] = seconds ?? [0, 0]
   if (problem === null) return null
   if (problem.code === 'upload') return failure
   const size = bytesIn(format.locale, bytes)
   return t(`problem.${problem.code satisfies Exclude<Problem['code'], 'upload'>}`, {
-    ...{ formats, from, to, size, max: mebibytesIn(mebibytes) },
+    ...{ formats: format.list(RULES[slot].formats), from, to, size, max: mebibytesIn(mebibytes) },
   })
 }
 
 /** What a place takes, to be read before anything is chosen. */
 export function useLimitText(slot: Slot): string {
   const t = useText('videos')
-  const { count_max, formats, mebibytes, seconds } = RULES[slot]
+  const { list } = useFormat()
+  const { count_max, mebibytes, seconds } = RULES[slot]
+  const formats = list(RULES[slot].formats)
   const size = mebibytesIn(mebibytes)
   if (seconds) return t('limit.timed', { n: count_max, formats, size, from: seconds[0], to: seconds[1] })
   return count_max === 1 ? t('limit.one', { formats, size }) : t('limit.many', { n: count_max, formats, size })

@@ -22,7 +22,7 @@ export default {
   },
 
   model: {
-    choose: 'モデル: {{name}}（変更する）',
+    choose: 'モデル：{{name}}（変更する）',
     heading: 'プランのモデル',
     price: '100 万トークンあたり 入力 {{input}}・出力 {{output}}',
     input: '入力',
@@ -58,11 +58,11 @@ export default {
   blocked: {
     calls: 'モデルが、上のツールの結果を待っています。',
     media: '{{model}} は{{what}}を受け付けません。{{names}} を外すか、別のモデルを選んでください。',
-    settings: '送信できない設定があります: {{problem}}',
+    settings: '送信できない設定があります：{{problem}}',
   },
   what: { image: '画像', pdf: 'PDF', video: '動画', audio: '音声', text: 'テキストファイル' },
   refused: {
-    kind: '{{name}}: 画像は PNG、JPEG、WebP、GIF のいずれかにしてください。',
+    kind: '{{name}}：画像は PNG、JPEG、WebP、GIF のいずれかにしてください。',
     size: '{{name}} が {{limit}} を超えています。',
     empty: '{{name}} は空のファイルです。',
     media: '{{model}} は{{what}}を受け付けないため、{{name}} を添付しませんでした。',
@@ -177,7 +177,7 @@ export default {
     bad_name: '英数字、_、- を 1〜64 文字で入力してください。',
     no_tools: '{{model}} はツールに対応していません。',
     no_schemas: '{{model}} は JSON スキーマに対応していません。',
-    at_line: '{{line}} 行目: {{problem}}',
+    at_line: '{{line}} 行目：{{problem}}',
   },
   json: {
     unexpected_end: '途中で終わっています。閉じていない箇所があります。',

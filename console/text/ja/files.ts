@@ -11,7 +11,7 @@ export default {
   delete: '削除',
   delete_text:
     'すぐに完全に削除され、組織の全員が使えなくなります。このファイルを使う未開始の動画は失敗しますが、料金はかかりません。',
-  delete_title: '「{{name}}」を削除しますか?',
+  delete_title: '「{{name}}」を削除しますか？',
   deleted: '「{{name}}」を削除しました',
   description:
     '一度アップロードすれば、その ID を動画、チャット、レスポンスで使えます。ファイルは組織の全員で共有され、30 日後に削除されます。',
@@ -25,7 +25,7 @@ export default {
   formats: {
     audio: 'MP3、WAV、M4A、AAC、FLAC、OGG',
     video: 'MP4、MOV、WebM',
-    vision: 'PNG、JPEG、WebP、GIF(5,000 万画素まで)',
+    vision: 'PNG、JPEG、WebP、GIF（5,000 万画素まで）',
   },
   id: 'ID',
   id_copied: 'ID をコピーしました',

@@ -24,7 +24,7 @@ export default {
   not_allowed_title: 'メンバーの管理はオーナーと管理者が行います',
   remove: '削除',
   remove_text: 'すぐにアクセスできなくなり、この組織での API キーも無効になります。動画とファイルは組織に残ります。',
-  remove_title: '{{name}} を組織から削除しますか?',
+  remove_title: '{{name}} を組織から削除しますか？',
   removed: '{{name}} を削除しました',
   role: '権限',
   role_admin: '管理者',
@@ -37,7 +37,7 @@ export default {
   title: 'メンバー',
   withdraw: '取り消し',
   withdraw_text: 'リンクはすぐに使えなくなります。',
-  withdraw_title: '{{email}} への招待を取り消しますか?',
+  withdraw_title: '{{email}} への招待を取り消しますか？',
   withdrawn: '招待を取り消しました',
   you: 'あなた',
 }

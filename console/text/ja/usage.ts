@@ -10,7 +10,7 @@ export default {
   column_cost: '利用額',
   column_seconds: '動画',
   column_tokens: 'トークン',
-  console: 'コンソール(キーなし)',
+  console: 'コンソール（キーなし）',
   csv: 'CSV をダウンロード',
   custom: '期間を指定',
   day_amounts: '{{day}}: {{amounts}}',

@@ -6,7 +6,7 @@ export default {
   gallery: '動画（新しい順）',
   back: '動画一覧へ戻る',
 
-  earlier: '書きかけ: {{prompt}}',
+  earlier: '書きかけ：{{prompt}}',
   earlier_back: '元に戻す',
 
   prompt: 'プロンプト',
@@ -270,6 +270,6 @@ export default {
   more: 'その他の操作',
   missing_title: 'この動画は見つかりません',
   missing: '削除されたか、保存期限が切れたか、別の組織の動画です。',
-  player: '動画: {{prompt}}',
+  player: '動画：{{prompt}}',
   player_failed: 'このブラウザーでは再生できませんでした。ダウンロードしてご覧ください。',
 } satisfies Record<keyof typeof en, unknown>
