@@ -4,11 +4,17 @@ import { createKey } from '../identity/api-keys.ts'
 import { PASSWORD_LENGTH } from '../identity/login-library.ts'
 import type { Role } from '../identity/principal.ts'
 import { createMember, createOrganization, newPassword } from '../identity/provision.ts'
-import { findOrganization, ORGANIZATION_NAME, organizationsOf, replacePassword, updatePlan } from '../identity/store.ts'
+import {
+  findOrganizationCalled,
+  isOrganizationNameTaken,
+  organizationsOf,
+  replacePassword,
+  updatePlan,
+} from '../identity/store.ts'
 import { findKeyOrganization, revokeKey } from '../identity/store-keys.ts'
 import { deleteTwoFactor } from '../identity/store-two-factor.ts'
 import type { Config } from '../platform/config.ts'
-import { type Db, isUniqueViolation, type Tx } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db.ts'
 import { formatMoney, parseMoney } from '../platform/money.ts'
 import { countCodePoints } from '../platform/text.ts'
 import { type Admin, CommandError, command, requireOrganization, requireUser } from './admin-command.ts'
@@ -147,9 +153,9 @@ const NAME_MAX = 100
 
 function nameTaken(db: Db, name: string): (error: unknown) => Promise<never> {
   return async (error) => {
-    if (!isUniqueViolation(error, ORGANIZATION_NAME)) throw error
-    const other = await findOrganization(db, name)
-    throw new CommandError(`There is an organization ${name} already: ${other?.id}. Choose another name.`)
+    if (!isOrganizationNameTaken(error)) throw error
+    const other = await findOrganizationCalled(db, name)
+    throw new CommandError(`There is an organization ${other?.name} already: ${other?.id}. Choose another name.`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db, Tx } from '../platform/db.ts'
+import { type Db, isUniqueViolation, type Tx } from '../platform/db.ts'
 import type { Role } from './principal.ts'
 import { newRowId } from './row-ids.ts'
 
@@ -15,6 +15,9 @@ export type UserRow = {
 }
 
 export type OrganizationRow = { id: string; name: string; slug: string; plan: string; created_at: Date }
+
+/** The name in lower case; null for one of those that shared it before names were compared so. */
+type NameKey = { name_key: string | null }
 
 export type MemberRow = { id: string; org_id: string; user_id: string; role: Role; created_at: Date }
 
@@ -32,22 +35,24 @@ type LoginRow = {
 declare module '../platform/db.ts' {
   interface Database {
     users: UserRow
-    organizations: OrganizationRow
+    organizations: OrganizationRow & NameKey
     members: MemberRow
     logins: LoginRow
   }
 }
 
-/** Throws a unique violation of ORGANIZATION_NAME when another has the name. */
+/** Throws what `isOrganizationNameTaken` knows when another has the name. */
 export async function insertOrganization(tx: Db, row: Omit<OrganizationRow, 'slug'>): Promise<void> {
   await tx
     .insertInto('organizations')
-    .values({ ...row, slug: row.id })
+    .values({ ...row, slug: row.id, name_key: row.name.toLowerCase() })
     .execute()
 }
 
-/** The index that keeps names of organizations unique. */
-export const ORGANIZATION_NAME = 'organizations_name'
+/** Whether a row was refused because another organization has the name, whatever its case. */
+export function isOrganizationNameTaken(error: unknown): boolean {
+  return isUniqueViolation(error, 'organizations_name') || isUniqueViolation(error, 'organizations_name_key')
+}
 
 export async function anyOrganization(db: Db): Promise<boolean> {
   return (await db.selectFrom('organizations').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -68,6 +73,18 @@ export async function findOrganization(db: Db, idOrName: string): Promise<Organi
     .select(['id', 'name', 'slug', 'plan', 'created_at'])
     .where((where) => where.or([where('id', '=', idOrName), where('name', '=', idOrName)]))
     .orderBy(sql`id = ${idOrName}`, 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found ?? null
+}
+
+/** The organization that keeps others from a name. */
+export async function findOrganizationCalled(db: Db, name: string): Promise<{ id: string; name: string } | null> {
+  const found = await db
+    .selectFrom('organizations')
+    .select(['id', 'name'])
+    .where((where) => where.or([where('name', '=', name), where('name_key', '=', name.toLowerCase())]))
+    .orderBy(sql`name = ${name}`, 'desc')
     .limit(1)
     .executeTakeFirst()
   return found ?? null

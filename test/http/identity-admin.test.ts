@@ -171,11 +171,14 @@ test('a plan must be one of the configuration', async () => {
   assert.match(stderr, /^kinora admin plan set: There is no plan gold\. The configuration has free\.$/m)
 })
 
-test('a second organization of a name is refused with the id of the first', async () => {
+test('a second organization of a name, whatever its case, is refused with the id of the first', async () => {
   const id = await newOrganization(app, 'Twin')
   const { code, stdout, stderr } = await admin(['org', 'create', '--name', 'Twin'])
   assert.deepEqual([code, stdout], [1, ''])
   assert.match(stderr, new RegExp(`There is an organization Twin already: ${id}\\.`))
+  const otherCase = await admin(['org', 'create', '--name', 'tWIN'])
+  assert.deepEqual([otherCase.code, otherCase.stdout], [1, ''])
+  assert.match(otherCase.stderr, new RegExp(`There is an organization Twin already: ${id}\\.`))
   assert.equal((await json('plan', 'set', '--org', 'Twin', '--plan', 'free')).id, id)
 })
 

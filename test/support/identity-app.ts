@@ -8,10 +8,9 @@ import { openIdentity } from '../../server/identity/open.ts'
 import type { Role } from '../../server/identity/principal.ts'
 import { createMember, createOrganization, newPassword } from '../../server/identity/provision.ts'
 import { identityEndpoints } from '../../server/identity/routes.ts'
-import { ORGANIZATION_NAME } from '../../server/identity/store.ts'
+import { isOrganizationNameTaken } from '../../server/identity/store.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
 import type { OidcConfig } from '../../server/platform/config.ts'
-import { isUniqueViolation } from '../../server/platform/db.ts'
 import { openHttp } from '../../server/platform/http.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
@@ -85,7 +84,7 @@ export async function newOrganization(app: Pick<IdentityApp, 'database' | 'clock
   try {
     return await openOrganization(app, name)
   } catch (error) {
-    if (!isUniqueViolation(error, ORGANIZATION_NAME)) throw error
+    if (!isOrganizationNameTaken(error)) throw error
     return openOrganization(app, `${name} ${randomBytes(4).toString('hex')}`)
   }
 }
