@@ -272,7 +272,8 @@ function refusal(ctx: Pick<Context, 'log'>, { model, request_id }: TurnRequest, 
     case 'rejected':
       return new ApiError(
         'invalid_request_error',
-        'The model did not accept this request. Check the messages and parameters against what the model takes.',
+        error.public_message ??
+          'The model did not accept this request. Check the messages and parameters against what the model takes.',
       )
     case 'context_length':
       return new ApiError('context_length_exceeded', contextMessage(model, tokens), { param: 'messages' })

@@ -2,9 +2,9 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import Type from 'typebox'
 import { turnTaker } from '../platform/turns.ts'
 import { type ChatEngine, ChatEngineError, type ChatEvent, type TokenUsage } from './chat.ts'
-import { type Prompt, readPrompt } from './sandbox/prompt.ts'
-import { type Content, contentOf, type Step, stepsOf } from './sandbox/steps.ts'
-import { countInput } from './sandbox/usage.ts'
+import { countInput } from './chat-input-tokens.ts'
+import { type Content, contentOf, type Step, stepsOf } from './sandbox/answer.ts'
+import { readPrompt } from './sandbox/prompt.ts'
 
 /** `model` says nothing to the sandbox but changes its wording. `delay_ms_per_token` paces answers for demonstrations. */
 export const SandboxOptions = Type.Object(
@@ -21,7 +21,7 @@ export type SandboxOptions = Type.Static<typeof SandboxOptions>
  * A test model for building clients without spending. It is not intelligent but exact: the same content and `seed` give the same
  * answer token by token, whatever the limits and whether it streams. It obeys `max_tokens`, `stop`, `n`, `logprobs`, biases of −100
  * and 100, `response_format` and `tool_choice`, thinks when given a `reasoning_effort`, answers Japanese in Japanese, calls tools in
- * the user's turn and puts their results into words.
+ * the user's turn and puts their results into words. A schema for which it finds no value is refused.
  *
  * Words in the last user message make it misbehave: `sandbox:refuse` (a refusal), `sandbox:filter` (cut by a content filter),
  * `sandbox:error` (breaks off after some tokens), `sandbox:overloaded` and `sandbox:too_long` (refuses the request),
@@ -36,7 +36,11 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
       signal.throwIfAborted()
       const prompt = await readPrompt(request)
       const input = await countInput(request, signal)
-      refuseIfAsked(prompt, input)
+      const tokens = { limit: Math.max(1, input - 1), asked: input }
+      if (prompt.directive?.name === 'overloaded')
+        throw new ChatEngineError('overloaded', 'The prompt asked for an overload.', { retry_after_seconds: 1 })
+      if (prompt.directive?.name === 'too_long')
+        throw new ChatEngineError('context_length', 'The prompt asked to be too long.', { tokens })
       return batches(await contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })
     },
 
@@ -47,27 +51,13 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
 /** Tokens between two turns of the loop. */
 const BATCH_TOKENS = 16
 
-function refuseIfAsked({ directive }: Prompt, input: number): void {
-  if (directive?.name === 'overloaded')
-    throw new ChatEngineError('overloaded', 'The sandbox plays overloaded, as the prompt asked it to.', {
-      retry_after_seconds: 1,
-    })
-  if (directive?.name === 'too_long')
-    throw new ChatEngineError('context_length', 'The sandbox finds this too long, as the prompt asked it to.', {
-      tokens: { limit: Math.max(1, input - 1), asked: input },
-    })
-}
-
 type Delivery = { input: number; signal: AbortSignal; delay_ms: number }
 
 /** Every choice a step in turn. A stream comes in small batches, a plain answer in one. */
-async function* batches(
-  content: Content,
-  { input, signal, delay_ms }: Delivery,
-): AsyncGenerator<readonly ChatEvent[], void, undefined> {
+async function* batches(content: Content, { input, signal, delay_ms }: Delivery): AsyncGenerator<readonly ChatEvent[]> {
   const usage: TokenUsage = { input, cached_input: 0, output: 0, reasoning: 0 }
-  const { request } = content
-  const steps = delay_ms > 0 ? request.n : BATCH_TOKENS
+  const { n, stream } = content.request
+  const steps = delay_ms > 0 ? n : BATCH_TOKENS
   let batch: ChatEvent[] = []
   let pending = 0
   const turn = turnTaker(1)
@@ -78,9 +68,8 @@ async function* batches(
       if (event.type === 'reasoning-delta') usage.reasoning += tokens
       const other = turn()
       if (other) await other
-      if (++pending < steps) continue
-      pending = 0
-      if (request.stream) {
+      if (++pending % steps !== 0) continue
+      if (stream) {
         yield batch
         batch = []
       }
@@ -94,7 +83,7 @@ async function* batches(
   yield [...batch, { type: 'end', usage }]
 }
 
-function* interleaved(content: Content): Generator<Step, void, undefined> {
+function* interleaved(content: Content): Generator<Step> {
   let open = Array.from({ length: content.request.n }, (_, choice) => stepsOf(content, choice))
   while (open.length > 0) {
     const still: typeof open = []

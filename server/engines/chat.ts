@@ -146,22 +146,25 @@ export type ChatFault = 'rejected' | 'context_length' | 'overloaded' | 'unreacha
  */
 export type TokensRefused = { limit: number; asked: number; input?: number }
 
-/** A fault of a chat engine. Its message never holds a prompt, a URL, a host or a credential. */
+/** A fault of a chat engine. Its message is for the log and never holds a prompt, a URL, a host or a credential. */
 export class ChatEngineError extends Error {
   override name = 'ChatEngineError'
   readonly fault: ChatFault
   readonly retry_after_seconds: number | undefined
   /** Set with `context_length` when the engine said so. */
   readonly tokens: TokensRefused | undefined
+  /** With `rejected`: what the client is told instead of a general text. Only an engine of ours may set it. */
+  readonly public_message: string | undefined
 
   constructor(
     fault: ChatFault,
     message: string,
-    options: { retry_after_seconds?: number; tokens?: TokensRefused; cause?: unknown } = {},
+    options: { retry_after_seconds?: number; tokens?: TokensRefused; public_message?: string; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.fault = fault
     this.retry_after_seconds = options.retry_after_seconds
     this.tokens = options.tokens
+    this.public_message = options.public_message
   }
 }

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Check } from 'typebox/schema'
+import { ChatEngineError } from '../../server/engines/chat.ts'
 import { sandboxChat } from '../../server/engines/chat-sandbox.ts'
 import { law } from '../support/law.ts'
+import { longestTurn } from '../support/longest-turn.ts'
 import { ask, type Told, textOf } from '../support/sandbox.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
+const MEMBERS = Array.from({ length: 800 }, (_, i) => [`member_${i}`, { $ref: '#' }])
 
 /** Schemas that some value satisfies, of all the keywords clients use. */
 const { schema: anySchema } = fc.letrec<{ schema: Record<string, unknown> }>((tie) => ({
@@ -50,15 +53,42 @@ for (const [what, schema] of Object.entries(particular())) {
   })
 }
 
-for (const [what, schema] of Object.entries(hostile())) {
+for (const [what, schema] of Object.entries(large())) {
   test(`answers soon and briefly to ${what}`, async () => {
     const before = process.cpuUsage()
     const text = textOf(await ask(engine, 'Answer me.', { response_format: formatOf(schema) }))
-    JSON.parse(text)
-    assert.ok(text.length < 4_000_000)
+    assert.ok(accepts(schema, JSON.parse(text)) && text.length < 4_000_000)
     assert.ok(process.cpuUsage(before).user < 5_000_000)
   })
 }
+
+for (const [what, { schema, problem }] of Object.entries(refused())) {
+  test(`refuses ${what}, soon, naming the schema and the problem`, async () => {
+    const before = process.cpuUsage()
+    const asks = [
+      { response_format: formatOf(schema), name: "response_format 'answer'" },
+      { tools: [toolOf({ ...object({ a: schema }), $defs: schema.$defs })], name: "function 'do_it'" },
+    ]
+    for (const { name, ...options } of asks.slice(0, JSON.stringify(schema).includes('"#"') ? 1 : 2)) {
+      await assert.rejects(ask(engine, 'Answer me.', options), (error) => {
+        assert.ok(error instanceof ChatEngineError && error.fault === 'rejected')
+        const message = error.public_message ?? ''
+        assert.ok(message.startsWith(`Invalid schema for ${name}: `) && message.includes(problem), message)
+        return message.length < 500
+      })
+    }
+    assert.ok(process.cpuUsage(before).user < 5_000_000)
+  })
+}
+
+test('the work of a schema is done in turns that are short', async () => {
+  for (const schema of [...Object.values(large()), ...Object.values(refused()).map(({ schema }) => schema)]) {
+    const work = () => ask(engine, 'Answer me.', { response_format: formatOf(schema) }).catch(() => null)
+    await work()
+    const milliseconds = await longestTurn(work)
+    assert.ok(milliseconds < 50, `${milliseconds} ms for ${JSON.stringify(schema).slice(0, 200)}`)
+  }
+})
 
 test('the checker of these tests takes only what an object has itself for its members', () => {
   const schema = { type: 'object', properties: { valueOf: { type: 'integer' } } }
@@ -168,26 +198,41 @@ function particular(): Record<string, Record<string, unknown>> {
     },
     'items that differ': { type: 'array', items: { enum: ['a', 'b', 'c', 'd'] }, minItems: 4, uniqueItems: true },
     'a tuple': { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false, minItems: 2 },
-    'a list that contains': {
-      type: 'array',
-      items: { type: ['integer', 'string'] },
-      contains: { type: 'integer', minimum: 7 },
-      minItems: 3,
-    },
     'what it must not be': { type: 'boolean', not: { const: true } },
-    'a condition': {
-      type: 'object',
-      properties: { on: { type: 'boolean' } },
-      required: ['on'],
-      if: { properties: { on: { const: false } } },
-      else: { required: ['level'], properties: { level: { type: 'integer' } } },
+    'a list that contains': {
+      ...{ type: 'array', items: { type: ['integer', 'string'] }, minItems: 3 },
+      contains: { type: 'integer', minimum: 2 },
     },
-    'members by pattern': {
-      type: 'object',
-      patternProperties: { '^x-[a-z]+$': { type: 'integer' } },
-      minProperties: 2,
-      additionalProperties: false,
+    'a record with names of a length': {
+      ...{ type: 'object', propertyNames: { type: 'string', minLength: 3 }, minProperties: 2 },
+      additionalProperties: { type: 'number' },
     },
+    'lists and records described twice': {
+      ...{ type: 'object', required: ['rows', 'more'], additionalProperties: { type: 'integer' } },
+      properties: {
+        rows: { allOf: [{ items: { type: 'integer' } }, { items: { minimum: 7 }, minItems: 2 }], type: 'array' },
+      },
+      allOf: [{ additionalProperties: { minimum: 5 } }, { properties: { rows: true } }],
+    },
+    'a tuple of an older draft': {
+      type: 'array',
+      items: [{ const: 1 }, { const: 2 }],
+      additionalItems: false,
+      minItems: 2,
+    },
+    'a recursion through a list': object({
+      value: { type: 'string' },
+      children: { type: 'array', items: { $ref: '#' } },
+    }),
+    'a grammar whose shortest branch is not the first': {
+      ...{ $defs: { sum: object({ left: { $ref: '#' }, right: { $ref: '#' } }), number: { type: 'number' } } },
+      anyOf: [{ $ref: '#/$defs/sum' }, object({ negated: { $ref: '#' } }), { $ref: '#/$defs/number' }],
+    },
+    'a reference with a description beside it': {
+      $defs: { node },
+      ...object({ a: { $ref: '#/$defs/node', description: 'b' } }),
+    },
+    'an integer that is a multiple of a fraction': { type: 'integer', multipleOf: 2.5, minimum: 1 },
     'further members': { type: 'object', additionalProperties: { type: 'integer' }, minProperties: 3 },
     'members that need others': {
       type: 'object',
@@ -210,49 +255,93 @@ function particular(): Record<string, Record<string, unknown>> {
   }
 }
 
-function hostile(): Record<string, Record<string, unknown>> {
-  const members = Array.from({ length: 800 }, (_, i) => [`member_${i}`, { $ref: '#' }])
-  const doubling = Array.from({ length: 60 }, (_, i) => [
-    `d${i}`,
-    { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
-  ])
-  const branching = Array.from({ length: 60 }, (_, i) => [
-    `d${i}`,
-    { anyOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
-  ])
-  const chain = Array.from({ length: 3000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }])
+function object(properties: Record<string, unknown>): Record<string, unknown> {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+}
+
+/** 990 characters of classes that no other pattern has. */
+function patterned(seed: number): Record<string, unknown> {
+  const classes = Array.from(
+    { length: 110 },
+    (_, i) => `[a-${String.fromCharCode(98 + (i % 24))}${(seed * 110 + i) % 1000}]?`,
+  )
   return {
-    'a schema that requires itself': { type: 'object', properties: { self: { $ref: '#' } }, required: ['self'] },
-    'a reference to itself': { $ref: '#' },
-    'a choice of itself': { anyOf: [{ $ref: '#' }, { $ref: '#' }] },
-    'hundreds of members that are the whole again': { type: 'object', properties: Object.fromEntries(members) },
-    'the same, all required': {
-      type: 'object',
-      properties: Object.fromEntries(members),
-      required: members.map(([name]) => name),
+    type: 'string',
+    pattern: `^${classes
+      .join('')
+      .slice(0, 800)
+      .replace(/\[[^\]]*$/, '')}$`,
+  }
+}
+
+function large(): Record<string, Record<string, unknown>> {
+  const lists = Array.from({ length: 20 }, (_, i) => [
+    `list_${i}`,
+    { type: 'array', items: { type: 'string' }, minItems: 50 },
+  ])
+  const words = Array.from({ length: 4000 }, (_, i) => `word ${i}`)
+  return {
+    'hundreds of members that are the whole again': { type: 'object', properties: Object.fromEntries(MEMBERS) },
+    'a thousand texts': object(Object.fromEntries(lists)),
+    'a list of thousands of options': { type: 'array', items: { enum: words }, minItems: 500 },
+    'long patterns': object(Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, patterned(i)]))),
+    'many alternatives': { anyOf: words.slice(0, 1000).map((word) => object({ [word]: { type: 'integer' } })) },
+  }
+}
+
+function refused(): Record<string, { schema: Record<string, unknown>; problem: string }> {
+  const defs = (count: number, make: (next: object) => object) => ({
+    $defs: Object.fromEntries([
+      ...Array.from({ length: count }, (_, i) => [`d${i}`, make({ $ref: `#/$defs/d${i + 1}` })]),
+      [`d${count}`, { type: 'string' }],
+    ]),
+    $ref: '#/$defs/d0',
+  })
+  const far = 'refers too far'
+  const small = 'there is none that is small'
+  const pattern = (source: string) => ({ schema: { type: 'string', pattern: source }, problem: "'pattern' at #" })
+  return {
+    'a schema that requires itself': { schema: object({ self: { $ref: '#' } }), problem: small },
+    'a reference to itself': { schema: { $ref: '#' }, problem: far },
+    'a choice of itself': { schema: { anyOf: [{ $ref: '#' }, { $ref: '#' }] }, problem: far },
+    'hundreds of members that are the whole again, all required': {
+      schema: object(Object.fromEntries(MEMBERS)),
+      problem: small,
     },
-    'references that double': { $defs: Object.fromEntries(doubling), $ref: '#/$defs/d0' },
-    'choices that double': { $defs: Object.fromEntries(branching), $ref: '#/$defs/d0' },
-    'a chain of references': { $defs: Object.fromEntries(chain), $ref: '#/$defs/d0' },
+    'references that double': { schema: defs(60, (next) => ({ allOf: [next, next] })), problem: far },
+    'a chain of references': { schema: defs(3000, (next) => next), problem: far },
     'a billion items': {
-      type: 'array',
-      items: { type: 'array', items: { type: 'string' }, minItems: 1e9 },
-      minItems: 1e9,
+      schema: { type: 'array', items: { type: 'array', items: { type: 'string' }, minItems: 1e9 }, minItems: 1e9 },
+      problem: small,
     },
-    'a text of a billion characters': { type: 'string', minLength: 1e9 },
-    'a pattern that would run for ever': { type: 'string', pattern: '^((a+)+)+$|(x{1000}){1000}' },
-    'patterns within patterns': { type: 'string', pattern: `${'('.repeat(400)}a${')'.repeat(400)}` },
-    'keywords of the wrong type': {
-      type: 5,
-      properties: [],
-      required: 'all',
-      items: 3,
-      enum: 'x',
-      anyOf: {},
-      minLength: 'no',
-      allOf: [null],
+    'a text of a billion characters': { schema: { type: 'string', minLength: 1e9 }, problem: "'minLength' at #" },
+    'a pattern that would never come to an end': {
+      schema: { type: 'string', enum: ['a'.repeat(60)], pattern: '^(?:a+)+b$' },
+      problem: "'pattern' at #",
     },
-    'nothing at all': { not: {} },
+    'a pattern that looks ahead': pattern('^(?=.*\\d).{8,}$'),
+    'a pattern that refers back': pattern('^(a|b)\\1$'),
+    'a pattern that is no regular expression': pattern('(a'),
+    'a pattern of groups within groups': pattern(`${'('.repeat(400)}a${')'.repeat(400)}`),
+    'bounds that nothing lies between': {
+      schema: { type: 'integer', exclusiveMinimum: 3, exclusiveMaximum: 4 },
+      problem: small,
+    },
+    'options of another type': { schema: { type: 'string', enum: [1, 2] }, problem: "'type' at #" },
+    'a reference that leads nowhere': { schema: { $ref: '#/$defs/x' }, problem: "'#/$defs/x' leads nowhere" },
+    'a reference to another document': { schema: { $ref: 'https://example.com/a.json' }, problem: 'leads nowhere' },
+    'an alternative that is never the only one': {
+      schema: { oneOf: [{ type: 'integer' }, { type: 'number' }, { type: 'integer' }], type: 'integer' },
+      problem: small,
+    },
+    'what a list contains': { schema: { type: 'array', contains: { $ref: '#' } }, problem: "'contains' at #" },
+    'members by pattern': { schema: { patternProperties: { '^x': {} } }, problem: "'patternProperties' at #" },
+    'nothing at all': { schema: { not: {} }, problem: "'not' at #" },
+    'a constant beside its members': {
+      schema: { const: { a: 1 }, properties: { a: { type: 'string' } } },
+      problem: small,
+    },
+    'a condition on members': { schema: { if: { properties: { on: { const: false } } } }, problem: "'if' at #" },
   }
 }
 

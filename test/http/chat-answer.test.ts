@@ -4,7 +4,7 @@ import { Value } from 'typebox/value'
 import { ChatCompletion } from '../../server/chat/schema.ts'
 import { unixSeconds } from '../../server/platform/clock.ts'
 import type { TestPerson } from '../support/app.ts'
-import { ask, type ChatAnswer, type ChatStage, customer, startChatStage } from '../support/chat-stage.ts'
+import { ask, type ChatAnswer, type ChatStage, chargesOf, customer, startChatStage } from '../support/chat-stage.ts'
 import { completion, USAGE } from '../support/chat-upstream.ts'
 
 let stage: ChatStage
@@ -172,4 +172,25 @@ test('200: the embedded model answers in the same shape, with thoughts, choices,
   assert.deepEqual([calling.choices[0].message.content, calling.choices[0].finish_reason], [null, 'tool_calls'])
   assert.ok(valid(await ask(stage.app, person, words('sandbox:refuse'))).choices[0].message.refusal.length > 0)
   assert.equal(valid(await ask(stage.app, person, words('sandbox:filter'))).choices[0].finish_reason, 'content_filter')
+})
+
+test('400 names the schema, the place and the keyword that the embedded model finds no value for; nothing is charged', async () => {
+  const payer = await customer(stage)
+  const words = { model: 'sandbox-1', messages: [{ role: 'user', content: 'Look up' }] }
+  const list = { type: 'array', contains: { const: 7 }, minItems: 1 }
+  const schema = { type: 'object', properties: { rows: list }, required: ['rows'] }
+  for (const [asked, name] of [
+    [{ response_format: { type: 'json_schema', json_schema: { name: 'trip', schema } } }, "response_format 'trip'"],
+    [{ tools: [{ type: 'function', function: { name: 'look', parameters: schema } }] }, "function 'look'"],
+  ] as const) {
+    for (const stream of [false, true]) {
+      const { status, json } = await ask(stage.app, payer, { ...words, ...asked, stream })
+      assert.deepEqual([status, json.error.code], [400, 'invalid_request_error'])
+      const problem = "'contains' at #/rows is not satisfied."
+      assert.equal(json.error.message, `Invalid schema for ${name}: the sandbox finds no value for it: ${problem}`)
+    }
+  }
+  assert.ok(
+    (await chargesOf(stage.app, payer)).every(({ amount, input_tokens }) => amount === 0n && input_tokens === 0),
+  )
 })

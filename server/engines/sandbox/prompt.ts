@@ -1,136 +1,126 @@
 import { createHash } from 'node:crypto'
+import { pictureSize } from '../../media/picture-size.ts'
 import { writeJson } from '../../platform/json-write.ts'
 import { turnTaker } from '../../platform/turns.ts'
 import type { ChatMessage, ChatPart, ChatRequest } from '../chat.ts'
-import { type Clues, cluesOf } from './clues.ts'
-import { describeMedia } from './media.ts'
 
 /** What a user message can ask of the sandbox itself, written as `sandbox:<name>` anywhere in it. */
-export const DIRECTIVES = ['refuse', 'filter', 'error', 'overloaded', 'too_long', 'empty', 'echo', 'long'] as const
-export type Directive = (typeof DIRECTIVES)[number]
+const DIRECTIVES = ['refuse', 'filter', 'error', 'overloaded', 'too_long', 'empty', 'echo', 'long'] as const
 
 /** The request as the sandbox understands it. `seed` is the same for equal content, whatever the limits and the way of delivery. */
 export type Prompt = {
   seed: string
-  /** Text of the last message of the user. */
+  /** Text of the last message of the user, as far as it is read, and what came with it beside text, in words. */
   text: string
-  clues: Clues
-  directive: { name: Directive; rest: string } | null
-  /** What came with the last message of the user beside text, in words. */
   media: string | null
+  clues: Clues
+  directive: { name: (typeof DIRECTIVES)[number]; rest: string } | null
   /** Whether the conversation ends with the user's word, so that a tool may be called. */
   is_users_turn: boolean
   /** Results of tools that the conversation ends with. */
   results: Array<{ name: string; text: string }>
-  instructions_words: number
   turns: number
+}
+
+/** What a prompt holds that a value could be made of. Everything is taken from its first 4,000 characters. */
+export type Clues = {
+  japanese: boolean
+  /** The prompt on one line, at most `characters` long. */
+  excerpt(characters: number): string
+  mentions(word: string): boolean
+  numbers: number[]
+  place: string | undefined
+  email: string | undefined
+  url: string | undefined
+  date: string | undefined
 }
 
 /** Gives way to other work while it reads a long conversation. */
 export async function readPrompt(request: ChatRequest): Promise<Prompt> {
-  const { messages } = request
-  const last = messages.findLast((message) => message.role === 'user')
-  const parts: ChatPart[] =
-    typeof last?.content === 'string' ? [{ type: 'text', text: last.content }] : (last?.content ?? [])
-  const text = parts
-    .map((part) => (part.type === 'text' ? part.text : ''))
-    .join('\n')
-    .trim()
-  const clues = cluesOf(text)
+  const asked = request.messages.filter((message) => message.role === 'user')
+  const last = asked.at(-1) ?? { role: 'user', content: '' }
+  const text = textOf(last).trim()
+  const clues = cluesOf(text.slice(0, CLUES_CHARACTERS).toWellFormed())
   return {
-    seed: await seedOf(request),
-    text,
-    clues,
-    directive: directiveIn(text),
-    media: describeMedia(parts, clues.japanese),
-    is_users_turn: messages.at(-1)?.role === 'user',
-    results: resultsAtEnd(messages),
-    instructions_words: await wordsOf(messages),
-    turns: messages.filter((message) => message.role === 'user').length,
+    ...{ seed: await seedOf(request), clues, directive: directiveIn(text), turns: asked.length },
+    text: text.slice(0, DIRECTIVE_CHARACTERS),
+    media: typeof last.content === 'string' ? null : describeMedia(last.content, clues.japanese),
+    is_users_turn: request.messages.at(-1)?.role === 'user',
+    results: resultsAtEnd(request.messages),
   }
 }
 
+/** Characters in which clues, and a directive or names of tools, are looked for. */
+const CLUES_CHARACTERS = 4000
+const DIRECTIVE_CHARACTERS = 1_000_000
+
+/** At most `characters` code points on one line, an ellipsis included where something is missing. */
+export function shorten(text: string, characters: number): string {
+  const start = [
+    ...text
+      .slice(0, characters * 8)
+      .replace(/\s+/g, ' ')
+      .trim(),
+  ]
+  return start.length <= characters
+    ? start.join('')
+    : `${start
+        .slice(0, characters - 1)
+        .join('')
+        .trimEnd()}…`
+}
+
 /** Text of a message, its parts joined by line ends. */
-export function textOf({ content }: ChatMessage): string {
+function textOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n')
 }
 
-/** Characters in which a directive is looked for. */
-const DIRECTIVE_WITHIN = 1_000_000
+function cluesOf(text: string): Clues {
+  const place = /\b(?:in|at|near|to|from|of|for)\s(\p{Lu}[\p{L}'’-]{1,30}(?:,?\s\p{Lu}[\p{L}'’-]{0,30}){0,3})/u.exec(
+    text,
+  )
+  const lower = text.toLowerCase()
+  return {
+    // No other language uses kana.
+    japanese: /[\u3041-\u30fa\uff66-\uff9d]/.test(text),
+    excerpt: (characters) => shorten(text, characters),
+    mentions: (word) => word.length > 1 && lower.includes(word.toLowerCase()),
+    numbers: (text.match(/(?<![\w.-])-?\d{1,12}(?:\.\d{1,6})?(?![\w-])/g) ?? []).slice(0, 20).map(Number),
+    place: place?.[1] ?? /[\p{Script=Han}ァ-ヶー]{2,10}(?=の(?:天気|気温|時刻|地図))/u.exec(text)?.[0],
+    email: /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/.exec(text)?.[0],
+    url: /https?:\/\/[\w.-]{1,200}(?:\/[\w./?=&%-]{0,500})?/.exec(text)?.[0],
+    date: /\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)\b/.exec(text)?.[0],
+  }
+}
 
 function directiveIn(text: string): Prompt['directive'] {
-  const found = /(?<![\w:])sandbox:([a-z_]{1,20})(?![\w:])[ \n]?/.exec(text.slice(0, DIRECTIVE_WITHIN))
+  const found = /(?<![\w:])sandbox:([a-z_]{1,20})(?![\w:])[ \n]?/.exec(text.slice(0, DIRECTIVE_CHARACTERS))
   const name = DIRECTIVES.find((name) => name === found?.[1])
   return name === undefined ? null : { name, rest: text.slice(found!.index + found![0].length) }
 }
 
-/** Words of all instructions. */
-async function wordsOf(messages: readonly ChatMessage[]): Promise<number> {
-  const turn = turnTaker(1)
-  let words = 0
-  for (const message of messages) {
-    if (message.role !== 'system' && message.role !== 'developer') continue
-    words += 1
-    let endsInGap = false
-    for (const slice of slicesOf(textOf(message))) {
-      words += slice.match(/\s+/g)?.length ?? 0
-      if (endsInGap && /^\s/.test(slice)) words -= 1
-      endsInGap = /\s$/.test(slice)
-      const other = turn()
-      if (other) await other
-    }
+/** Says in words which pictures, clips and sounds came with a message, as in `1 image (PNG, 64×48)`; null when none did. */
+function describeMedia(parts: readonly ChatPart[], japanese: boolean): string | null {
+  const facts: Record<'image' | 'video' | 'audio clip', string[]> = { image: [], video: [], 'audio clip': [] }
+  for (const part of parts) {
+    if (part.type === 'image_url') facts.image.push(describePicture(part.image_url.url))
+    else if (part.type === 'video_url') facts.video.push('')
+    else if (part.type !== 'text')
+      facts['audio clip'].push(part.type === 'input_audio' ? part.input_audio.format.toUpperCase() : '')
   }
-  return words
+  const units = { image: '枚の画像', video: '本の動画', 'audio clip': '件の音声' }
+  const groups = Object.entries(facts).flatMap(([kind, each]) => {
+    const known = each.filter((fact) => fact !== '').slice(0, 4)
+    const unit = japanese ? units[kind as keyof typeof units] : ` ${kind}${each.length === 1 ? '' : 's'}`
+    return each.length === 0 ? [] : [`${each.length}${unit}${known.length === 0 ? '' : ` (${known.join('; ')})`}`]
+  })
+  return groups.length === 0 ? null : groups.join(japanese ? 'と' : groups.length > 2 ? ', ' : ' and ')
 }
 
-const SLICE_CHARACTERS = 64 * 1024
-
-/** Cut between characters. */
-function* slicesOf(text: string): Generator<string> {
-  for (let from = 0; from < text.length; ) {
-    let to = Math.min(from + SLICE_CHARACTERS, text.length)
-    if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to -= 1
-    yield text.slice(from, to)
-    from = to
-  }
-}
-
-/** Of media the length and the first characters count: enough to tell them apart, and cheap. */
-async function seedOf({ model, messages, seed, tools, response_format }: ChatRequest): Promise<string> {
-  const hash = createHash('sha256')
-  const turn = turnTaker(1)
-  const add = async (text: string) => {
-    hash.update(`${text.length}:`)
-    for (const slice of slicesOf(text)) {
-      hash.update(slice)
-      const other = turn()
-      if (other) await other
-    }
-  }
-  const addJson = async (value: object) => {
-    const text = writeJson(value)
-    if (typeof text === 'string') return add(text)
-    for (const piece of await text) hash.update(piece)
-  }
-  await addJson([model, seed ?? null, tools ?? null, response_format ?? null])
-  for (const message of messages) {
-    await add(message.role)
-    if (message.role === 'assistant' && message.tool_calls !== undefined) await addJson(message.tool_calls)
-    if (typeof message.content === 'string') await add(message.content)
-    else for (const part of message.content ?? []) await add(part.type === 'text' ? part.text : mediaMark(part))
-  }
-  return hash.digest('hex')
-}
-
-function mediaMark(part: Exclude<ChatPart, { type: 'text' }>): string {
-  if (part.type === 'input_audio') return mark(part.input_audio.data)
-  if (part.type === 'image_url') return mark(part.image_url.url)
-  return mark(part.type === 'video_url' ? part.video_url.url : part.audio_url.url)
-}
-
-function mark(data: string): string {
-  return `${data.length} ${data.slice(0, 200)} ${data.slice(-200)}`
+function describePicture(url: string): string {
+  const picture = pictureSize(url)
+  return picture === null ? '' : `${picture.format}, ${picture.width}×${picture.height}`
 }
 
 function resultsAtEnd(messages: readonly ChatMessage[]): Prompt['results'] {
@@ -142,4 +132,37 @@ function resultsAtEnd(messages: readonly ChatMessage[]): Prompt['results'] {
     if (message.role !== 'tool') return []
     return [{ name: names.get(message.tool_call_id) ?? 'tool', text: textOf(message) }]
   })
+}
+
+const SLICE_CHARACTERS = 64 * 1024
+
+/** Of media the length and the first and last characters count: enough to tell two of them from each other, and cheap. */
+async function seedOf({ model, messages, seed, tools, response_format }: ChatRequest): Promise<string> {
+  const hash = createHash('sha256')
+  const turn = turnTaker(1)
+  const add = async (text: string) => {
+    hash.update(`${text.length}:`)
+    for (let from = 0; from < text.length; from += SLICE_CHARACTERS) {
+      hash.update(text.slice(from, from + SLICE_CHARACTERS), 'utf16le')
+      const other = turn()
+      if (other) await other
+    }
+  }
+  const addJson = async (value: object) => {
+    const text = await writeJson(value)
+    for (const piece of typeof text === 'string' ? [text] : text) hash.update(piece)
+  }
+  await addJson([model, seed ?? null, tools ?? null, response_format ?? null])
+  for (const message of messages) {
+    await add(message.role)
+    if (message.role === 'assistant' && message.tool_calls !== undefined) await addJson(message.tool_calls)
+    if (typeof message.content === 'string') await add(message.content)
+    else for (const part of message.content ?? []) await add(part.type === 'text' ? part.text : markOf(part))
+  }
+  return hash.digest('hex')
+}
+
+function markOf(part: Exclude<ChatPart, { type: 'text' }>): string {
+  const [data = ''] = Object.values(Object.values(part).find((value) => typeof value === 'object')) as string[]
+  return `${data.length} ${data.slice(0, 200)} ${data.slice(-200)}`
 }

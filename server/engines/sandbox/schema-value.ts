@@ -1,191 +1,282 @@
+import type { TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { nextTurn } from '../../platform/turns.ts'
+import { ChatEngineError } from '../chat.ts'
 import type { Chance } from '../storyboard/chance.ts'
-import type { Clues } from './clues.ts'
-import { satisfies } from './schema-check.ts'
-import { arrayOf, objectOf } from './schema-containers.ts'
-import { numberFor } from './schema-number.ts'
-import { stringFor } from './schema-string.ts'
-import { followReference, memberSchemas, namesOf, numberOf, type Schema, schemasOf, viewSchema } from './schema-view.ts'
-import { DEPTH_FULL, IMPOSSIBLE, type Place, VALUES_FULL, type Work } from './schema-work.ts'
-
-/**
- * A JSON value that satisfies `schema`, with words, places and numbers of the prompt where they fit. The same input gives the same
- * value. Its size and depth are bounded whatever the schema says; what cannot be satisfied within them gives a value that comes near.
- */
-export function valueFor(schema: Schema, clues: Clues, chance: Chance): unknown {
-  let nearest: unknown = null
-  for (let variation = 0; variation < VARIATIONS; variation++) {
-    const work = workOn(schema, clues, chance)
-    const value = work.make(schema, { name: '', depth: 0, variation })
-    if (value !== IMPOSSIBLE && satisfies(schema, schema, value)) return value
-    if (value !== IMPOSSIBLE && nearest === null) nearest = value
-    if (work.values > VALUES_MAX) break
-  }
-  return nearest
-}
-
-/** Values of one answer, and how deep they may lie within each other. */
-const VALUES_MAX = 4000
-const NESTING_MAX = 150
-
-const VARIATIONS = 8
-
-function workOn(root: Schema, clues: Clues, chance: Chance): Work {
-  const work: Work = {
-    root,
-    clues,
-    chance,
-    values: 0,
-    nesting: 0,
-    checks: { steps: 50_000 },
-    make(schema, place) {
-      if (work.nesting >= NESTING_MAX || ++work.values > VALUES_MAX) return IMPOSSIBLE
-      work.nesting++
-      const value = make(work, schema, place)
-      work.nesting--
-      return value
-    },
-  }
-  return work
-}
-
-function make(work: Work, schema: Schema, place: Place): unknown {
-  const view = viewSchema(work.root, schema)
-  if (view === null) return IMPOSSIBLE
-  const { keywords } = view
-  const [branches, ...others] = view.choices
-  if (branches !== undefined) {
-    const rest = others.map((anyOf) => ({ anyOf }))
-    return makeBranch(work, schema, branches, (branch) => ({ allOf: [keywords, branch, ...rest] }), place)
-  }
-  if (Object.hasOwn(keywords, 'const')) return keywords.const
-  if (Array.isArray(keywords.enum)) return pickOption(work, { ...keywords, enum: undefined }, keywords.enum, place)
-  return makeTyped(work, keywords, place)
-}
+import { isQuick, type Pattern, readPattern, textMatching } from './pattern.ts'
+import type { Clues } from './prompt.ts'
+import { textsFor } from './wording.ts'
 
 type Keywords = Readonly<Record<string, unknown>>
+type Given = { clues: Clues; chance: Chance }
+/** `depth` counts members, items and branches. `variation` asks for another value than the lower numbers gave. */
+type Place = { name: string; path: string; depth: number; variation: number }
+type Work = Given & {
+  root: unknown
+  patterns: Map<string, Pattern | null>
+  values: number
+  steps: number
+  problem: string
+}
 
-function makeBranch(
-  work: Work,
-  schema: Schema,
-  branches: Schema[],
-  join: (branch: Schema) => Schema,
-  place: Place,
-): unknown {
-  let nearest: unknown = IMPOSSIBLE
-  for (const branch of orderBranches(work, branches, place)) {
-    const value = work.make(join(branch), place)
-    if (value === IMPOSSIBLE) continue
-    if (satisfies(work.root, schema, value, work.checks)) return value
-    if (nearest === IMPOSSIBLE) nearest = value
+const VALUES_MAX = 2000
+const STEPS_MAX = 20_000
+const DEPTH_MAX = 100
+const CHARACTERS_MAX = 4096
+const VARIATIONS = 8
+/** Beyond this depth, or these many values, optional members are left out and the branch that refers least is taken. */
+const DEPTH_FULL = 4
+const VALUES_FULL = 500
+
+/** Keywords about a value itself, not about its members and items: TypeBox checks these. */
+const OWN =
+  /^(title|description|type|const|enum|format|multipleOf|uniqueItems|required|dependentRequired|(m|exclusiveM)(in|ax)(imum|Length|Items|Properties|Contains)?)$/
+/** TypeBox checks these too where their schema holds nothing but the former. */
+const LIMITED = /^(not|if|then|else|contains|propertyNames)$/
+const UNSUPPORTED = /^(patternProperties|dependentSchemas|dependencies|unevaluated\w+|\$(dynamic|recursive)Ref)$/
+
+class Unsatisfiable extends Error {}
+
+/**
+ * A JSON value that satisfies `schema`, with words and numbers of the prompt where they fit; the same input gives the same value. Made for
+ * what strict mode knows, `allOf`, `oneOf` and `prefixItems`; the LIMITED keywords are only checked. Throws ChatEngineError `rejected` for
+ * another schema, or one without a small value; `subject` names it there.
+ * Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+ */
+export async function valueFor(root: unknown, subject: string, given: Given): Promise<unknown> {
+  const counts = { values: 0, steps: 0, problem: 'there is none that is small' }
+  const work: Work = { ...given, ...counts, root, patterns: new Map() }
+  try {
+    for (let variation = 0; variation < VARIATIONS && work.values <= VALUES_MAX; variation++) {
+      await nextTurn()
+      Object.assign(work, { values: 0, steps: 0 })
+      const value = make(work, root, { name: '', path: '#', depth: 0, variation })
+      if (value !== undefined) return value
+    }
+  } catch (error) {
+    if (!(error instanceof Unsatisfiable)) throw error
+    work.problem = error.message
   }
-  return nearest
+  const message = `Invalid schema for ${subject}: the sandbox finds no value for it: ${work.problem.slice(0, 300)}.`
+  throw new ChatEngineError('rejected', message, { public_message: message })
 }
 
-/** Nothing last; deep down the branch that ends soonest first, so that recursion ends. */
-function orderBranches(work: Work, branches: Schema[], { depth, variation }: Place): Schema[] {
-  if (depth >= DEPTH_FULL || work.values > VALUES_FULL) {
-    const budget = { steps: 2000 }
-    const heights = new Map(branches.map((branch) => [branch, heightOf(work.root, branch, new Set(), budget)]))
-    return branches.toSorted((a, b) => heights.get(a)! - heights.get(b)!)
+/** Undefined when there is no value. */
+function make(work: Work, schema: unknown, place: Place): unknown {
+  if (place.depth > DEPTH_MAX || ++work.values > VALUES_MAX) return undefined
+  const parts = partsOf(work, schema, place)
+  const choosing = parts.find((part) => part.anyOf ?? part.oneOf)
+  const value = choosing ? makeBranch(work, parts, choosing, place) : makeOf(work, parts, place)
+  return value !== undefined && parts.every((part) => isMet(work, part, value, place)) ? value : undefined
+}
+
+function makeBranch(work: Work, parts: Keywords[], choosing: Keywords, place: Place): unknown {
+  const { [choosing.anyOf ? 'anyOf' : 'oneOf']: branches, ...rest } = choosing
+  const others = parts.map((part) => (part === choosing ? rest : part))
+  for (const branch of orderBranches(work, listOf(branches), place)) {
+    const value = make(work, { allOf: [...others, branch] }, { ...place, depth: place.depth + 1 })
+    const isOne = () => listOf(branches).filter((branch) => mayBe(work, branch, value, place)).length === 1
+    if (value !== undefined && (choosing.anyOf || isOne())) return value
   }
-  const some = branches.filter((branch) => !isNull(branch))
-  const at = some.length === 0 ? 0 : variation % some.length
-  return [...some.slice(at), ...some.slice(0, at), ...branches.filter(isNull)]
+  return undefined
 }
 
-function isNull(schema: Schema): boolean {
-  return typeof schema === 'object' && (schema.type === 'null' || schema.const === null)
+/** `null` last; where it is to be short, the branch with the fewest references first, so that recursion ends. */
+function orderBranches(work: Work, branches: readonly unknown[], place: Place): unknown[] {
+  const weighed = branches.map((branch, i) => {
+    const parts = partsOf(work, branch, place)
+    const weight = isShort(work, place)
+      ? JSON.stringify(parts).split('"$ref"').length
+      : Number(parts.some(({ type, const: value }) => type === 'null' || value === null))
+    return { branch, weight, turn: (i + branches.length - (place.variation % branches.length)) % branches.length }
+  })
+  return weighed.sort((a, b) => a.weight - b.weight || a.turn - b.turn).map(({ branch }) => branch)
 }
 
-/** Levels of the smallest value, roughly; infinite where a schema requires itself. */
-function heightOf(root: Schema, schema: Schema, followed: Set<unknown>, budget: { steps: number }): number {
-  if (typeof schema === 'boolean') return schema ? 0 : Infinity
-  if (--budget.steps < 0 || followed.size > 50 || followed.has(schema.$ref)) return Infinity
-  const height = (part: Schema) =>
-    heightOf(root, part, schema.$ref === undefined ? followed : new Set(followed).add(schema.$ref), budget)
-  if (Array.isArray(schema.enum) || Object.hasOwn(schema, 'const')) return 0
-  const parts = [...schemasOf(schema.allOf)]
-  const target = followReference(root, schema.$ref)
-  if (target !== undefined) parts.push(target)
-  const heights = parts.map(height)
-  for (const branches of [schemasOf(schema.anyOf), schemasOf(schema.oneOf)])
-    if (branches.length > 0) heights.push(Math.min(...branches.map(height)))
-  const members = memberSchemas(schema.properties)
-  const required = namesOf(schema.required).map((name) => members.get(name) ?? true)
-  heights.push(...required.map((member) => 1 + height(member)))
-  if ((numberOf(schema.minItems) ?? 0) > 0) heights.push(1 + height((schema.items as Schema) ?? true))
-  return Math.max(0, ...heights)
+function isShort({ values }: Work, { depth }: Place): boolean {
+  return depth >= DEPTH_FULL || values > VALUES_FULL
 }
 
-/** An option the prompt names, else the one that chance or the variation points at. */
-function pickOption(work: Work, others: Keywords, options: unknown[], { variation }: Place): unknown {
-  const { enum: _, ...rest } = others
-  const fitting = options.filter((option) => satisfies(work.root, rest, option, work.checks))
-  if (fitting.length === 0) return IMPOSSIBLE
-  const named = fitting.find((option) => typeof option === 'string' && work.clues.mentions(option))
-  if (named !== undefined && variation === 0) return named
-  return fitting[(Math.floor(work.chance.between(0, fitting.length)) + variation) % fitting.length]
-}
-
-function makeTyped(work: Work, keywords: Keywords, place: Place): unknown {
+function makeOf(work: Work, parts: Keywords[], place: Place): unknown {
+  const required = parts.flatMap((part) => listOf(part.required))
+  // Of a keyword that parts set differently the first is taken; checking finds where that fails.
+  const keywords: Keywords = { ...Object.assign({}, ...parts.toReversed()), ...(required.length > 0 && { required }) }
+  if (Object.hasOwn(keywords, 'const') || Array.isArray(keywords.enum)) return pickOption(work, keywords, place)
   const types = [keywords.type ?? guessType(keywords)].flat()
-  const some = types.filter((type) => type !== 'null')
-  for (const type of some.length > 0 && !(place.depth >= DEPTH_FULL && types.includes('null')) ? some : types) {
-    const value = makeOfType(work, type, keywords, place)
-    if (value !== IMPOSSIBLE && allowed(work, keywords, value)) return value
-    const other = keywords.not === undefined ? IMPOSSIBLE : makeOtherThan(work, type, keywords, place)
-    if (other !== IMPOSSIBLE) return other
-  }
-  return keywords.not === undefined || keywords.type !== undefined ? IMPOSSIBLE : makeOfAnyType(work, keywords, place)
+  const some = isShort(work, place) && types.includes('null') ? [] : types.filter((type) => type !== 'null')
+  const type = some[place.variation % some.length] ?? types[0]
+  if (type === 'object') return objectOf(work, keywords, parts, place)
+  if (type === 'array') return arrayOf(work, keywords, parts, place)
+  if (type === 'string') return textFor(work, keywords, place)
+  if (type === 'integer' || type === 'number') return numberFor(work, keywords, place)
+  return type === 'boolean' ? place.variation % 2 === 0 : types.includes('null') ? null : undefined
 }
 
-function allowed(work: Work, { not }: Keywords, value: unknown): boolean {
-  return not === undefined || !satisfies(work.root, not as Schema, value, work.checks)
-}
-
-function makeOtherThan(work: Work, type: unknown, keywords: Keywords, place: Place): unknown {
-  for (let variation = place.variation + 1; variation < place.variation + VARIATIONS; variation++) {
-    const value = makeOfType(work, type, keywords, { ...place, variation })
-    if (value !== IMPOSSIBLE && allowed(work, keywords, value)) return value
-  }
-  return IMPOSSIBLE
-}
-
-function makeOfAnyType(work: Work, keywords: Keywords, place: Place): unknown {
-  for (const type of ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']) {
-    const value = makeOfType(work, type, keywords, place)
-    if (value !== IMPOSSIBLE && allowed(work, keywords, value)) return value
-  }
-  return IMPOSSIBLE
+/** An option the prompt names, else any. None with members or items that the schema says something about: they are not looked into. */
+function pickOption({ clues, chance }: Work, keywords: Keywords, { variation }: Place): unknown {
+  const isDeep = ['properties', 'additionalProperties', 'items', 'prefixItems'].some((name) =>
+    Object.hasOwn(keywords, name),
+  )
+  const all = Object.hasOwn(keywords, 'const') ? [keywords.const] : listOf(keywords.enum)
+  const options = isDeep ? all.filter((option) => typeof option !== 'object' || option === null) : all
+  const isNamed = (option: unknown) => typeof option === 'string' && clues.mentions(option)
+  const at = Math.floor(chance.between(0, options.length)) + variation
+  return (variation === 0 ? options.find(isNamed) : undefined) ?? options[at % options.length]
 }
 
 function guessType(keywords: Keywords): string {
-  const has = (...names: string[]) => names.some((name) => keywords[name] !== undefined)
-  if (has('properties', 'required', 'additionalProperties', 'minProperties', 'patternProperties')) return 'object'
-  if (has('items', 'prefixItems', 'minItems', 'contains')) return 'array'
-  if (has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf')) return 'number'
-  return 'string'
+  const names = Object.keys(keywords).join()
+  if (/properties|required/i.test(names)) return 'object'
+  return /items/i.test(names) ? 'array' : /imum|multipleOf/.test(names) ? 'number' : 'string'
 }
 
-function makeOfType(work: Work, type: unknown, keywords: Keywords, place: Place): unknown {
-  switch (type) {
-    case 'object':
-      return objectOf(work, keywords, place)
-    case 'array':
-      return arrayOf(work, keywords, place)
-    case 'string':
-      return stringFor(keywords, { ...place, clues: work.clues, chance: work.chance })
-    case 'integer':
-    case 'number':
-      return (
-        numberFor(keywords, { ...place, whole: type === 'integer', clues: work.clues, chance: work.chance }) ??
-        IMPOSSIBLE
-      )
-    case 'boolean':
-      return place.variation % 2 === 0
-    case 'null':
-      return null
-    default:
-      return IMPOSSIBLE
+function objectOf(work: Work, keywords: Keywords, parts: Keywords[], place: Place): object | undefined {
+  const wanted = isShort(work, place) ? [] : parts.flatMap((part) => Object.keys(recordOf(part.properties)))
+  const required = new Set(listOf(keywords.required).map(String))
+  const names = new Set([...wanted, ...required])
+  const least = Math.min(sizeOf(keywords.minProperties), VALUES_FULL)
+  for (let extra = 1; names.size < least; extra++) names.add(`extra_${extra}`)
+  const members: Array<[string, unknown]> = []
+  for (const name of names) {
+    const allOf = parts.map((part) => memberSchema(part, name))
+    const value = make(work, { allOf }, below(place, name))
+    if (value !== undefined) members.push([name, value])
+    else if (required.has(name)) return undefined
   }
+  return Object.fromEntries(members)
+}
+
+function memberSchema({ properties, additionalProperties }: Keywords, name: string): unknown {
+  return Object.hasOwn(recordOf(properties), name) ? recordOf(properties)[name] : (additionalProperties ?? true)
+}
+
+function arrayOf(work: Work, keywords: Keywords, parts: Keywords[], place: Place): unknown[] | undefined {
+  const least = sizeOf(keywords.minItems)
+  const wanted = isShort(work, place) ? 0 : Math.max(1, listOf(keywords.prefixItems).length)
+  const count = Math.max(least, Math.min(wanted, sizeOf(keywords.maxItems, Infinity)))
+  const items = new Map<string, unknown>()
+  for (let i = 0; items.size < count && i < items.size + 12; i++) {
+    const allOf = parts.map((part) => itemSchema(part, items.size))
+    const item = make(work, { allOf }, { ...below(place, place.name), variation: place.variation + i })
+    if (item === undefined) break
+    items.set(keywords.uniqueItems === true ? JSON.stringify(item) : String(i), item)
+  }
+  return items.size < least ? undefined : [...items.values()]
+}
+
+function itemSchema({ prefixItems, items, additionalItems }: Keywords, index: number): unknown {
+  const rest = Array.isArray(items) ? additionalItems : items
+  return listOf(prefixItems ?? items)[index] ?? rest ?? true
+}
+
+function below({ path, depth, variation }: Place, name: string): Place {
+  return { name, path: `${path}/${name}`, depth: depth + 1, variation }
+}
+
+/** A text that the pattern of a member suggests, or its name, or its format. */
+function textFor(work: Work, keywords: Keywords, { name, variation }: Place): string {
+  const [least, most] = [Math.min(sizeOf(keywords.minLength), CHARACTERS_MAX), sizeOf(keywords.maxLength, Infinity)]
+  const pattern = patternOf(work, keywords.pattern)
+  for (const growth of pattern ? [2, 1, 0, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233] : []) {
+    const pick = (count: number) => (Math.floor(work.chance.between(0, count)) + variation) % count
+    const text = textMatching(pattern!, growth, pick)
+    if (text !== null && text.length >= least && text.length <= most) return text
+  }
+  const [likely, ...others] = textsFor(name, work.clues, work.chance, variation)
+  const fitted = [...likely!, ...' sandbox'.repeat(least / 8 + 1)].slice(0, Math.max(least, [...likely!].length))
+  return [fitted.slice(0, most).join(''), ...others].find((text) => Value.Check(ownOf(keywords), text)) ?? likely!
+}
+
+/** A number of the prompt when it fits, else one between the bounds, a multiple of what it must be. */
+function numberFor({ clues, chance }: Work, keywords: Keywords, { variation }: Place): number | undefined {
+  const least = Math.max(sizeOf(keywords.minimum, -Infinity), sizeOf(keywords.exclusiveMinimum, -Infinity))
+  const most = Math.min(sizeOf(keywords.maximum, Infinity), sizeOf(keywords.exclusiveMaximum, Infinity))
+  const step =
+    sizeOf(keywords.multipleOf) || (keywords.type === 'integer' ? 1 : Math.min(0.5, (most - least) / 20)) || 1
+  const from = Number.isFinite(least) ? least : Number.isFinite(most) ? most - 100 * step : step
+  const to = Number.isFinite(most) ? most : from + 100 * step
+  const first = Math.ceil(from / step)
+  const count = Math.max(1, Math.min(1000, Math.floor(to / step) - first + 1))
+  const start = Math.floor(chance.between(0, count)) + variation
+  const multiples = Array.from({ length: Math.min(count, 50) }, (_, i) => (first + ((start + i) % count)) * step)
+  // Twelve digits: without the last ones, which binary fractions add.
+  const candidates = [...multiples.map((value) => Number(value.toPrecision(12))), (from + to) / 2, from, to]
+  const known = variation === 0 ? clues.numbers : []
+  return [...known, ...candidates].find((value) => Value.Check(ownOf(keywords), value))
+}
+
+/** The schema, what it refers to and its `allOf`: a value that satisfies the keywords of each of them satisfies it. */
+function partsOf(work: Work, schema: unknown, place: Place, depth = place.depth): Keywords[] {
+  if (!isRecord(schema)) return [schema === false ? { enum: [] } : {}]
+  if (++work.steps > STEPS_MAX || depth > DEPTH_MAX + 50) throw new Unsatisfiable(`${place.path} refers too far`)
+  const { $ref, allOf, ...own } = schema
+  const isPlain = (part: unknown) => Object.keys(recordOf(part)).every((keyword) => OWN.test(keyword))
+  const isUnsupported = (name: string) => UNSUPPORTED.test(name) || (LIMITED.test(name) && !isPlain(own[name]))
+  const unsupported = Object.keys(own).find(isUnsupported)
+  if (unsupported !== undefined) throw new Unsatisfiable(`'${unsupported}' at ${place.path} is not supported`)
+  const further = [...(typeof $ref === 'string' ? [follow(work.root, $ref)] : []), ...listOf(allOf)]
+  const parts = Object.keys(own).length > 0 || further.length === 0 ? [own] : []
+  return [...parts, ...further.flatMap((part) => partsOf(work, part, place, depth + 1))]
+}
+
+/** The schema a `$ref` leads to: `#`, or a JSON pointer within the document. */
+function follow(root: unknown, reference: string): unknown {
+  let at = /^#(\/|$)/.test(reference) ? root : undefined
+  for (const part of reference.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    at = typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Keywords)[name] : undefined
+  }
+  if (typeof at !== 'boolean' && !isRecord(at)) throw new Unsatisfiable(`the reference '${reference}' leads nowhere`)
+  return at
+}
+
+/** Whether a value whose members and items are right is right itself. A pattern is run only where that is quick. */
+function isMet(work: Work, part: Keywords, value: unknown, { path }: Place): boolean {
+  const pattern =
+    typeof value === 'string' && typeof part.pattern === 'string' ? patternOf(work, part.pattern) : undefined
+  if (pattern === null || (pattern && !isQuick(pattern, String(value))))
+    throw new Unsatisfiable(`'pattern' at ${path} is not supported`)
+  const own = pattern ? { ...ownOf(part), pattern: pattern.regexp } : ownOf(part)
+  if (Value.Check(own, bare(value))) return true
+  work.problem = `'${Value.Errors(own, bare(value))[0]?.keyword}' at ${path} is not satisfied`
+  return false
+}
+
+/** False where it is certain that the value does not satisfy the schema. */
+function mayBe(work: Work, schema: unknown, value: unknown, place: Place): boolean {
+  return partsOf(work, schema, place).every((part) => {
+    const isMember = ([name, member]: [string, unknown]) => mayBe(work, memberSchema(part, name), member, place)
+    return Value.Check(ownOf(part), bare(value)) && Object.entries(recordOf(value)).every(isMember)
+  })
+}
+
+function ownOf(keywords: Keywords): TSchema {
+  return Object.fromEntries(Object.entries(keywords).filter(([name]) => OWN.test(name) || LIMITED.test(name)))
+}
+
+/** TypeBox takes what every object inherits for its members. */
+function bare(value: unknown): unknown {
+  return isRecord(value) ? Object.assign(Object.create(null), value) : value
+}
+
+function patternOf({ patterns }: Work, source: unknown): Pattern | null {
+  if (typeof source !== 'string') return null
+  if (!patterns.has(source)) patterns.set(source, readPattern(source))
+  return patterns.get(source) ?? null
+}
+
+function sizeOf(value: unknown, otherwise = 0): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : otherwise
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {}
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
 }

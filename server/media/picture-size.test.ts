@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import sharp from 'sharp'
-import { describeMedia, pictureOf } from './media.ts'
+import { pictureSize } from './picture-size.ts'
 
 for (const [format, name] of [
   ['png', 'PNG'],
@@ -13,8 +13,8 @@ for (const [format, name] of [
     const bytes = await sharp({ create: { width: 64, height: 48, channels: 3, background: 'teal' } })
       .toFormat(format)
       .toBuffer()
-    assert.deepEqual(pictureOf(urlOf(format, bytes)), { format: name, width: 64, height: 48 })
-    for (let length = 0; length < bytes.length; length++) pictureOf(urlOf(format, bytes.subarray(0, length)))
+    assert.deepEqual(pictureSize(urlOf(format, bytes)), { format: name, width: 64, height: 48 })
+    for (let length = 0; length < bytes.length; length++) pictureSize(urlOf(format, bytes.subarray(0, length)))
   })
 }
 
@@ -22,16 +22,13 @@ test('reads lossless WebP and WebP with transparency', async () => {
   const image = sharp({ create: { width: 300, height: 5, channels: 4, background: '#12345678' } })
   for (const lossless of [true, false]) {
     const bytes = await image.clone().webp({ lossless }).toBuffer()
-    assert.deepEqual(pictureOf(urlOf('webp', bytes)), { format: 'WebP', width: 300, height: 5 })
+    assert.deepEqual(pictureSize(urlOf('webp', bytes)), { format: 'WebP', width: 300, height: 5 })
   }
 })
 
-test('pictures elsewhere and unknown ones are counted without facts', () => {
-  const urls = ['https://example.com/a.png', 'data:image/png;base64,AAAA', 'data:text/plain,hello']
-  const parts = urls.map((url) => ({ type: 'image_url' as const, image_url: { url } }))
-  assert.equal(describeMedia(parts, false), '3 images')
-  assert.equal(describeMedia(parts.slice(1), true), '2枚の画像')
-  assert.equal(describeMedia([], false), null)
+test('a picture elsewhere and an unknown one have no known size', () => {
+  for (const url of ['https://example.com/a.png', 'data:image/png;base64,AAAA', 'data:text/plain,hello'])
+    assert.equal(pictureSize(url), null)
 })
 
 function urlOf(format: string, bytes: Uint8Array): string {
