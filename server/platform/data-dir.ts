@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from './start-error.ts'
@@ -45,9 +45,11 @@ function makePrivate(path: string): void {
 
 function takeLock(root: string): DatabaseSync {
   const holder = join(root, 'service.pid')
+  const path = join(root, 'service.lock')
+  if (!existsSync(path)) refuseLivingHolder(root, holder)
   let lock: DatabaseSync | null = null
   try {
-    lock = new DatabaseSync(join(root, 'service.lock'))
+    lock = new DatabaseSync(path)
     lock.exec('pragma journal_mode = delete; begin exclusive')
   } catch (error) {
     lock?.close()
@@ -58,6 +60,24 @@ function takeLock(root: string): DatabaseSync {
   }
   writeFileSync(holder, `${process.pid}\n`)
   return lock
+}
+
+/** A lock that was deleted under a service says nothing: its place is not taken while the process that was last here lives. */
+function refuseLivingHolder(root: string, holder: string): void {
+  const pid = existsSync(holder) ? Number(readFileSync(holder, 'utf8')) : 0
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid || !isAlive(pid)) return
+  throw new StartError(
+    `The file service.lock of the data directory ${root} was deleted while process ${pid} may still use the directory. Stop that process first; if it is another program, delete ${holder}.`,
+  )
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /** SQLITE_BUSY, https://sqlite.org/rescode.html */

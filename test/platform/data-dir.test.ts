@@ -19,6 +19,26 @@ test('a second service on a data directory is refused with the first one named, 
   await first.stop()
 })
 
+test('a second service is refused as well when the lock was deleted under the first, and changes nothing; after the first it may start', async (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const first = await startService({ dir: dir.path })
+  writeFileSync(join(dir.path, 'work', 'of a render'), '')
+  rmSync(join(dir.path, 'service.lock'))
+  const before = snapshot(dir.path)
+  for (let times = 0; times < 2; times++) {
+    await assert.rejects(
+      startService({ dir: dir.path }),
+      new RegExp(`StartError.*service\\.lock.*process ${first.process.pid}`, 's'),
+    )
+    assert.deepEqual(snapshot(dir.path), before)
+  }
+  assert.deepEqual(readdirSync(join(dir.path, 'work')), ['of a render'])
+  await first.stop()
+  const second = await startService({ dir: dir.path })
+  await second.stop()
+})
+
 test('kill -9 frees the lock at once', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
