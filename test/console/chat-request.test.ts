@@ -66,6 +66,15 @@ law('JSON is read as JSON.parse reads it, and what that refuses is refused', (se
     'a',
     "'",
     '01',
+    '-',
+    '1.',
+    '"',
+    '“',
+    '\\',
+    '//',
+    '/*',
+    '\u00a0',
+    '"__proto__"',
   ]
   const random = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((each) => each.join(''))
   fc.assert(
@@ -93,15 +102,31 @@ for (const [text, problem, line, column] of [
   ['{a: 1}', 'unquoted_name', 1, 2],
   ['{"a": "b\n"}', 'line_break_in_text', 1, 9],
   ['{"a": "\\q"}', 'bad_escape', 1, 8],
+  ['{\n"a": [\n{a": 1}]}', 'unquoted_name', 3, 2],
+  ['{"a" 1}', 'unexpected_character', 1, 6],
   ['[01]', 'bad_number', 1, 2],
+  ['[1_000]', 'bad_number', 1, 2],
+  ['[\n-]', 'bad_number', 2, 1],
+  ['[1\n-2]', 'missing_comma', 2, 1],
+  ['["a\n', 'line_break_in_text', 1, 4],
+  ['["a', 'unexpected_end', 1, 4],
+  ['[1, /*', 'unexpected_character', 1, 5],
+  ['["a",\nb"\n]', 'unexpected_character', 2, 1],
+  ['[null"\n]', 'line_break_in_text', 1, 7],
   ['{}\n{}', 'after_end', 2, 1],
   ['['.repeat(65), 'too_deep', 1, 65],
+  ['{"a":'.repeat(100_000), 'too_deep', 1, 321],
 ] as const) {
-  test(`a mistake in JSON is told by its line: ${problem}`, () => {
+  test(`a mistake in JSON is shown with its line: ${problem}`, () => {
     const read = readJson(text)
     assert.deepEqual('mistake' in read && read.mistake, { problem, line, column })
   })
 }
+
+test('of two members with one name the last counts, and its line is the one shown', () => {
+  const read = readTools('{"type": "function", "function": {"name": "good",\n"name": "not good"}}')
+  assert.deepEqual('mistake' in read && read.mistake, { problem: 'bad_name', line: 2 })
+})
 
 test('a name such as __proto__ is a member like any other', () => {
   const read = readSchema('{"__proto__": {"polluted": true}}')
