@@ -7,7 +7,13 @@ import type { AssistantMessage } from './conversation.ts'
 type AnswerFailureProps = { failure: NonNullable<AssistantMessage['failure']>; onRetry: (() => void) | undefined }
 
 /** Codes that mean something of their own in a conversation. */
-const TOLD = ['context_length_exceeded', 'model_not_found', 'invalid_file', 'request_too_large'] as const
+const TOLD = [
+  'context_length_exceeded',
+  'model_not_found',
+  'invalid_file',
+  'missing_api_key',
+  'request_too_large',
+] as const
 
 /** Why there is no answer, or only part of one, and the way to ask again. */
 export function AnswerFailure({ failure, onRetry }: AnswerFailureProps) {

@@ -5,13 +5,15 @@ import { useText } from '../text/use-text.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { Note } from '../ui/failure-note.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { sent } from './actions.ts'
+import { openCalls } from './conversation.ts'
 import { usePlayground } from './playground.ts'
 import { chatProgram } from './program.ts'
 import { bodyOf } from './request-body.ts'
 
-/** The request that Send would make, as a program. */
+/** The request that Send would make, as a program; none while a call waits for its result, since the service would refuse it. */
 export function CodeDialog({ onClose }: { onClose: () => void }) {
   const t = useText('chat')
   const { conversation, model } = usePlayground()
@@ -21,12 +23,12 @@ export function CodeDialog({ onClose }: { onClose: () => void }) {
     const now = conversation.read()
     const { text, attachments } = now.draft
     const drafted = text.trim() !== '' || attachments.length > 0
-    return bodyOf(drafted ? { ...now, ...sent(now) } : now, model)
+    return openCalls(now.messages).length > 0 ? null : bodyOf(drafted ? { ...now, ...sent(now) } : now, model)
   }, [conversation, model])
   const tabs = SNIPPET_LANGUAGES.map(({ value, label }) => ({
     value,
     label,
-    panel: value === language && <CodeBlock code={chatProgram(value, base_url, body)} label={label} />,
+    panel: value === language && body && <CodeBlock code={chatProgram(value, base_url, body)} label={label} />,
   }))
   return (
     <Dialog
@@ -41,7 +43,11 @@ export function CodeDialog({ onClose }: { onClose: () => void }) {
         </ButtonLink>
       }
     >
-      <Tabs label={t('code_language')} value={language} onChange={setLanguage} tabs={tabs} />
+      {body ? (
+        <Tabs label={t('code_language')} value={language} onChange={setLanguage} tabs={tabs} />
+      ) : (
+        <Note tone="warning">{t('blocked.calls')}</Note>
+      )}
     </Dialog>
   )
 }

@@ -52,7 +52,7 @@ export async function startChatConsole() {
 
 const WORDS = {
   en: { message: 'Your message', model: /^Model:/ },
-  ja: { message: 'メッセージ', model: /^モデル:/ },
+  ja: { message: 'メッセージ', model: /^モデル：/ },
 }
 
 /** The chat page as a person uses it. */

@@ -107,6 +107,7 @@ export default {
     context_length_exceeded: 'The conversation is longer than the model can take. Delete messages or begin a new one.',
     model_not_found: 'This model is no longer in your plan. Choose another.',
     invalid_file: 'An attached file is gone, or cannot be read. Remove it and attach it again.',
+    missing_api_key: 'Your session ended before this was answered. Sign in, then try again.',
     request_too_large: 'The conversation with its files is larger than a request may be. Remove some of them.',
   },
 
