@@ -24,7 +24,13 @@ export function NewcomerForm({ token }: { token: string }) {
     <form onSubmit={submit} noValidate className="flex flex-col gap-4">
       <FormError error={accept.error} fields={['name', 'password']} />
       <Field label={t('name')} error={errorOf('name')}>
-        <Input autoComplete="name" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+        <Input
+          autoFocus
+          autoComplete="name"
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
       </Field>
       <Field
         label={t('password')}

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useRef, useState } from 'react'
 import { failureOf } from '../api/failure.ts'
 import { request } from '../api/request.ts'
 import type { Session } from '../api/session.ts'
@@ -19,12 +19,15 @@ export function SecondStep({ onSession, onStartOver }: Props) {
   usePageTitle(t('code_title'))
   const [code, setCode] = useState('')
   const [recovery, setRecovery] = useState(false)
+  const input = useRef<HTMLInputElement>(null)
   const verify = useMutation({
     mutationFn: () =>
       request<Session>('POST', '/console/auth/sign-in/two-factor', {
-        body: { [recovery ? 'recovery_code' : 'code']: code.trim() },
+        body: { [recovery ? 'recovery_code' : 'code']: code.replace(/\s/g, '') },
       }),
     onSuccess: onSession,
+    // The next one is typed over it.
+    onError: () => input.current?.select(),
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -51,6 +54,7 @@ export function SecondStep({ onSession, onStartOver }: Props) {
         <Field label={t(recovery ? 'recovery_code' : 'code')} hint={t(recovery ? 'recovery_hint' : 'code_hint')}>
           <Input
             key={String(recovery)}
+            ref={input}
             name="code"
             inputMode={recovery ? 'text' : 'numeric'}
             autoComplete="one-time-code"

@@ -96,7 +96,7 @@ function SetUpApp({ enrolment: { secret, uri }, onClose, onCodes }: Props & { en
             </p>
           </div>
           <Field label={t('code')} hint={t('code_hint')} error={proofError('code')}>
-            <CodeInput autoFocus value={code} onChange={setCode} />
+            <CodeInput autoFocus value={code} onChange={setCode} refused={proofError('code') && confirm.error} />
           </Field>
           <FormError error={confirm.error} fields={PROOF_FIELDS} />
         </div>

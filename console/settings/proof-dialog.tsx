@@ -47,7 +47,13 @@ export function ProofDialog({ title, description, submitLabel, danger, proving, 
           />
         </Field>
         <Field label={t(recovery ? 'recovery_code' : 'code')} error={proofError('code')}>
-          <CodeInput key={String(recovery)} recovery={recovery} value={code} onChange={setCode} />
+          <CodeInput
+            key={String(recovery)}
+            recovery={recovery}
+            value={code}
+            onChange={setCode}
+            refused={proofError('code') && proving.error}
+          />
         </Field>
         <FormError error={proving.error} fields={PROOF_FIELDS} />
         <div>

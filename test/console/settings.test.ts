@@ -105,7 +105,7 @@ test('a person turns the second factor on with an app, signs in by a code and by
     await page.getByLabel('Recovery code').fill(code)
     await page.keyboard.press('Enter')
     if ((await answer).status() === 200) await page.waitForURL('**/videos')
-    else await page.getByText('This code is not right, or no longer.').waitFor()
+    else await page.getByText('This code is wrong, has expired or was used.').waitFor()
   }
   await page.goto(`${app.url}/settings`)
   await twoFactor.getByText('8 recovery codes left').waitFor()

@@ -60,7 +60,7 @@ test('who has a second factor is asked for it, and a recovery code stands in for
   await signIn(page, guarded.email)
   await page.getByLabel('Code').fill('000000')
   await page.keyboard.press('Enter')
-  await page.getByText('This code is not right').waitFor()
+  await page.getByText('This code is wrong').waitFor()
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('second-step')
   await page.getByRole('button', { name: 'Use a recovery code' }).click()

@@ -45,5 +45,5 @@ export default {
   verify: 'Continue',
   with_provider: 'Continue with {{name}}',
   wrong: 'The email or the password is wrong.',
-  wrong_code: 'This code is not right, or no longer.',
+  wrong_code: 'This code is wrong, has expired or was used.',
 }

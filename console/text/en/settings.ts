@@ -87,7 +87,7 @@ export default {
   unknown_browser: 'Unknown browser',
   use_app: 'Use the app',
   use_recovery: 'Use a recovery code',
-  wrong_code: 'This code is not right, or was used already. Wait for the next one.',
+  wrong_code: 'This code is wrong or was used already. Wait for the next one.',
   wrong_password: 'The password is wrong.',
   your_password: 'Your password',
 }

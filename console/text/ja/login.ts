@@ -47,5 +47,5 @@ export default {
   verify: '続ける',
   with_provider: '{{name}} で続ける',
   wrong: 'メールアドレスまたはパスワードが違います。',
-  wrong_code: 'コードが正しくないか、期限が切れています。',
+  wrong_code: 'コードが正しくないか、期限が切れたか、使用済みです。',
 }

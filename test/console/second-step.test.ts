@@ -1,0 +1,67 @@
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { newCustomer, startApp, type TestApp } from '../support/app.ts'
+import { openBrowser, openConsole } from '../support/browser.ts'
+import { PASSWORD, send } from '../support/identity-app.ts'
+import { codeOf } from '../support/totp.ts'
+
+let app: TestApp
+let browser: Browser
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp()
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+async function guarded() {
+  const person = await newCustomer(app)
+  const { cookie } = person
+  const { body } = await send(app, 'POST', '/console/two_factor', { cookie }, { password: PASSWORD })
+  const code = codeOf(body.secret)
+  const confirmed = await send(app, 'POST', '/console/two_factor/confirm', { cookie }, { code })
+  return { ...person, secret: body.secret as string, codes: confirmed.body.recovery_codes as string[] }
+}
+
+async function atSecondStep() {
+  const person = await guarded()
+  const visit = await openConsole(browser, { app, path: '/sign-in?return=/keys' })
+  visit.allow(/status of 401/)
+  await visit.page.getByLabel('Email').fill(person.email)
+  await visit.page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await visit.page.keyboard.press('Enter')
+  await visit.page.getByLabel('Code', { exact: true }).waitFor()
+  return { person, ...visit }
+}
+
+test('what is typed after a refused code takes its place, and the spaces of an app are no mistake', async () => {
+  const { person, page, close } = await atSecondStep()
+  await page.keyboard.type('000000')
+  await page.keyboard.press('Enter')
+  await page.getByText('This code is wrong, has expired or was used.').waitFor()
+  const next = codeOf(person.secret, 1)
+  await page.keyboard.type(`${next.slice(0, 3)} ${next.slice(3)}`)
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/keys')
+  await close()
+})
+
+test('in the settings, too, what is typed after a refused code takes its place', async () => {
+  const person = await newCustomer(app)
+  const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/settings' })
+  allow(/status of 401/)
+  await page.getByRole('button', { name: 'Turn on' }).click()
+  await page.getByLabel('Your password').fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  const secret = (await page.locator('[data-secret]').innerText()).replaceAll(/\s/g, '')
+  const code = page.getByLabel('Code of the app')
+  await code.fill('000000')
+  await page.keyboard.press('Enter')
+  await page.getByText('This code is wrong or was used already.').waitFor()
+  await page.keyboard.type(codeOf(secret))
+  await page.keyboard.press('Enter')
+  await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').nth(9).waitFor()
+  await close()
+})
