@@ -1,24 +1,41 @@
 import type { Static } from 'typebox'
 import type { FileObject } from '../../server/files/schema.ts'
-import { failureFrom, noAnswer } from './failure.ts'
+import { type Failure, failureFrom, isFailure, newFailure, noAnswer } from './failure.ts'
+import { isPicture, PIXELS_MAX, pixelsOf } from './pictures.ts'
 
 /** Source: docs/api/files.md, purposes. */
 export type Purpose = 'vision' | 'video' | 'audio' | 'user_data' | 'assistants' | 'batch' | 'fine-tune' | 'evals'
 export type StoredFile = Omit<Static<typeof FileObject>, 'purpose'> & { purpose: Purpose }
 
+type UploadOptions = {
+  purpose: Purpose
+  expires_after_seconds?: number
+  onProgress?: (share: number) => void
+  signal?: AbortSignal
+}
+
 /**
  * Uploads one file and reports the share that was sent, 0 to 1. `expires_after_seconds` shortens the 30 days it is kept.
- * Rejects with a `Failure`; an abort rejects with the reason of the signal.
+ * Rejects with a `Failure`, whose code names the one cause for which this file is refused; an abort rejects with the reason of the signal.
  */
-export function uploadFile(
-  file: File,
-  options: {
-    purpose: Purpose
-    expires_after_seconds?: number
-    onProgress?: (share: number) => void
-    signal?: AbortSignal
-  },
-): Promise<StoredFile> {
+export async function uploadFile(file: File, options: UploadOptions): Promise<StoredFile> {
+  try {
+    return await sendFile(file, options)
+  } catch (error) {
+    if (isFailure(error) && error.code === 'invalid_file') throw await withCause(error, file, options.purpose)
+    throw error
+  }
+}
+
+/** The service says `invalid_file` of all that it finds in a file; what it found can be seen here too. */
+async function withCause(failure: Failure, file: File, purpose: Purpose): Promise<Failure> {
+  const { status, type, param, request_id } = failure
+  const because = (code: string) => newFailure(status, code, { type, param, request_id })
+  if (purpose !== 'vision' || !(await isPicture(file))) return because('file_of_wrong_kind')
+  return because((await pixelsOf(file)) > PIXELS_MAX ? 'picture_too_large' : 'file_damaged')
+}
+
+function sendFile(file: File, options: UploadOptions): Promise<StoredFile> {
   const { purpose, expires_after_seconds, onProgress, signal } = options
   const form = new FormData()
   form.set('purpose', purpose)

@@ -19,9 +19,6 @@ export const OFFERED = ['vision', 'video', 'audio', 'user_data'] as const satisf
 
 /** The largest file. Source: docs/api/files.md, Create. */
 export const BYTES_MAX = 100_000_000
-/** The largest picture. Source: docs/api/files.md, Purposes. */
-export const PIXELS_MAX = 50_000_000
-
 type MediaPurpose = 'vision' | 'video' | 'audio'
 
 /** Endings and media types of what each purpose takes; the service looks at the bytes. Source: docs/api/files.md, Purposes. */

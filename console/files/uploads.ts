@@ -1,8 +1,9 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
 import { onForgetPerson } from '../api/kept.ts'
+import { PIXELS_MAX, pixelsOf } from '../api/pictures.ts'
 import { type Purpose, uploadFile } from '../api/upload.ts'
-import { type Mistake, mistakeOf, PIXELS_MAX, type PurposeChoice, purposeOf } from './purposes.ts'
+import { type Mistake, mistakeOf, type PurposeChoice, purposeOf } from './purposes.ts'
 
 export type Upload = {
   id: number
@@ -97,17 +98,6 @@ async function send(queries: QueryClient, { id, file, purpose }: Upload): Promis
     cancels.delete(id)
     sendWaiting(queries)
   }
-}
-
-/** Width times height; 0 when the browser cannot tell. */
-function pixelsOf(file: File): Promise<number> {
-  const url = URL.createObjectURL(file)
-  const picture = new Image()
-  return new Promise<number>((resolve) => {
-    picture.onload = () => resolve(picture.naturalWidth * picture.naturalHeight)
-    picture.onerror = () => resolve(0)
-    picture.src = url
-  }).finally(() => URL.revokeObjectURL(url))
 }
 
 function change(id: number, to: Partial<Upload>): void {

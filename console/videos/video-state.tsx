@@ -6,6 +6,7 @@ import { ProgressBar } from '../ui/progress.tsx'
 import { QuietPicture } from './job-picture.tsx'
 import { Elapsed } from './job-status.tsx'
 import type { VideoJob } from './jobs.ts'
+import { readInputs } from './sent-inputs.ts'
 
 const STEPS = ['moderating', 'translating', 'queued', 'in_progress'] as const
 
@@ -66,7 +67,8 @@ const TOLD = [
 /** Why there is no video, that it cost nothing, and what to do about it. */
 export function VideoNotMade({ job, action }: { job: VideoJob; action: React.ReactNode }) {
   const t = useText('videos')
-  const code = TOLD.find((each) => each === job.error?.code) ?? 'other'
+  const told = TOLD.find((each) => each === job.error?.code) ?? 'other'
+  const code = told === 'invalid_reference_media' && hasOnlyPictures(job) ? 'invalid_picture' : told
   const failed = job.status === 'failed'
   return (
     <Card>
@@ -80,4 +82,10 @@ export function VideoNotMade({ job, action }: { job: VideoJob; action: React.Rea
       </EmptyState>
     </Card>
   )
+}
+
+/** Known where the request was sent from: then it was no clip and no sound that could not be used. */
+function hasOnlyPictures({ id }: VideoJob): boolean {
+  const files = readInputs(id)?.files
+  return files !== undefined && Object.keys(files).length > 0 && !files.videos && !files.audio
 }

@@ -188,6 +188,10 @@ export default {
       what: 'A clip or sound could not be used.',
       next: 'Clips and sounds must be readable and 2 to 15 seconds long. Choose others and try again.',
     },
+    invalid_picture: {
+      what: 'A picture could not be used: it is damaged or incomplete.',
+      next: 'Export the picture again and upload it anew.',
+    },
     reference_unavailable: {
       what: 'A file was deleted or expired before rendering began.',
       next: 'Upload it again and try again.',

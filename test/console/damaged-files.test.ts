@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
+import { openBrowser, openConsole } from '../support/browser.ts'
+import { pngHeader, samplePicture } from '../support/media.ts'
+
+let app: TestApp
+let browser: Browser
+let person: TestPerson
+let picture: Buffer
+before(async () => {
+  browser = await openBrowser()
+  app = await startApp()
+  person = await newCustomer(app)
+  picture = Buffer.from(await samplePicture())
+})
+after(async () => {
+  await browser?.close()
+  await app?.close()
+})
+
+const png = (name: string, buffer: Buffer) => ({ name, mimeType: 'image/png', buffer })
+const refusal = (page: Page, text: RegExp | string) => page.getByRole('alert').getByText(text)
+
+test('a picture that the service refuses is refused for the one cause there is: damaged, of another kind or too large', async () => {
+  const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/files' })
+  allow(/status of 400/)
+  const choose = (file: ReturnType<typeof png>) => page.locator('input[type=file]').setInputFiles([file])
+  await choose(png('cut.png', picture.subarray(0, 20)))
+  await refusal(page, 'The picture is damaged or incomplete. Export it again.').waitFor()
+  await choose(png('named.png', Buffer.from('<!doctype html>')))
+  await refusal(page, 'The content of the file is not of the kind that its name says.').waitFor()
+  await choose(png('huge.png', Buffer.from(pngHeader(10_000, 10_000))))
+  await refusal(page, 'The picture has more than 50 megapixels. Make it smaller first.').waitFor()
+  assert.equal(await page.getByText(/empty, damaged, gone/).count(), 0)
+  await close()
+})
+
+test('in Japanese as well, where a video takes it', async () => {
+  const look = { language: 'ja', path: '/videos' } as const
+  const { page, close, allow } = await openConsole(browser, { app, as: person, ...look })
+  allow(/status of 400/)
+  await page.getByText('フレーム', { exact: true }).click()
+  const file = png('cut.png', picture.subarray(0, 20))
+  await page.getByRole('group', { name: '最初のフレーム' }).locator('input[type=file]').setInputFiles([file])
+  await page.getByText('画像が破損しているか、途中で切れています。書き出し直してください。').waitFor()
+  await close()
+})
+
+test('a job that failed for its picture says so of the picture, and nothing of clips', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
+  await page.getByRole('textbox', { name: 'Prompt' }).fill('A boat')
+  await page.getByText('Frames', { exact: true }).click()
+  const frame = page.getByRole('group', { name: 'First frame' })
+  await frame.locator('input[type=file]').setInputFiles([png('frame.png', picture)])
+  const accepted = page.waitForResponse((each) => each.request().method() === 'POST' && /v1\/videos$/.test(each.url()))
+  await page.getByRole('button', { name: /^Generate/ }).click()
+  const { id } = await (await accepted).json()
+  // The engines of tests look into no picture: the answer is what it is where one does.
+  await page.route(`**/v1/videos/${id}`, async (route) => {
+    const job = await (await route.fetch()).json()
+    const error = { code: 'invalid_reference_media', message: 'A reference could not be used.' }
+    await route.fulfill({ json: { ...job, status: 'failed', error } })
+  })
+  await page.goto(`${app.url}/videos/${id}`)
+  await page.getByText('A picture could not be used: it is damaged or incomplete.').waitFor()
+  await page.getByText('Export the picture again and upload it anew.').waitFor()
+  await close()
+})
