@@ -5,6 +5,7 @@ import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { useFormat } from '../ui/format.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { useModelDescription } from '../ui/model-description.ts'
 import { usePlayground } from './playground.ts'
 
 const KNOWN = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'] as const
@@ -72,7 +73,8 @@ export function ModelFacts() {
   const t = useText('chat')
   const { money, number } = useFormat()
   const { model } = usePlayground()
-  const { pricing, context_length, max_output_tokens, description } = model
+  const { pricing, context_length, max_output_tokens } = model
+  const description = useModelDescription(model)
   const names = useCapabilityNames(model)
   const prices = [
     ['input', pricing.input_per_million],

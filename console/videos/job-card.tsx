@@ -40,7 +40,7 @@ export function JobCard({ job }: { job: VideoJob }) {
       </span>
       <CardFoot
         prompt={job.prompt}
-        status={<JobStatus job={job} />}
+        status={<JobStatus job={job} short />}
         time={runs ? <Elapsed since={job.created_at} /> : <DateTime at={job.created_at} relative />}
         cost={
           <span className={job.status === 'completed' || runs ? '' : 'line-through'}>
@@ -98,7 +98,7 @@ function CardFoot({ prompt, status, time, cost }: FootProps) {
       </span>
       <span className="mt-auto flex items-center gap-2 text-xs text-muted tabular-nums">
         {status}
-        <span className="ms-auto min-w-0 truncate">{time}</span>
+        <span className="ms-auto shrink-0">{time}</span>
         <span aria-hidden>·</span>
         {cost}
       </span>

@@ -13,12 +13,13 @@ export function useStatusName(status: string): string {
   return t(`status.${told ?? 'other'}`)
 }
 
-export function JobStatus({ job }: { job: Pick<VideoJob, 'status' | 'progress'> }) {
+/** `short` leaves the percentage to the bar beside it. */
+export function JobStatus({ job, short }: { job: Pick<VideoJob, 'status' | 'progress'>; short?: boolean }) {
   const { status, progress } = job
   const name = useStatusName(status)
   return (
     <StatusBadge tone={TONES[status] ?? 'accent'} live={isRunning(job)}>
-      {status === 'in_progress' && progress > 0 ? `${name} ${progress}%` : name}
+      {status === 'in_progress' && progress > 0 && !short ? `${name} ${progress}%` : name}
     </StatusBadge>
   )
 }

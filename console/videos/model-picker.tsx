@@ -6,6 +6,7 @@ import { Field, useFieldProps } from '../ui/field.tsx'
 import { useFormat } from '../ui/format.tsx'
 import { CONTROL } from '../ui/input.tsx'
 import { Skeleton } from '../ui/layout.tsx'
+import { useModelDescription } from '../ui/model-description.ts'
 import type { VideoModel } from './jobs.ts'
 
 type Props = {
@@ -93,6 +94,7 @@ function ModelLines({ model }: { model: VideoModel }) {
   const t = useText('videos')
   const { money } = useFormat()
   const [price] = model.pricing
+  const description = useModelDescription(model)
   return (
     <span className="flex min-w-0 grow flex-col">
       <span className="flex items-baseline justify-between gap-3 text-sm">
@@ -103,7 +105,7 @@ function ModelLines({ model }: { model: VideoModel }) {
           </span>
         )}
       </span>
-      {model.description && <span className="text-[0.8125rem] text-pretty text-muted">{model.description}</span>}
+      {description && <span className="text-[0.8125rem] text-pretty text-muted">{description}</span>}
     </span>
   )
 }

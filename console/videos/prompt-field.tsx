@@ -74,7 +74,7 @@ export function PromptField({ prompt, onChange, error }: Props) {
             {t('dialogue')}
           </Button>
         </Tooltip>
-        <span className="min-w-0 grow truncate">
+        <span className={cx('min-w-0 grow', lines.length > 0 && 'truncate')}>
           {lines.length > 0
             ? t('dialogue_lines', { lines: lines.map((line) => t('dialogue_line', { line })).join(' ') })
             : t('dialogue_explained')}

@@ -1,5 +1,5 @@
 import { Clapperboard } from 'lucide-react'
-import { type ReactNode, useId } from 'react'
+import { type ReactNode, type RefObject, useEffect, useId, useLayoutEffect, useRef } from 'react'
 import type { Failure } from '../api/failure.ts'
 import { type Balance, useBalance } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
@@ -31,11 +31,15 @@ type Props = {
 export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
   const t = useText('videos')
   const reason = useId()
+  const hadTerms = useRef(false)
+  useEffect(() => {
+    hadTerms.current = terms !== null
+  }, [terms])
   return (
     <div className="flex flex-col gap-3">
       <Cost price={price} />
       {failure && <RefusalNote failure={failure} price={price} />}
-      {terms ?? <Generate {...{ obstacle, busy, onSubmit }} described={reason} />}
+      {terms ?? <Generate {...{ obstacle, busy, onSubmit, hadTerms }} described={reason} />}
       <p
         id={reason}
         aria-live="polite"
@@ -47,12 +51,22 @@ export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSu
   )
 }
 
-type GenerateProps = Pick<Props, 'obstacle' | 'busy' | 'onSubmit'> & { described: string }
+type GenerateProps = Pick<Props, 'obstacle' | 'busy' | 'onSubmit'> & {
+  described: string
+  /** The terms stood here before. */
+  hadTerms: RefObject<boolean>
+}
 
-function Generate({ obstacle, busy, onSubmit, described }: GenerateProps) {
+function Generate({ obstacle, busy, onSubmit, described, hadTerms }: GenerateProps) {
   const t = useText('videos')
+  const button = useRef<HTMLButtonElement>(null)
+  useLayoutEffect(() => {
+    // The button that agreed had the focus, and is gone.
+    if (hadTerms.current && document.activeElement === document.body) button.current?.focus({ preventScroll: true })
+  }, [hadTerms])
   return (
     <Button
+      ref={button}
       variant="primary"
       size="lg"
       icon={<Clapperboard />}

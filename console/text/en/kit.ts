@@ -1,4 +1,8 @@
 export default {
+  built_in: {
+    sandbox: 'Embedded test model: deterministic answers for building clients without spending. Not intelligent.',
+    storyboard: 'Embedded preview renderer: an animatic of your prompt, frames and references. Not a generative model.',
+  },
   cancel: 'Cancel',
   choose_file: 'Choose a file or drop it here',
   choose_files: 'Choose files or drop them here',
