@@ -153,7 +153,7 @@ export class ChatEngineError extends Error {
   readonly retry_after_seconds: number | undefined
   /** Set with `context_length` when the engine said so. */
   readonly tokens: TokensRefused | undefined
-  /** With `rejected`: what the client is told instead of a general text. Only an engine of ours may set it. */
+  /** With `rejected`: the message of the 400 instead of a general one. Only an embedded engine may set it. */
   readonly public_message: string | undefined
 
   constructor(

@@ -12,7 +12,7 @@ const GROUPS_MAX = 50
 const STEPS_MAX = 20_000
 const NESTING_MAX = 600
 
-/** Null for what is no regular expression, is too long, or looks around, back or at the edges of words. */
+/** Null for an invalid or long expression, and for one with look-around, back references or word boundaries. */
 export function readPattern(source: string): Pattern | null {
   if (source.length > PATTERN_CHARACTERS_MAX) return null
   // Schemas escape more than the `u` flag allows, as in `\-`.

@@ -43,15 +43,16 @@ export async function readPrompt(request: ChatRequest): Promise<Prompt> {
   const clues = cluesOf(text.slice(0, CLUES_CHARACTERS).toWellFormed())
   return {
     ...{ seed: await seedOf(request), clues, directive: directiveIn(text), turns: asked.length },
-    text: text.slice(0, DIRECTIVE_CHARACTERS),
+    text: text.slice(0, NAMES_CHARACTERS),
     media: typeof last.content === 'string' ? null : describeMedia(last.content, clues.japanese),
     is_users_turn: request.messages.at(-1)?.role === 'user',
     results: resultsAtEnd(request.messages),
   }
 }
 
-/** Characters in which clues, and a directive or names of tools, are looked for. */
+/** Characters in which clues, names of tools, and a directive are looked for. */
 const CLUES_CHARACTERS = 4000
+const NAMES_CHARACTERS = 100_000
 const DIRECTIVE_CHARACTERS = 1_000_000
 
 /** At most `characters` code points on one line, an ellipsis included where something is missing. */

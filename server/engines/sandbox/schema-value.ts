@@ -177,7 +177,7 @@ function below({ path, depth, variation }: Place, name: string): Place {
 function textFor(work: Work, keywords: Keywords, { name, variation }: Place): string {
   const [least, most] = [Math.min(sizeOf(keywords.minLength), CHARACTERS_MAX), sizeOf(keywords.maxLength, Infinity)]
   const pattern = patternOf(work, keywords.pattern)
-  for (const growth of pattern ? [2, 1, 0, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233] : []) {
+  for (const growth of pattern ? [2, 1, 0, 3, 5, 8, 13, 15, 21, 34, 55, 89, 144, 233] : []) {
     const pick = (count: number) => (Math.floor(work.chance.between(0, count)) + variation) % count
     const text = textMatching(pattern!, growth, pick)
     if (text !== null && text.length >= least && text.length <= most) return text
