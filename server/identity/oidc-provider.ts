@@ -202,7 +202,8 @@ async function checked<T>(read: () => Promise<T>): Promise<T> {
   } catch (error) {
     const passed_on = [OutboundError, InvalidOidcReply, oauth.AuthorizationResponseError]
     if (passed_on.some((each) => error instanceof each)) throw error
-    const { name, message, code = name, status } = error as Error & { code?: string | number; status?: number }
+    const { name, message, code = name, cause, ...rest } = error as Error & { code?: string | number; status?: number }
+    const status = rest.status ?? (cause as Partial<Response> | undefined)?.status
     const text = FIXED.some((each) => error instanceof each) ? message : 'unreadable'
     throw new InvalidOidcReply(`The provider's reply is invalid: ${text} (${status ?? code}).`)
   }
