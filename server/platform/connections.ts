@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 export const UNANSWERED_MAX = 32
 /**
  * Requests that may wait behind them: one read of 64 KiB brings them all, and they cannot be put back. As many as have a credential
- * fit in one read; a connection that sends more is cut.
+ * fit in one read; of a connection that sends more, those that run are answered, then it ends.
  */
 const WAITING_MAX = 512
 /** A body that is refused unread is read away when it is this small, and the connection goes on. */
@@ -17,7 +17,7 @@ const LINGER_BYTES_MAX = 128 * 1024 * 1024
 const ENDING = Symbol('ending')
 type Marked = Socket & { [ENDING]?: true }
 type Exchange = { request: IncomingMessage; response: ServerResponse }
-type Pipeline = { running: number; waiting: Exchange[] }
+type Pipeline = { running: number; waiting: Exchange[]; overrun: boolean }
 
 /** Handles the requests of each connection with bounds on their number. Nothing behind `endAfterAnswer` reaches `handler`. */
 export function boundConnections(handler: RequestListener): RequestListener {
@@ -73,22 +73,24 @@ export function hasLargeBody({ headers, complete }: IncomingMessage): boolean {
 }
 
 function openPipeline(socket: Socket): Pipeline {
-  const pipeline: Pipeline = { running: 0, waiting: [] }
+  const pipeline: Pipeline = { running: 0, waiting: [], overrun: false }
   // Node reads on by itself when answers have left its own buffers.
   socket.on('resume', () => {
-    if (pipeline.waiting.length > 0) socket.pause()
+    if (pipeline.waiting.length > 0 || pipeline.overrun) socket.pause()
   })
   return pipeline
 }
 
 function enqueue(pipeline: Pipeline, exchange: Exchange, handler: RequestListener): void {
   const { socket } = exchange.request
-  const { running, waiting } = pipeline
+  const { running, waiting, overrun } = pipeline
+  if (overrun) return
   // The first on its way is not one of those that run here.
   if (running < UNANSWERED_MAX - 1 && waiting.length === 0) run(pipeline, exchange, handler)
   else if (waiting.length === WAITING_MAX) {
     waiting.length = 0
-    socket.destroy()
+    pipeline.overrun = true
+    socket.pause()
   } else if (!socket.destroyed) {
     waiting.push(exchange)
     socket.pause()
@@ -102,6 +104,10 @@ function run(pipeline: Pipeline, { request, response }: Exchange, handler: Reque
     const { socket } = request
     if (socket.destroyed || isEnding(socket)) {
       pipeline.waiting.length = 0
+      return
+    }
+    if (pipeline.overrun) {
+      if (pipeline.running === 0) socket.destroySoon()
       return
     }
     const next = pipeline.waiting.shift()
