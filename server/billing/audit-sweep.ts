@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts'
+import type { Db } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { Sweep } from '../platform/sweep.ts'
-import { runAudit } from './audit.ts'
+import { type AuditRow, runAudit } from './audit.ts'
 import { findAuditState, saveAuditState } from './store-audit.ts'
 
 /** Invariants of money and slots: while one is broken no new video job is taken. Source: docs/reliability.md. */
@@ -26,11 +27,16 @@ export function auditSweep(ctx: Context): Sweep {
         const level = STOPPING.has(invariant) ? 'error' : 'warn'
         ctx.log[level]('invariant_broken', { invariant, detail: title, count: violations })
       }
-      const broken = [...new Set(rows.map(({ invariant }) => invariant))].filter((each) => STOPPING.has(each))
-      await saveAuditState(ctx.db, { checked_at: now, broken: broken.sort() })
+      await recordAudit(ctx.db, rows, now)
       recalled.delete(ctx)
     },
   }
+}
+
+/** Writes down what an audit found, for every process to go by, whoever ran it. */
+export async function recordAudit(db: Db, rows: readonly AuditRow[], now: Date): Promise<void> {
+  const found = new Set(rows.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant))
+  await saveAuditState(db, { checked_at: now, broken: [...found].filter((each) => STOPPING.has(each)).sort() })
 }
 
 /** Throws ApiError `server_is_overloaded` while I1 to I4 are not known to hold: reads the database at most every five seconds. */

@@ -64,9 +64,12 @@ const ANNOUNCED_MS = 50
 export const audit = command({
   summary: 'check every invariant that SQL can check; exit code 1 on any violation',
   flags: {},
-  async run({ db }) {
+  async run({ db, clock }) {
     const { runAudit } = await import('../billing/audit.ts')
-    const invariants = await runAudit(db)
+    const { recordAudit } = await import('../billing/audit-sweep.ts')
+    const now = clock.now()
+    const invariants = await runAudit(db, now)
+    await recordAudit(db, invariants, now)
     const violations = invariants.reduce((sum, each) => sum + each.violations, 0)
     const rows = invariants.map((each) => [`${each.invariant}  ${each.violations}`, each.title] as const)
     return { json: { violations, invariants }, rows, exit_code: violations > 0 ? 1 : 0 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { placeHold } from '../../server/billing/holds.ts'
+import { findAuditState } from '../../server/billing/store-audit.ts'
 import { openDataDir } from '../../server/platform/data-dir.ts'
 import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
 import { newId } from '../../server/platform/ids.ts'
@@ -190,13 +191,16 @@ test('the audit prints one row for each invariant and exits 0 when all hold', as
   assert.equal(stdout.trim().split('\n').length, invariants.length)
 })
 
-test('the audit exits 1 and names what is broken', async () => {
+test('the audit exits 1 and names what is broken; the service goes by it as by its own, until one is clean', async () => {
   const org_id = await newOrganization(app, 'Broken')
   const { db } = app.database
   await db.updateTable('accounts').set({ balance: 5n }).where('org_id', '=', org_id).execute()
   const { code, stdout } = await admin(['audit', '--json'])
   await db.updateTable('accounts').set({ balance: 0n }).where('org_id', '=', org_id).execute()
   assert.equal(code, 1)
+  assert.deepEqual((await findAuditState(db))?.broken, ['I1'], 'the running service stops new video jobs')
+  await json('audit')
+  assert.deepEqual((await findAuditState(db))?.broken, [], 'and takes them again')
   const { violations, invariants } = JSON.parse(stdout)
   assert.equal(violations, 1)
   const broken = invariants.filter((each: { violations: number }) => each.violations > 0)
