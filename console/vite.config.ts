@@ -5,11 +5,7 @@ import { defineConfig } from 'vite'
 import { firstPaint } from './build/first-paint.ts'
 import { precompress } from './build/precompress.ts'
 
-const SERVICE = process.env.KINORA_BASE_URL ?? 'http://127.0.0.1:8080'
-/** The service takes changes from its own pages only: the development server speaks as one of them. */
-const toService = { target: SERVICE, headers: { origin: SERVICE } }
-
-/** Builds the console into `console/dist`, which the service serves. Source: docs/console.md. */
+/** Builds the console into `console/dist`, which the service serves; `npm run dev` serves it by the same. Source: docs/console.md. */
 export default defineConfig({
   root: import.meta.dirname,
   logLevel: 'warn',
@@ -28,15 +24,6 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       output: { codeSplitting: { groups: [{ name: 'icons', test: /lucide-react/, minShareCount: 2 }] } },
-    },
-  },
-  server: {
-    proxy: {
-      '/v1': toService,
-      '/console/': toService,
-      '/docs': toService,
-      '/openapi.json': toService,
-      '/terms': toService,
     },
   },
 })

@@ -44,7 +44,11 @@ export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<
     return 0
   }
   const { help: _, 'data-dir': data_dir, ...flags } = given
-  const config = loadConfig({ ...flags, data_dir }, env, engineMistakes)
+  return serveUntilStopped(loadConfig({ ...flags, data_dir }, env, engineMistakes))
+}
+
+/** Serves until SIGINT or SIGTERM, and prints the address once it answers. Returns the exit code. */
+export async function serveUntilStopped(config: Config): Promise<number> {
   const log = openLog(config.log_level)
   const stopped = new Promise<void>((resolve) =>
     process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()),

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { functionsOf, importsOf, type Source, sourcesIn } from '../support/sources.ts'
 
 const server = sourcesIn('server')
-const all = sourcesIn('server', 'test', 'bench', 'console', 'bin')
+const all = sourcesIn('server', 'test', 'bench', 'console', 'bin', 'dev')
 
 /** Folders of `server/`, and what each may import. Source: ARCHITECTURE.md. */
 const BELOW = ['platform', 'context.ts', 'identity']

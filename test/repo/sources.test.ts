@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { contractSections } from '../support/contract-page.ts'
 import { filesMatching, ROOT } from '../support/sources.ts'
 
-const folders = ['server', 'console', 'test', 'bench', 'bin']
+const folders = ['server', 'console', 'test', 'bench', 'bin', 'dev']
 const files = filesMatching(folders.map((folder) => `${folder}/**/*.{ts,tsx,js,css,sql}`)).filter(
   ({ path }) => path !== 'test/repo/sources.test.ts',
 )

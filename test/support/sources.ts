@@ -14,8 +14,8 @@ export function sourcesIn(...folders: string[]): Source[] {
 
 /** Every file that is part of the repository and text. */
 export function textFiles(): Source[] {
-  const top = ['*.{md,json,yaml,yml}', 'LICENSE', 'NOTICE', '.gitignore', '.ci/*']
-  const folders = ['server', 'console', 'test', 'bench', 'bin', 'docs', 'examples', 'deploy']
+  const top = ['*.{md,json,yaml,yml}', 'LICENSE', 'NOTICE', '.gitignore', '.editorconfig', '.nvmrc', '.ci/*']
+  const folders = ['server', 'console', 'dev', 'test', 'bench', 'bin', 'docs', 'examples', 'deploy']
   return filesMatching([
     ...top,
     ...folders.map((folder) => `${folder}/**/*.{ts,tsx,js,css,html,sql,md,json,yaml,yml,sh}`),

@@ -1,0 +1,19 @@
+import { serveUntilStopped } from '../server/cli/serve.ts'
+import { engineMistakes } from '../server/engines/registry.ts'
+import { loadConfig } from '../server/platform/config.ts'
+import { StartError } from '../server/platform/start-error.ts'
+import { readDevFlags } from './flags.ts'
+import { DEV_PORT, DEV_URL } from './watch.ts'
+
+/** The service as `npm run dev` runs it: one process, at the port it was given, found by browsers at the address of the console. */
+try {
+  const { host: _, port: __, ...flags } = readDevFlags(process.argv.slice(2))
+  const config = loadConfig(flags, process.env, engineMistakes)
+  const port = Number(process.env[DEV_PORT])
+  const public_url = config.public_url ?? process.env[DEV_URL] ?? null
+  process.exitCode = await serveUntilStopped({ ...config, host: '127.0.0.1', port, public_url, workers: 1 })
+} catch (error) {
+  if (!(error instanceof StartError)) throw error
+  process.stderr.write(`kinora: ${error.message}\n`)
+  process.exitCode = 1
+}
