@@ -1,11 +1,12 @@
 import { SHORT_EDGE, type Size, sizeOfRatio } from './aspect.ts'
 import { runFfmpeg } from './ffmpeg.ts'
-import { ProbeError, type ProbeResult, probeFile, recogniseType } from './probe.ts'
+import { type MediaTracks, ProbeError, type ProbeResult, probeMedia } from './probe.ts'
 
 export type Mended = {
   /** The given file, or a new one beside it which the caller removes. */
   path: string
   probe: ProbeResult
+  tracks: MediaTracks
   changed: boolean
 }
 
@@ -15,18 +16,18 @@ const RATIO_TOLERANCE = 0.05
 /**
  * Makes what an engine delivered a clip as promised: MP4, H.264, short edge 768, sound. What already is one is returned untouched.
  * Streams that are right are copied, not encoded again; missing sound becomes silence. `width` and `height` are the size ordered.
- * Throws ProbeError when there is no usable video, FfmpegError when it cannot be decoded.
+ * Throws ProbeError when there is no usable video, or only the head of one, FfmpegError when it cannot be decoded.
  */
 export async function mendOutput(
   path: string,
   size: Size,
   options: { signal?: AbortSignal; work_dir?: string; time_limit_seconds?: number } = {},
 ): Promise<Mended> {
-  const probe = await probeFile(path, 'video')
-  const { media_type } = await recogniseType(path)
+  const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { whole: true })
   const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
   const isRightVideo = probe.video_codec === 'avc' && isRightSize
-  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec !== null) return { path, probe, changed: false }
+  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec !== null)
+    return { path, probe, tracks, changed: false }
 
   const mended = `${path}.mended.mp4`
   await runFfmpeg(
@@ -37,11 +38,11 @@ export async function mendOutput(
     },
     { signal: options.signal, work_dir: options.work_dir, time_limit_seconds: options.time_limit_seconds ?? 600 },
   )
-  const after = await probeFile(mended, 'video')
+  const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video')
   if (after.video_codec !== 'avc' || after.audio_codec === null) {
     throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
   }
-  return { path: mended, probe: after, changed: true }
+  return { path: mended, probe: after, tracks: afterTracks, changed: true }
 }
 
 function mendArgs(probe: ProbeResult, { size, isRightVideo }: { size: Size; isRightVideo: boolean }): string[] {

@@ -15,6 +15,7 @@ import {
 } from 'mediabunny'
 import sharp from 'sharp'
 import { IMAGE_PIXELS_MAX, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
+import { isWholeMp4 } from './whole-mp4.ts'
 
 /** The worker of `probeFile`: answers each task with one reply and never throws. */
 parentPort?.on('message', async (task: ProbeTask) => {
@@ -27,6 +28,8 @@ parentPort?.on('message', async (task: ProbeTask) => {
 })
 
 async function probe(task: ProbeTask): Promise<ProbeReply> {
+  if (task.whole && !isWholeMp4(task.path))
+    return { fault: 'unreadable', message: 'The clip ends before the length it announces.' }
   return task.family === 'image'
     ? { result: await probeImage(task.path), tracks: { video_seconds: [], audio_seconds: [] } }
     : await probeTracks(task)

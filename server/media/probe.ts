@@ -80,25 +80,33 @@ export function acceptedType(media_type: string): RecognisedType {
  * Throws ProbeError. Runs in one worker thread, at most 5 s a file.
  */
 export async function probeFile(path: string, kind?: MediaFamily): Promise<ProbeResult> {
-  return (await probe(path, kind)).result
+  return (await probeMedia(path, kind)).result
 }
 
 /** The end of each track in seconds, pictures and sound in lists of their own. As `probeFile`, which names only the longest. */
 export async function probeTracks(path: string, kind: 'video' | 'audio'): Promise<MediaTracks> {
-  return (await probe(path, kind)).tracks
+  return (await probeMedia(path, kind)).tracks
 }
 
-async function probe(path: string, kind?: MediaFamily): Promise<Probed> {
-  const { family } = await recogniseType(path)
+/**
+ * Everything a probe learns, in one look at the file. As `probeFile`; with `whole`, an MP4 that ends before the boxes it announces is
+ * `unreadable`.
+ */
+export async function probeMedia(
+  path: string,
+  kind?: MediaFamily,
+  { whole = false }: { whole?: boolean } = {},
+): Promise<Probed & { media_type: string }> {
+  const { media_type, family } = await recogniseType(path)
   if (family === null) throw new ProbeError('unrecognised', 'The file is not a supported image, video or audio file.')
-  const probed = await inWorker({ path, family, kind: kind ?? null })
+  const probed = await inWorker({ path, family, kind: kind ?? null, whole })
   if (kind !== undefined && probed.result.kind !== kind) {
     throw new ProbeError('wrong_kind', `The file is ${probed.result.kind}, not ${kind}.`)
   }
-  return probed
+  return { ...probed, media_type }
 }
 
-export type ProbeTask = { path: string; family: MediaFamily; kind: MediaFamily | null }
+export type ProbeTask = { path: string; family: MediaFamily; kind: MediaFamily | null; whole: boolean }
 export type Probed = { result: ProbeResult; tracks: MediaTracks }
 export type ProbeReply = Probed | { fault: ProbeFault; message: string }
 

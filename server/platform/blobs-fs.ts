@@ -1,7 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, mkdirSync } from 'node:fs'
-import { type FileHandle, mkdir, open, opendir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  opendir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable, type Writable } from 'node:stream'
 import {
@@ -106,7 +118,9 @@ async function publish(root: string, temp: string): Promise<string> {
   const key = newName()
   const path = keyPath(root, key)
   try {
-    await sync(tempPath(root, temp), new Date())
+    // Its age counts from here on; its bytes were made to last when it was staged.
+    const now = new Date()
+    await utimes(tempPath(root, temp), now, now)
     await rename(tempPath(root, temp), path).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error
       if ((await mkdir(dirname(path), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
@@ -170,6 +184,7 @@ async function spool(
       hash.update(chunk)
       for (let done = 0; done < chunk.byteLength; ) done += (await handle.write(chunk, done)).bytesWritten
     }
+    await handle.sync()
     return { sha256: hash.digest('hex'), size_bytes: size }
   } catch (error) {
     throw signal?.aborted ? signal.reason : error
@@ -178,11 +193,10 @@ async function spool(
   }
 }
 
-/** Makes a file's bytes, or a directory's names, survive a power cut. */
-async function sync(path: string, modifiedAt?: Date): Promise<void> {
+/** Makes a directory's names survive a power cut. */
+async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
-    if (modifiedAt) await handle.utimes(modifiedAt, modifiedAt)
     await handle.sync()
   } finally {
     await handle.close()

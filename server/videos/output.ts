@@ -3,8 +3,7 @@ import { rm } from 'node:fs/promises'
 import type { Context } from '../context.ts'
 import type { JsonValue, VideoEngine } from '../engines/video.ts'
 import { mendOutput } from '../media/mend.ts'
-import { ProbeError, probeTracks } from '../media/probe.ts'
-import { requireWholeMp4 } from '../media/whole-mp4.ts'
+import { ProbeError } from '../media/probe.ts'
 import { BlobTooLarge, type StagedBlob } from '../platform/blobs.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { isMediaFault } from './inputs.ts'
@@ -40,10 +39,12 @@ export async function collectOutput(
     return keepPolling(ctx, job, error)
   }
   failpoint('output_staged')
-  let kept: StagedBlob = fetched
+  const unpublished = [fetched]
   try {
-    kept = await mend(ctx, job, fetched, signal)
+    const kept = await mend(ctx, job, fetched, signal)
+    if (kept !== fetched) unpublished.unshift(kept)
     const blob_key = await ctx.blobs.publish(kept)
+    unpublished.shift()
     failpoint('output_published')
     return {
       to: 'completed',
@@ -54,8 +55,7 @@ export async function collectOutput(
     if (isMediaFault(error)) return unusable(ctx, job, error)
     return keepPolling(ctx, job, error)
   } finally {
-    await ctx.blobs.discard(kept)
-    await ctx.blobs.discard(fetched)
+    for (const each of unpublished) await ctx.blobs.discard(each)
   }
 }
 
@@ -63,11 +63,9 @@ export async function collectOutput(
 async function mend(ctx: Context, job: VideoJobRow, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
   const size = { width: job.width ?? 1366, height: job.height ?? 768 }
   return ctx.blobs.withLocalFile(fetched, async (path) => {
-    await requireWholeMp4(path)
     const mended = await mendOutput(path, size, { signal, work_dir: ctx.work_dir })
     try {
-      const { video_seconds } = await probeTracks(mended.path, 'video')
-      if ((video_seconds[0] ?? 0) < job.seconds * LENGTH_MIN)
+      if ((mended.tracks.video_seconds[0] ?? 0) < job.seconds * LENGTH_MIN)
         throw new ProbeError('unreadable', 'The clip is much shorter than what was asked for.')
       if (!mended.changed) return fetched
       return await ctx.blobs.stage(createReadStream(mended.path), { max_bytes: OUTPUT_BYTES_MAX, signal })

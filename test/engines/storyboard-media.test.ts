@@ -135,7 +135,12 @@ test('an output that is as promised is left alone; one that is not is mended', a
     [1366, 768, 'avc', 'aac'],
   )
   assert.ok(Math.abs((mended.probe.duration_seconds ?? 0) - 3) < 0.15)
-  assert.deepEqual(await mendOutput(mended.path, size), { path: mended.path, probe: mended.probe, changed: false })
+  assert.deepEqual(await mendOutput(mended.path, size), {
+    path: mended.path,
+    probe: mended.probe,
+    tracks: mended.tracks,
+    changed: false,
+  })
 
   const other = await mendOutput(media.webm, { width: 768, height: 768 }, { work_dir: dir })
   assert.deepEqual([other.probe.width, other.probe.height, other.probe.video_codec], [1366, 768, 'avc'])
