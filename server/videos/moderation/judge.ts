@@ -26,7 +26,7 @@ export type Judgement =
 const CALLS_MAX = 4
 
 /**
- * Judges what was not allowed in an earlier try, four calls at a time, each with the time limit of its engine. The first block ends
+ * Judges what was not allowed in an earlier try (of a job with files), four calls at a time, each with the time limit of its engine. The first block ends
  * the rest; a fault leaves the other parts to be judged, unless as many calls in a row fail as are made at a time.
  */
 export async function judgeParts(
@@ -35,7 +35,10 @@ export async function judgeParts(
   parts: readonly Part[],
   signal: AbortSignal,
 ): Promise<Judgement> {
-  const known = await findAllowed(ctx.db, job)
+  if (parts.length === 0) return { to: 'allow', results: [] }
+  // A prompt alone is one call: to ask again after a crash costs less than to keep every answer.
+  const keepsVerdicts = job.inputs.length > 0
+  const known = keepsVerdicts ? await findAllowed(ctx.db, job) : new Map<string, ModerationResult>()
   const knownOf = ({ digests }: Part) => digests.map((digest) => known.get(digest)).find((each) => each !== undefined)
   const results = parts.flatMap((part) => knownOf(part) ?? [])
   const open = parts.filter((part) => knownOf(part) === undefined)
@@ -59,7 +62,7 @@ export async function judgeParts(
         blocked.abort(new Error('another part was blocked'))
       } else {
         faults_in_a_row = 0
-        await keepAllowed(ctx.db, job, { digest: part.digests[0]!, result, now: ctx.clock.now() })
+        if (keepsVerdicts) await keepAllowed(ctx.db, job, { digest: part.digests[0]!, result, now: ctx.clock.now() })
         results.push(result)
       }
     }
