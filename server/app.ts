@@ -28,14 +28,13 @@ import { openChanges } from './platform/changes.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import { type Database, type Db, openDb } from './platform/db.ts'
+import { openGroups } from './platform/groups.ts'
 import { openHttp } from './platform/http.ts'
-import { openWakes } from './platform/jobs.ts'
 import { listenOn } from './platform/listen.ts'
 import type { Log } from './platform/log.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
 import { openSockets, type Sockets } from './platform/websocket.ts'
 import { type BackgroundResponses, startResponses } from './responses/background.ts'
-import { RESPONSE_QUEUE } from './responses/queues.ts'
 import { startResponse } from './responses/respond.ts'
 import { responseSweeps } from './responses/retention.ts'
 import { responseEndpoints } from './responses/routes.ts'
@@ -43,13 +42,9 @@ import { responseSocket } from './responses/socket.ts'
 import { openJobCache } from './videos/cache.ts'
 import { explainNotOffered } from './videos/not-offered.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline.ts'
-import { VIDEO_QUEUES } from './videos/queues.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { videoEndpoints } from './videos/routes.ts'
 import { findKnownBlobs } from './videos/store.ts'
-
-/** Every queue of the product. */
-export const QUEUES = [...VIDEO_QUEUES, RESPONSE_QUEUE]
 
 export type AppOptions = {
   config: Config
@@ -86,18 +81,11 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
   const engines = options.engines ?? buildEngines(config, { work_dir, log, upstream: upstreamLimits(config) })
-  const wakes = openWakes({
-    url: database_url,
-    db,
-    queues: QUEUES,
-    role: options.background === 'none' ? 'send' : 'work',
-    sole_worker: options.background === 'sole',
-    on_error: (error) => log.warn('wakes_failed', { error }),
-  })
   const changes = await openChanges({ db, url: database_url })
   const site = { public_url: '', engine_url: '' }
   const secrets: Secrets = [secret, ...config.previous_secrets]
-  const ctx: Context = { config, clock, log, db, blobs, engines, wakes, changes, secret, secrets, site, work_dir }
+  const groups = openGroups()
+  const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
   const identity = await openIdentity({ db, config, clock, log, secrets, site, database_url })
   const cache = openJobCache(changes)
   const balances = openBalanceNews(changes)
@@ -138,8 +126,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     async startBackground() {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
-      pipeline = await startPipeline(ctx, { sole })
-      responses = await startResponses(
+      pipeline = startPipeline(ctx, { sole })
+      responses = startResponses(
         ctx,
         { meter, open: startResponse },
         { sole, concurrency: config.limits.pipeline_concurrency },

@@ -5,7 +5,7 @@ import type { Changes } from './platform/changes.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import type { Database } from './platform/db.ts'
-import type { Wakes } from './platform/jobs.ts'
+import type { Groups } from './platform/groups.ts'
 import type { Log } from './platform/log.ts'
 
 /** The secret of the service, and those before it that are still accepted. */
@@ -19,8 +19,8 @@ export type Context = {
   db: Kysely<Database>
   blobs: Blobs
   engines: Engines
-  wakes: Wakes
   changes: Changes
+  groups: Groups
   /** At least 32 bytes: whatever is signed, sealed or digested anew is so with this one. */
   secret: string
   /** Whatever comes back is checked against each. */

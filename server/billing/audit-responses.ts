@@ -51,14 +51,6 @@ export const RESPONSE_CHECKS: readonly Check[] = [
 export function responseChecksAt(now: Date): Check[] {
   return [
     {
-      invariant: 'I10',
-      title: 'a background response that is due has a worker or a wake-up',
-      broken: sql`
-        select r.id from responses r
-        where r.finished_at is null and r.claim_id is null and r.next_run_at < ${now}::timestamptz - interval '5 minutes'
-          and not exists (select from pgboss.job j where j.name = 'responses' and j.data ->> 'id' = r.id and j.state < 'completed')`,
-    },
-    {
       invariant: 'I16',
       title: 'no response is kept an hour past its 30 days',
       broken: sql`select id from responses where finished_at < ${now}::timestamptz - interval '30 days 1 hour'`,

@@ -109,10 +109,12 @@ const CHECKS: readonly Check[] = [
       select h.job_id from holds h left join video_jobs j on j.id = h.job_id where h.state = 'placed' and j.id is null`,
   },
   {
-    invariant: 'I19',
-    title: 'a wake-up carries an id and nothing else',
+    invariant: 'I10',
+    title: 'the claim of a worker on a job ends with its lease, and with the job',
     broken: sql`
-      select id from pgboss.job where name in ('videos', 'video-cancels', 'responses') and (select count(*) from jsonb_object_keys(data)) <> 1`,
+      select id from video_jobs
+      where (claim_id is null) <> (claimed_until is null)
+         or (claim_id is not null and finished_at is not null and cancel_due_at is null)`,
   },
   {
     invariant: 'I24',

@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { formatMoney } from '../platform/money.ts'
-import { captureHoldOf, insertHolds, lockAccount, releaseHoldOf, takeHold } from './store.ts'
+import { insertHolds, lockAccount, settleHoldsOf, takeHold } from './store.ts'
 
 export type Hold = { job_id: string; org_id: string; amount: bigint; running_max: number; now: Date }
 
@@ -58,15 +58,19 @@ export type ChargedJob = {
 }
 
 /**
- * Turns the hold of a completed job into its charge and frees the slot. Call it in the transaction that completes the job.
- * False when the hold was settled before; then nothing is charged.
+ * Ends the holds of jobs that have ended, with their slots: those of completed jobs become charges, the others are released and nothing is
+ * charged. One update an account. Call it in the transaction that ends the jobs.
+ * Throws when one of the holds was settled before: then nothing of it may be committed.
  */
-export async function captureHold(tx: Tx, job: ChargedJob, now: Date): Promise<boolean> {
-  const { id: job_id, user_id, key_id, request_id, model, seconds } = job
-  return captureHoldOf(tx, { id: newId('entry', now), job_id, user_id, key_id, request_id, model, seconds, now })
-}
-
-/** Frees hold and slot of a job that ended without a video. Nothing is charged. */
-export async function releaseHold(tx: Tx, job_id: string, now: Date): Promise<boolean> {
-  return releaseHoldOf(tx, { job_id, now })
+export async function settleHolds(
+  tx: Tx,
+  { captured, released, now }: { captured: readonly ChargedJob[]; released: readonly string[]; now: Date },
+): Promise<void> {
+  if (captured.length + released.length === 0) return
+  const charges = captured.map(({ id: job_id, user_id, key_id, request_id, model, seconds }) => ({
+    ...{ id: newId('entry', now), job_id, user_id, key_id, request_id, model, seconds },
+  }))
+  const settled = await settleHoldsOf(tx, { charges, released, now })
+  const missing = [...captured.map(({ id }) => id), ...released].filter((id) => !settled.has(id))
+  if (missing.length > 0) throw new Error(`hold of ${missing.join(', ')} was settled before the job ended`)
 }

@@ -30,8 +30,8 @@ export type Meter = {
    * stays away; the charge is written nevertheless when it comes back.
    */
   charge(usage: UsageCharge): Promise<void>
-  /** Writes one usage and its charge in a transaction of the caller's. What it returns is to be called after the commit. */
-  chargeWithin(tx: Tx, usage: UsageCharge): Promise<() => void>
+  /** Writes usages and their charges in a transaction of the caller's. What it returns is to be called after the commit. */
+  chargeWithin(tx: Tx, usages: readonly UsageCharge[]): Promise<() => void>
   /** Waits for the charges that were announced. */
   close(): Promise<void>
 }
@@ -125,8 +125,10 @@ export function openMeter(
       writing ??= writeGroups()
       return written
     },
-    async chargeWithin(tx, usage) {
-      const changed = await chargeUsages(tx, [{ ...usage, id: newId('entry', usage.now) }])
+    async chargeWithin(tx, usages) {
+      if (usages.length === 0) return () => {}
+      const rows = usages.map((usage) => ({ ...usage, id: newId('entry', usage.now) }))
+      const changed = await chargeUsages(tx, rows)
       return () => announce(changed)
     },
     async close() {

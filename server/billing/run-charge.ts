@@ -1,14 +1,11 @@
-import type { Tx } from '../platform/db.ts'
 import type { Meter, UsageCharge } from './meter.ts'
 
-/** The charge of one run of queued work: written with the end of the run, or never. */
+/** What one run of queued work used: charged with the end of the run, or never. */
 export type RunCharge = {
   /** Stands in for the service's meter while the work runs: it admits as that does, and keeps what was used. */
   meter: Meter
-  /** Writes what was used, if anything was asked of an engine. Call it in the transaction that ends the work. */
-  write(tx: Tx): Promise<void>
-  /** Call it after the commit: the balance has changed. */
-  written(): void
+  /** Null when nothing was asked of an engine. */
+  used(): UsageCharge | null
 }
 
 /**
@@ -17,7 +14,6 @@ export type RunCharge = {
  */
 export function openRunCharge(meter: Meter): RunCharge {
   let used: UsageCharge | null = null
-  let announce: (() => void) | null = null
   return {
     meter: {
       ...meter,
@@ -26,11 +22,6 @@ export function openRunCharge(meter: Meter): RunCharge {
         used = usage
       },
     },
-    async write(tx) {
-      if (used) announce = await meter.chargeWithin(tx, used)
-    },
-    written() {
-      announce?.()
-    },
+    used: () => used,
   }
 }

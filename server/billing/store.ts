@@ -87,40 +87,47 @@ export async function insertHolds(
 }
 
 /**
- * Ends a placed hold with its charge, and gives back what it had taken from the account. One statement, because the account's row stays
- * locked from its update to the commit. False when the hold was not placed any more: somebody else settled it.
+ * Ends placed holds, those of `charges` with their charge, and gives back what they had taken from the accounts. One statement, because
+ * the rows of the accounts stay locked from their update to the commit; they are locked in order, so that two processes cannot wait for
+ * each other. Returns the jobs whose hold was settled here: one that is missing was settled by somebody else.
  */
-export async function captureHoldOf(
+export async function settleHoldsOf(
   tx: Db,
-  charge: Pick<LedgerEntryRow, 'id' | 'user_id' | 'key_id' | 'request_id' | 'model' | 'seconds'> & {
-    job_id: string
+  settle: {
+    charges: ReadonlyArray<
+      Pick<LedgerEntryRow, 'id' | 'user_id' | 'key_id' | 'request_id' | 'model' | 'seconds'> & { job_id: string }
+    >
+    released: readonly string[]
     now: Date
   },
-): Promise<boolean> {
-  const { id, job_id, user_id, key_id, request_id, model, seconds, now } = charge
-  const result = await sql`
-    with settled as (
-      update holds set state = 'captured', settled_at = ${now} where job_id = ${job_id} and state = 'placed' returning org_id, amount
+): Promise<Set<string>> {
+  const { charges, released, now } = settle
+  const job_ids = [...charges.map(({ job_id }) => job_id), ...released]
+  const result = await sql<{ job_id: string }>`
+    with charged as (
+      select * from jsonb_to_recordset(${JSON.stringify(charges)}::jsonb)
+        as c (id text, job_id text, user_id text, key_id text, request_id text, model text, seconds int)
+    ), settled as (
+      update holds h set state = ended.state, settled_at = ${now}
+      from (select job_id, 'captured' as state from charged union all
+            select job_id, 'released' from unnest(${released as string[]}::text[]) as r (job_id)) as ended
+      where h.job_id = any(${job_ids}::text[]) and h.job_id = ended.job_id and h.state = 'placed' returning h.job_id, h.org_id, h.amount, h.state
+    ), due as (
+      select org_id, sum(amount)::bigint as held, count(*)::int as running,
+             coalesce(sum(amount) filter (where state = 'captured'), 0)::bigint as charged
+      from settled group by org_id
+    ), accounts_in_order as (
+      select org_id from accounts where org_id in (select org_id from due) order by org_id for update
     ), paid as (
-      update accounts a set held = a.held - s.amount, running = a.running - 1, balance = a.balance - s.amount
-      from settled s where a.org_id = s.org_id
+      update accounts a set held = a.held - due.held, running = a.running - due.running, balance = a.balance - due.charged
+      from due join accounts_in_order using (org_id) where a.org_id = due.org_id
+    ), entered as (
+      insert into ledger_entries (id, org_id, kind, amount, job_id, user_id, key_id, request_id, model, seconds, created_at)
+      select c.id, s.org_id, 'charge', -s.amount, c.job_id, c.user_id, c.key_id, c.request_id, c.model, c.seconds, ${now}
+      from settled s join charged c using (job_id)
     )
-    insert into ledger_entries (id, org_id, kind, amount, job_id, user_id, key_id, request_id, model, seconds, created_at)
-    select ${id}, org_id, 'charge', -amount, ${job_id}, ${user_id}, ${key_id}, ${request_id}, ${model}, ${seconds}::int, ${now}
-    from settled`.execute(tx)
-  return result.numAffectedRows === 1n
-}
-
-/** Ends a placed hold and gives back what it had taken from the account, charging nothing. False as above. */
-export async function releaseHoldOf(tx: Db, { job_id, now }: { job_id: string; now: Date }): Promise<boolean> {
-  const result = await sql`
-    with settled as (
-      update holds set state = 'released', settled_at = ${now} where job_id = ${job_id} and state = 'placed' returning org_id, amount
-    )
-    update accounts a set held = a.held - s.amount, running = a.running - 1 from settled s where a.org_id = s.org_id`.execute(
-    tx,
-  )
-  return result.numAffectedRows === 1n
+    select job_id from settled`.execute(tx)
+  return new Set(result.rows.map(({ job_id }) => job_id))
 }
 
 export async function addToBalance(tx: Db, change: { org_id: string; amount: bigint }): Promise<boolean> {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
-import { blobsKnown, QUEUES } from '../app.ts'
+import { blobsKnown } from '../app.ts'
 import { runAudit } from '../billing/audit.ts'
 import { adoptInstallation, pairInstallation, requireSameInstallation } from '../files/installation.ts'
 import { findInstallation, insertInstallation, isUnused, updateInstallation } from '../files/store-installation.ts'
@@ -13,7 +13,6 @@ import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { type Database, openDb } from '../platform/db.ts'
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts'
 import { newId } from '../platform/ids.ts'
-import { installWakes } from '../platform/jobs.ts'
 import { migrate } from '../platform/migrate.ts'
 import { aloneCommand, CommandError, type Report } from './admin-command.ts'
 import { requireUsed } from './admin-database.ts'
@@ -78,15 +77,10 @@ async function move(dir: DataDir, source: Side, target: Side): Promise<Report> {
     )
   }
   await migrate(target.pool)
-  await installWakes(target.url, QUEUES)
   const moved_from = await pairInstallation(pair)
   const tables = await copyDatabase(source.pool, target.pool, {
     except: ['schema_migrations', 'installation'],
-    queries: [{ table: 'pgboss.job', where: "state < 'completed'" }],
   })
-  await target.pool.query(
-    "update pgboss.job set state = 'created', started_on = null, heartbeat_on = null where state = 'active'",
-  )
   const broken = (await runAudit(target.db)).filter(({ violations }) => violations > 0)
   if (broken.length > 0) {
     const list = broken.map(({ invariant, title, violations }) => `${invariant} ${title}: ${violations}`).join('; ')

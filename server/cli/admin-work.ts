@@ -3,10 +3,10 @@ import { BALANCE_TOPIC } from '../billing/balance-news.ts'
 import { grantCredits } from '../billing/ledger.ts'
 import { findAccount } from '../billing/store.ts'
 import { openChanges } from '../platform/changes.ts'
-import { openWakes } from '../platform/jobs.ts'
+import { openGroups } from '../platform/groups.ts'
+import { silentLog } from '../platform/log.ts'
 import { formatMoney } from '../platform/money.ts'
 import { cancelJob } from '../videos/cancel.ts'
-import { VIDEO_QUEUES } from '../videos/queues.ts'
 import { findJobOfAnyOrg } from '../videos/store.ts'
 import { CommandError, command, requireOrganization } from './admin-command.ts'
 import { readAmount, rowsOf } from './admin-people.ts'
@@ -46,10 +46,12 @@ export const jobCancel = command({
   async run({ db, clock, url }, { id }) {
     const job = await findJobOfAnyOrg(db, id)
     if (!job) throw new CommandError(`There is no job ${id}.`)
-    const wakes = openWakes({ url, db, queues: VIDEO_QUEUES, role: 'send' })
     const changes = await openChanges({ db, url })
     try {
-      const { status } = await cancelJob({ db, clock, wakes, changes }, { org_id: job.org_id, id })
+      const { status } = await cancelJob(
+        { db, clock, changes, log: silentLog, groups: openGroups() },
+        { org_id: job.org_id, id },
+      )
       await sleep(ANNOUNCED_MS)
       return { json: { id, status }, rows: rowsOf({ id, status }) }
     } finally {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { blobsKnown, QUEUES } from '../app.ts'
+import { blobsKnown } from '../app.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
 import { holdDatabase } from '../platform/alone.ts'
 import { diskBlobs } from '../platform/blobs-fs.ts'
@@ -7,7 +7,6 @@ import type { Config } from '../platform/config.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { openDb } from '../platform/db.ts'
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts'
-import { installWakes } from '../platform/jobs.ts'
 import type { Log } from '../platform/log.ts'
 import { migrate } from '../platform/migrate.ts'
 import { StartError } from '../platform/start-error.ts'
@@ -67,7 +66,6 @@ async function bringUpToDate(
   } finally {
     await close()
   }
-  await installWakes(url, QUEUES)
 }
 
 /** Throws StartError for a server on which a commit could be lost, or whose clock is far from ours. */

@@ -53,12 +53,13 @@ export async function findPinnedFiles(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** From now on nobody reads files by the pins of `holder`; their bytes are removed by a sweep, unless something else needs them. */
-export async function releasePins(tx: Db, { holder, now }: { holder: string; now: Date }): Promise<void> {
+/** From now on nobody reads files by the pins of `holders`; their bytes are removed by a sweep, unless something else needs them. */
+export async function releasePins(tx: Db, { holders, now }: { holders: readonly string[]; now: Date }): Promise<void> {
+  if (holders.length === 0) return
   await tx
     .updateTable('file_pins')
     .set({ released_at: now })
-    .where('holder', '=', holder)
+    .where('holder', 'in', holders)
     .where('released_at', 'is', null)
     .execute()
 }

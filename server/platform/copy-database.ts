@@ -6,13 +6,13 @@ export type CopiedTable = { table: string; rows: number }
 
 /**
  * Copies every row of the schema `public` from one snapshot of a database into another of the same schema whose tables are empty: all of
- * it, counted on both sides, or nothing. Tables in `except` are left out; `queries` copies what else a table of any schema needs.
+ * it, counted on both sides, or nothing. Tables in `except` are left out.
  * Needs no right on the target but to own its tables. Throws StartError when a table of the target has rows or a count differs.
  */
 export async function copyDatabase(
   source: pg.Pool,
   target: pg.Pool,
-  options: { except: readonly string[]; queries: ReadonlyArray<{ table: string; where: string }> },
+  options: { except: readonly string[] },
 ): Promise<CopiedTable[]> {
   const [from, into] = await Promise.all([source.connect(), target.connect()])
   let broken: Error | undefined
@@ -36,7 +36,7 @@ export async function copyDatabase(
 async function copyAll(
   from: pg.PoolClient,
   into: pg.PoolClient,
-  { except, queries }: { except: readonly string[]; queries: ReadonlyArray<{ table: string; where: string }> },
+  { except }: { except: readonly string[] },
 ): Promise<CopiedTable[]> {
   const tables = (await tablesInOrder(into)).filter((table) => !except.includes(table))
   for (const table of tables) {
@@ -48,24 +48,19 @@ async function copyAll(
   for (const table of tables) {
     // Our triggers watch what changes; these rows have been through them. Foreign keys are checked all the same.
     await into.query(`alter table public."${table}" disable trigger user`)
-    copied.push({ table, rows: await copyTable(from, into, { table: `public."${table}"`, where: 'true' }) })
+    copied.push({ table, rows: await copyTable(from, into, `public."${table}"`) })
     await into.query(`alter table public."${table}" enable trigger user`)
   }
-  for (const query of queries) copied.push({ table: query.table, rows: await copyTable(from, into, query) })
   return copied
 }
 
-async function copyTable(
-  from: pg.PoolClient,
-  into: pg.PoolClient,
-  { table, where }: { table: string; where: string },
-): Promise<number> {
+async function copyTable(from: pg.PoolClient, into: pg.PoolClient, table: string): Promise<number> {
   const columns = await columnsOf(into, table)
   await copyRows(from, into, {
-    from: `(select ${columns} from ${table} where ${where})`,
+    from: `(select ${columns} from ${table})`,
     into: `${table} (${columns})`,
   })
-  const [sent, stored] = [await count(from, table, where), await count(into, table, where)]
+  const [sent, stored] = [await count(from, table), await count(into, table)]
   if (sent === stored) return stored
   throw new StartError(`Of ${sent} rows of ${table} only ${stored} arrived. Nothing was copied.`)
 }
@@ -79,8 +74,8 @@ async function columnsOf(client: pg.PoolClient, table: string): Promise<string> 
   return rows[0]!.columns
 }
 
-async function count(client: pg.PoolClient, table: string, where = 'true'): Promise<number> {
-  const { rows } = await client.query<{ n: bigint }>(`select count(*) as n from ${table} where ${where}`)
+async function count(client: pg.PoolClient, table: string): Promise<number> {
+  const { rows } = await client.query<{ n: bigint }>(`select count(*) as n from ${table}`)
   return Number(rows[0]!.n)
 }
 

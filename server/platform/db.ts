@@ -30,7 +30,7 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
     types: { getTypeParser },
-    onConnect: commitToDisk,
+    onConnect: setUpSession,
   })
   const connected = new Map<pg.PoolClient, Promise<void>>()
   pool.on('error', options.on_error ?? (() => {}))
@@ -55,11 +55,11 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
 }
 
 /**
- * A statement rather than a start-up option, which poolers between us and the server may refuse. A connection on which it fails is not used.
+ * Every commit is on the disk, and a transaction that was forgotten does not keep dead rows alive. A statement rather than a start-up option, which poolers between us and the server may refuse. A connection on which it fails is not used.
  * The pool awaits it, which its type does not say.
  */
-const commitToDisk = async (client: pg.ClientBase): Promise<void> => {
-  await client.query('set synchronous_commit = on')
+const setUpSession = async (client: pg.ClientBase): Promise<void> => {
+  await client.query(`set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'`)
 }
 
 /** A server that does not say goodbye is not waited for longer. */

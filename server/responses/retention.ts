@@ -1,34 +1,30 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
+import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { RESPONSE_QUEUE, RESPONSE_TOPIC } from './queues.ts'
 import { deleteResponsesEndedBefore } from './store.ts'
-import { releaseExpiredClaims, takeOverdue } from './store-claims.ts'
+import { responseClaims } from './store-claims.ts'
 
 /** Stored responses, with what was asked and answered, are deleted this long after they ended. */
 export const RESPONSE_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
-/** A response due for this long without a worker has lost its wake-up, or its queue is long; one more wake-up does no harm. */
-const OVERDUE_SECONDS = 30
 
 /** The periodic duties of responses. */
 export function responseSweeps(ctx: Context): Sweep[] {
   return [
-    { name: 'responses.wake', every_seconds: 2, run: () => wakeForgottenResponses(ctx) },
+    { name: 'responses.reclaim', every_seconds: 2, run: () => reclaimResponses(ctx) },
     { name: 'responses.retention', every_seconds: 300, run: () => removeOldResponses(ctx) },
   ]
 }
 
-/** Wakes responses whose worker died, and those under way that nobody has although they are due. */
-export async function wakeForgottenResponses(ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'log'>): Promise<void> {
-  const now = ctx.clock.now()
-  const orphans = await releaseExpiredClaims(ctx.db)
-  const overdue = await takeOverdue(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
-  const forgotten = [...new Set([...orphans, ...overdue])]
-  if (forgotten.length === 0) return
-  await ctx.wakes.wake(ctx.db, RESPONSE_QUEUE, forgotten)
-  ctx.log.warn('responses_woken', { count: forgotten.length })
+/** Frees responses whose worker died. */
+export async function reclaimResponses(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
+  const count = await responseClaims.releaseExpired(ctx.db)
+  if (count === 0) return
+  ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
+  ctx.log.warn('responses_reclaimed', { count })
 }
 
 export async function removeOldResponses(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): Promise<void> {

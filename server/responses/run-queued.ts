@@ -1,4 +1,4 @@
-import { openRunCharge, type RunCharge } from '../billing/run-charge.ts'
+import { openRunCharge } from '../billing/run-charge.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import { recheckPrincipal } from '../identity/recheck.ts'
@@ -17,6 +17,7 @@ import type { ClaimedResponse } from './store-claims.ts'
 import { deleteEventsFrom, insertEvents, readAllEvents } from './store-events.ts'
 import { listAllInput } from './store-items.ts'
 import { ClaimLost, openTelling } from './telling.ts'
+import { endRun } from './write-ends.ts'
 
 /** Begins to answer: `startResponse` of respond.ts. */
 export type OpenRun = (ctx: Context, deps: ResponseDeps, call: ResponseCall, left: AbortSignal) => Promise<ResponseRun>
@@ -51,7 +52,7 @@ export async function runQueued(
   const charge = openRunCharge(deps.meter)
   const ended = await answer(ctx, { ...deps, meter: charge.meter }, { claimed, principal }, signal)
   failpoint('before_response_end')
-  await end(ctx, claimed, ended, charge)
+  await endRun(ctx, deps.meter, { claimed, ...ended, used: charge.used() })
   failpoint('after_response_end')
   ctx.changes.announce(RESPONSE_TOPIC, claimed.id)
 }
@@ -162,23 +163,6 @@ async function callOf(ctx: Context, claimed: ClaimedResponse, principal: Princip
   // What was stored is what was sent, normalized.
   const input = (await listAllInput(ctx.db, claimed, id)) as InputItem[]
   return { principal, request_id, body: { ...request, input }, queued: { ...body, status: 'queued', output: [] } }
-}
-
-/** Status, items, last events, the charge and what they show as used stand or fall together. */
-async function end(
-  ctx: Context,
-  claimed: ClaimedResponse,
-  { response, last }: Answer,
-  charge: RunCharge,
-): Promise<void> {
-  const now = ctx.clock.now()
-  await ctx.db.transaction().execute(async (tx) => {
-    if (!(await endResponse(tx, claimed, { response, now }))) throw new ClaimLost('another worker has this response')
-    await insertEvents(tx, claimed.id, { first_number: last[0]!.sequence_number, events: dataOf(last) })
-    await charge.write(tx)
-    failpoint('within_response_end')
-  })
-  charge.written()
 }
 
 function failed(response: ResponseObject, error: ApiError): ResponseObject {

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/principal.ts'
 import { failpoint } from '../platform/failpoint.ts'
+import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
 import { responseEvent } from './event-lines.ts'
 import { RESPONSE_QUEUE } from './queues.ts'
 import type { EndedResponse } from './run.ts'
@@ -10,11 +11,11 @@ import { insertEvents } from './store-events.ts'
 import { withDistinctIds } from './stored.ts'
 
 /**
- * Stores a response as `queued` and wakes a worker for it, in one transaction. Its first two events are told with it. The caller has
+ * Stores a response as `queued`, due at once. Its first two events are told with it. The caller has
  * checked everything that is an HTTP error. `input` holds items, no references.
  */
 export async function queueResponse(
-  ctx: Pick<Context, 'db' | 'clock' | 'wakes'>,
+  ctx: Pick<Context, 'db' | 'clock' | 'changes'>,
   call: { principal: Principal; request_id: string; body: CreateResponse },
   { response, input }: EndedResponse,
 ): Promise<void> {
@@ -28,8 +29,8 @@ export async function queueResponse(
     const stored = { org_id, user_id, key_id, request_id, response, input: withDistinctIds(input), now, request }
     await insertResponse(tx, stored)
     await insertEvents(tx, response.id, { first_number: 0, events: [created.data, queued.data] })
-    await ctx.wakes.wake(tx, RESPONSE_QUEUE, response.id)
     failpoint('within_queue_response')
   })
+  ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
   failpoint('after_queue_response')
 }

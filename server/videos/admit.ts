@@ -2,79 +2,46 @@ import { placeHold, placeHolds } from '../billing/holds.ts'
 import type { Context } from '../context.ts'
 import { isDatabaseDown } from '../platform/db.ts'
 import { failpoint } from '../platform/failpoint.ts'
+import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
 import { type Claim, rememberJob } from './idempotency.ts'
 import { VIDEO_QUEUE } from './queues.ts'
 import { insertJobs, type NewVideoJob } from './store.ts'
 
 export type Admission = { job: NewVideoJob; running_max: number; claim: Claim | null }
 
-/** Most jobs stored by one transaction. */
-const TOGETHER_MAX = 50
-
 /**
- * Sets the money aside and stores the job with its wake-up: all of it, or nothing. Jobs of one organization would wait for each other
+ * Sets the money aside and stores the job, due at once: all of it, or nothing. Jobs of one organization would wait for each other
  * at its account for the length of a commit each, so those that arrive while one commits are stored by the next together.
  * Throws ApiError `insufficient_credits`, `concurrency_limit_exceeded`, or `idempotency_in_progress` when the claim was lost.
  */
-export function admitJob(ctx: Context, admission: Admission): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const lines = linesOf(ctx)
-  const { org_id } = admission.job
-  const line = lines.get(org_id)
-  const caller = { admission, resolve, reject }
-  if (line) {
-    line.push(caller)
-  } else {
-    lines.set(org_id, [caller])
-    void serve(ctx, lines, org_id)
-  }
-  return promise
+export async function admitJob(ctx: AdmitContext, admission: Admission): Promise<void> {
+  await ctx.groups.join(`video-admissions/${admission.job.org_id}`, admission, (together) => storeAll(ctx, together))
+  ctx.changes.announce(QUEUE_TOPIC, VIDEO_QUEUE)
 }
 
-type Caller = { admission: Admission; resolve: () => void; reject: (error: unknown) => void }
-type Lines = Map<string, Caller[]>
+type AdmitContext = Pick<Context, 'db' | 'groups' | 'changes'>
 
-/** Callers that wait, by organization. */
-const waiting = new WeakMap<Context, Lines>()
-
-function linesOf(ctx: Context): Lines {
-  const lines = waiting.get(ctx) ?? new Map<string, Caller[]>()
-  waiting.set(ctx, lines)
-  return lines
-}
-
-/** Serves one line until nobody waits, and closes it in that same moment: whoever comes later opens another. */
-async function serve(ctx: Context, lines: Lines, org_id: string): Promise<void> {
-  const line = lines.get(org_id)!
-  while (line.length > 0) {
-    const callers = line.splice(0, TOGETHER_MAX)
-    try {
-      if (await storeTogether(ctx, callers)) for (const { resolve } of callers) resolve()
-      else
-        await Promise.all(
-          callers.map(({ admission, resolve, reject }) => storeAlone(ctx, admission).then(resolve, reject)),
-        )
-    } catch (error) {
-      for (const { reject } of callers) reject(error)
-    }
-  }
-  lines.delete(org_id)
+/** All in one commit; when that cannot be, because not all of them fit, each has its own answer. */
+async function storeAll(ctx: AdmitContext, admissions: readonly Admission[]): Promise<Array<true | Error>> {
+  if (await storeTogether(ctx, admissions)) return admissions.map(() => true)
+  return Promise.all(
+    admissions.map((admission) =>
+      storeAlone(ctx, admission).then(
+        () => true as const,
+        (error: Error) => error,
+      ),
+    ),
+  )
 }
 
 /** False when nothing was stored because not all of them can be: each is then to have its own answer. */
-async function storeTogether(ctx: Context, callers: readonly Caller[]): Promise<boolean> {
-  if (callers.length === 1) return false
-  const admissions = callers.map(({ admission }) => admission)
+async function storeTogether(ctx: AdmitContext, admissions: readonly Admission[]): Promise<boolean> {
+  if (admissions.length === 1) return false
   try {
     await ctx.db.transaction().execute(async (tx) => {
       await insertJobs(
         tx,
         admissions.map(({ job }) => job),
-      )
-      await ctx.wakes.wake(
-        tx,
-        VIDEO_QUEUE,
-        admissions.map(({ job }) => job.id),
       )
       for (const admission of admissions) await remember(tx, admission)
       if (!(await placeHolds(tx, admissions.map(holdOf)))) throw new NotAllFit()
@@ -90,10 +57,9 @@ async function storeTogether(ctx: Context, callers: readonly Caller[]): Promise<
 
 class NotAllFit extends Error {}
 
-async function storeAlone(ctx: Context, admission: Admission): Promise<void> {
+async function storeAlone(ctx: AdmitContext, admission: Admission): Promise<void> {
   await ctx.db.transaction().execute(async (tx) => {
     await insertJobs(tx, [admission.job])
-    await ctx.wakes.wake(tx, VIDEO_QUEUE, admission.job.id)
     await remember(tx, admission)
     await placeHold(tx, holdOf(admission)) // 402, 429
     failpoint('within_create')

@@ -1,12 +1,13 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { settle } from './advance.ts'
+import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
+import { type AdvanceContext, advance } from './advance.ts'
 import { isTerminal } from './job.ts'
-import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_TOPIC } from './queues.ts'
+import { CANCEL_QUEUE, CANCEL_TOPIC } from './queues.ts'
 import { describeFault } from './retry.ts'
 import { servedModel } from './served-model.ts'
-import { changeStatus, findJob, findJobOfAnyOrg, type VideoJobRow } from './store.ts'
+import { findJob, findJobOfAnyOrg, type VideoJobRow } from './store.ts'
 
 /** Longest a person waits for an engine to say whether it stops a render. */
 const ASK_SECONDS = 10
@@ -19,7 +20,7 @@ const REPEAT_SECONDS = 3600
  * Throws ApiError `not_found`, or `conflict` when the job has completed or failed or its render cannot be stopped.
  */
 export async function cancelJob(
-  ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'changes'>,
+  ctx: AdvanceContext,
   { org_id, id }: { org_id: string; id: string },
   mayStop: (job: VideoJobRow) => Promise<boolean> = async () => true,
 ): Promise<VideoJobRow> {
@@ -36,11 +37,12 @@ export async function cancelJob(
         'The engine cannot stop this render. The job goes on, and is charged when it completes.',
       )
     }
-    const canceled = await endAsCanceled(ctx, job)
+    // Under no claim: only a change of status, or another attempt than the one that was to be stopped, is in its way.
+    const canceled = await advance(ctx, { ...job, claim_id: null }, { to: 'canceled' })
     if (!canceled) continue
-    ctx.changes.announce(VIDEO_TOPIC, id)
     ctx.changes.announce(CANCEL_TOPIC, id)
-    return canceled
+    if (canceled.job.cancel_due_at !== null) ctx.changes.announce(QUEUE_TOPIC, CANCEL_QUEUE)
+    return canceled.job
   }
 }
 
@@ -68,23 +70,6 @@ export async function engineStops(
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** Null when the status, or the attempt that was to be stopped, changed in the meantime. */
-async function endAsCanceled(
-  ctx: Pick<Context, 'db' | 'clock' | 'wakes'>,
-  job: VideoJobRow,
-): Promise<VideoJobRow | null> {
-  const now = ctx.clock.now()
-  const { id, status, attempt_id } = job
-  const seen = status === 'in_progress' ? { id, status, claim_id: null, attempt_id } : { id, status, claim_id: null }
-  return ctx.db.transaction().execute(async (tx) => {
-    const row = await changeStatus(tx, seen, { to: 'canceled', now })
-    if (!row) return null
-    await settle(tx, row, now)
-    if (row.ticket !== null) await ctx.wakes.wake(tx, CANCEL_QUEUE, row.id)
-    return row
-  })
 }
 
 /** Asks the engine of a canceled job to stop. Throws when it could not be reached, so that it is asked again. */

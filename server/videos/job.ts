@@ -83,6 +83,7 @@ export type MovesOn = {
 export type Outcome =
   | MovesOn
   | { to: 'failed'; code: FailureCode; record?: ModerationNote }
+  | { to: 'canceled' }
   | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
 
 /** A verdict to be kept with the transition it caused. */

@@ -1,8 +1,7 @@
 /** Jobs that are due. */
 export const VIDEO_QUEUE = 'videos'
-/** Canceled jobs whose render is to be ended at the engine. */
+/** Canceled jobs whose render is to be stopped at the engine. */
 export const CANCEL_QUEUE = 'video-cancels'
-export const VIDEO_QUEUES = [VIDEO_QUEUE, CANCEL_QUEUE] as const
 
 /** Changed jobs are announced on this topic, to whoever keeps them in memory. */
 export const VIDEO_TOPIC = 'video'

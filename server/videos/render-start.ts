@@ -6,15 +6,15 @@ import { pinFiles } from '../files/store-pins.ts'
 import { isUniqueViolation } from '../platform/db.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { newId } from '../platform/ids.ts'
-import { STARTS_UNKNOWN_MAX, unknownStart } from './advance.ts'
+import { advance, STARTS_UNKNOWN_MAX, unknownStart } from './advance.ts'
 import { findInputs } from './inputs.ts'
 import type { JobChanges, Outcome } from './job.ts'
-import { textDigest, wasAllowed } from './moderation/records.ts'
+import { type Allowed, findAllowedOf, textDigest } from './moderation/records.ts'
 import { recoverRender } from './render-recover.ts'
 import { buildRequest, fileGone } from './render-request.ts'
 import { backoffSeconds, describeFault, notAfter, secondsSince } from './retry.ts'
 import { engineFields, type ServedModel, servedModel } from './served-model.ts'
-import { changeJob, type VideoJobRow } from './store.ts'
+import { type VideoJobRow, writeJobs } from './store.ts'
 
 /** Pause before a start that waits for an equal one to be answered. */
 const EQUAL_START_SECONDS = 3
@@ -84,9 +84,11 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
 /** From here on the job counts as submitted: its files are pinned. False when another worker got there first. Throws InputGone. */
 async function writeIntent(ctx: Context, job: VideoJobRow, intent: JobChanges): Promise<boolean> {
   const { id: holder, org_id, inputs } = job
+  if (inputs.length === 0)
+    return (await advance(ctx, job, { to: 'same', retry_after_seconds: 0, set: intent })) !== null
   const ids = inputs.map(({ file_id }) => file_id)
   return ctx.db.transaction().execute(async (tx) => {
-    if (!(await changeJob(tx, job, { set: intent }))) return false
+    if ((await writeJobs(tx, [{ job, set: intent }])).size === 0) return false
     if (!(await pinFiles(tx, { holder, org_id, ids, now: ctx.clock.now() }))) throw new InputGone()
     return true
   })
@@ -103,7 +105,7 @@ function started(
 ): Outcome {
   const { attempt_id, width, height } = request
   const { unknown_starts } = job
-  const set = { ticket, attempt_id, width, height, tries: 0, start_unknown: false, unknown_starts }
+  const set = { ticket, attempt_id, start_key: null, width, height, tries: 0, start_unknown: false, unknown_starts }
   const render_key = served.engine.renderKey?.(ticket)
   const named = render_key === undefined ? {} : { render_key }
   return job.status === 'queued'
@@ -159,16 +161,20 @@ function startFailed(
   // A render that had begun before may need its files again.
   const unpin = error.not_begun && job.status === 'queued' ? ({ unpin: true } as const) : {}
   if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { tries }, ...unpin }
-  const settled = error.not_begun ? { attempt_id: null, attempt_started_at: null } : unknownStart(job)
+  const settled = error.not_begun ? { attempt_id: null, attempt_started_at: null, start_key: null } : unknownStart(job)
   return { to: 'same', retry_after_seconds, set: { tries, ...settled }, ...unpin }
 }
 
-/** Nothing reaches an engine without a stored `allow` for that exact text and those very files. */
+/** Nothing reaches an engine without a stored `allow` for that exact text, by its digest under any secret, and those very files. */
 async function requireAllowed(ctx: Context, job: VideoJobRow): Promise<void> {
-  const text = job.engine_prompt ?? job.prompt
-  const allowed = await wasAllowed(ctx.db, job.id, {
-    text_digests: ctx.secrets.map((secret) => textDigest(secret, text)),
-    file_sha256s: job.inputs.map(({ sha256 }) => sha256),
+  const allowed = await ctx.groups.join<string, Allowed | undefined>('moderation-records', job.id, async (ids) => {
+    const found = await findAllowedOf(ctx.db, ids)
+    return ids.map((id) => found.get(id))
   })
-  assert(allowed, `${job.id} has no moderation record that allows its text and files`)
+  const text = job.engine_prompt ?? job.prompt
+  const isAllowed =
+    allowed !== undefined &&
+    ctx.secrets.some((secret) => allowed.text_digests.has(textDigest(secret, text))) &&
+    job.inputs.every(({ sha256 }) => allowed.file_sha256s.has(sha256))
+  assert(isAllowed, `${job.id} has no moderation record that allows its text and files`)
 }

@@ -83,4 +83,7 @@ function failedRender(ctx: Context, job: VideoJobRow, error: EngineError): Outco
   return { to: 'same', retry_after_seconds: backoffSeconds(job.attempts, error), set: NO_ATTEMPT }
 }
 
-const NO_ATTEMPT = { ticket: null, attempt_id: null, attempt_started_at: null, start_unknown: false, tries: 0 }
+const NO_ATTEMPT = {
+  ...{ ticket: null, attempt_id: null, attempt_started_at: null, start_key: null },
+  ...{ start_unknown: false, tries: 0 },
+}

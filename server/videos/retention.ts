@@ -1,11 +1,12 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
+import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
-import { releaseExpiredClaims, takeOverdue } from './claims.ts'
+import { cancelClaims, videoClaims } from './claims.ts'
 import { deleteExpiredKeys } from './idempotency.ts'
 import { deleteRecordsUntil } from './moderation/records.ts'
 import { deleteVerdictsUntil } from './moderation/verdicts.ts'
-import { VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
+import { CANCEL_QUEUE, VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
 import { UNSETTLED_SECONDS } from './render-recover.ts'
 import { deleteJobsEndedBefore } from './store.ts'
 import { deleteRendersUntil, deleteUnsettledStartsUntil } from './store-renders.ts'
@@ -16,26 +17,27 @@ export const JOB_RETENTION_SECONDS = 30 * 86_400
 export const RECORD_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
-/** A job due for this long without a worker has lost its wake-up, or its queue is long; one more wake-up does no harm. */
-const OVERDUE_SECONDS = 30
 
 /** The periodic duties of video jobs. */
 export function videoSweeps(ctx: Context): Sweep[] {
   return [
-    { name: 'videos.wake', every_seconds: 2, run: () => wakeForgotten(ctx) },
+    { name: 'videos.reclaim', every_seconds: 2, run: () => reclaimJobs(ctx) },
     { name: 'videos.retention', every_seconds: 300, run: () => removeOldJobs(ctx) },
     { name: 'videos.records', every_seconds: 300, run: () => removeOldRecords(ctx) },
   ]
 }
 
-/** Wakes jobs whose worker died, and jobs in flight that nobody has although they are due. */
-export async function wakeForgotten(ctx: Pick<Context, 'db' | 'clock' | 'wakes' | 'log'>): Promise<void> {
-  const now = ctx.clock.now()
-  const orphans = await releaseExpiredClaims(ctx.db)
-  const overdue = await takeOverdue(ctx.db, { before: addSeconds(now, -OVERDUE_SECONDS), now, limit: BATCH })
-  const forgotten = new Set([...orphans, ...overdue])
-  for (const id of forgotten) await ctx.wakes.wake(ctx.db, VIDEO_QUEUE, id)
-  if (forgotten.size > 0) ctx.log.warn('jobs_woken', { count: forgotten.size })
+/** Frees jobs, and cancellations, whose worker died. */
+export async function reclaimJobs(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
+  for (const [queue, claims] of [
+    [VIDEO_QUEUE, videoClaims],
+    [CANCEL_QUEUE, cancelClaims],
+  ] as const) {
+    const count = await claims.releaseExpired(ctx.db)
+    if (count === 0) continue
+    ctx.changes.announce(QUEUE_TOPIC, queue)
+    ctx.log.warn('jobs_reclaimed', { count })
+  }
 }
 
 export async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'changes'>): Promise<void> {

@@ -9,7 +9,7 @@ import { startRender } from './render-start.ts'
 import { backoffSeconds } from './retry.ts'
 import { servedModel } from './served-model.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from './store.ts'
-import { recordRender } from './store-renders.ts'
+import { recordRenders } from './store-renders.ts'
 import { translate } from './translate.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
@@ -77,12 +77,13 @@ async function decide(ctx: Context, job: VideoJobRow, signal: AbortSignal): Prom
  * job's and ended, unless another worker follows that very render by now or is about to look for it.
  */
 async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
-  if (outcome.to === 'failed' || !outcome.set) return
+  if (outcome.to === 'failed' || outcome.to === 'canceled' || !outcome.set) return
   const { blob_key, ticket } = outcome.set
   if (blob_key !== undefined) await ctx.blobs.remove(blob_key)
   if (ticket == null) return
   const { render_key } = outcome
-  if (render_key !== undefined) await recordRender(ctx.db, { render_key, job_id: job.id, created_at: ctx.clock.now() })
+  if (render_key !== undefined)
+    await recordRenders(ctx.db, [{ render_key, job_id: job.id, created_at: ctx.clock.now() }])
   const now = await findJobOfAnyOrg(ctx.db, job.id)
   if (now && !isTerminal(now.status) && (now.ticket === null || isDeepStrictEqual(now.ticket, ticket))) return
   const served = servedModel(ctx, job)

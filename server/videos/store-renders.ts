@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../platform/db.ts'
 
 type VideoRendersTable = { render_key: string; job_id: string; created_at: Date }
@@ -10,24 +11,24 @@ declare module '../platform/db.ts' {
   }
 }
 
-/** Records that a render is this job's. False when it belongs to another job. */
-export async function recordRender(
+/** Records whose the renders are, first come first served. Returns the jobs whose render belongs to another. */
+export async function recordRenders(
   tx: Db,
-  render: { render_key: string; job_id: string; created_at: Date },
-): Promise<boolean> {
-  const { render_key, job_id } = render
-  const inserted = await tx
+  renders: ReadonlyArray<{ render_key: string; job_id: string; created_at: Date }>,
+): Promise<Set<string>> {
+  await tx
     .insertInto('video_renders')
-    .values(render)
+    .values(renders)
     .onConflict((conflict) => conflict.column('render_key').doNothing())
-    .executeTakeFirst()
-  if (inserted.numInsertedOrUpdatedRows === 1n) return true
-  const owned = await tx
+    .execute()
+  const keys = renders.map(({ render_key }) => render_key)
+  const rows = await tx
     .selectFrom('video_renders')
-    .select('job_id')
-    .where('render_key', '=', render_key)
-    .executeTakeFirst()
-  return owned?.job_id === job_id
+    .select(['render_key', 'job_id'])
+    .where('render_key', 'in', keys)
+    .execute()
+  const owners = new Map(rows.map(({ render_key, job_id }) => [render_key, job_id]))
+  return new Set(renders.flatMap(({ render_key, job_id }) => (owners.get(render_key) === job_id ? [] : [job_id])))
 }
 
 /** Those of the renders that belong to other jobs, of any organization. */
@@ -57,16 +58,17 @@ export async function deleteRendersUntil(db: Db, before: Date, limit: number): P
   return Number(deleted.numDeletedRows)
 }
 
-/** Records that a job ended before it was known whether its last start had begun a render. */
-export async function keepUnsettledStart(
+/** Records those of the jobs that ended before it was known whether their last start had begun a render. */
+export async function keepUnsettledStarts(
   tx: Db,
-  start: { job_id: string; start_key: string; created_at: Date },
+  { job_ids, now }: { job_ids: readonly string[]; now: Date },
 ): Promise<void> {
-  await tx
-    .insertInto('video_unsettled_starts')
-    .values(start)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  if (job_ids.length === 0) return
+  await sql`
+    insert into video_unsettled_starts (job_id, start_key, created_at)
+    select id, start_key, ${now} from video_jobs
+    where id = any(${job_ids as string[]}) and start_key is not null
+    on conflict do nothing`.execute(tx)
 }
 
 /** Whether a start that the engine's list shows like this one was left unsettled by another job, of any organization. */

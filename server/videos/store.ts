@@ -40,6 +40,7 @@ export type VideoJobRow = {
   next_run_at: Date
   claim_id: string | null
   claimed_until: Date | null
+  cancel_due_at: Date | null
   blob_key: string | null
   output_sha256: string | null
   output_size_bytes: bigint | null
@@ -62,6 +63,7 @@ type Optional =
   | 'start_key'
   | 'claim_id'
   | 'claimed_until'
+  | 'cancel_due_at'
   | 'blob_key'
   | 'output_sha256'
   | 'output_size_bytes'
@@ -142,67 +144,79 @@ export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; 
     .execute()
 }
 
-export type StatusChange = {
-  to: Status
-  now: Date
-  error?: { code: FailureCode; message: string }
-  set?: JobChanges
-}
+/** Columns of a job that change after it was made. */
+export type JobColumns = JobChanges &
+  Partial<
+    Pick<
+      VideoJobRow,
+      | 'status'
+      | 'next_run_at'
+      | 'queued_at'
+      | 'render_started_at'
+      | 'completed_at'
+      | 'finished_at'
+      | 'error_code'
+      | 'error_message'
+      | 'claim_id'
+      | 'claimed_until'
+      | 'cancel_due_at'
+    >
+  >
+
+const CHANGING = [
+  ...[
+    'status',
+    'next_run_at',
+    'queued_at',
+    'render_started_at',
+    'completed_at',
+    'finished_at',
+    'error_code',
+    'error_message',
+  ],
+  ...[
+    'claim_id',
+    'claimed_until',
+    'cancel_due_at',
+    'engine_prompt',
+    'progress',
+    'tries',
+    'attempts',
+    'lost',
+    'attempt_id',
+  ],
+  ...['attempt_started_at', 'start_unknown', 'unknown_starts', 'start_key', 'ticket', 'width', 'height', 'blob_key'],
+  ...['output_sha256', 'output_size_bytes'],
+]
 
 /**
- * The fenced update every status goes through: nothing happens unless the job still has the status it was read with, and the claim
- * or attempt when one is given. Returns the row as it now is; null when another got there first.
+ * The fenced update every status, and everything else about a job, goes through, of several jobs in one statement. Nothing happens to a
+ * job that no longer has the status and claim it was read with; without a claim, as a cancellation is, the attempt and whether it has a
+ * ticket count instead. Returns the jobs that were written as they now are, by id.
  */
-export async function changeStatus(
-  tx: Db,
-  job: { id: string; status: Status; claim_id: string | null; attempt_id?: string | null },
-  change: StatusChange,
-): Promise<VideoJobRow | null> {
-  const { to, now, error, set } = change
-  const terminal = TERMINAL.includes(to)
-  const row = await tx
-    .updateTable('video_jobs')
-    .set({
-      ...columnsOf(set),
-      status: to,
-      tries: 0,
-      next_run_at: now,
-      ...(to === 'queued' ? { queued_at: now } : {}),
-      ...(to === 'in_progress' ? { render_started_at: now } : {}),
-      ...(to === 'completed' ? { completed_at: now, progress: 100 } : {}),
-      ...(error ? { error_code: error.code, error_message: error.message } : {}),
-      ...(terminal ? { finished_at: now, claim_id: null, claimed_until: null } : {}),
-    })
-    .where('id', '=', job.id)
-    .where('status', '=', job.status)
-    .$if(job.claim_id !== null, (query) => query.where('claim_id', '=', job.claim_id!))
-    .$if(change.to === 'canceled' && job.attempt_id !== undefined, (query) =>
-      query.where('attempt_id', 'is not distinct from', job.attempt_id!),
-    )
-    .returningAll()
-    .executeTakeFirst()
-  return (row as VideoJobRow | undefined) ?? null
+export async function writeJobs(
+  db: Db,
+  moves: ReadonlyArray<{ job: VideoJobRow; set: JobColumns }>,
+): Promise<Map<string, VideoJobRow>> {
+  const rows = moves.map(({ job, set }) => {
+    const { id, status, claim_id, attempt_id, ticket } = job
+    return { id, was: status, claim: claim_id, attempt: attempt_id, has_ticket: ticket !== null, set }
+  })
+  const columns = sql.join(CHANGING.map((name) => sql.ref(name)))
+  const values = sql.join(CHANGING.map((name) => sql.ref(`r.${name}`)))
+  const result = await sql<VideoJobRow>`
+    update video_jobs as j set (${columns}) = (select ${values} from jsonb_populate_record(j, u.set) as r)
+    from jsonb_to_recordset(${jsonText(rows)}::jsonb)
+      as u (id text, was text, claim text, attempt text, has_ticket boolean, set jsonb)
+    where j.id = any(${moves.map(({ job }) => job.id)}::text[]) and j.id = u.id and j.status = u.was
+      and case when u.claim is null then j.attempt_id is not distinct from u.attempt and (j.ticket is not null) = u.has_ticket
+               else j.claim_id = u.claim end
+    returning j.*`.execute(db)
+  return new Map(result.rows.map((row) => [row.id, row]))
 }
 
-/** Changes what is not status, money or time, under the same fence. Null when another got there first. */
-export async function changeJob(
-  tx: Db,
-  job: { id: string; status: Status; claim_id: string | null },
-  change: { set?: JobChanges; next_run_at?: Date },
-): Promise<VideoJobRow | null> {
-  const row = await tx
-    .updateTable('video_jobs')
-    .set({
-      ...columnsOf(change.set),
-      ...(change.next_run_at ? { next_run_at: change.next_run_at } : {}),
-      claim_id: job.claim_id,
-    })
-    .where('id', '=', job.id)
-    .where('status', '=', job.status)
-    .$if(job.claim_id !== null, (query) => query.where('claim_id', '=', job.claim_id!))
-    .returningAll()
-    .executeTakeFirst()
-  return (row as VideoJobRow | undefined) ?? null
+function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
 }
 
 /** Deletes a job that has ended and returns what it leaves behind; `running` when it has not ended, null when there is none. */
@@ -254,9 +268,4 @@ export async function findKnownBlobs(db: Db, keys: readonly string[]): Promise<S
   if (keys.length === 0) return new Set()
   const rows = await db.selectFrom('video_jobs').select('blob_key').where('blob_key', 'in', keys).execute()
   return new Set(rows.map(({ blob_key }) => blob_key!))
-}
-
-function columnsOf(set: JobChanges = {}) {
-  const { ticket, ...rest } = set
-  return ticket === undefined ? rest : { ...rest, ticket: ticket === null ? null : JSON.stringify(ticket) }
 }

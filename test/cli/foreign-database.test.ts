@@ -28,7 +28,7 @@ async function tablesOf(url: string): Promise<number> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows } = await client.query(
-    "select count(*)::int as n from information_schema.tables where table_schema in ('public', 'pgboss')",
+    "select count(*)::int as n from information_schema.tables where table_schema = 'public'",
   )
   await client.end()
   return rows[0].n

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { EngineError, type Ticket, type VideoEngine } from '../../server/engines/video.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
-import { releaseAllClaims } from '../../server/videos/claims.ts'
+import { videoClaims } from '../../server/videos/claims.ts'
 import { books, COST, CROWD_CONFIG, newPayer, remove, submit, weatheredEngines } from '../laws/crowd.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { law } from '../support/law.ts'
@@ -11,6 +11,7 @@ import { law } from '../support/law.ts'
 const CRASHES = Number(process.env.CRASHES ?? 120)
 
 const POINTS = [
+  ...['within_group_moved', 'within_group_settled'],
   ...['within_create', 'after_create', 'attempt_written', 'engine_started', 'output_staged', 'output_published'],
   ...['translating', 'queued', 'in_progress', 'completed', 'failed'].flatMap((to) => [
     `before_${to}`,
@@ -55,7 +56,7 @@ async function workToTheEnd(): Promise<number> {
     } catch (error) {
       if (!(error instanceof Crash)) throw error
       crashes += 1
-      await releaseAllClaims(app.ctx.db)
+      await videoClaims.releaseAllBut(app.ctx.db, [])
     }
     const left = await app.ctx.db.selectFrom('video_jobs').select('id').where('finished_at', 'is', null).execute()
     if (left.length === 0) return crashes

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { cancelAtEngine } from '../../server/videos/cancel.ts'
-import { claimJob } from '../../server/videos/claims.ts'
 import { runJob } from '../../server/videos/run.ts'
+import { claimJob } from '../support/claims.ts'
 import { send } from '../support/identity-app.ts'
 import { OPENING, openStage, type Stage } from './stage.ts'
 
@@ -108,7 +108,7 @@ test('a worker that was too slow does not end the render that another worker fol
   await database.pool.query("update video_jobs set claimed_until = now() - interval '1 second' where id = $1", [id])
   const job = (await claimJob(ctx.db, id, 'test/next'))!
   await database.pool.query(
-    `update video_jobs set ticket = '{"id": "video_${stage.engines.started() + 1}", "where": "base"}', status = 'in_progress',
+    `update video_jobs set ticket = '{"id": "video_${stage.engines.started() + 1}", "where": "base"}', status = 'in_progress', start_key = null,
        render_started_at = $2 where id = $1`,
     [id, ctx.clock.now()],
   )

@@ -3,11 +3,12 @@ import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../server/billing/meter.ts'
 import { startResponse } from '../../server/responses/respond.ts'
 import { runQueued } from '../../server/responses/run-queued.ts'
-import { claimResponse, releaseAllClaims } from '../../server/responses/store-claims.ts'
+import { responseClaims } from '../../server/responses/store-claims.ts'
 import { newCustomer, type TestPerson } from '../support/app.ts'
 import { type BackgroundStage, startBackgroundStage } from '../support/background-stage.ts'
 import { balanceOf, chargesOf } from '../support/chat-stage.ts'
 import { chunk, textFrames } from '../support/chat-upstream.ts'
+import { claimResponse } from '../support/claims.ts'
 
 let stage: BackgroundStage
 before(async () => {
@@ -41,7 +42,7 @@ async function interrupt(id: string): Promise<void> {
   stopping.abort(new Error('the service is stopping'))
   await assert.rejects(run, /stopping/)
   await meter.close()
-  await releaseAllClaims(stage.app.ctx.db)
+  await responseClaims.releaseAllBut(stage.app.ctx.db, [])
 }
 
 const DELIVERED = { prompt_tokens: 40, completion_tokens: 300, total_tokens: 340 }

@@ -2,15 +2,13 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../server/billing/meter.ts'
 import type { Context } from '../../server/context.ts'
-import { openWakes } from '../../server/platform/jobs.ts'
 import { startResponses } from '../../server/responses/background.ts'
-import { RESPONSE_QUEUE } from '../../server/responses/queues.ts'
 import { startResponse } from '../../server/responses/respond.ts'
 import { runQueued, SLACK_SECONDS } from '../../server/responses/run-queued.ts'
-import { claimResponse } from '../../server/responses/store-claims.ts'
 import { type BackgroundStage, startBackgroundStage } from '../support/background-stage.ts'
 import { chargesOf } from '../support/chat-stage.ts'
 import { textFrames } from '../support/chat-upstream.ts'
+import { claimResponse } from '../support/claims.ts'
 
 let stage: BackgroundStage
 before(async () => {
@@ -21,16 +19,12 @@ afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
 
 /** A worker as a process of its own would have it, stopped when the test says so. */
 async function startWorker(stop_seconds: number) {
-  const { ctx, database } = stage.app
-  const wakes = openWakes({ url: database.url, db: ctx.db, queues: [RESPONSE_QUEUE], role: 'work', drain_seconds: 0 })
-  await wakes.start()
+  const { ctx } = stage.app
   const meter = openMeter(ctx.db)
-  const own: Context = { ...ctx, wakes }
-  const deps = { meter, open: startResponse }
-  const responses = await startResponses(own, deps, { sole: false, concurrency: 4, stop_seconds })
+  const responses = startResponses(ctx, { meter, open: startResponse }, { sole: false, concurrency: 4, stop_seconds })
   return {
     async stop() {
-      await Promise.all([wakes.stop(), responses.stop()])
+      await responses.stop()
       await meter.close()
     },
   }

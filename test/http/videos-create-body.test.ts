@@ -178,7 +178,7 @@ test('400 for numbers no integer can be, __proto__ as a member, and a body that 
   )
 })
 
-test('400 before anything is kept: no refused body leaves a job, a hold or a wake-up', async () => {
+test('400 before anything is kept: no refused body leaves a job or a hold', async () => {
   const other = await newCustomer(app)
   for (const changes of [{ seconds: 3 }, { size: '1' }, { prompt: '' }]) await submit(app, other, changes)
   assert.equal(await jobsOf(app, other.org_id), 0)

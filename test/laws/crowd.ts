@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import type { Engines } from '../../server/engines/registry.ts'
 import { EngineError, type RenderState, type VideoEngine } from '../../server/engines/video.ts'
-import { claimJob } from '../../server/videos/claims.ts'
 import { runJob } from '../../server/videos/run.ts'
 import { startApp, type TestApp, videoBody } from '../support/app.ts'
+import { claimJob } from '../support/claims.ts'
 import { type Answer, newOrganization, newPerson, type Person, send } from '../support/identity-app.ts'
 
 /** How renders go from now on, and what moderation says. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { captureHold, placeHold, releaseHold } from '../../server/billing/holds.ts'
+import { placeHold, settleHolds } from '../../server/billing/holds.ts'
 import { quoteVideo } from '../../server/billing/quote.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => app.close())
 
-/** A hold outside of any job, and what `captureHold` wants to know of one. */
+/** A hold outside of any job, and what `settleHolds` wants to know of one. */
 async function held() {
   const { org_id, user_id } = await newPayer(app, COST * 5n)
   const now = app.clock.now()
@@ -33,7 +33,16 @@ test('law: a hold is settled once, whatever tries to settle it how often at the 
       Array.from({ length: 12 }, (_, i) =>
         app.ctx.db
           .transaction()
-          .execute((tx) => (i % 2 === 0 ? captureHold(tx, job, now) : releaseHold(tx, job.id, now))),
+          .execute((tx) =>
+            settleHolds(tx, { captured: i % 2 === 0 ? [job] : [], released: i % 2 === 0 ? [] : [job.id], now }),
+          )
+          .then(
+            () => true,
+            (error: Error) => {
+              assert.match(error.message, /settled before/)
+              return false
+            },
+          ),
       ),
     )
     assert.equal(settled.filter(Boolean).length, 1)

@@ -9,11 +9,12 @@ import type { Context } from '../../server/context.ts'
 import { type Engines, engineMistakes } from '../../server/engines/registry.ts'
 import type { Role } from '../../server/identity/principal.ts'
 import { diskBlobs } from '../../server/platform/blobs-fs.ts'
-import { handMovedClock } from '../../server/platform/clock.ts'
+import { type Clock, handMovedClock } from '../../server/platform/clock.ts'
 import { loadConfig } from '../../server/platform/config.ts'
 import { type Log, silentLog } from '../../server/platform/log.ts'
-import { claimJob, releaseClaim } from '../../server/videos/claims.ts'
+import { videoClaims } from '../../server/videos/claims.ts'
 import { runJob } from '../../server/videos/run.ts'
+import { claimJob } from './claims.ts'
 import { browserOf, newOrganization, newPerson, type Person, send } from './identity-app.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 
@@ -31,7 +32,7 @@ video_models:
 
 /**
  * The whole service on a real socket and a database of its own, with a clock moved by hand. Jobs move only by `tick`, unless
- * `background` starts the real pipeline and sweeps. Close it.
+ * `background` starts the real pipeline and sweeps; time goes by then, from where the clock was set. Close it.
  */
 export async function startApp(
   options: {
@@ -49,7 +50,7 @@ export async function startApp(
   const database = options.beside?.database ?? (await testDatabase({ pool_max: 24 }))
   const dir = options.beside?.dir ?? mkdtempSync(join(tmpdir(), 'kinora-app-'))
   const secret = options.beside?.secret ?? randomBytes(32).toString('hex')
-  const clock = handMovedClock()
+  const clock = options.background ? runningClock() : handMovedClock()
   mkdirSync(join(dir, 'work'), { recursive: true })
   const app = await openApp({
     config: readConfig(options.config ?? INSTANT_CONFIG, { dir, previous_secrets: options.previous_secrets ?? [] }),
@@ -123,6 +124,20 @@ export function videoBody(changes: Record<string, unknown> = {}): Record<string,
   return { model: 'instant-1', prompt: 'A paper boat on a calm lake', seconds: 4, aspect_ratio: '16:9', ...changes }
 }
 
+/** A clock that can be moved by hand and goes on from there. */
+function runningClock(): Clock & { advance(seconds: number): void; set(date: Date): void } {
+  let ahead_ms = 0
+  return {
+    now: () => new Date(Date.now() + ahead_ms),
+    advance: (seconds) => {
+      ahead_ms += seconds * 1000
+    },
+    set: (date) => {
+      ahead_ms = date.getTime() - Date.now()
+    },
+  }
+}
+
 /** Runs every job that is due by the hand-moved clock until none is. */
 async function tick(ctx: Context): Promise<void> {
   for (;;) {
@@ -138,7 +153,7 @@ async function tick(ctx: Context): Promise<void> {
       const job = await claimJob(ctx.db, id, claim_id)
       if (!job) continue
       await runJob(ctx, job, new AbortController().signal)
-      await releaseClaim(ctx.db, claim_id, id)
+      await videoClaims.release(ctx.db, [{ id, claim_id }])
     }
   }
 }

@@ -6,10 +6,7 @@ import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { type Database, openDb } from '../../server/platform/db.ts'
 import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
-import { installWakes } from '../../server/platform/jobs.ts'
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../server/platform/migrate.ts'
-import { RESPONSE_QUEUE } from '../../server/responses/queues.ts'
-import { VIDEO_QUEUES } from '../../server/videos/queues.ts'
 
 export type TestDatabase = {
   url: string
@@ -88,9 +85,6 @@ export function installedBin(): string | null {
   return places.find((dir) => existsSync(join(dir, 'initdb')) && existsSync(join(dir, 'postgres'))) ?? null
 }
 
-/** The product's queues, so that a process that only sends can be tested without a worker. */
-const QUEUES = [...VIDEO_QUEUES, RESPONSE_QUEUE, 'webhooks']
-
 let own: Promise<TestServer> | null = null
 
 function ownServer(): Promise<TestServer> {
@@ -113,7 +107,6 @@ async function migratedTemplate(server: string): Promise<string> {
     await client.query(`create database ${draft}`)
     const { pool, close } = openDb(withDatabase(server, draft))
     await migrate(pool).finally(close)
-    await installWakes(withDatabase(server, draft), QUEUES)
     await client.query(`alter database ${draft} rename to ${name}`)
   })
   return name
@@ -127,8 +120,7 @@ async function truncateAll(pool: pg.Pool): Promise<void> {
     begin
       for each in
         select format('%I.%I', schemaname, tablename) as name from pg_tables
-        where (schemaname = 'public' and tablename <> 'schema_migrations')
-           or (schemaname = 'pgboss' and tablename in ('job', 'job_common'))
+        where schemaname = 'public' and tablename <> 'schema_migrations'
       loop
         execute 'select exists (select from ' || each.name || ')' into found;
         if found then filled := filled || each.name; end if;

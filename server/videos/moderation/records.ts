@@ -24,43 +24,42 @@ export function textDigest(secret: string, text: string): string {
   return createHmac('sha256', `moderation-record:${secret}`).update(text).digest('hex')
 }
 
-/** Keeps that, and how, a submission was moderated. Outlives the job; holds no prompt. */
-export async function insertRecord(
+/** Keeps that, and how, submissions were moderated. Outlives the jobs; holds no prompt. */
+export async function insertRecords(
   tx: Db,
-  record: ModerationNote & { job_id: string; org_id: string; user_id: string },
+  records: ReadonlyArray<ModerationNote & { job_id: string; org_id: string; user_id: string }>,
   now: Date,
 ): Promise<void> {
-  await tx
-    .insertInto('moderation_records')
-    .values({ ...record, unjudged: JSON.stringify(record.unjudged), id: newId('record', now), created_at: now })
-    .execute()
+  if (records.length === 0) return
+  const rows = records.map((record) => ({
+    ...record,
+    unjudged: JSON.stringify(record.unjudged),
+    id: newId('record', now),
+    created_at: now,
+  }))
+  await tx.insertInto('moderation_records').values(rows).execute()
 }
 
-/**
- * Whether exactly this text, by its digest under any secret, was allowed for the job, and each of these files either judged whole or knowingly let through by an allowed
- * record of the job.
- */
-export async function wasAllowed(
-  db: Db,
-  job_id: string,
-  wanted: { text_digests: readonly string[]; file_sha256s: readonly string[] },
-): Promise<boolean> {
+/** What was allowed for a job: its texts, by their digest, and each file either judged whole or knowingly let through. */
+export type Allowed = { text_digests: Set<string>; file_sha256s: Set<string> }
+
+/** What was allowed for each of these jobs, by job. One that is missing has no record that allows anything. */
+export async function findAllowedOf(db: Db, job_ids: readonly string[]): Promise<Map<string, Allowed>> {
   const records = await db
     .selectFrom('moderation_records')
-    .select(['text_digest', 'file_sha256s', 'unjudged'])
-    .where('job_id', '=', job_id)
+    .select(['job_id', 'text_digest', 'file_sha256s', 'unjudged'])
+    .where('job_id', 'in', job_ids)
     .where('verdict', '=', 'allow')
     .execute()
-  const files = new Set(
-    records.flatMap(({ file_sha256s, unjudged }) => [
-      ...file_sha256s,
-      ...unjudged.map(({ file_sha256 }) => file_sha256),
-    ]),
-  )
-  return (
-    records.some(({ text_digest }) => wanted.text_digests.includes(text_digest)) &&
-    wanted.file_sha256s.every((hash) => files.has(hash))
-  )
+  const allowed = new Map<string, Allowed>()
+  for (const { job_id, text_digest, file_sha256s, unjudged } of records) {
+    const of = allowed.get(job_id) ?? { text_digests: new Set(), file_sha256s: new Set() }
+    allowed.set(job_id, of)
+    of.text_digests.add(text_digest)
+    for (const hash of file_sha256s) of.file_sha256s.add(hash)
+    for (const { file_sha256 } of unjudged) of.file_sha256s.add(file_sha256)
+  }
+  return allowed
 }
 
 /** Deletes up to `limit` records made at or before `before`; returns how many. */

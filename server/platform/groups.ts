@@ -1,0 +1,55 @@
+/** Most items written by one commit. */
+const GROUP_MAX = 200
+
+type Waiting = { item: unknown; resolve: (result: never) => void; reject: (error: unknown) => void }
+
+/** Writes that share a commit: while one group is on its way to the disk, the next gathers. */
+export type Groups = {
+  /**
+   * Writes `item` with the others of its group. `write` gets them in the order they came, one group at a time, and returns one result
+   * for each: an Error rejects that item alone; what it throws rejects all of them. Whoever joins a group by name gives the same `write`.
+   */
+  join<Item, Result>(
+    name: string,
+    item: Item,
+    write: (items: readonly Item[]) => Promise<ReadonlyArray<Result | Error>>,
+  ): Promise<Result>
+}
+
+export function openGroups(): Groups {
+  const lines = new Map<string, Waiting[]>()
+
+  const serve = async (name: string, write: (items: never) => Promise<readonly unknown[]>): Promise<void> => {
+    const line = lines.get(name)!
+    while (line.length > 0) {
+      const group = line.splice(0, GROUP_MAX)
+      try {
+        const results = await write(group.map(({ item }) => item) as never)
+        for (const [i, { resolve, reject }] of group.entries()) {
+          const result = results[i]
+          if (result instanceof Error) reject(result)
+          else resolve(result as never)
+        }
+      } catch (error) {
+        for (const { reject } of group) reject(error)
+      }
+    }
+    // In the same moment: whoever comes later opens another.
+    lines.delete(name)
+  }
+
+  return {
+    join(name, item, write) {
+      const { promise, resolve, reject } = Promise.withResolvers<never>()
+      const line = lines.get(name)
+      const waiting = { item, resolve, reject }
+      if (line) line.push(waiting)
+      else {
+        lines.set(name, [waiting])
+        // What comes in this same turn shares the first commit already.
+        queueMicrotask(() => void serve(name, write as (items: never) => Promise<readonly unknown[]>))
+      }
+      return promise
+    },
+  }
+}

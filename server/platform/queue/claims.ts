@@ -1,0 +1,106 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../db.ts'
+
+/** How long a claim holds without renewal. Shorter risks a second worker on live work; longer delays recovery after a crash. */
+export const LEASE_SECONDS = 10
+
+/** A lease with less than this part left is renewed: early enough that two turns may be missed, not so early that short work is written for it. */
+const RENEWED_BELOW = 0.7
+
+/** What every row of a queue has. `claim_id` names the claim of one worker, under which alone it writes. */
+export type Claimed = { id: string; claim_id: string | null }
+
+/**
+ * A table whose rows are a queue: `due` names the column that says when a row is due, null or past its use where `open` does not hold.
+ * Beside it the table has `id`, `claim_id` and `claimed_until`, an index on `due` of rows that are open and unclaimed, and one on
+ * `claimed_until` of rows that are claimed.
+ */
+export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>; also?: RawBuilder<unknown> }
+
+export type Claims<Row extends Claimed> = {
+  /** Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. */
+  claim(db: Db, wanted: { claim_id: string; now: Date; limit: number }): Promise<Row[]>
+  /** Renews leases that have run for a while, and returns the ids of the rows that are no longer under their claim. */
+  renew(db: Db, held: ReadonlyArray<Claimed>): Promise<Set<string>>
+  /** Frees rows, which are due no earlier than `not_before`, else when they were. Rows of other claims stay as they are. */
+  release(db: Db, held: ReadonlyArray<Claimed>, options?: { not_before?: Date }): Promise<void>
+  /** Frees every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
+  releaseAllBut(db: Db, held: ReadonlyArray<Claimed>): Promise<number>
+  /** Frees the rows of workers that died. */
+  releaseExpired(db: Db): Promise<number>
+}
+
+/**
+ * Claims on the rows of a queue. Leases go by the clock of the database: they are about processes that are alive now. What is due goes
+ * by the clock of the service, as everything that is about calendar time.
+ */
+export function claimsOn<Row extends Claimed>({
+  table: name,
+  due: column,
+  open,
+  also = sql``,
+}: QueueTable): Claims<Row> {
+  const table = sql.table(name)
+  const due = sql.ref(column)
+  const lease = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
+  return {
+    async claim(db, { claim_id, now, limit }) {
+      const result = await sql<Row>`
+        update ${table} as q set claim_id = ${claim_id}, claimed_until = ${lease}${also}
+        where id = any(array(
+          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now}
+          order by ${due} limit ${limit} for update skip locked))
+        returning q.*`.execute(db)
+      return result.rows
+    },
+
+    async renew(db, held) {
+      if (held.length === 0) return new Set()
+      // A row that is locked is being written at this moment, and renewed next time.
+      const result = await sql<{ id: string }>`
+        with held as (select * from ${listed(held)}), renewed as (
+          update ${table} set claimed_until = ${lease} where id = any(array(
+            select q.id from ${table} as q join held using (id)
+            where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and q.claimed_until < now() + ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second'
+            for update of q skip locked)))
+        select held.id from held
+        where not exists (select from ${table} as q where q.id = held.id and q.claim_id = held.claim_id)`.execute(db)
+      return new Set(result.rows.map(({ id }) => id))
+    },
+
+    async release(db, held, { not_before } = {}) {
+      if (held.length === 0) return
+      const moved = not_before ? sql`, ${due} = greatest(q.${due}, ${not_before})` : sql``
+      await sql`
+        update ${table} as q set claim_id = null, claimed_until = null${moved}
+        from ${listed(held)} where q.id = any(${idsOf(held)}::text[]) and q.id = held.id and q.claim_id = held.claim_id`.execute(
+        db,
+      )
+    },
+
+    async releaseAllBut(db, held) {
+      const result = await sql`
+        update ${table} as q set claim_id = null, claimed_until = null
+        where ${open} and claim_id is not null
+          and not exists (select from ${listed(held)} where held.id = q.id and held.claim_id = q.claim_id)`.execute(db)
+      return Number(result.numAffectedRows)
+    },
+
+    async releaseExpired(db) {
+      const result = await sql`
+        update ${table} set claim_id = null, claimed_until = null
+        where ${open} and claim_id is not null and claimed_until < now()`.execute(db)
+      return Number(result.numAffectedRows)
+    },
+  }
+}
+
+/** Beside the join: with the ids at hand PostgreSQL looks each up, where it would read the whole table for a list of unknown length. */
+function idsOf(held: ReadonlyArray<Claimed>): string[] {
+  return held.map(({ id }) => id)
+}
+
+function listed(held: ReadonlyArray<Claimed>): RawBuilder<unknown> {
+  const claims = held.map(({ claim_id }) => claim_id)
+  return sql`unnest(${idsOf(held)}::text[], ${claims}::text[]) as held (id, claim_id)`
+}

@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Changes } from '../changes.ts'
+import { addSeconds, type Clock } from '../clock.ts'
+import type { Db } from '../db.ts'
+import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
+
+/** Queues that have become ready are announced on this topic by name, after the commit. A hint that is lost costs one poll. */
+export const QUEUE_TOPIC = 'queue'
+
+export type WorkerOptions<Row extends Claimed> = {
+  db: Db
+  clock: Clock
+  changes: Changes
+  /** As announced on `QUEUE_TOPIC`. */
+  queue: string
+  claims: Claims<Row>
+  /** Rows worked on at a time; those that only wait do not count. */
+  concurrency: number
+  /**
+   * Works on one row under its claim. Returns the row as it now is with the seconds it waits in this worker's hands, or null when
+   * nothing is left to do or the row was released. What it throws releases the row, to be claimed again soon.
+   */
+  run(row: Row, signal: AbortSignal): Promise<{ row: Row; wait_seconds: number } | null>
+  /** Releases rows before their work is done; `stopping`: because the process ends, else because of a fault. Default: the claims' own. */
+  release?(rows: readonly Row[], why: { stopping: boolean; not_before: Date }): Promise<void>
+  /** Set where no other worker can be alive on this database: what a dead one held is freed at once. */
+  sole: boolean
+  /** The backstop behind hints. */
+  polling_seconds?: number
+  /** How long `stop` lets work go on before it aborts it, and how long it then waits for it to return. */
+  stop_seconds: { finish: number; abort: number }
+  /** Hears of what `run` threw, and of trouble with the database where there is no row. */
+  on_error(error: unknown, row: Row | null): void
+}
+
+export type Worker<Row> = {
+  /** Ends the work on a row that is no longer this worker's to do. Returns it as it was, null when this worker does not have it. */
+  drop(id: string): Row | null
+  /** Aborts the signal of a row's work, which decides what becomes of the row. */
+  abort(id: string, reason: Error): void
+  stop(): Promise<void>
+}
+
+/** Most rows claimed by one statement. */
+const BATCH_MAX = 100
+/** A row that was released after a fault is due again no sooner than this. */
+const FAULT_SECONDS = 0.5
+
+type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null; running: Promise<void> | null }
+
+type State<Row extends Claimed> = WorkerOptions<Row> & {
+  held: Map<string, Held<Row>>
+  /** Rows in hand whose wait is over, while every slot is taken. */
+  ready: Held<Row>[]
+  running: number
+  /** Whether the last claim took as many as it could, so that there may be more. */
+  more: boolean
+  stopping: AbortController
+  /** Resolves when there may be something to claim. */
+  hinted: PromiseWithResolvers<void>
+}
+
+/**
+ * Claims rows as they become due and works on up to `concurrency` of them at a time, under leases it renews, until `stop`. One statement
+ * claims for all slots that are free. A row that waits for a moment stays in hand.
+ */
+export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker<Row> {
+  const state: State<Row> = {
+    ...options,
+    ...{
+      held: new Map(),
+      ready: [],
+      running: 0,
+      more: true,
+      stopping: new AbortController(),
+      hinted: Promise.withResolvers(),
+    },
+  }
+  const stopListening = options.changes.on(QUEUE_TOPIC, (queue) => {
+    if (queue === null) void reclaimOrphans(state)
+    if (queue === null || queue === options.queue) state.hinted.resolve()
+  })
+  const loops = Promise.all([claimLoop(state), renewLoop(state)])
+  return {
+    drop: (id) => drop(state, id),
+    abort: (id, reason) => state.held.get(id)?.abort.abort(reason),
+    async stop() {
+      stopListening()
+      state.stopping.abort(new Error('the service is stopping'))
+      state.hinted.resolve()
+      await loops
+      await finish(state)
+    },
+  }
+}
+
+async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
+  const { signal } = state.stopping
+  const worker = randomUUID()
+  await reclaimOrphans(state)
+  for (let n = 1; !signal.aborted; n++) {
+    state.hinted = Promise.withResolvers()
+    const limit = Math.min(Math.max(0, state.concurrency - state.running), BATCH_MAX)
+    const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
+    for (const row of rows) begin(state, hold(state, row))
+    state.more = rows.length === limit
+    if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? 1, state.hinted.promise)
+  }
+}
+
+async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, limit: number): Promise<Row[]> {
+  try {
+    return await state.claims.claim(state.db, { claim_id, now: state.clock.now(), limit })
+  } catch (error) {
+    state.on_error(error, null)
+    await pause(state, FAULT_SECONDS)
+    return []
+  }
+}
+
+function hold<Row extends Claimed>(state: State<Row>, row: Row): Held<Row> {
+  const entry = { row, abort: new AbortController(), timer: null, running: null }
+  state.held.set(row.id, entry)
+  return entry
+}
+
+/** Works on a row, or lets it wait for a slot. */
+function begin<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void {
+  if (state.running >= state.concurrency) {
+    state.ready.push(entry)
+    return
+  }
+  state.running += 1
+  entry.running = work(state, entry).finally(() => {
+    entry.running = null
+    state.running -= 1
+    const next = state.stopping.signal.aborted ? undefined : state.ready.shift()
+    if (next) begin(state, next)
+    else if (state.more) state.hinted.resolve()
+  })
+}
+
+async function work<Row extends Claimed>(state: State<Row>, entry: Held<Row>): Promise<void> {
+  const { held, stopping } = state
+  if (held.get(entry.row.id) !== entry) return
+  try {
+    const waiting = await state.run(entry.row, entry.abort.signal)
+    if (held.get(entry.row.id) !== entry) return
+    if (!waiting) return forget(state, entry)
+    entry.row = waiting.row
+    if (!stopping.signal.aborted) entry.timer = setTimeout(() => resume(state, entry), waiting.wait_seconds * 1000)
+  } catch (error) {
+    // Dropped: it has ended, or another worker has it.
+    if (held.get(entry.row.id) !== entry) return
+    if (!stopping.signal.aborted) state.on_error(error, entry.row)
+    await releaseUntilWritten(state, entry)
+    forget(state, entry)
+  }
+}
+
+function resume<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void {
+  entry.timer = null
+  if (state.held.get(entry.row.id) === entry && !state.stopping.signal.aborted) begin(state, entry)
+}
+
+/** Through an outage of the database, which is what interrupts work; what cannot be released at last is found when its lease ends. */
+async function releaseUntilWritten<Row extends Claimed>(state: State<Row>, { row }: Held<Row>): Promise<void> {
+  for (;;) {
+    try {
+      return await release(state, [row])
+    } catch (error) {
+      if (state.stopping.signal.aborted) return
+      state.on_error(error, null)
+      await pause(state, FAULT_SECONDS)
+    }
+  }
+}
+
+async function release<Row extends Claimed>(state: State<Row>, rows: readonly Row[]): Promise<void> {
+  const stopping = state.stopping.signal.aborted
+  const not_before = addSeconds(state.clock.now(), stopping ? 0 : FAULT_SECONDS)
+  if (state.release) await state.release(rows, { stopping, not_before })
+  else await state.claims.release(state.db, rows, stopping ? {} : { not_before })
+}
+
+async function renewLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
+  while (!state.stopping.signal.aborted) {
+    await pause(state, LEASE_SECONDS / 4)
+    await renew(state).catch((error: unknown) => state.on_error(error, null))
+  }
+}
+
+/** Keeps the claims of this worker; a row whose claim was lost all the same is dropped here, another worker has it. */
+async function renew<Row extends Claimed>(state: State<Row>): Promise<void> {
+  const before = [...state.held.values()]
+  const lost = await state.claims.renew(
+    state.db,
+    before.map(({ row }) => row),
+  )
+  for (const entry of before) {
+    if (lost.has(entry.row.id) && state.held.get(entry.row.id) === entry) drop(state, entry.row.id)
+  }
+}
+
+/** Claims of a worker that was killed, and those whose statement succeeded while its answer was lost. */
+async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<void> {
+  if (!state.sole) return
+  try {
+    const held = [...state.held.values()].map(({ row }) => row)
+    if ((await state.claims.releaseAllBut(state.db, held)) > 0) state.hinted.resolve()
+  } catch (error) {
+    state.on_error(error, null)
+  }
+}
+
+function drop<Row extends Claimed>(state: State<Row>, id: string): Row | null {
+  const entry = state.held.get(id)
+  if (!entry) return null
+  forget(state, entry)
+  entry.abort.abort(new Error('another worker has this row, or it has ended'))
+  return entry.row
+}
+
+function forget<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void {
+  if (entry.timer) clearTimeout(entry.timer)
+  entry.timer = null
+  if (state.held.get(entry.row.id) === entry) state.held.delete(entry.row.id)
+}
+
+async function finish<Row extends Claimed>(state: State<Row>): Promise<void> {
+  const { held, stop_seconds } = state
+  const over = () => Promise.all([...held.values()].map(({ running }) => running))
+  await atMost(stop_seconds.finish, over())
+  for (const { abort } of held.values()) abort.abort(state.stopping.signal.reason)
+  await atMost(stop_seconds.abort, over())
+  const left = [...held.values()]
+  for (const entry of left) forget(state, entry)
+  if (left.length > 0)
+    await release(
+      state,
+      left.map(({ row }) => row),
+    ).catch((error: unknown) => state.on_error(error, null))
+}
+
+function pause<Row extends Claimed>(state: State<Row>, seconds: number): Promise<unknown> {
+  return sleep(seconds * 1000, undefined, { signal: state.stopping.signal }).catch(() => {})
+}
+
+async function atMost(seconds: number, promise: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  const late = sleep(seconds * 1000, undefined, { signal: timer.signal }).catch(() => {})
+  await Promise.race([promise, late])
+  timer.abort()
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { armFailpoint } from '../../server/platform/failpoint.ts'
+import { type Advanced, advance } from '../../server/videos/advance.ts'
+import { cancelJob } from '../../server/videos/cancel.ts'
+import type { Outcome } from '../../server/videos/job.ts'
+import type { VideoJobRow } from '../../server/videos/store.ts'
+import { claimJob } from '../support/claims.ts'
+import { COST, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+before(async () => {
+  stage = await openStage()
+  await stage.app.database.pool.query(`
+    create table commits (job_id text, status text, xid text);
+    create function note_commit() returns trigger language plpgsql as $$
+    begin insert into commits values (new.id, new.status, pg_current_xact_id()::text); return null; end $$;
+    create trigger note_commit after update of status on video_jobs for each row
+      when (old.status is distinct from new.status) execute function note_commit()`)
+})
+after(() => stage.close())
+afterEach(async () => {
+  armFailpoint(undefined)
+  await stage.app.database.pool.query('truncate commits')
+  assert.deepEqual(await stage.app.audit(), {})
+})
+
+const query = async (text: string, values: unknown[] = []) => (await stage.app.database.pool.query(text, values)).rows
+const outcome: Outcome = { to: 'failed', code: 'internal_error' }
+const statuses = async (jobs: readonly VideoJobRow[]) =>
+  Promise.all(jobs.map(async ({ id }) => (await stage.row(id)).status))
+
+/** Jobs in the hands of one worker. */
+async function claimed(count: number): Promise<VideoJobRow[]> {
+  const jobs: VideoJobRow[] = []
+  for (let i = 0; i < count; i++) {
+    const id = await stage.submit({ prompt: `Boat ${i}` })
+    jobs.push((await claimJob(stage.app.ctx.db, id, 'test/group'))!)
+  }
+  return jobs
+}
+
+test('what is decided for thirty jobs at once is written by one commit, and each account by one update', async () => {
+  const before = await stage.balance()
+  const jobs = await claimed(30)
+  const done = await Promise.all(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+  assert.ok(done.every((each) => each?.job.status === 'failed'))
+  const rows = await query('select xid, count(*)::int as jobs from commits group by xid')
+  assert.deepEqual(
+    rows.map(({ jobs }) => jobs),
+    [30],
+  )
+  assert.deepEqual(await stage.balance(), before)
+})
+
+test('a job whose claim was lost is left alone, and its neighbours in the group are written', async () => {
+  const jobs = await claimed(3)
+  await query(`update video_jobs set claim_id = 'another' where id = $1`, [jobs[1]!.id])
+  const done = await Promise.all(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+  assert.deepEqual(
+    done.map((each) => each?.job.status ?? null),
+    ['failed', null, 'failed'],
+  )
+  assert.deepEqual(await statuses(jobs), ['failed', 'moderating', 'failed'])
+  await cancelJob(stage.app.ctx, { org_id: stage.customer.org_id, id: jobs[1]!.id })
+})
+
+test('one that cannot be written is an error for itself alone', async () => {
+  const jobs = await claimed(3)
+  const bad = jobs[1]!
+  // A column the table refuses: what a bug would do.
+  const wrong: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 100 } }
+  const settled = await Promise.allSettled(
+    jobs.map((job) => advance(stage.app.ctx, job, job === bad ? wrong : outcome)),
+  )
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.deepEqual(await statuses(jobs), ['failed', 'moderating', 'failed'])
+  await advance(stage.app.ctx, bad, outcome)
+})
+
+test('a hold that was settled already stops its own job from ending, and no other', async () => {
+  const jobs = await claimed(2)
+  await query(`update holds set state = 'released', settled_at = now() where job_id = $1`, [jobs[0]!.id])
+  const settled = await Promise.allSettled(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ['rejected', 'fulfilled'],
+  )
+  assert.deepEqual(await statuses(jobs), ['moderating', 'failed'])
+  await query(`update holds set state = 'placed', settled_at = null where job_id = $1`, [jobs[0]!.id])
+  await advance(stage.app.ctx, jobs[0]!, outcome)
+})
+
+test('an end and a cancellation of one job in one group: one of them is written, the other finds it so', async () => {
+  for (let round = 0; round < 5; round++) {
+    const [job] = await claimed(1)
+    const [ended, canceled]: Array<Advanced | null> = await Promise.all([
+      advance(stage.app.ctx, job!, outcome),
+      advance(stage.app.ctx, { ...job!, claim_id: null }, { to: 'canceled' }),
+    ])
+    assert.equal([ended, canceled].filter((each) => each !== null).length, 1)
+    assert.deepEqual(await statuses([job!]), [ended ? 'failed' : 'canceled'])
+  }
+})
+
+test('a group that is cut in its middle leaves nothing of itself, for any of its jobs', async () => {
+  for (const point of ['within_group_moved', 'within_group_settled', 'within_failed:2']) {
+    const before = await stage.balance()
+    const jobs = await claimed(3)
+    armFailpoint(point, () => {
+      throw Object.assign(new Error(point), { code: '57P01' })
+    })
+    const settled = await Promise.allSettled(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+    assert.ok(settled.every(({ status }) => status === 'rejected'))
+    assert.deepEqual(await statuses(jobs), ['moderating', 'moderating', 'moderating'], point)
+    assert.deepEqual(await stage.balance(), { ...before, held: before.held + COST * 3n, running: before.running + 3 })
+    await Promise.all(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+    assert.deepEqual(await stage.balance(), before)
+  }
+})

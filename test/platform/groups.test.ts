@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openGroups } from '../../server/platform/groups.ts'
+
+test('what comes while a group is written is written together, in order, one group of a name at a time', async () => {
+  const groups = openGroups()
+  const written: number[][] = []
+  const gate = Promise.withResolvers<void>()
+  const write = async (items: readonly number[]) => {
+    written.push([...items])
+    if (written.length === 1) await gate.promise
+    return items.map((item) => item * 10)
+  }
+  const first = groups.join('a', 1, write)
+  await new Promise(setImmediate)
+  const rest = [2, 3, 4].map((item) => groups.join('a', item, write))
+  const other = await groups.join('b', 9, write)
+  gate.resolve()
+  assert.deepEqual([await first, ...(await Promise.all(rest)), other], [10, 20, 30, 40, 90])
+  assert.deepEqual(written, [[1], [9], [2, 3, 4]])
+})
+
+test('an Error in place of a result rejects that item alone; what is thrown rejects the group, and the next goes on', async () => {
+  const groups = openGroups()
+  const write = async (items: readonly string[]) => {
+    if (items.includes('outage')) throw new Error('down')
+    return items.map((item) => (item === 'bad' ? new Error('bad') : item))
+  }
+  const join = (item: string) => groups.join('x', item, write)
+  const settled = await Promise.allSettled([join('good'), join('bad')])
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+  await assert.rejects(Promise.all([join('good'), join('outage')]), /down/)
+  assert.equal(await join('good'), 'good')
+})
