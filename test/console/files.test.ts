@@ -109,9 +109,9 @@ test('a refusal of the service is shown with the file, which can be sent again',
   const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/files' })
   allow(/status of 400 .*\/v1\/files\)$/)
   await choose(page, [{ name: 'no.png', mimeType: 'image/png', buffer: Buffer.from('not a picture') }])
-  await page.getByRole('alert').getByText('A file cannot be used: it is empty, damaged').waitFor()
+  await page.getByRole('alert').getByText('The content of the file is not of the kind').waitFor()
   await page.getByRole('button', { name: 'Send no.png again' }).click()
-  await page.getByRole('alert').getByText('A file cannot be used: it is empty, damaged').waitFor()
+  await page.getByRole('alert').getByText('The content of the file is not of the kind').waitFor()
   await close()
 })
 
