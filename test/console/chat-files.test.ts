@@ -158,7 +158,7 @@ for (const look of [
     await page.getByRole('dialog').waitFor()
     await checks('code')
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: ja ? /^モデル:/ : /^Model:/ }).click()
+    await page.getByRole('button', { name: ja ? /^モデル：/ : /^Model:/ }).click()
     await page.getByRole('menu').waitFor()
     await checks('models')
     await page.keyboard.press('Escape')
