@@ -39,7 +39,7 @@ export async function* streamEvents(
 }
 
 /** One frame of the stream; null for comments. */
-export function readFrame(frame: string): StreamEvent | null {
+function readFrame(frame: string): StreamEvent | null {
   let event: string | null = null
   const data: string[] = []
   for (const line of frame.split('\n')) {

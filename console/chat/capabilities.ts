@@ -2,7 +2,7 @@ import type { ChatModel } from '../api/chat-models.ts'
 import type { AttachmentKind } from './conversation.ts'
 
 /** What a model must be able to take for a kind of file; null for texts, which any model takes. */
-export const NEEDED = {
+const NEEDED = {
   image: 'vision',
   pdf: 'vision',
   video: 'video',

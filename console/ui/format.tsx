@@ -8,9 +8,7 @@ export function useFormat() {
   return useMemo(() => formatsOf(locale), [locale])
 }
 
-export type Formats = ReturnType<typeof formatsOf>
-
-export function formatsOf(locale: string) {
+function formatsOf(locale: string) {
   const number = new Intl.NumberFormat(locale)
   const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })

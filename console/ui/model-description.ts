@@ -1,7 +1,7 @@
 import { useText } from '../text/use-text.ts'
 
 /** What the service says of the models it comes with, by the text that says it here. Source: the built-in models of docs/configuration.md. */
-export const BUILT_IN = {
+const BUILT_IN = {
   'Embedded preview renderer: an animatic of your prompt, frames and references. Not a generative model.': 'storyboard',
   'Embedded test model: deterministic answers for building clients without spending. Not intelligent.': 'sandbox',
 } as const

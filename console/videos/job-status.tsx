@@ -7,7 +7,7 @@ const TOLD = ['moderating', 'translating', 'queued', 'in_progress', 'completed',
 const TONES: Partial<Record<string, Tone>> = { completed: 'success', failed: 'danger', canceled: 'neutral' }
 
 /** The name of a status in words; one that nobody here knows is still in the making. */
-export function useStatusName(status: string): string {
+function useStatusName(status: string): string {
   const t = useText('videos')
   const told = TOLD.find((each) => each === status)
   return t(`status.${told ?? 'other'}`)

@@ -34,7 +34,7 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
 }
 
 /** The box a video of this job has, as large as the window lets it be. */
-export function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
+function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
   const shape = shapeOf(job.aspect_ratio)
   return (
     <div className="overflow-hidden rounded-xl border border-line bg-sunken">

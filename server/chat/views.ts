@@ -1,10 +1,8 @@
-import type { TokenLogprob, TokenUsage } from '../engines/chat.ts'
+import type { TokenUsage } from '../engines/chat.ts'
 import type { UsageView } from './schema.ts'
 
 /** What every part of one answer says alike. `model` is the id the client asked for, never the engine's name. */
 export type AnswerHead = { id: string; created: number; model: string }
-
-export type LogprobsView = { content: TokenLogprob[]; refusal: null }
 
 export function usageView(usage: TokenUsage): UsageView {
   const { input, cached_input, output, reasoning, audio_input = 0, audio_output = 0 } = usage

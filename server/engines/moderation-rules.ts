@@ -59,7 +59,7 @@ export function rulesMistakes(options: RulesOptions): Array<{ path: string; mess
 }
 
 /** NFKC, then one case, hiragana for katakana; characters that draw nothing are dropped. Both sides of a comparison pass here. */
-export function foldText(text: string): string {
+function foldText(text: string): string {
   const folded = withoutInvisible(text).normalize('NFKC').toUpperCase().toLowerCase()
   return folded.replace(KATAKANA, (kana) => String.fromCodePoint(kana.codePointAt(0)! - 0x60)).normalize('NFKC')
 }

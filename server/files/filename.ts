@@ -1,5 +1,5 @@
 /** Longest name kept, in bytes of UTF-8. Source: docs/api/files.md, filename. */
-export const FILENAME_BYTES_MAX = 255
+const FILENAME_BYTES_MAX = 255
 
 /**
  * The name to keep of the one a client sent: its last path segment without control characters, cut at a code point to 255 bytes.

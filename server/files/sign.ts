@@ -3,8 +3,8 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { unixSeconds } from '../platform/clock.ts'
 
 /** A signed URL lives at most this long. One that is bound to a pin ends with the pin, so it may live as long as any render. */
-export const SIGNED_URL_SECONDS_MAX = 900
-export const PINNED_URL_SECONDS_MAX = 604_800
+const SIGNED_URL_SECONDS_MAX = 900
+const PINNED_URL_SECONDS_MAX = 604_800
 /** How far the clocks of the signing and the answering machine may differ. */
 const SKEW_SECONDS = 60
 

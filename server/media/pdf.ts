@@ -3,7 +3,7 @@ import { ChildError, runChild } from './child.ts'
 import { ChildrenBusy } from './child-limit.ts'
 
 /** A longer document is refused by its page count, before any page is drawn. */
-export const PAGES_MAX = 50
+const PAGES_MAX = 50
 /** Pixels of the longer side of a page, and pixels for each point of a small one. */
 export const PAGE_EDGE_MAX = 1568
 export const PAGE_SCALE_MAX = 2

@@ -64,9 +64,9 @@ export function scanWhole(bytes: Buffer): boolean {
   }
 }
 
-export const [TAB, LINE_FEED, RETURN, SPACE, QUOTE, COMMA, ZERO] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x30]
-export const [COLON, OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY] = [0x3a, 0x5b, 0x5c, 0x5d]
-export const [SMALL_D, SMALL_U, OPEN_OBJECT, CLOSE_OBJECT] = [0x64, 0x75, 0x7b, 0x7d]
+export const [TAB, LINE_FEED, RETURN, SPACE, COMMA] = [0x09, 0x0a, 0x0d, 0x20, 0x2c]
+export const [OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY, SMALL_U] = [0x5b, 0x5c, 0x5d, 0x75]
+const [QUOTE, ZERO, COLON, SMALL_D, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x30, 0x3a, 0x64, 0x7b, 0x7d]
 
 /** `text`: a string longer than `text_bytes_max` ends where the scan stands and began at `from`. */
 export type Stop = { kind: 'more' } | { kind: 'closed' } | { kind: 'text'; from: number }

@@ -95,7 +95,7 @@ function describe(error: unknown): Record<string, unknown> {
 }
 
 /** Takes out what an error text can carry by accident: quoted values, API keys, query strings; and bounds the length. */
-export function scrub(text: string): string {
+function scrub(text: string): string {
   return text
     .slice(0, 600)
     .replace(/\bkin_[0-9A-Za-z]{8,}\b/g, 'kin_…')

@@ -1,5 +1,5 @@
 /** Money is a `bigint` of 10⁻⁸ of the currency. */
-export const UNITS_PER_CURRENCY = 100_000_000n
+const UNITS_PER_CURRENCY = 100_000_000n
 
 const DECIMAL = /^(-?)(\d{1,12})(?:\.(\d{1,8}))?$/
 

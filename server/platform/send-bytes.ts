@@ -52,7 +52,7 @@ export async function sendBytes(
 }
 
 /** The name in ASCII for old clients and in full for the rest. Source: RFC 6266, RFC 8187. */
-export function contentDisposition(disposition: Content['disposition'], filename: string): string {
+function contentDisposition(disposition: Content['disposition'], filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]/g, '_').replace(/["\\]/g, '_')
   const plain = `${disposition}; filename="${ascii}"`
   if (ascii === filename) return plain

@@ -165,7 +165,7 @@ function endDatabase(site: Pick<Site, 'data_dir'>): void {
   }
 }
 
-export function databaseUrl(site: Site): string {
+function databaseUrl(site: Site): string {
   const url = runningPostgresUrl(postgresHome(site.data_dir))
   if (!url) throw new Error('the database is not running')
   return url

@@ -105,7 +105,7 @@ export async function openStage(
   }
 }
 
-export function filesBelow(dir: string): number {
+function filesBelow(dir: string): number {
   return readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length
 }
 

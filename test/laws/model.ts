@@ -186,7 +186,7 @@ function reachable(from: Status): Set<Status> {
   return found
 }
 
-export function inFlight(model: Model): { held: bigint; running: number } {
+function inFlight(model: Model): { held: bigint; running: number } {
   const running = [...model.jobs.values()].filter(({ status }) => !isTerminal(status))
   return { held: running.reduce((sum, { cost }) => sum + cost, 0n), running: running.length }
 }

@@ -37,7 +37,7 @@ export async function startChatApp(models: readonly TestModel[], more = '') {
 // biome-ignore lint/suspicious/noExplicitAny: tests look into requests of many shapes.
 export type Asked = Record<string, any>
 
-export const EVERYTHING = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs']
+const EVERYTHING = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs']
 
 function chat(app: TestApp, caller: TestPerson, changes: Record<string, unknown>): Promise<Answer> {
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...changes }

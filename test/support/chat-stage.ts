@@ -16,7 +16,7 @@ export type ChatStage = { app: TestApp; upstream: ChatUpstream; lines: string[];
 const UPSTREAM_KEY = 'sk-canary-upstream-key'
 
 /** Uneven prices, so that every digit of a charge says something. Units of 10⁻⁸ for a million tokens. */
-export const PRICES = { input: 13_700_001n, cached_input: 4_100_003n, output: 59_300_007n }
+const PRICES = { input: 13_700_001n, cached_input: 4_100_003n, output: 59_300_007n }
 const CAPABILITIES = '[vision, tools, reasoning, structured_outputs, logprobs]'
 const PRICE = 'price_per_million: { input: "0.13700001", cached_input: "0.04100003", output: "0.59300007" }'
 

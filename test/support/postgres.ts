@@ -77,7 +77,7 @@ export async function installedPostgres(): Promise<TestServer | null> {
 }
 
 /** The directory of the newest installed `postgres` and `initdb`, 15 or later. */
-export function installedBin(): string | null {
+function installedBin(): string | null {
   const debian = '/usr/lib/postgresql'
   const majors = existsSync(debian) ? readdirSync(debian).filter((each) => Number(each) >= 15) : []
   const newest = majors.sort((a, b) => Number(b) - Number(a)).map((each) => join(debian, each, 'bin'))
