@@ -234,3 +234,93 @@ test('stop lets short work finish, aborts long work, and releases what will not 
     { id: 'waits', done: false, claim_id: null },
   ])
 })
+
+test('work that goes on through a stop keeps its claim, however long a lease is', async () => {
+  const begun = Promise.withResolvers<void>()
+  const renewed = Promise.withResolvers<void>()
+  // One renewal may have been under way when the stop began.
+  let left = Number.POSITIVE_INFINITY
+  const worker = work({
+    stop_seconds: { finish: 10, abort: 0.2 },
+    claims: {
+      ...claims,
+      async renew(on, held) {
+        const lost = await claims.renew(on, held)
+        if (held.length > 0 && --left === 0) renewed.resolve()
+        return lost
+      },
+    },
+    async run(row, signal) {
+      begun.resolve()
+      await Promise.race([renewed.promise, once(signal, 'abort')])
+      signal.throwIfAborted()
+      return finish(row)
+    },
+  })
+  await add('long')
+  await begun.promise
+  left = 2
+  await worker.stop()
+  assert.equal((await rowOf('long')).done, true, 'aborted before its claim was renewed')
+})
+
+test('a stop waits for work on a row that was dropped, which has still to be tidied up', async () => {
+  const begun = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  let tidy = false
+  const worker = work({
+    stop_seconds: { finish: 0, abort: 30 },
+    async run(_, signal) {
+      begun.resolve()
+      await once(signal, 'abort')
+      await gate.promise
+      tidy = true
+      return null
+    },
+  })
+  await add('dropped')
+  await begun.promise
+  worker.drop('dropped')
+  const stopped = worker.stop().then(() => tidy)
+  for (let i = 0; i < 20; i++) await pool.query('select 1')
+  gate.resolve()
+  assert.ok(await stopped)
+})
+
+test('a claim whose answer is on its way here is not taken for one that nobody holds', async () => {
+  let hear: (id: string | null) => void = () => {}
+  let freeing: Promise<number> | null = null
+  const seen = Promise.withResolvers<Row>()
+  await pool.query(`insert into queue_rows (id) values ('claimed')`)
+  work({
+    sole: true,
+    changes: {
+      ...changes,
+      on(_, listener) {
+        hear = listener
+        return () => true
+      },
+    },
+    claims: {
+      ...claims,
+      async claim(on, wanted) {
+        freeing = null
+        const rows = await claims.claim(on, wanted)
+        // The connection that listens was made anew.
+        if (rows.length > 0) hear(null)
+        await freeing
+        return rows
+      },
+      releaseAllBut(on, held) {
+        freeing = claims.releaseAllBut(on, held)
+        return freeing
+      },
+    },
+    async run(row) {
+      seen.resolve(row)
+      return { row, wait_seconds: 3600 }
+    },
+  })
+  const { id, claim_id } = await seen.promise
+  assert.equal((await rowOf(id)).claim_id, claim_id)
+})

@@ -47,16 +47,21 @@ const BATCH_MAX = 100
 /** A row that was released after a fault is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
 
-type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null; running: Promise<void> | null }
+type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null }
 
 type State<Row extends Claimed> = WorkerOptions<Row> & {
   held: Map<string, Held<Row>>
   /** Rows in hand whose wait is over, while every slot is taken. */
   ready: Held<Row>[]
-  running: number
+  /** Work under way, that of dropped rows too. */
+  running: Set<Promise<void>>
+  /** Whether rows may be under claims that nobody holds. */
+  orphans: boolean
   /** Whether the last claim took as many as it could, so that there may be more. */
   more: boolean
   stopping: AbortController
+  /** Aborts when no work is under way any more, after `stopping`. */
+  over: AbortController
   /** Resolves when there may be something to claim. */
   hinted: PromiseWithResolvers<void>
 }
@@ -71,17 +76,20 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     ...{
       held: new Map(),
       ready: [],
-      running: 0,
+      running: new Set(),
+      orphans: true,
       more: true,
       stopping: new AbortController(),
+      over: new AbortController(),
       hinted: Promise.withResolvers(),
     },
   }
   const stopListening = options.changes.on(QUEUE_TOPIC, (queue) => {
-    if (queue === null) void reclaimOrphans(state)
+    if (queue === null) state.orphans = true
     if (queue === null || queue === options.queue) state.hinted.resolve()
   })
-  const loops = Promise.all([claimLoop(state), renewLoop(state)])
+  const claiming = claimLoop(state)
+  const renewing = renewLoop(state)
   return {
     drop: (id) => drop(state, id),
     abort: (id, reason) => state.held.get(id)?.abort.abort(reason),
@@ -89,8 +97,10 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
       stopListening()
       state.stopping.abort(new Error('the service is stopping'))
       state.hinted.resolve()
-      await loops
+      await claiming
       await finish(state)
+      state.over.abort()
+      await renewing
     },
   }
 }
@@ -98,10 +108,11 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
 async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
   const { signal } = state.stopping
   const worker = randomUUID()
-  await reclaimOrphans(state)
   for (let n = 1; !signal.aborted; n++) {
     state.hinted = Promise.withResolvers()
-    const limit = Math.min(Math.max(0, state.concurrency - state.running), BATCH_MAX)
+    // Between two claims: a row whose claim is on its way here looks like an orphan.
+    if (state.orphans) await reclaimOrphans(state)
+    const limit = Math.min(Math.max(0, state.concurrency - state.running.size), BATCH_MAX)
     const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
     for (const row of rows) begin(state, hold(state, row))
     state.more = rows.length === limit
@@ -120,25 +131,24 @@ async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, l
 }
 
 function hold<Row extends Claimed>(state: State<Row>, row: Row): Held<Row> {
-  const entry = { row, abort: new AbortController(), timer: null, running: null }
+  const entry = { row, abort: new AbortController(), timer: null }
   state.held.set(row.id, entry)
   return entry
 }
 
 /** Works on a row, or lets it wait for a slot. */
 function begin<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void {
-  if (state.running >= state.concurrency) {
+  if (state.running.size >= state.concurrency) {
     state.ready.push(entry)
     return
   }
-  state.running += 1
-  entry.running = work(state, entry).finally(() => {
-    entry.running = null
-    state.running -= 1
+  const working = work(state, entry).finally(() => {
+    state.running.delete(working)
     const next = state.stopping.signal.aborted ? undefined : state.ready.shift()
     if (next) begin(state, next)
     else if (state.more) state.hinted.resolve()
   })
+  state.running.add(working)
 }
 
 async function work<Row extends Claimed>(state: State<Row>, entry: Held<Row>): Promise<void> {
@@ -184,9 +194,12 @@ async function release<Row extends Claimed>(state: State<Row>, rows: readonly Ro
   else await state.claims.release(state.db, rows, stopping ? {} : { not_before })
 }
 
+/** Through a stop too, while work goes on: it may take longer than a lease. */
 async function renewLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
-  while (!state.stopping.signal.aborted) {
-    await pause(state, LEASE_SECONDS / 4)
+  const { signal } = state.over
+  for (;;) {
+    await sleep((LEASE_SECONDS * 1000) / 4, undefined, { signal }).catch(() => {})
+    if (signal.aborted) return
     await renew(state).catch((error: unknown) => state.on_error(error, null))
   }
 }
@@ -205,10 +218,11 @@ async function renew<Row extends Claimed>(state: State<Row>): Promise<void> {
 
 /** Claims of a worker that was killed, and those whose statement succeeded while its answer was lost. */
 async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<void> {
+  state.orphans = false
   if (!state.sole) return
   try {
     const held = [...state.held.values()].map(({ row }) => row)
-    if ((await state.claims.releaseAllBut(state.db, held)) > 0) state.hinted.resolve()
+    await state.claims.releaseAllBut(state.db, held)
   } catch (error) {
     state.on_error(error, null)
   }
@@ -230,7 +244,7 @@ function forget<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void 
 
 async function finish<Row extends Claimed>(state: State<Row>): Promise<void> {
   const { held, stop_seconds } = state
-  const over = () => Promise.all([...held.values()].map(({ running }) => running))
+  const over = () => Promise.all(state.running)
   await atMost(stop_seconds.finish, over())
   for (const { abort } of held.values()) abort.abort(state.stopping.signal.reason)
   await atMost(stop_seconds.abort, over())
