@@ -26,7 +26,8 @@ export async function writeOutcomes(
 ): Promise<Array<Advanced | null | Error>> {
   const [first, later] = firstOfEachJob(decided)
   const written = await writeGroup(ctx, first)
-  const rest = later.length > 0 ? await writeOutcomes(ctx, later) : []
+  // Whatever becomes of these, the first are written.
+  const rest = later.length > 0 ? await writeOutcomes(ctx, later).catch((error: Error) => later.map(() => error)) : []
   return decided.map((each) => {
     const i = first.indexOf(each)
     return i >= 0 ? written[i]! : rest[later.indexOf(each)]!

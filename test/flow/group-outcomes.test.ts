@@ -121,3 +121,21 @@ test('a group that is cut in its middle leaves nothing of itself, for any of its
     assert.deepEqual(await stage.balance(), before)
   }
 })
+
+test('what cannot be written of one job leaves what was written before of it, and of others, as it is', async () => {
+  const [job, other] = await claimed(2)
+  // A column the table refuses: what a bug would do.
+  const wrong: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 100 } }
+  const fine: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 7 } }
+  const settled = await Promise.allSettled([
+    advance(stage.app.ctx, job!, fine),
+    advance(stage.app.ctx, other!, fine),
+    advance(stage.app.ctx, job!, wrong),
+  ])
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected'],
+  )
+  assert.equal((await stage.row(job!.id)).progress, 7)
+  await Promise.all([advance(stage.app.ctx, job!, outcome), advance(stage.app.ctx, other!, outcome)])
+})
