@@ -27,7 +27,7 @@ create index video_jobs_cancel_ready on video_jobs (cancel_due_at) where cancel_
 
 -- Known while a start is under way, and of a job that ended before its outcome was known. A row whose key stays null is written without
 -- touching this index.
-update video_jobs set start_key = null where attempt_id is null or ticket is not null;
+update video_jobs set start_key = null where start_key is not null and (attempt_id is null or ticket is not null);
 drop index video_jobs_starting;
 create unique index video_jobs_starting on video_jobs (start_key) where start_key is not null and finished_at is null;
 
