@@ -82,7 +82,7 @@ export async function endAsCancelled(tx: Tx, row: ResponseRow, now: Date): Promi
 }
 
 /** What a response was charged, as it is shown. */
-export async function usageOf(
+async function usageOf(
   tx: Tx,
   { org_id, request_id }: Pick<ResponseRow, 'org_id' | 'request_id'>,
 ): Promise<ResponseUsage> {

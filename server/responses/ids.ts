@@ -9,11 +9,6 @@ export function newResponseId(): string {
   return 'resp_' + randomHex(24)
 }
 
-/** True for the form `newResponseId` gives, whether or not such a response exists. */
-export function isResponseId(value: string): boolean {
-  return /^resp_[0-9a-f]{48}$/.test(value)
-}
-
 /** For items that clients send without an id. */
 export function newItemId(kind: ItemKind): string {
   return `${kind}_${randomHex(24)}`

@@ -48,13 +48,11 @@ export function findAnswers(items: readonly Item[]): Answers {
   return answers
 }
 
-export function isCall(item: Item): item is Extract<Item, { type: 'function_call' | 'custom_tool_call' }> {
+function isCall(item: Item): item is Extract<Item, { type: 'function_call' | 'custom_tool_call' }> {
   return item.type === 'function_call' || item.type === 'custom_tool_call'
 }
 
-export function isOutput(
-  item: Item,
-): item is Extract<Item, { type: 'function_call_output' | 'custom_tool_call_output' }> {
+function isOutput(item: Item): item is Extract<Item, { type: 'function_call_output' | 'custom_tool_call_output' }> {
   return item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
 }
 

@@ -20,14 +20,14 @@ export function responseSweeps(ctx: Context): Sweep[] {
 }
 
 /** Frees responses whose worker died. */
-export async function reclaimResponses(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
+async function reclaimResponses(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
   const count = await responseClaims.releaseExpired(ctx.db)
   if (count === 0) return
   ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
   ctx.log.warn('responses_reclaimed', { count })
 }
 
-export async function removeOldResponses(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): Promise<void> {
+async function removeOldResponses(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): Promise<void> {
   const before = addSeconds(ctx.clock.now(), -RESPONSE_RETENTION_SECONDS)
   for (;;) {
     const removed = await deleteResponsesEndedBefore(ctx.db, before, BATCH)

@@ -23,7 +23,7 @@ import { endRun } from './write-ends.ts'
 export type OpenRun = (ctx: Context, deps: ResponseDeps, call: ResponseCall, left: AbortSignal) => Promise<ResponseRun>
 
 /** Runs that may be lost to crashes before the response fails. */
-export const ATTEMPTS_MAX = 3
+const ATTEMPTS_MAX = 3
 /** What a run may take beyond the time its engine has, for history, files and the database. */
 export const SLACK_SECONDS = 60
 /** Numbers of `created` and `queued`, which were told when the response was stored. */

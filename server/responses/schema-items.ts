@@ -147,7 +147,7 @@ export type FunctionCall = Static<typeof FunctionCall>
 
 const ToolOutput = Type.Union([Type.String(), Type.Array(Type.Union([InputText, InputImage, InputFile]))])
 
-export const FunctionCallOutput = Type.Object({
+const FunctionCallOutput = Type.Object({
   id: Id,
   type: Type.Literal('function_call_output'),
   status: Status,
@@ -167,7 +167,7 @@ export const CustomToolCall = Type.Object({
 })
 export type CustomToolCall = Static<typeof CustomToolCall>
 
-export const CustomToolCallOutput = Type.Object({
+const CustomToolCallOutput = Type.Object({
   id: Id,
   type: Type.Literal('custom_tool_call_output'),
   status: Status,

@@ -35,7 +35,7 @@ export const INCLUDES = [
   'computer_call_output.output.image_url',
   'code_interpreter_call.outputs',
 ] as const
-export const Include = Type.Array(Type.Enum([...INCLUDES]), { maxItems: LENGTHS_MAX.names })
+const Include = Type.Array(Type.Enum([...INCLUDES]), { maxItems: LENGTHS_MAX.names })
 export type Include = Static<typeof Include>
 
 const Penalty = Type.Number({ minimum: -2, maximum: 2 })

@@ -28,7 +28,7 @@ export function videoSweeps(ctx: Context): Sweep[] {
 }
 
 /** Frees jobs, and cancellations, whose worker died. */
-export async function reclaimJobs(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
+async function reclaimJobs(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
   for (const [queue, claims] of [
     [VIDEO_QUEUE, videoClaims],
     [CANCEL_QUEUE, cancelClaims],
@@ -40,7 +40,7 @@ export async function reclaimJobs(ctx: Pick<Context, 'db' | 'changes' | 'log'>):
   }
 }
 
-export async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'changes'>): Promise<void> {
+async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'changes'>): Promise<void> {
   const before = addSeconds(ctx.clock.now(), -JOB_RETENTION_SECONDS)
   for (;;) {
     const removed = await deleteJobsEndedBefore(ctx.db, before, BATCH)
@@ -52,7 +52,7 @@ export async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' 
   }
 }
 
-export async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Promise<void> {
+async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Promise<void> {
   const now = ctx.clock.now()
   const before = addSeconds(now, -RECORD_RETENTION_SECONDS)
   while ((await deleteRecordsUntil(ctx.db, before, BATCH)) === BATCH);
