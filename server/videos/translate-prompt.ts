@@ -1,4 +1,5 @@
 import type { TranslationEngine, TranslationResult } from '../engines/translation.ts'
+import { hasUnstorableText } from '../platform/text.ts'
 import { countJapanese, hasJapanese, isJapanese, sentencesOf } from './japanese.ts'
 import {
   countDialogueTags,
@@ -74,6 +75,7 @@ function findViolation(prompt: string, masked: Masked, result: TranslationResult
 
 function findLengthViolation(masked: Masked, translation: string, whole: string): string | null {
   if (!/\p{Letter}/u.test(withoutPlaceholders(translation))) return 'the translation is empty'
+  if (hasUnstorableText(translation)) return 'the translation holds U+0000 or half of a surrogate pair'
   const length = characters(withoutPlaceholders(translation))
   const original = characters(withoutPlaceholders(masked.text))
   if (length < original * RATIO_MIN) return 'the translation is too short to say everything'

@@ -86,6 +86,9 @@ test('every unfaithful answer is refused: one more try that is told why, then fa
     { translation: `${cat} by a 「のれん」.`, depicted_text: ['のれん'] },
     { translation: `${cat}.`, depicted_text: ['営業中'] },
     { translation: `${cat}.`, depicted_text: [''] },
+    // Neither can be stored.
+    { translation: `${cat} half of a \ud83d.` },
+    { translation: `${cat} \0.` },
     { translation: prompt.replace('<d>はい</d>', '⟦K0⟧'), depicted_text: ['猫が', 'と言い、看板に営業中とある'] },
   ]
   for (const result of unfaithful) {

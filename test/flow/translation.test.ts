@@ -67,6 +67,7 @@ test('English that cannot be moderated is not let through', async () => {
 })
 
 const UNFAITHFUL: Record<string, (source: string) => string> = {
+  'half a character': (source) => `${english(source)} \ud83d`,
   'a lost segment': (source) => english(source).replace('⟦K1⟧', ''),
   'a segment twice': (source) => `${english(source)} ⟦K0⟧`,
   'an invented segment': (source) => `${english(source)} ⟦K7⟧`,
