@@ -19,6 +19,8 @@ export async function copyDatabase(
   try {
     await from.query('begin isolation level repeatable read read only')
     await into.query('begin')
+    // While one side checks or counts a large table, the other waits.
+    for (const side of [from, into]) await side.query('set local idle_in_transaction_session_timeout = 0')
     const copied = await copyAll(from, into, options)
     await copySequences(from, into)
     await into.query('commit')
