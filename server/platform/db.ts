@@ -98,6 +98,23 @@ const DOWN_MESSAGES = [
   'Cannot use a pool after calling end on the pool',
 ]
 
+/**
+ * What `statement` returns; when it takes longer than `seconds`, an error as of a database that is away: its connection may have been
+ * lost without a word. The statement may still be carried out.
+ */
+export async function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const error = Object.assign(new Error('The database has not answered.'), { code: 'ETIMEDOUT' })
+    timer = setTimeout(() => reject(error), seconds * 1000)
+  })
+  try {
+    return await Promise.race([statement, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 const { INT8, NUMERIC, DATE } = pg.types.builtins
 const INT8_ARRAY = 1016
 const NUMERIC_ARRAY = 1231

@@ -1,5 +1,9 @@
+import { answered } from './db.ts'
+
 /** Most items written by one commit. */
 const GROUP_MAX = 200
+/** A write that takes longer has lost its connection, and must not hold up all that come after it. */
+const ANSWER_SECONDS = 20
 
 type Waiting = { item: unknown; resolve: (result: never) => void; reject: (error: unknown) => void }
 
@@ -7,7 +11,8 @@ type Waiting = { item: unknown; resolve: (result: never) => void; reject: (error
 export type Groups = {
   /**
    * Writes `item` with the others of its group. `write` gets them in the order they came, one group at a time, and returns one result
-   * for each: an Error rejects that item alone; what it throws rejects all of them. Whoever joins a group by name gives the same `write`.
+   * for each: an Error rejects that item alone; what it throws rejects all of them, and so
+   * does a database that does not answer. Whoever joins a group by name gives the same `write`.
    */
   join<Item, Result>(
     name: string,
@@ -16,7 +21,7 @@ export type Groups = {
   ): Promise<Result>
 }
 
-export function openGroups(): Groups {
+export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds?: number } = {}): Groups {
   const lines = new Map<string, Waiting[]>()
 
   const serve = async (name: string, write: (items: never) => Promise<readonly unknown[]>): Promise<void> => {
@@ -24,7 +29,7 @@ export function openGroups(): Groups {
     while (line.length > 0) {
       const group = line.splice(0, GROUP_MAX)
       try {
-        const results = await write(group.map(({ item }) => item) as never)
+        const results = await answered(write(group.map(({ item }) => item) as never), answer_seconds)
         for (const [i, { resolve, reject }] of group.entries()) {
           const result = results[i]
           if (result instanceof Error) reject(result)

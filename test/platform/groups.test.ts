@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isDatabaseDown } from '../../server/platform/db.ts'
 import { openGroups } from '../../server/platform/groups.ts'
 
 test('what comes while a group is written is written together, in order, one group of a name at a time', async () => {
@@ -34,4 +35,13 @@ test('an Error in place of a result rejects that item alone; what is thrown reje
   )
   await assert.rejects(Promise.all([join('good'), join('outage')]), /down/)
   assert.equal(await join('good'), 'good')
+})
+
+test('a write that is never answered fails its own group, as an outage, and the next goes on', async () => {
+  const groups = openGroups({ answer_seconds: 0.05 })
+  const lost = groups.join('a', 1, () => new Promise<never>(() => {}))
+  const next = groups.join('b', 2, async (items) => items)
+  await assert.rejects(lost, isDatabaseDown)
+  assert.equal(await next, 2)
+  assert.equal(await groups.join('a', 3, async (items) => items), 3)
 })

@@ -148,7 +148,9 @@ test('what a killed worker held is free at once where no other can live, else wh
     return finish(row)
   }
   await add('held', 'leased')
-  assert.equal((await claims.claim(db, { claim_id: 'dead/1', now: new Date(), limit: 1 })).length, 1)
+  // The clock of the database counts finer.
+  const now = new Date(Date.now() + 1000)
+  assert.equal((await claims.claim(db, { claim_id: 'dead/1', now, limit: 1 })).length, 1)
   await pool.query(`update queue_rows set due_at = now() + interval '1 hour' where claim_id is null`)
   const another = work({ run })
   assert.equal(await claims.releaseExpired(db), 0, 'its worker may be alive')
@@ -323,4 +325,28 @@ test('a claim whose answer is on its way here is not taken for one that nobody h
   })
   const { id, claim_id } = await seen.promise
   assert.equal((await rowOf(id)).claim_id, claim_id)
+})
+
+test('a statement that is never answered stops neither claims nor their renewal', { timeout: 30_000 }, async () => {
+  const never = () => new Promise<never>(() => {})
+  const calls = { claim: 0, renew: 0 }
+  const renewed = Promise.withResolvers<void>()
+  const worker = work({
+    claims: {
+      ...claims,
+      claim: (on, wanted) => (calls.claim++ === 0 ? never() : claims.claim(on, wanted)),
+      async renew(on, held) {
+        if (calls.renew++ === 0) return never()
+        if (held.length > 0) renewed.resolve()
+        return claims.renew(on, held)
+      },
+    },
+    async run(row) {
+      await renewed.promise
+      return finish(row)
+    },
+  })
+  await add('patient')
+  await renewed.promise
+  await worker.stop()
 })

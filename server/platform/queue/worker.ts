@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Changes } from '../changes.ts'
 import { addSeconds, type Clock } from '../clock.ts'
-import type { Db } from '../db.ts'
+import { answered, type Db } from '../db.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
 
 /** Queues that have become ready are announced on this topic by name, after the commit. A hint that is lost costs one poll. */
@@ -122,7 +122,8 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
 
 async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, limit: number): Promise<Row[]> {
   try {
-    return await state.claims.claim(state.db, { claim_id, now: state.clock.now(), limit })
+    // An answer that comes later is of no use: the leases are over.
+    return await answered(state.claims.claim(state.db, { claim_id, now: state.clock.now(), limit }), LEASE_SECONDS)
   } catch (error) {
     state.on_error(error, null)
     await pause(state, FAULT_SECONDS)
@@ -190,8 +191,10 @@ async function releaseUntilWritten<Row extends Claimed>(state: State<Row>, { row
 async function release<Row extends Claimed>(state: State<Row>, rows: readonly Row[]): Promise<void> {
   const stopping = state.stopping.signal.aborted
   const not_before = addSeconds(state.clock.now(), stopping ? 0 : FAULT_SECONDS)
-  if (state.release) await state.release(rows, { stopping, not_before })
-  else await state.claims.release(state.db, rows, stopping ? {} : { not_before })
+  const released = state.release
+    ? state.release(rows, { stopping, not_before })
+    : state.claims.release(state.db, rows, stopping ? {} : { not_before })
+  await answered(released, LEASE_SECONDS)
 }
 
 /** Through a stop too, while work goes on: it may take longer than a lease. */
@@ -200,7 +203,8 @@ async function renewLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
   for (;;) {
     await sleep((LEASE_SECONDS * 1000) / 4, undefined, { signal }).catch(() => {})
     if (signal.aborted) return
-    await renew(state).catch((error: unknown) => state.on_error(error, null))
+    // Not awaited: one that is never answered must not cost all leases.
+    void renew(state).catch((error: unknown) => state.on_error(error, null))
   }
 }
 
@@ -222,7 +226,7 @@ async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<v
   if (!state.sole) return
   try {
     const held = [...state.held.values()].map(({ row }) => row)
-    await state.claims.releaseAllBut(state.db, held)
+    await answered(state.claims.releaseAllBut(state.db, held), LEASE_SECONDS)
   } catch (error) {
     state.on_error(error, null)
   }
