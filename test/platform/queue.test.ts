@@ -141,6 +141,25 @@ test('a row that waits stays with its worker, takes no slot, and keeps its claim
   assert.equal(first, second)
 })
 
+test('rows that are stuck while every slot is taken hold up no row that is in hand', async () => {
+  const [stuck, again] = [Promise.withResolvers<void>(), collector(2)]
+  work({
+    concurrency: 1,
+    async run(row) {
+      if (row.id === 'stuck') {
+        await stuck.promise
+        return finish(row)
+      }
+      again.see(row.id)
+      return again.ids.length < 2 ? { row, wait_seconds: 0.05 } : finish(row)
+    },
+  })
+  await pool.query(`insert into queue_rows (id, due_at) values ('in hand', now() - interval '1 minute')`)
+  await add('stuck')
+  await again.all
+  stuck.resolve()
+})
+
 test('what a killed worker held is free at once where no other can live, else when its lease has ended', async () => {
   const seen = collector(1)
   const run = async (row: Row) => {

@@ -15,7 +15,7 @@ export type WorkerOptions<Row extends Claimed> = {
   /** As announced on `QUEUE_TOPIC`. */
   queue: string
   claims: Claims<Row>
-  /** Rows worked on at a time; those that only wait do not count. */
+  /** Rows worked on at a time, from their claim to their first wait; what goes on afterwards does not count. */
   concurrency: number
   /**
    * Works on one row under its claim. Returns the row as it now is with the seconds it waits in this worker's hands, or null when
@@ -51,8 +51,8 @@ type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | nul
 
 type State<Row extends Claimed> = WorkerOptions<Row> & {
   held: Map<string, Held<Row>>
-  /** Rows in hand whose wait is over, while every slot is taken. */
-  ready: Held<Row>[]
+  /** Slots taken: rows that were claimed and have not come to their first wait. */
+  slots: number
   /** Work under way, that of dropped rows too. */
   running: Set<Promise<void>>
   /** Whether rows may be under claims that nobody holds. */
@@ -67,15 +67,15 @@ type State<Row extends Claimed> = WorkerOptions<Row> & {
 }
 
 /**
- * Claims rows as they become due and works on up to `concurrency` of them at a time, under leases it renews, until `stop`. One statement
- * claims for all slots that are free. A row that waits for a moment stays in hand.
+ * Claims rows as they become due and works on them, `concurrency` of those just claimed at a time, under leases it renews, until `stop`.
+ * One statement claims for all slots that are free. A row that waits for a moment stays in hand.
  */
 export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker<Row> {
   const state: State<Row> = {
     ...options,
     ...{
       held: new Map(),
-      ready: [],
+      slots: 0,
       running: new Set(),
       orphans: true,
       more: true,
@@ -112,9 +112,9 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
     state.hinted = Promise.withResolvers()
     // Between two claims: a row whose claim is on its way here looks like an orphan.
     if (state.orphans) await reclaimOrphans(state)
-    const limit = Math.min(Math.max(0, state.concurrency - state.running.size), BATCH_MAX)
+    const limit = Math.min(Math.max(0, state.concurrency - state.slots), BATCH_MAX)
     const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
-    for (const row of rows) begin(state, hold(state, row))
+    for (const row of rows) begin(state, hold(state, row), { slot: true })
     state.more = rows.length === limit
     if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? 1, state.hinted.promise)
   }
@@ -137,17 +137,14 @@ function hold<Row extends Claimed>(state: State<Row>, row: Row): Held<Row> {
   return entry
 }
 
-/** Works on a row, or lets it wait for a slot. */
-function begin<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void {
-  if (state.running.size >= state.concurrency) {
-    state.ready.push(entry)
-    return
-  }
+/** Works on a row, in a slot when it was just claimed: what goes on with a row in hand must not wait behind rows that are stuck. */
+function begin<Row extends Claimed>(state: State<Row>, entry: Held<Row>, { slot }: { slot: boolean }): void {
+  if (slot) state.slots += 1
   const working = work(state, entry).finally(() => {
     state.running.delete(working)
-    const next = state.stopping.signal.aborted ? undefined : state.ready.shift()
-    if (next) begin(state, next)
-    else if (state.more) state.hinted.resolve()
+    if (!slot) return
+    state.slots -= 1
+    if (state.more) state.hinted.resolve()
   })
   state.running.add(working)
 }
@@ -172,7 +169,7 @@ async function work<Row extends Claimed>(state: State<Row>, entry: Held<Row>): P
 
 function resume<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void {
   entry.timer = null
-  if (state.held.get(entry.row.id) === entry && !state.stopping.signal.aborted) begin(state, entry)
+  if (state.held.get(entry.row.id) === entry && !state.stopping.signal.aborted) begin(state, entry, { slot: false })
 }
 
 /** Through an outage of the database, which is what interrupts work; what cannot be released at last is found when its lease ends. */
