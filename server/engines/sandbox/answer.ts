@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { countTokens, decodeToken, encode, encodeInTurns, tokenBytes } from '../../platform/tokenizer.ts'
+import { turnTaker } from '../../platform/turns.ts'
 import {
   ChatEngineError,
   type ChatEvent,
@@ -44,19 +45,25 @@ const INTERRUPTED_AFTER = 8
 export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<Content> {
   const isPlain = prompt.directive === null
   const calls = []
-  for (const { name, parameters } of isPlain && prompt.is_users_turn ? chosenTools(request, prompt) : []) {
+  for (const { name, parameters } of isPlain && prompt.is_users_turn ? await chosenTools(request, prompt) : []) {
     const given = { clues: prompt.clues, chance: chanceOf(`${prompt.seed}/${name}`) }
     const value =
       parameters === undefined ? {} : await valueFor({ type: 'object', ...parameters }, `function '${name}'`, given)
-    calls.push({ name, pieces: piecesOf(encode(JSON.stringify(value))) })
+    calls.push({ name, pieces: await jsonPieces(request, value) })
   }
   const json: Piece[][] = []
   const wantsJson = isPlain && calls.length === 0 && (request.response_format?.type ?? 'text') !== 'text'
   while (wantsJson && json.length < Math.min(request.n, JSON_ANSWERS_MAX))
-    json.push(piecesOf(encode(JSON.stringify(await jsonAnswer(request, prompt, json.length)))))
+    json.push(await jsonPieces(request, await jsonAnswer(request, prompt, json.length)))
   const echoed =
     prompt.directive?.name === 'echo' ? await encodeInTurns(prompt.directive.rest, tokensMax(request)) : null
   return { request, prompt, calls, json, echo: echoed && { pieces: piecesOf(echoed.ids), cut: echoed.cut } }
+}
+
+/** One token more than an answer may have, so that it is seen to be cut. */
+async function jsonPieces(request: ChatRequest, value: unknown): Promise<Piece[]> {
+  const { ids } = await encodeInTurns(JSON.stringify(value), tokensMax(request) + 1)
+  return piecesOf(ids)
 }
 
 async function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prompt, choice: number): Promise<unknown> {
@@ -67,7 +74,7 @@ async function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prom
 }
 
 /** The one `tool_choice` names, else those the prompt names (one without `parallel_tool_calls`), else the first that is allowed. */
-function chosenTools(request: ChatRequest, prompt: Prompt): Array<ChatTool['function']> {
+async function chosenTools(request: ChatRequest, prompt: Prompt): Promise<Array<ChatTool['function']>> {
   const { tools = [], tool_choice = 'auto', parallel_tool_calls } = request
   const functions = tools.map((tool) => tool.function)
   if (tool_choice === 'none') return []
@@ -75,8 +82,14 @@ function chosenTools(request: ChatRequest, prompt: Prompt): Array<ChatTool['func
     return functions.filter(({ name }) => name === tool_choice.function.name)
   const allowed = typeof tool_choice === 'object' ? tool_choice.allowed_tools.tools : tools
   const offered = functions.filter(({ name }) => allowed.some((tool) => tool.function.name === name))
-  const mentioned = offered.filter(({ name }) => prompt.text.includes(name))
-  const named = mentioned.filter(({ name }) => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(prompt.text))
+  const named = []
+  const turn = turnTaker(1)
+  for (const tool of offered) {
+    const isNamed = () => new RegExp(`(?<![\\w-])${tool.name}(?![\\w-])`).test(prompt.text)
+    if (prompt.text.includes(tool.name) && isNamed()) named.push(tool)
+    const other = turn()
+    if (other) await other
+  }
   const some = named.length > 0 ? named : offered.slice(0, 1)
   return parallel_tool_calls === false ? some.slice(0, 1) : some
 }

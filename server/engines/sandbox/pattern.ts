@@ -43,9 +43,9 @@ export function textMatching({ root }: Pattern, growth: number, pick: (count: nu
 
 /**
  * Whether RegExp may be run on `text`: the same search, in the same order, ends here within a bounded number of steps. So a pattern that
- * backtracks without end is never run.
+ * backtracks without end is never run. `count` is given the steps that this took.
  */
-export function isQuick({ root }: Pattern, text: string): boolean {
+export function isQuick({ root }: Pattern, text: string, count: (steps: number) => void = () => {}): boolean {
   const characters = [...text]
   let [steps, nesting] = [0, 0]
   const isOver = () => steps > STEPS_MAX || nesting > NESTING_MAX
@@ -69,8 +69,10 @@ export function isQuick({ root }: Pattern, text: string): boolean {
     return isMatch
   }
   if (text.length > TEXT_CHARACTERS_MAX) return false
-  for (let from = 0; from <= characters.length && !isOver(); from++) if (once(root, from, () => true)) return true
-  return !isOver()
+  let found = false
+  for (let from = 0; from <= characters.length && !found && !isOver(); from++) found = once(root, from, () => true)
+  count(steps)
+  return found || !isOver()
 }
 
 type Reader = { source: string; flags: string; at: number; groups: number }

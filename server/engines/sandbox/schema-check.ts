@@ -1,0 +1,124 @@
+import type { TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+
+export type Keywords = Readonly<Record<string, unknown>>
+/** What a value has cost so far, in microseconds as an ordinary machine needs them, roughly. */
+export type Effort = { effort: number }
+
+/** For one value with all its tries, and for one step, which nothing interrupts. */
+const EFFORT_MAX = 1_000_000
+const CHECK_MAX = 15_000
+/** To compare a value with one option of many is quick. */
+export const OPTION = 1 / 32
+
+/** Keywords about a value itself, not about its members and items: TypeBox checks these. */
+export const OWN =
+  /^(title|description|type|const|enum|format|multipleOf|uniqueItems|required|dependentRequired|(m|exclusiveM)(in|ax)(imum|Length|Items|Properties|Contains)?)$/
+/** TypeBox checks these too where their schema holds nothing but the former. */
+export const LIMITED = /^(not|if|then|else|contains|propertyNames)$/
+
+export class Unsatisfiable extends Error {}
+
+/** Throws Unsatisfiable once a value has cost too much. The same schema always costs the same. */
+export function spend(work: Effort, effort: number): void {
+  work.effort += effort
+  if (work.effort > EFFORT_MAX) throw new Unsatisfiable('to find one takes too long')
+}
+
+/** Whether more was spent since than one step may cost, which nothing interrupts. */
+export function isMuch(work: Effort, since: Effort): boolean {
+  return work.effort - since.effort > CHECK_MAX
+}
+
+/** Whether a value satisfies the keywords about the value itself. Throws Unsatisfiable where that takes too long to find out. */
+export function check(work: Effort, keywords: Keywords, value: unknown): boolean {
+  const own = ownOf(keywords)
+  spendCheck(work, own, value)
+  return Value.Check(own, bare(value))
+}
+
+/** The keyword that a value does not satisfy. Throws as `check` does. */
+export function errorOf(work: Effort, keywords: Keywords, value: unknown): string | undefined {
+  const own = ownOf(keywords)
+  spendCheck(work, own, value)
+  return Value.Errors(own, bare(value))[0]?.keyword
+}
+
+/** What it costs to look at every part of a JSON value. `option`: at a text, number or the like in an array. */
+export function weigh(value: unknown, option = 1): number {
+  if (typeof value === 'string') return option + value.length / 64
+  if (typeof value !== 'object' || value === null) return option
+  if (Array.isArray(value)) return value.reduce((sum, each) => sum + weigh(each, option), 1)
+  return Object.values(value).reduce((sum, each) => sum + 1 + weigh(each, option), 1)
+}
+
+function spendCheck(work: Effort, own: Keywords, value: unknown): void {
+  const names = Object.keys(own)
+  const isWhole = own.uniqueItems === true || names.some((name) => LIMITED.test(name))
+  const times =
+    (names.includes('contains') || names.includes('propertyNames')) && isContainer(value) ? sizeIn(value) : 1
+  const effort = weighKnown(own) * times + (isWhole ? weigh(value) : isContainer(value) ? sizeIn(value) : weigh(value))
+  if (effort > CHECK_MAX) throw new Unsatisfiable('to check one takes too long')
+  spend(work, effort)
+}
+
+/** Keywords are looked at with every value that is made of them. */
+const known = new WeakMap<object, number>()
+
+function weighKnown(own: Keywords): number {
+  let sum = 1
+  for (const each of Object.values(own)) {
+    const weight = (isContainer(each) ? known.get(each) : undefined) ?? weigh(each, OPTION)
+    if (isContainer(each)) known.set(each, weight)
+    sum += weight
+  }
+  return sum
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function sizeIn(value: object): number {
+  return Array.isArray(value) ? value.length : Object.keys(value).length
+}
+
+/** The schema a `$ref` leads to: `#`, or a JSON pointer within the document. */
+export function follow(root: unknown, reference: string): unknown {
+  let at = /^#(\/|$)/.test(reference) ? root : undefined
+  for (const part of reference.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    at = typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Keywords)[name] : undefined
+  }
+  if (typeof at !== 'boolean' && !isRecord(at)) throw new Unsatisfiable(`the reference '${reference}' leads nowhere`)
+  return at
+}
+
+function ownOf(keywords: Keywords): TSchema & Keywords {
+  return Object.fromEntries(
+    Object.entries(keywords).filter(
+      ([name]) => OWN.test(name) || LIMITED.test(name) || (name === 'pattern' && keywords.pattern instanceof RegExp),
+    ),
+  )
+}
+
+/** TypeBox takes what every object inherits for its members. */
+function bare(value: unknown): unknown {
+  return isRecord(value) ? Object.assign(Object.create(null), value) : value
+}
+
+export function sizeOf(value: unknown, otherwise = 0): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : otherwise
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {}
+}
+
+export function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
