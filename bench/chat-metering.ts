@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { runningPostgresUrl } from '../server/platform/embedded-postgres.ts'
+import { runningPostgresUrl } from '../server/platform/postgres/embedded.ts'
 import { chat, chatLoad, firstLine, spawnNode, startChatService, startUpstream, stop } from './chat-setting.ts'
 import { cpuOf, cpuOfTree, median } from './cpu.ts'
 import type { Row } from './row.ts'

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runAudit } from '../server/billing/audit.ts'
+import { runAudit } from '../server/audit/audit.ts'
 import { grantCredits } from '../server/billing/ledger.ts'
 import { median } from './cpu.ts'
 import { fire } from './load.ts'

@@ -1,4 +1,4 @@
-import { hashKey, mintKey } from '../server/identity/key-format.ts'
+import { hashKey, mintKey } from '../server/identity/keys/format.ts'
 import type { BenchService } from './service.ts'
 
 /** Makes `count` organizations with credit, one person's key in each, and returns the keys. */

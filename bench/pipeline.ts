@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { runAudit } from '../server/billing/audit.ts'
+import { runAudit } from '../server/audit/audit.ts'
 import { median } from './cpu.ts'
 import { BODY } from './create-video.ts'
 import { makeOrganizations } from './crowd-of-organizations.ts'

@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { storyboardVideo } from '../server/engines/video-storyboard.ts'
+import { storyboardVideo } from '../server/engines/video/storyboard/adapter.ts'
 import { runFfmpeg } from '../server/media/ffmpeg.ts'
 import { chooseRunner, type FfmpegRunner } from '../server/media/ffmpeg-runner.ts'
-import { inputFrom, renderTo, requestOf } from '../test/support/clip.ts'
-import { sampleMedia, samplePicture } from '../test/support/media.ts'
+import { inputFrom, renderTo, requestOf } from '../test/support/data/clip.ts'
+import { sampleMedia, samplePicture } from '../test/support/data/media.ts'
 import { printRows, type Row } from './row.ts'
 
 const SECONDS = 5

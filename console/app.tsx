@@ -3,8 +3,8 @@ import { RouterProvider } from '@tanstack/react-router'
 import { openQueries } from './api/queries.ts'
 import { endSession, wasSignedIn } from './api/session.ts'
 import { openRouter } from './routes.tsx'
-import { Toasts } from './ui/toast.tsx'
-import { TooltipProvider } from './ui/tooltip.tsx'
+import { Toasts } from './ui/overlay/toast.tsx'
+import { TooltipProvider } from './ui/overlay/tooltip.tsx'
 
 const queries = openQueries(leave)
 const router = openRouter(queries)

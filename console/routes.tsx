@@ -68,7 +68,7 @@ const videos = createRoute({
 const video = createRoute({
   getParentRoute: () => shell,
   path: '/videos/$id',
-  component: lazyRouteComponent(() => withTexts('videos', import('./videos/video-page.tsx')), 'VideoPage'),
+  component: lazyRouteComponent(() => withTexts('videos', import('./videos/job/video-page.tsx')), 'VideoPage'),
 })
 const chat = createRoute({
   getParentRoute: () => shell,
@@ -117,7 +117,7 @@ const tree = root.addChildren([
   shell.addChildren([start, videos, video, chat, files, keys, usage, billing, members, guides, settings]),
 ])
 
-/** Every page of the console. The service answers these paths too: CLIENT_PATHS in `server/console-assets.ts`. */
+/** Every page of the console. The service answers these paths too: CLIENT_PATHS in `server/console/assets.ts`. */
 export function openRouter(queries: QueryClient) {
   const router = createRouter({
     routeTree: tree,

@@ -13,7 +13,7 @@ export default defineConfig({
   resolve: {
     alias: {
       // The package writes style elements at run time, which the content security policy refuses.
-      'react-remove-scroll': join(import.meta.dirname, 'ui', 'scroll-lock.tsx'),
+      'react-remove-scroll': join(import.meta.dirname, 'ui', 'overlay', 'scroll-lock.tsx'),
     },
   },
   build: {

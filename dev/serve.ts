@@ -1,6 +1,6 @@
 import { serveUntilStopped } from '../server/cli/serve.ts'
+import { loadConfig } from '../server/config/config.ts'
 import { engineMistakes } from '../server/engines/registry.ts'
-import { loadConfig } from '../server/platform/config.ts'
 import { StartError } from '../server/platform/start-error.ts'
 import { readDevFlags } from './flags.ts'
 import { DEV_PORT, DEV_URL } from './watch.ts'

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely'
+import type { Config } from './config/config.ts'
 import type { Engines } from './engines/registry.ts'
-import type { Blobs } from './platform/blobs.ts'
-import type { Changes } from './platform/changes.ts'
+import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
-import type { Config } from './platform/config.ts'
-import type { Database } from './platform/db.ts'
-import type { Groups } from './platform/groups.ts'
+import type { Changes } from './platform/db/changes.ts'
+import type { Database } from './platform/db/db.ts'
+import type { Groups } from './platform/db/groups.ts'
 import type { Log } from './platform/log.ts'
 
 /** The secret of the service, and those before it that are still accepted. */

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import Type, { type Static } from 'typebox'
-import { findAuditState } from './billing/store-audit.ts'
-import { type Endpoint, endpoint } from './identity/endpoint.ts'
-import { type Blobs, DiskFull } from './platform/blobs.ts'
+import { findAuditState } from './billing/audit-state.ts'
+import { type Endpoint, endpoint } from './identity/caller/endpoint.ts'
+import { type Blobs, DiskFull } from './platform/blobs/blobs.ts'
 import { type Clock, unixSeconds } from './platform/clock.ts'
-import type { Database } from './platform/db.ts'
+import type { Database } from './platform/db/db.ts'
 
 const HealthView = Type.Object({
   status: Type.Enum(['ok', 'failing']),

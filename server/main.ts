@@ -27,9 +27,9 @@ async function main([command, ...args]: string[]): Promise<number> {
     case 'render':
       return (await import('./cli/render.ts')).runRender(args, process.env)
     case 'demo':
-      return (await import('./cli/demo.ts')).runDemo(args, process.env)
+      return (await import('./cli/demo/demo.ts')).runDemo(args, process.env)
     case 'admin':
-      return (await import('./cli/admin.ts')).runAdmin(args, process.env)
+      return (await import('./cli/admin/admin.ts')).runAdmin(args, process.env)
     case '--version':
     case 'version':
       process.stdout.write(`${versionOf()}\n`)

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildConsoleWhenStale } from './support/console-build.ts'
+import { buildConsoleWhenStale } from './support/browser/console-build.ts'
+import { installedPostgres, startTestServer, type TestServer } from './support/data/postgres.ts'
 import { testFilesOf } from './support/named-tests.ts'
-import { installedPostgres, startTestServer, type TestServer } from './support/postgres.ts'
 
 /**
  * Runs every test: `node test/run.ts [file or folder …]`. One PostgreSQL serves the run: the embedded one first; then, where
@@ -13,13 +13,13 @@ import { installedPostgres, startTestServer, type TestServer } from './support/p
 const files = testFilesOf(process.argv.slice(2))
 /** Where the database decides: money, jobs, state and tenants. What only answers requests, or measures, needs no second run. */
 const ON_DATABASE =
-  /^test\/(flow|laws(?!\/(long|large)))\/|^test\/http\/(billing|identity|tenant|videos|responses-(background|chain|history|stored))/
+  /^test\/(flow|laws(?!\/(long|large)))\/|^test\/http\/(billing|identity|tenant|videos|responses\/(background|chain|history|stored))/
 const onDatabase = files.filter((file) => ON_DATABASE.test(file))
 
 /** A test that hangs is a failure, not a stalled run. */
 const FILE_MS_MAX = 600_000
 
-if (files.some((file) => /^test\/(console\/|http\/console-assets)/.test(file))) buildConsoleWhenStale()
+if (files.some((file) => /^test\/(console\/|http\/console\/assets)/.test(file))) buildConsoleWhenStale()
 
 const { TEST_DATABASE_URL: given, ...env } = process.env
 const skipped: string[] = []

@@ -7,11 +7,11 @@ import { useIsManager, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass, Link } from '../ui/button.tsx'
 import { cx } from '../ui/class-names.ts'
-import { CodeBlock } from '../ui/code.tsx'
+import { CodeBlock } from '../ui/data/code.tsx'
+import { DateTime, Money, useFormat } from '../ui/data/format.tsx'
+import { type Column, Table } from '../ui/data/table.tsx'
 import { FailureNote, Note } from '../ui/failure-note.tsx'
-import { DateTime, Money, useFormat } from '../ui/format.tsx'
 import { Card, EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
-import { type Column, Table } from '../ui/table.tsx'
 
 type Entry = Static<typeof LedgerEntryView>
 

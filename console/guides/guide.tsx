@@ -2,8 +2,8 @@ import { type ReactNode, useRef } from 'react'
 import { flushSync } from 'react-dom'
 import { SNIPPET_LANGUAGES, type SnippetLanguage } from '../api/snippets.ts'
 import { useText } from '../text/use-text.ts'
-import { Segmented } from '../ui/choice.tsx'
-import { CodeBlock } from '../ui/code.tsx'
+import { CodeBlock } from '../ui/data/code.tsx'
+import { Segmented } from '../ui/form/choice.tsx'
 import { guideProgram, type Target, type Topic } from './programs.ts'
 
 export type GuideProps = {

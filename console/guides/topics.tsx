@@ -1,7 +1,7 @@
 import { KeyRound } from 'lucide-react'
 import { useText } from '../text/use-text.ts'
 import { ButtonLink, Link } from '../ui/button.tsx'
-import { CodeBlock } from '../ui/code.tsx'
+import { CodeBlock } from '../ui/data/code.tsx'
 import { Guide, type GuideProps, Program, Step, Steps } from './guide.tsx'
 
 /** The key, the address, the packages. */

@@ -6,13 +6,13 @@ import { useSite } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
-import { CodeBlock, CopyButton } from '../ui/code.tsx'
+import { CodeBlock, CopyButton } from '../ui/data/code.tsx'
+import { ShownOnce } from '../ui/data/shown-once.tsx'
 import { FormError } from '../ui/failure-note.tsx'
 import { useFieldError } from '../ui/failure-text.ts'
-import { Field } from '../ui/field.tsx'
-import { FormDialog } from '../ui/form-dialog.tsx'
-import { Input } from '../ui/input.tsx'
-import { ShownOnce } from '../ui/shown-once.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { Input } from '../ui/form/input.tsx'
+import { FormDialog } from '../ui/overlay/form-dialog.tsx'
 
 type Created = Static<typeof CreatedApiKey>
 type Props = { open: boolean; onOpenChange: (open: boolean) => void }

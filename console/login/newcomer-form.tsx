@@ -4,8 +4,8 @@ import { useText } from '../text/use-text.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { FormError } from '../ui/failure-note.tsx'
 import { useFieldError } from '../ui/failure-text.ts'
-import { Field } from '../ui/field.tsx'
-import { Input, PasswordInput } from '../ui/input.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { Input, PasswordInput } from '../ui/form/input.tsx'
 import { useAccept } from './accept.ts'
 
 /** Name and password of a person who has no account yet; or the identity provider, which makes them a member by itself. */

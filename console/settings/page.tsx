@@ -6,7 +6,7 @@ import { ProfileSection } from './profile-form.tsx'
 import { Section } from './section.tsx'
 import { SessionsSection } from './sessions.tsx'
 import { TermsSection } from './terms.tsx'
-import { TwoFactorSection } from './two-factor.tsx'
+import { TwoFactorSection } from './two-factor/two-factor.tsx'
 
 export function SettingsPage() {
   const t = useText('settings')

@@ -4,9 +4,9 @@ import { Ellipsis, FileCode, LogOut, UserRound } from 'lucide-react'
 import { endSession, useSession, useSignOut } from '../api/session.ts'
 import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
-import { Avatar } from '../ui/badge.tsx'
-import { Menu } from '../ui/menu.tsx'
-import { toast } from '../ui/toast.tsx'
+import { Avatar } from '../ui/data/badge.tsx'
+import { Menu } from '../ui/overlay/menu.tsx'
+import { toast } from '../ui/overlay/toast.tsx'
 
 /** Who is signed in, and the way out. */
 export function AccountMenu() {

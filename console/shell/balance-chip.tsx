@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useBalance } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
 import { cx } from '../ui/class-names.ts'
-import { Money } from '../ui/format.tsx'
+import { Money } from '../ui/data/format.tsx'
 import { Skeleton } from '../ui/layout.tsx'
 
 /** What is left to spend, on the way to the bill. */

@@ -2,10 +2,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { ChevronsUpDown } from 'lucide-react'
 import { useSession, useSwitchOrganization } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
-import { Avatar } from '../ui/badge.tsx'
+import { Avatar } from '../ui/data/badge.tsx'
 import { useFailureTexts } from '../ui/failure-text.ts'
-import { Menu } from '../ui/menu.tsx'
-import { toast } from '../ui/toast.tsx'
+import { Menu } from '../ui/overlay/menu.tsx'
+import { toast } from '../ui/overlay/toast.tsx'
 
 /** Which organization the person acts in; a menu when there are several. */
 export function OrganizationSwitcher() {

@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { changeLanguage, LANGUAGES, type Language } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
-import { Segmented } from './choice.tsx'
-import { Select } from './input.tsx'
+import { Segmented } from './form/choice.tsx'
+import { Select } from './form/input.tsx'
 import { readTheme, type Theme, writeTheme } from './theme.ts'
 
 /** Light, dark, or as the system is. Kept in this browser. */

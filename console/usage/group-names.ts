@@ -1,5 +1,5 @@
 import { useText } from '../text/use-text.ts'
-import { useFormat } from '../ui/format.tsx'
+import { useFormat } from '../ui/data/format.tsx'
 import type { UsageSum } from './series.ts'
 
 export type Dimension = 'day' | 'model' | 'key' | 'person'

@@ -1,8 +1,8 @@
 import { useState } from 'react'
 import { useText } from '../text/use-text.ts'
-import { Segmented } from '../ui/choice.tsx'
-import { Field } from '../ui/field.tsx'
-import { Input } from '../ui/input.tsx'
+import { Segmented } from '../ui/form/choice.tsx'
+import { Field } from '../ui/form/field.tsx'
+import { Input } from '../ui/form/input.tsx'
 import { lastDays, type Period } from './period.ts'
 
 const SPANS = ['7', '30', '90'] as const

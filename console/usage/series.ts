@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { UsageView } from '../../server/billing/schema.ts'
-import { unitsOf } from '../ui/decimal.ts'
+import { unitsOf } from '../ui/form/decimal.ts'
 
 export type Usage = Static<typeof UsageView>
 export type UsageSum = Usage['data'][number]

@@ -1,6 +1,6 @@
 import { useText } from '../text/use-text.ts'
-import { Money, useFormat } from '../ui/format.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { Money, useFormat } from '../ui/data/format.tsx'
+import { type Column, Table } from '../ui/data/table.tsx'
 import { COLORS } from './colors.ts'
 import { type Dimension, useGroupNames } from './group-names.ts'
 import { dearestFirst, SERIES_MAX, type Usage, type UsageSum } from './series.ts'

@@ -1,7 +1,7 @@
 import { stack } from 'd3-shape'
 import { useText } from '../text/use-text.ts'
-import { useFormat } from '../ui/format.tsx'
-import { Plot, type PlotScales } from '../ui/plot.tsx'
+import { useFormat } from '../ui/data/format.tsx'
+import { Plot, type PlotScales } from '../ui/data/plot.tsx'
 import { COLORS } from './colors.ts'
 import type { Day, Series } from './series.ts'
 

@@ -5,8 +5,8 @@ import { failureOf } from '../api/failure.ts'
 import { showLiveVideos, usePollMs } from '../api/live.ts'
 import type { Page } from '../api/queries.ts'
 import { request } from '../api/request.ts'
-import { type KnownList, withJob, withPage } from './job-list.ts'
-import { forgetPending } from './pending.ts'
+import { type KnownList, withJob, withPage } from './gallery/job-list.ts'
+import { forgetPending } from './gallery/pending.ts'
 
 export type VideoJob = VideoView
 export type VideoModel = Static<typeof VideoModelView>

@@ -1,7 +1,7 @@
 import { useText } from '../text/use-text.ts'
 import { PageHeader } from '../ui/layout.tsx'
-import { Gallery } from './gallery.tsx'
-import { Studio } from './studio.tsx'
+import { Gallery } from './gallery/gallery.tsx'
+import { Studio } from './studio/studio.tsx'
 
 /** Studio and gallery: beside each other where there is room, below each other where there is not. */
 export function VideosPage() {

@@ -1,4 +1,4 @@
-import type { Changes } from '../platform/changes.ts'
+import type { Changes } from '../platform/db/changes.ts'
 
 /** Organizations whose balance changed are announced on this topic; what their video jobs change is told by the jobs. */
 export const BALANCE_TOPIC = 'balance'

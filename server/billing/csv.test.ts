@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readCsv } from '../../test/support/csv.ts'
+import { readCsv } from '../../test/support/data/csv.ts'
 import { law } from '../../test/support/law.ts'
 import { csvLine } from './csv.ts'
 

@@ -1,4 +1,4 @@
-import type { Db } from '../platform/db.ts'
+import type { Db } from '../platform/db/db.ts'
 import { formatMoney } from '../platform/money.ts'
 import { type Cell, CSV_START, csvLine } from './csv.ts'
 import type { Usage } from './schema.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db, Tx } from '../platform/db.ts'
-import { isDatabaseDown } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
+import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { chargeUsages, findAccount } from './store.ts'

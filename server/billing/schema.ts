@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { unixSeconds } from '../platform/clock.ts'
-import { listQuery, listSchema } from '../platform/list.ts'
+import { listQuery, listSchema } from '../platform/http/list.ts'
 import { formatMoney } from '../platform/money.ts'
 import type { AccountRow } from './store.ts'
 import { GROUPINGS, type NamedEntry, type UsagePeriod, type UsageRow } from './store-reports.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../platform/db.ts'
-import { comparisonOf, type Position } from '../platform/list.ts'
+import type { Db } from '../platform/db/db.ts'
+import { comparisonOf, type Position } from '../platform/http/list.ts'
 import type { LedgerEntryRow } from './store.ts'
 
 /** How usage may be summed: by one, or by the second within the first. */

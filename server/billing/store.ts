@@ -1,5 +1,5 @@
 import { type Generated, sql } from 'kysely'
-import type { Db, Tx } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
 
 export type AccountRow = { org_id: string; balance: bigint; held: bigint; running: number }
 
@@ -35,7 +35,7 @@ type HoldRow = {
   settled_at: Date | null
 }
 
-declare module '../platform/db.ts' {
+declare module '../platform/db/db.ts' {
   interface Database {
     accounts: AccountRow
     holds: HoldRow

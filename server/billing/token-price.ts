@@ -1,4 +1,4 @@
-import type { TokenPrices } from '../platform/config.ts'
+import type { TokenPrices } from '../config/config.ts'
 
 /** Prices are for a million tokens. */
 const MILLION = 1_000_000n

@@ -1,4 +1,4 @@
-import type { ChatModelConfig, Config, Plan, VideoModelConfig } from '../platform/config.ts'
+import type { ChatModelConfig, Config, Plan, VideoModelConfig } from '../config/config.ts'
 import { ApiError } from '../platform/errors.ts'
 
 /** The plan an organization is on. A plan that left the configuration entitles to nothing until the operator sets another. */

@@ -1,4 +1,4 @@
-import { type Endpoint, endpoint } from '../identity/endpoint.ts'
+import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { entitledChatModel, entitledChatModels } from './entitlements.ts'
 import { ChatModelList, ChatModelView, chatModelView } from './schema.ts'
 

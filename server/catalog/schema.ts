@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import Type from 'typebox'
-import type { ChatModelConfig, Config } from '../platform/config.ts'
+import type { ChatModelConfig, Config } from '../config/config.ts'
 import { formatMoney } from '../platform/money.ts'
 
 const MaybeInteger = Type.Union([Type.Integer(), Type.Null()])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ChatModelConfig } from '../platform/config.ts'
+import type { ChatModelConfig } from '../config/config.ts'
 import { ApiError } from '../platform/errors.ts'
 import { checkBody, checkForModel, extraParams } from './check.ts'
 

@@ -1,10 +1,10 @@
-import type { ChatModelConfig } from '../platform/config.ts'
-import { EXTRA_PARAMS } from '../platform/config-file.ts'
+import type { ChatModelConfig } from '../config/config.ts'
+import { EXTRA_PARAMS } from '../config/file.ts'
 import { ApiError } from '../platform/errors.ts'
-import { supportedValues } from '../platform/explain.ts'
-import { isLongJson } from '../platform/json-write.ts'
+import { isLongJson } from '../platform/json/write.ts'
+import { supportedValues } from '../platform/schema/explain.ts'
+import { shape } from '../platform/schema/validate.ts'
 import { countCodePoints } from '../platform/text.ts'
-import { shape } from '../platform/validate.ts'
 import { ChatBody } from './schema.ts'
 
 /** Members that ask for what this API does not do; to ignore them would be to answer another question. */

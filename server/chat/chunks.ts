@@ -1,4 +1,4 @@
-import type { ChatEvent, TokenUsage } from '../engines/chat.ts'
+import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
 import { type AnswerHead, usageView } from './views.ts'
 
 /** Writes the events of one answer as `chat.completion.chunk` frames. Source: contract 9.4. */

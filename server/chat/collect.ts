@@ -1,4 +1,4 @@
-import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat.ts'
+import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat/contract.ts'
 import type { ChatCompletion } from './schema.ts'
 import type { Turn } from './turn.ts'
 import { type AnswerHead, usageView } from './views.ts'

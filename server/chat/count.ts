@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../engines/chat.ts'
+import type { ChatRequest } from '../engines/chat/contract.ts'
 import { countJsonTokens, countTokensInTurns as countTokens } from '../platform/tokenizer.ts'
 
 /** What a message costs beside its text, by the convention of the o200k models. */

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { ChatMessage, ChatRequest } from '../engines/chat.ts'
-import type { ChatModelConfig } from '../platform/config.ts'
+import type { ChatModelConfig } from '../config/config.ts'
+import type { ChatMessage, ChatRequest } from '../engines/chat/contract.ts'
 import { extraParams } from './check.ts'
 import type { ChatBody } from './schema.ts'
 

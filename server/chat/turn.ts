@@ -1,5 +1,6 @@
 import type { Meter } from '../billing/meter.ts'
 import { priceTokens } from '../billing/token-price.ts'
+import type { ChatModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import {
   type ChatEngine,
@@ -8,9 +9,8 @@ import {
   type ChatRequest,
   type TokensRefused,
   type TokenUsage,
-} from '../engines/chat.ts'
-import type { Principal } from '../identity/principal.ts'
-import type { ChatModelConfig } from '../platform/config.ts'
+} from '../engines/chat/contract.ts'
+import type { Principal } from '../identity/caller/principal.ts'
 import { ApiError } from '../platform/errors.ts'
 import { countProduced, countRequest, type ProducedChoice } from './count.ts'
 

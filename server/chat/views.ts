@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../engines/chat.ts'
+import type { TokenUsage } from '../engines/chat/contract.ts'
 import type { UsageView } from './schema.ts'
 
 /** What every part of one answer says alike. `model` is the id the client asked for, never the engine's name. */

@@ -1,5 +1,5 @@
-import type { Config } from '../platform/config.ts'
-import { isDatabaseDown } from '../platform/db.ts'
+import type { Config } from '../config/config.ts'
+import { isDatabaseDown } from '../platform/db/db.ts'
 import { StartError } from '../platform/start-error.ts'
 
 /** Which database the configuration names, in words and without credentials. */

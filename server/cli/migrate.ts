@@ -1,4 +1,4 @@
-import { loadConfig } from '../platform/config.ts'
+import { loadConfig } from '../config/config.ts'
 import { openLog } from '../platform/log.ts'
 import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'

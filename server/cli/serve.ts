@@ -1,11 +1,17 @@
 import cluster from 'node:cluster'
 import { type App, openApp } from '../app.ts'
 import { grantCredits, openAccount } from '../billing/ledger.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { engineMistakes } from '../engines/registry.ts'
-import { draftFirstRun, ensureFirstRun, type FirstRun, publishFirstRun, settleFirstRun } from '../identity/first-run.ts'
-import { diskBlobs } from '../platform/blobs-fs.ts'
+import {
+  draftFirstRun,
+  ensureFirstRun,
+  type FirstRun,
+  publishFirstRun,
+  settleFirstRun,
+} from '../identity/people/first-run.ts'
+import { diskBlobs } from '../platform/blobs/disk.ts'
 import { systemClock } from '../platform/clock.ts'
-import { type Config, loadConfig } from '../platform/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
 import { describeUnjudged } from '../videos/moderation/coverage.ts'
 import { openDatabase } from './database.ts'

@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
-import type { Config } from '../platform/config.ts'
+import type { Config } from '../config/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
 import { StartError } from '../platform/start-error.ts'
 import { openService } from './serve.ts'

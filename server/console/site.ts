@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Context } from '../context.ts'
-import { PASSWORD_LENGTH } from '../identity/login-library.ts'
+import { PASSWORD_LENGTH } from '../identity/login/library.ts'
 import { termsUrl } from '../videos/acceptance.ts'
 import type { SiteView } from './schema.ts'
 

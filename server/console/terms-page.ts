@@ -1,4 +1,4 @@
-import { escapeHtml, type PageLanguage } from '../platform/page.ts'
+import { escapeHtml, type PageLanguage } from '../platform/http/page.ts'
 
 /** The video terms that are in force while the operator has named none: plain rules, and a note that they are only these. */
 export function termsPage(language: PageLanguage, version: string): string {

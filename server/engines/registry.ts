@@ -1,13 +1,14 @@
 import Type, { type TSchema } from 'typebox'
-import type { ChatEngine } from './chat.ts'
-import { modelServerMistakes } from './chat-completion.ts'
-import { fanOut } from './chat-fan-out.ts'
-import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat-openai.ts'
-import { SandboxOptions, sandboxChat } from './chat-sandbox.ts'
-import type { ModerationEngine } from './moderation.ts'
-import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation-chat-guard.ts'
-import { OpenaiModerationsOptions, openaiModerations } from './moderation-openai.ts'
-import { RulesOptions, rulesMistakes, rulesModeration } from './moderation-rules.ts'
+import type { ChatEngine } from './chat/contract.ts'
+import { fanOut } from './chat/fan-out.ts'
+import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat/openai/adapter.ts'
+import { SandboxOptions, sandboxChat } from './chat/sandbox/adapter.ts'
+import { modelServerMistakes } from './model-server.ts'
+import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation/chat-guard.ts'
+import type { ModerationEngine } from './moderation/contract.ts'
+import { OpenaiModerationsOptions, openaiModerations } from './moderation/openai.ts'
+import { RulesOptions, rulesMistakes, rulesModeration } from './moderation/rules.ts'
+import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './moderation/transcription.ts'
 import {
   type EngineEnv,
   type EngineSetting,
@@ -18,14 +19,13 @@ import {
   settingMistakes,
   settingOptions,
 } from './setting.ts'
-import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './transcription.ts'
-import type { TranslationEngine } from './translation.ts'
-import { ChatTranslationOptions, chatTranslation } from './translation-chat.ts'
-import { NoneOptions, noTranslation } from './translation-none.ts'
-import type { VideoEngine } from './video.ts'
-import { InstantOptions, instantVideo } from './video-instant.ts'
-import { storyboardVideo } from './video-storyboard.ts'
-import { VideosApiOptions, videosApi, videosApiMistakes } from './video-videos-api.ts'
+import { ChatTranslationOptions, chatTranslation } from './translation/chat.ts'
+import type { TranslationEngine } from './translation/contract.ts'
+import { NoneOptions, noTranslation } from './translation/none.ts'
+import type { VideoEngine } from './video/contract.ts'
+import { InstantOptions, instantVideo } from './video/instant.ts'
+import { storyboardVideo } from './video/storyboard/adapter.ts'
+import { VideosApiOptions, videosApi, videosApiMistakes } from './video/videos-api/adapter.ts'
 
 export type { EngineSetting } from './setting.ts'
 

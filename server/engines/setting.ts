@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Log } from '../platform/log.ts'
-import { problemsIn } from '../platform/schema-words.ts'
+import { problemsIn } from '../platform/schema/problems.ts'
 
 /** One `engine` of the configuration: the name of a kind, or a kind with its options. */
 export type EngineSetting = string | { kind: string; [option: string]: unknown }

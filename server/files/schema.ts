@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { unixSeconds } from '../platform/clock.ts'
-import { listQuery, listSchema } from '../platform/list.ts'
+import { listQuery, listSchema } from '../platform/http/list.ts'
 import { PURPOSES } from './purposes.ts'
 import type { FileRow } from './store.ts'
 

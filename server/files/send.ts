@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { BlobMissing, type Blobs } from '../platform/blobs.ts'
-import { type Content, sendBytes } from '../platform/send-bytes.ts'
+import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
+import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
 import type { StoredFile } from './store-pins.ts'
 
 /** Answers with the bytes of the file that `find` returns. A file deleted in between ends in the error `find` then throws. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db, Tx } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
 import type { FileRow } from './store.ts'
 
 /** What it takes to read a file's bytes, and to sign for them. */
@@ -10,7 +10,7 @@ export type StoredFile = Pick<
 
 type FilePinsTable = Omit<StoredFile, 'id'> & { holder: string; file_id: string; released_at: Date | null }
 
-declare module '../platform/db.ts' {
+declare module '../platform/db/db.ts' {
   interface Database {
     file_pins: FilePinsTable
   }

@@ -1,8 +1,8 @@
 import type { ColumnType, Insertable, JSONColumnType, Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type { ProbeResult } from '../media/probe.ts'
-import type { Db } from '../platform/db.ts'
-import { comparisonOf, type Position } from '../platform/list.ts'
+import type { Db } from '../platform/db/db.ts'
+import { comparisonOf, type Position } from '../platform/http/list.ts'
 import type { Purpose } from './purposes.ts'
 import { hasTable } from './store-installation.ts'
 
@@ -26,7 +26,7 @@ export type FilesTable = {
   expires_at: ColumnType<Date, Date, never>
 }
 
-declare module '../platform/db.ts' {
+declare module '../platform/db/db.ts' {
   interface Database {
     files: FilesTable
   }

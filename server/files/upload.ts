@@ -1,10 +1,10 @@
 import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs.ts'
+import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs/blobs.ts'
 import { ApiError } from '../platform/errors.ts'
-import { fromText } from '../platform/query.ts'
-import { shape } from '../platform/validate.ts'
+import { fromText } from '../platform/schema/query.ts'
+import { shape } from '../platform/schema/validate.ts'
 import { UploadFields } from './schema.ts'
 
 /** Largest upload. Source: contract 7. */

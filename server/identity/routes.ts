@@ -1,12 +1,15 @@
 import { notFound } from '../platform/errors.ts'
-import { pageOf, positionOf } from '../platform/list.ts'
-import { createKey, keyHolder, revokeOwnKey } from './api-keys.ts'
-import { type Endpoint, endpoint } from './endpoint.ts'
-import { invite } from './invitations.ts'
-import { changeRole, removeMember, requireManager } from './members.ts'
-import { oidcEndpoints } from './oidc-routes.ts'
+import { pageOf, positionOf } from '../platform/http/list.ts'
+import { type Endpoint, endpoint } from './caller/endpoint.ts'
+import { createKey, keyHolder, revokeOwnKey } from './keys/api-keys.ts'
+import { listKeys } from './keys/store.ts'
+import { sessionEndpoints } from './login/routes.ts'
+import { oidcEndpoints } from './oidc/routes.ts'
 import type { Identity } from './open.ts'
-import { profileEndpoints } from './profile-routes.ts'
+import { invite } from './people/invitations.ts'
+import { changeRole, removeMember, requireManager } from './people/members.ts'
+import { profileEndpoints } from './people/profile-routes.ts'
+import { cancelInvitation, listInvitations, listMembers } from './people/store-members.ts'
 import { rowPosition } from './row-ids.ts'
 import {
   ApiKeyList,
@@ -22,10 +25,7 @@ import {
   MemberList,
   PAGE,
 } from './schema.ts'
-import { sessionEndpoints } from './session-routes.ts'
-import { listKeys } from './store-keys.ts'
-import { cancelInvitation, listInvitations, listMembers } from './store-members.ts'
-import { twoFactorEndpoints } from './two-factor-routes.ts'
+import { twoFactorEndpoints } from './two-factor/routes.ts'
 import { invitationView, keyView, memberView } from './views.ts'
 
 /** Everything under `/console` that concerns people and keys. Source: docs/api/console.md. */

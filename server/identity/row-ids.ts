@@ -1,6 +1,6 @@
 import { ApiError } from '../platform/errors.ts'
+import type { Order, Position } from '../platform/http/list.ts'
 import { newId } from '../platform/ids.ts'
-import type { Order, Position } from '../platform/list.ts'
 
 /** Prefixes of rows that no API names by kind. `user`, `org` and `key` ids come from `platform/ids.ts`. */
 const PREFIXES = {

@@ -1,5 +1,5 @@
 import Type, { type Static, type TProperties } from 'typebox'
-import { listQuery, listSchema } from '../platform/list.ts'
+import { listQuery, listSchema } from '../platform/http/list.ts'
 
 /** Shapes of the console's own endpoints. Source: docs/api/console.md. */
 const Strict = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })

@@ -1,11 +1,11 @@
 import { unixSeconds } from '../platform/clock.ts'
-import type { Db } from '../platform/db.ts'
-import type { KeyFacts } from './api-keys.ts'
-import { sessionEnd } from './authenticate.ts'
+import type { Db } from '../platform/db/db.ts'
+import { sessionEnd } from './caller/authenticate.ts'
+import type { KeyFacts } from './keys/api-keys.ts'
+import { findSessionEnd, type SessionRow } from './login/store.ts'
+import { findUser, organizationsOf, type UserRow } from './people/store.ts'
+import type { InvitationRow, MemberFacts } from './people/store-members.ts'
 import type { ApiKey, ConsoleSession, Invitation, InvitationPreview, LoginSession, Member, Profile } from './schema.ts'
-import { findUser, organizationsOf, type UserRow } from './store.ts'
-import type { InvitationRow, MemberFacts } from './store-members.ts'
-import { findSessionEnd, type SessionRow } from './store-sessions.ts'
 
 export function keyView(row: KeyFacts): ApiKey {
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { samplePdf } from '../../test/support/pdf.ts'
+import { samplePdf } from '../../test/support/data/pdf.ts'
 import { lockedFlags, PdfError, renderPdf } from './pdf.ts'
 
 test('the child that draws pages can read code, but no other file, write nothing and start nothing', () => {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { jsonPieces } from './json-write.ts'
+import { jsonPieces } from './json/write.ts'
 import { nextTurn } from './turns.ts'
 
 /**

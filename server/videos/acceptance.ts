@@ -1,15 +1,15 @@
 import type { Static } from 'typebox'
 import type { Context } from '../context.ts'
-import type { Principal } from '../identity/principal.ts'
+import type { Principal } from '../identity/caller/principal.ts'
 import { unixSeconds } from '../platform/clock.ts'
-import type { Db } from '../platform/db.ts'
+import type { Db } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { AcceptanceView } from './schema.ts'
 
 /** That a person agreed, in an organization, to one version of the terms. Never changed and never removed. */
 type AcceptanceRow = { org_id: string; user_id: string; terms_version: string; session_id: string; accepted_at: Date }
 
-declare module '../platform/db.ts' {
+declare module '../platform/db/db.ts' {
   interface Database {
     video_acceptances: AcceptanceRow
   }

@@ -1,5 +1,5 @@
-import type { Changes } from '../platform/changes.ts'
-import type { Db } from '../platform/db.ts'
+import type { Changes } from '../platform/db/changes.ts'
+import type { Db } from '../platform/db/db.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { findJob, type VideoJobRow } from './store.ts'
 

@@ -1,4 +1,4 @@
-import type { InputRole, Ticket } from '../engines/video.ts'
+import type { InputRole, Ticket } from '../engines/video/contract.ts'
 
 export const STATUSES = [
   'moderating',

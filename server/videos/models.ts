@@ -1,8 +1,8 @@
 import { entitledVideoModel, entitledVideoModels } from '../catalog/entitlements.ts'
+import type { VideoModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
-import type { Capabilities } from '../engines/video.ts'
-import { type Endpoint, endpoint } from '../identity/endpoint.ts'
-import type { VideoModelConfig } from '../platform/config.ts'
+import type { Capabilities } from '../engines/video/contract.ts'
+import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { formatMoney } from '../platform/money.ts'
 import { VideoModelList, VideoModelView } from './schema.ts'
 

@@ -2,14 +2,14 @@ import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
-import { cancelClaims, videoClaims } from './claims.ts'
-import { deleteExpiredKeys } from './idempotency.ts'
+import { deleteExpiredKeys } from './create/idempotency.ts'
 import { deleteRecordsUntil } from './moderation/records.ts'
 import { deleteVerdictsUntil } from './moderation/verdicts.ts'
+import { cancelClaims, videoClaims } from './pipeline/claims.ts'
 import { CANCEL_QUEUE, VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
-import { UNSETTLED_SECONDS } from './render-recover.ts'
+import { UNSETTLED_SECONDS } from './render/recover.ts'
+import { deleteRendersUntil, deleteUnsettledStartsUntil } from './render/store.ts'
 import { deleteJobsEndedBefore } from './store.ts'
-import { deleteRendersUntil, deleteUnsettledStartsUntil } from './store-renders.ts'
 
 /** Finished jobs, record, prompt and video, are deleted this long after they ended. */
 export const JOB_RETENTION_SECONDS = 30 * 86_400

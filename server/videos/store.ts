@@ -1,6 +1,6 @@
 import { type ColumnType, type Generated, type JSONColumnType, sql } from 'kysely'
-import type { AspectRatio, Ticket } from '../engines/video.ts'
-import type { Db } from '../platform/db.ts'
+import type { AspectRatio, Ticket } from '../engines/video/contract.ts'
+import type { Db } from '../platform/db/db.ts'
 import { type FailureCode, type JobChanges, type JobInput, type Status, TERMINAL } from './job.ts'
 
 export type VideoJobRow = {
@@ -82,7 +82,7 @@ type VideoJobsTable = Omit<VideoJobRow, Optional | 'inputs' | 'ticket'> & {
   ticket: ColumnType<Ticket, string | null | undefined, string | null>
 }
 
-declare module '../platform/db.ts' {
+declare module '../platform/db/db.ts' {
   interface Database {
     video_jobs: VideoJobsTable
   }

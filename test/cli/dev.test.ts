@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { watchService } from '../../dev/watch.ts'
-import { CLIENT_PATHS } from '../../server/console-assets.ts'
+import { CLIENT_PATHS } from '../../server/console/assets.ts'
 import { ended, printed } from '../support/command.ts'
 import { ROOT } from '../support/sources.ts'
 

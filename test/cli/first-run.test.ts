@@ -4,8 +4,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ended, printed, startKinora } from '../support/command.ts'
-import { dataDir } from '../support/data-dir.ts'
-import { signInAs } from '../support/identity-app.ts'
+import { dataDir } from '../support/data/data-dir.ts'
+import { signInAs } from '../support/http/identity-app.ts'
 
 const dirs: Array<() => Promise<void>> = []
 after(async () => {

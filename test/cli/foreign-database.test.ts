@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
 import type { Serving } from '../../server/cli/serve.ts'
-import { dataDir, emptyDatabase } from '../support/data-dir.ts'
+import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
 
 const dirs: Array<() => Promise<void>> = []
 after(async () => {

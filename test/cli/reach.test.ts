@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { describeUnreachable } from '../../server/cli/reach.ts'
+import { loadConfig } from '../../server/config/config.ts'
 import { buildEngines, engineMistakes } from '../../server/engines/registry.ts'
-import { loadConfig } from '../../server/platform/config.ts'
 
 const LOOPBACK = 'http://127.0.0.1:8080'
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDataDir } from '../../server/platform/data-dir.ts'
-import { openDb } from '../../server/platform/db.ts'
+import { openDb } from '../../server/platform/db/db.ts'
 import { type Ran, runKinora } from '../support/command.ts'
-import { emptyDatabase } from '../support/data-dir.ts'
+import { emptyDatabase } from '../support/data/data-dir.ts'
 import { ROOT } from '../support/sources.ts'
 
 let dir: string

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { probeFile } from '../../server/media/probe.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
 import { ended, printed, type Ran, runKinora, startKinora } from '../support/command.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 
 const CONFIG = `
 plans:

@@ -4,7 +4,7 @@ import { type AIMessageChunk, HumanMessage, SystemMessage, type ToolMessage } fr
 import { tool } from '@langchain/core/tools'
 import { ChatOpenAI, type ChatOpenAIFields } from '@langchain/openai'
 import { z } from 'zod'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 const prompt = 'Say hello to Paris.'

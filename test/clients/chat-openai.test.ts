@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { zodFunction, zodResponseFormat } from 'openai/helpers/zod'
 import { z } from 'zod'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 type APIError = InstanceType<typeof OpenAI.APIError>

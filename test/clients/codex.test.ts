@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { startChatApp } from '../support/chat-app.ts'
-import { chunk, textFrames, USAGE } from '../support/chat-upstream.ts'
+import { startChatApp } from '../support/http/chat-app.ts'
 import { ROOT } from '../support/sources.ts'
+import { chunk, textFrames, USAGE } from '../support/upstream/chat-upstream.ts'
 
 const CODEX = join(ROOT, 'test/clients/codex/node_modules/.bin/codex')
 const INSTALL = 'Codex is not installed: npm ci --prefix test/clients/codex'

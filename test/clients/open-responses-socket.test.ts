@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { send } from '../support/identity-app.ts'
-import { acceptStream, type Wire } from '../support/response-grammar.ts'
+import { acceptStream, type Wire } from '../support/data/response-grammar.ts'
+import { send } from '../support/http/identity-app.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 /**

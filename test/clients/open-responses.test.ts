@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { newCustomer, startApp } from '../support/app.ts'
+import { newCustomer, startApp } from '../support/http/app.ts'
 
 /**
  * The acceptance suite of Open Responses itself, where `OPEN_RESPONSES_SUITE` names a checkout of it whose `node_modules` hold `zod`

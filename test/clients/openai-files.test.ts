@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { type FilesApp, KEYS, startFiles } from '../support/files-app.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { type FilesApp, KEYS, startFiles } from '../support/http/files-app.ts'
 
 let app: FilesApp
 let dir: string

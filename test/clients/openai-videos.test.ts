@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 
 const CONFIG = `
 plans:

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { storedFile } from '../support/http/videos-app.ts'
 import { ROOT } from '../support/sources.ts'
-import { storedFile } from '../support/videos-app.ts'
 
 const MODULES = join(ROOT, 'test/clients/openapi/node_modules')
 const INSTALL = 'The OpenAPI clients are not installed: npm ci --prefix test/clients/openapi'

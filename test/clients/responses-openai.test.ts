@@ -5,7 +5,7 @@ import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
 import { ResponsesWebSocketSession } from 'openai/lib/responses/responses-websocket-session'
 import { ResponsesWS } from 'openai/resources/responses/ws'
 import { z } from 'zod'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 const model = 'sandbox-1'

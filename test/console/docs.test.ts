@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { startApp, type TestApp } from '../support/app.ts'
-import { findBarriers, openBrowser } from '../support/browser.ts'
+import { findBarriers, openBrowser } from '../support/browser/browser.ts'
+import { startApp, type TestApp } from '../support/http/app.ts'
 
 let app: TestApp
 let browser: Browser

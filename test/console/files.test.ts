@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
-import { samplePicture } from '../support/media.ts'
-import { samplePdf } from '../support/pdf.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { samplePdf } from '../support/data/pdf.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 
 let app: TestApp
 let browser: Browser

@@ -9,10 +9,10 @@ import type { SnippetLanguage } from '../../console/api/snippets.ts'
 import { CLIENTS, clientProgram } from '../../console/guides/clients.ts'
 import { guideProgram, type Target, type Topic } from '../../console/guides/programs.ts'
 import { probeFile } from '../../server/media/probe.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { ended } from '../support/command.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { ROOT } from '../support/sources.ts'
 
 const CONFIG = `

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { Browser } from 'playwright-core'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { newColleague, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { openBrowser, openConsole } from '../support/browser.ts'
-import { newOrganization, send } from '../support/identity-app.ts'
+import { openBrowser, openConsole } from '../support/browser/browser.ts'
+import { newColleague, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { newOrganization, send } from '../support/http/identity-app.ts'
 
 const LONG = 'Überlangername'.repeat(7)
 const SENTENCE = 'An animatic of your prompt, frames and references, for trying things out. Not a generative model.'

@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Browser, Page } from 'playwright-core'
-import { newCustomer, startApp, type TestApp } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
-import { browserOf, PASSWORD, send } from '../support/identity-app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
+import { browserOf, PASSWORD, send } from '../support/http/identity-app.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { CLIENT_PATHS } from '../../server/console-assets.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { CLIENT_PATHS } from '../../server/console/assets.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 
 let app: TestApp
 let browser: Browser

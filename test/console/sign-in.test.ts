@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
-import { newOrganization, PASSWORD, send } from '../support/identity-app.ts'
-import { codeOf } from '../support/totp.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { codeOf } from '../support/data/totp.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { newOrganization, PASSWORD, send } from '../support/http/identity-app.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
-import { send } from '../support/identity-app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
 
 let app: TestApp
 let browser: Browser

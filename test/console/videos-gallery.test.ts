@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
-import { send } from '../support/identity-app.ts'
-import { samplePicture } from '../support/media.ts'
-import { jobsOf, submit } from '../support/videos-app.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
+import { jobsOf, submit } from '../support/http/videos-app.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 100 } }

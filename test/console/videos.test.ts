@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser.ts'
+import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { ended, printed, startKinora } from '../support/command.ts'
-import { samplePicture } from '../support/media.ts'
-import { jobsOf, storedFile, submit } from '../support/videos-app.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { jobsOf, storedFile, submit } from '../support/http/videos-app.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 2, video_models: ["*"] } }

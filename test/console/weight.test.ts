@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { buildConsoleWhenStale } from '../support/console-build.ts'
+import { buildConsoleWhenStale } from '../support/browser/console-build.ts'
 import { ROOT } from '../support/sources.ts'
 
 const DIST = join(ROOT, 'console', 'dist')

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import { EngineError, type Ticket, type VideoEngine } from '../../server/engines/video.ts'
+import { EngineError, type Ticket, type VideoEngine } from '../../server/engines/video/contract.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
-import { videoClaims } from '../../server/videos/claims.ts'
+import { videoClaims } from '../../server/videos/pipeline/claims.ts'
 import { books, COST, CROWD_CONFIG, newPayer, remove, submit, weatheredEngines } from '../laws/crowd.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/http/app.ts'
 import { law } from '../support/law.ts'
 
 /** Crashes, each by a seed of its own; a long run asks for more. */

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { postgresHome } from '../../server/platform/data-dir.ts'
-import { openDb } from '../../server/platform/db.ts'
-import { runningPostgresUrl } from '../../server/platform/embedded-postgres.ts'
-import { type EngineServer, startEngineServer } from '../support/engine-server.ts'
-import { cookieOf, send } from '../support/identity-app.ts'
+import { openDb } from '../../server/platform/db/db.ts'
+import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
+import { cookieOf, send } from '../support/http/identity-app.ts'
+import { type EngineServer, startEngineServer } from '../support/upstream/engine-server.ts'
 
 /** What one service that can be killed lives from: a data directory, a configuration, an engine that outlives it. */
 export type Site = {

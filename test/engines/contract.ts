@@ -12,8 +12,8 @@ import {
   type RenderRequest,
   type RenderState,
   type VideoEngine,
-} from '../../server/engines/video.ts'
-import { readAll } from '../../server/platform/outbound-exchange.ts'
+} from '../../server/engines/video/contract.ts'
+import { readAll } from '../../server/platform/outbound/exchange.ts'
 
 export type EngineUnderTest = { engine: VideoEngine; model: string; close(): Promise<void> }
 

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { storyboardVideo } from '../../server/engines/video-storyboard.ts'
+import { storyboardVideo } from '../../server/engines/video/storyboard/adapter.ts'
 import { picturesOf, sampleFrames } from '../../server/media/frames.ts'
 import { mendOutput } from '../../server/media/mend.ts'
 import { renderPdf } from '../../server/media/pdf.ts'
-import { requestOf } from '../support/clip.ts'
-import { sampleMedia } from '../support/media.ts'
-import { samplePdf } from '../support/pdf.ts'
+import { requestOf } from '../support/data/clip.ts'
+import { sampleMedia } from '../support/data/media.ts'
+import { samplePdf } from '../support/data/pdf.ts'
 
 /** What a process allows at most where nothing is configured, whatever the machine. */
 const CHILDREN_MAX = 3

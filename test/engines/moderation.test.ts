@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { ModerationEngine } from '../../server/engines/moderation.ts'
-import { type ChatGuardOptions, chatGuard } from '../../server/engines/moderation-chat-guard.ts'
-import { openaiModerations } from '../../server/engines/moderation-openai.ts'
+import { type ChatGuardOptions, chatGuard } from '../../server/engines/moderation/chat-guard.ts'
+import type { ModerationEngine } from '../../server/engines/moderation/contract.ts'
+import { openaiModerations } from '../../server/engines/moderation/openai.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { EngineError } from '../../server/engines/video.ts'
-import { startEngineServer } from '../support/engine-server.ts'
-import type { Fault } from '../support/engine-server-faults.ts'
+import { EngineError } from '../../server/engines/video/contract.ts'
+import { startEngineServer } from '../support/upstream/engine-server.ts'
+import type { Fault } from '../support/upstream/engine-server-faults.ts'
 
 const server = await startEngineServer()
 after(() => server.close())

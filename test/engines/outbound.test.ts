@@ -4,10 +4,10 @@ import type { AddressInfo, LookupFunction } from 'node:net'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { Client } from 'undici'
-import { engineClient, publicFetch, publicRequest } from '../../server/platform/outbound.ts'
-import { OutboundError } from '../../server/platform/outbound-error.ts'
-import { readAll } from '../../server/platform/outbound-exchange.ts'
-import { guardedConnector, isPublicAddress, parsePublicUrl } from '../../server/platform/outbound-guard.ts'
+import { engineClient, publicFetch, publicRequest } from '../../server/platform/outbound/client.ts'
+import { OutboundError } from '../../server/platform/outbound/error.ts'
+import { readAll } from '../../server/platform/outbound/exchange.ts'
+import { guardedConnector, isPublicAddress, parsePublicUrl } from '../../server/platform/outbound/guard.ts'
 
 /** Ways to name this machine or a private network that a naive check lets through. */
 const PAYLOADS = [

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import sharp from 'sharp'
-import type { VideoEngine } from '../../server/engines/video.ts'
-import { storyboardVideo } from '../../server/engines/video-storyboard.ts'
+import type { VideoEngine } from '../../server/engines/video/contract.ts'
+import { storyboardVideo } from '../../server/engines/video/storyboard/adapter.ts'
 import { limitChildren } from '../../server/media/child-limit.ts'
 import { chooseRunner } from '../../server/media/ffmpeg-runner.ts'
 import { sweepScratch } from '../../server/media/scratch.ts'
-import { factsOf, finish, frameOf, inputFrom, psnr, renderTo, requestOf, soundOf } from '../support/clip.ts'
-import { sampleMedia, samplePicture } from '../support/media.ts'
+import { factsOf, finish, frameOf, inputFrom, psnr, renderTo, requestOf, soundOf } from '../support/data/clip.ts'
+import { sampleMedia, samplePicture } from '../support/data/media.ts'
 
 const native = await chooseRunner('native').catch(() => null)
 const PROMPT = 'A lighthouse at dusk. Waves roll in below, slow and heavy. <d>Who is there?</d>'
@@ -174,7 +174,7 @@ test('a ticket of an earlier process is lost, and its renderer died with it', {
 }, async () => {
   const work_dir = join(dir, 'orphan')
   const script = `
-    import { storyboardVideo } from ${JSON.stringify(new URL('../../server/engines/video-storyboard.ts', import.meta.url).href)}
+    import { storyboardVideo } from ${JSON.stringify(new URL('../../server/engines/video/storyboard/adapter.ts', import.meta.url).href)}
     const engine = storyboardVideo({ work_dir: ${JSON.stringify(work_dir)}, runner: { kind: 'wasm' } })
     const request = ${JSON.stringify({ ...requestOf({ job_id: 'orphan', seconds: 15 }), inputs: [] })}
     const ticket = await engine.start(request, new AbortController().signal)

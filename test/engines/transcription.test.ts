@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { openaiTranscription } from '../../server/engines/transcription.ts'
-import { EngineError } from '../../server/engines/video.ts'
-import { startEngineServer } from '../support/engine-server.ts'
-import type { Fault } from '../support/engine-server-faults.ts'
+import { openaiTranscription } from '../../server/engines/moderation/transcription.ts'
+import { EngineError } from '../../server/engines/video/contract.ts'
+import { startEngineServer } from '../support/upstream/engine-server.ts'
+import type { Fault } from '../support/upstream/engine-server-faults.ts'
 
 const server = await startEngineServer()
 const engine = openaiTranscription({ base_url: server.url, api_key: 'ears', model: 'whisper-1', timeout_seconds: 1 })

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
-import type { TranslationEngine, TranslationInput, TranslationResult } from '../../server/engines/translation.ts'
-import { chatTranslation } from '../../server/engines/translation-chat.ts'
-import { noTranslation } from '../../server/engines/translation-none.ts'
-import { EngineError } from '../../server/engines/video.ts'
-import { TranslationFailure, translatePrompt } from '../../server/videos/translate-prompt.ts'
-import { startEngineServer } from '../support/engine-server.ts'
+import { chatTranslation } from '../../server/engines/translation/chat.ts'
+import type {
+  TranslationEngine,
+  TranslationInput,
+  TranslationResult,
+} from '../../server/engines/translation/contract.ts'
+import { noTranslation } from '../../server/engines/translation/none.ts'
+import { EngineError } from '../../server/engines/video/contract.ts'
+import { TranslationFailure, translatePrompt } from '../../server/videos/translation/translate-prompt.ts'
 import { law } from '../support/law.ts'
+import { startEngineServer } from '../support/upstream/engine-server.ts'
 
 const server = await startEngineServer()
 after(() => server.close())

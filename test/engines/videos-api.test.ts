@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { EngineError, type RenderInput, type RenderRequest } from '../../server/engines/video.ts'
-import { type VideosApiOptions, videosApi } from '../../server/engines/video-videos-api.ts'
-import { readAll } from '../../server/platform/outbound-exchange.ts'
-import { startEngineServer } from '../support/engine-server.ts'
-import type { Fault } from '../support/engine-server-faults.ts'
-import { fieldsOf } from '../support/engine-server-videos.ts'
+import { EngineError, type RenderInput, type RenderRequest } from '../../server/engines/video/contract.ts'
+import { type VideosApiOptions, videosApi } from '../../server/engines/video/videos-api/adapter.ts'
+import { readAll } from '../../server/platform/outbound/exchange.ts'
+import { startEngineServer } from '../support/upstream/engine-server.ts'
+import type { Fault } from '../support/upstream/engine-server-faults.ts'
+import { fieldsOf } from '../support/upstream/engine-server-videos.ts'
 import { picture, requestFor } from './contract.ts'
 
 const server = await startEngineServer()

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { allSweeps } from '../../server/app.ts'
 import type { Log, LogFields } from '../../server/platform/log.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
-import { send } from '../support/identity-app.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
 
 const errors: Array<{ event: string; fields?: LogFields }> = []
 const log: Log = {

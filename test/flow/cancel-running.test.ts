@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { engineStops } from '../../server/videos/cancel.ts'
-import type { Fault } from '../support/engine-server-faults.ts'
-import { send } from '../support/identity-app.ts'
+import { engineStops } from '../../server/videos/pipeline/cancel.ts'
+import { send } from '../support/http/identity-app.ts'
+import type { Fault } from '../support/upstream/engine-server-faults.ts'
 import { COST, openStage, type Stage } from './stage.ts'
 
 const SGLANG = '{ kind: videos-api, dialect: sglang, base_url: "{engines}", model: MiniMax-H3 }'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { cancelAtEngine } from '../../server/videos/cancel.ts'
-import { runJob } from '../../server/videos/run.ts'
-import { claimJob } from '../support/claims.ts'
-import { send } from '../support/identity-app.ts'
+import { cancelAtEngine } from '../../server/videos/pipeline/cancel.ts'
+import { runJob } from '../../server/videos/pipeline/step.ts'
+import { claimJob } from '../support/data/claims.ts'
+import { send } from '../support/http/identity-app.ts'
 import { OPENING, openStage, type Stage } from './stage.ts'
 
 let stage: Stage

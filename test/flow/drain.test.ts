@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countTokens } from '../../server/platform/tokenizer.ts'
-import { ask, type ChatStage, chargesOf, customer, eventsOf, startChatStage } from '../support/chat-stage.ts'
-import { textFrames, USAGE } from '../support/chat-upstream.ts'
-import { rawConnection } from '../support/raw-http.ts'
+import { ask, type ChatStage, chargesOf, customer, eventsOf, startChatStage } from '../support/http/chat-stage.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
+import { textFrames, USAGE } from '../support/upstream/chat-upstream.ts'
 
 /** A stage that closes its own service, so that the database can be looked at afterwards. */
 async function closing(use: (stage: ChatStage, close: () => Promise<void>) => Promise<void>): Promise<void> {

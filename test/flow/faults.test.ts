@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { EngineError, type VideoEngine } from '../../server/engines/video.ts'
-import { instantVideo } from '../../server/engines/video-instant.ts'
+import { EngineError, type VideoEngine } from '../../server/engines/video/contract.ts'
+import { instantVideo } from '../../server/engines/video/instant.ts'
 import { MODEL, OPENING, openStage, type Stage } from './stage.ts'
 
 /** What the engine of this file does next; null lets it be the instant engine. */

@@ -6,7 +6,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { pairInstallation } from '../../server/files/installation.ts'
 import { filesSweep, orphanSweep } from '../../server/files/retention.ts'
 import { knownFileBlobs } from '../../server/files/store.ts'
-import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/files-app.ts'
+import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/http/files-app.ts'
 
 const DAY = 86_400
 const start = new Date()

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
-import { type Advanced, advance } from '../../server/videos/advance.ts'
-import { cancelJob } from '../../server/videos/cancel.ts'
 import type { Outcome } from '../../server/videos/job.ts'
+import { type Advanced, advance } from '../../server/videos/pipeline/advance.ts'
+import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
 import type { VideoJobRow } from '../../server/videos/store.ts'
-import { claimJob } from '../support/claims.ts'
+import { claimJob } from '../support/data/claims.ts'
 import { COST, openStage, type Stage } from './stage.ts'
 
 let stage: Stage

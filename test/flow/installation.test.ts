@@ -12,11 +12,11 @@ import {
 } from '../../server/files/installation.ts'
 import { insertFile, knownFileBlobs } from '../../server/files/store.ts'
 import { findInstallation, updateInstallation } from '../../server/files/store-installation.ts'
-import { createOrganization } from '../../server/identity/provision.ts'
-import type { Blobs } from '../../server/platform/blobs.ts'
-import { diskBlobs } from '../../server/platform/blobs-fs.ts'
+import { createOrganization } from '../../server/identity/people/provision.ts'
+import type { Blobs } from '../../server/platform/blobs/blobs.ts'
+import { diskBlobs } from '../../server/platform/blobs/disk.ts'
 import { newId } from '../../server/platform/ids.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type TestDatabase, testDatabase } from '../support/data/postgres.ts'
 
 let database: TestDatabase
 let data_dir: string

@@ -3,17 +3,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
-import { EngineError, type VideoEngine } from '../../server/engines/video.ts'
-import { instantVideo } from '../../server/engines/video-instant.ts'
+import { EngineError, type VideoEngine } from '../../server/engines/video/contract.ts'
+import { instantVideo } from '../../server/engines/video/instant.ts'
 import { runFfmpeg } from '../../server/media/ffmpeg.ts'
-import { factsOf } from '../support/clip.ts'
-import type { Fault } from '../support/engine-server-faults.ts'
-import { sampleMedia } from '../support/media.ts'
+import { factsOf } from '../support/data/clip.ts'
+import { sampleMedia } from '../support/data/media.ts'
+import type { Fault } from '../support/upstream/engine-server-faults.ts'
 import { COST, MODEL, openStage, type Stage } from './stage.ts'
 
 let stage: Stage
 let dir: string
-const CLIP = readFileSync(new URL('../../server/engines/video-instant.mp4', import.meta.url))
+const CLIP = readFileSync(new URL('../../server/engines/video/instant.mp4', import.meta.url))
 before(async () => {
   stage = await openStage()
   dir = mkdtempSync(join(tmpdir(), 'kinora-output-'))

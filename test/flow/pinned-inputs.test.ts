@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { allSweeps } from '../../server/app.ts'
-import { send } from '../support/identity-app.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { send } from '../support/http/identity-app.ts'
 import { openStage, type Stage, upload } from './stage.ts'
 
 const SGLANG =

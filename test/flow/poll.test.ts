@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../server/videos/job.ts'
-import type { Fault } from '../support/engine-server-faults.ts'
-import { send } from '../support/identity-app.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { send } from '../support/http/identity-app.ts'
+import type { Fault } from '../support/upstream/engine-server-faults.ts'
 import { COST, openStage, type Stage, upload } from './stage.ts'
 
 let stage: Stage

@@ -3,8 +3,8 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
-import { send } from '../support/identity-app.ts'
-import { sampleMedia, samplePicture } from '../support/media.ts'
+import { sampleMedia, samplePicture } from '../support/data/media.ts'
+import { send } from '../support/http/identity-app.ts'
 import { COST, OPENING, openStage, type Stage, silence, upload } from './stage.ts'
 
 const SGLANG =

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { allSweeps } from '../../server/app.ts'
-import { runAudit } from '../../server/billing/audit.ts'
-import { send } from '../support/identity-app.ts'
-import { samplePicture } from '../support/media.ts'
+import { runAudit } from '../../server/audit/audit.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { send } from '../support/http/identity-app.ts'
 import { openStage, type Stage, upload } from './stage.ts'
 
 const DAY = 86_400

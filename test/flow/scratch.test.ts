@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { allSweeps } from '../../server/app.ts'
-import { INSTANT_CONFIG, startApp } from '../support/app.ts'
+import { INSTANT_CONFIG, startApp } from '../support/http/app.ts'
 
 test('leftovers of a killed process are swept from scratch although no engine uses it', async (t) => {
   const app = await startApp({ config: INSTANT_CONFIG })

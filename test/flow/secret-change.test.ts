@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { samplePicture } from '../support/media.ts'
-import { changeSecret, type SecretChange } from '../support/secret-change.ts'
+import { samplePicture } from '../support/data/media.ts'
+import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
 import { openStage, type Stage, upload } from './stage.ts'
 
 const SGLANG =

@@ -5,9 +5,9 @@ import type { Engines } from '../../server/engines/registry.ts'
 import type { Log } from '../../server/platform/log.ts'
 import { isTerminal } from '../../server/videos/job.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from '../../server/videos/store.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/app.ts'
-import { type EngineServer, startEngineServer } from '../support/engine-server.ts'
-import { send } from '../support/identity-app.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
+import { type EngineServer, startEngineServer } from '../support/upstream/engine-server.ts'
 
 /** The whole service with outside engines on one real socket, a customer with 100.00, and time moved by hand. */
 export type Stage = {

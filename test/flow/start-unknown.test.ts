@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { Log, LogFields } from '../../server/platform/log.ts'
-import type { TestApp } from '../support/app.ts'
-import { newCustomer, videoBody } from '../support/app.ts'
-import { send } from '../support/identity-app.ts'
-import { samplePicture } from '../support/media.ts'
+import { samplePicture } from '../support/data/media.ts'
+import type { TestApp } from '../support/http/app.ts'
+import { newCustomer, videoBody } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
 import { MODEL, openStage, type Stage, upload } from './stage.ts'
 
 const ENGINE = (dialect: string) =>

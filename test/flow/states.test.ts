@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { send } from '../support/identity-app.ts'
+import { send } from '../support/http/identity-app.ts'
 import { COST, OPENING, openStage, type Stage } from './stage.ts'
 
 let stage: Stage

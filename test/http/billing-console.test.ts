@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { browserOf, send } from '../support/identity-app.ts'
-import { assertRefused, submit } from '../support/videos-app.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { browserOf, send } from '../support/http/identity-app.ts'
+import { assertRefused, submit } from '../support/http/videos-app.ts'
 
 const CONFIG = `
 currency: jpy

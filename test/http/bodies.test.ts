@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Endpoint } from '../../server/identity/endpoint.ts'
-import { OPEN_BODY_BYTES_MAX } from '../../server/platform/body.ts'
-import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '../../server/platform/json-scan.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { type RawAnswer, rawConnection } from '../support/raw-http.ts'
-import { assertInvalid, sendRaw } from '../support/videos-app.ts'
+import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import { OPEN_BODY_BYTES_MAX } from '../../server/platform/http/body.ts'
+import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '../../server/platform/json/scan.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { type RawAnswer, rawConnection } from '../support/http/raw-http.ts'
+import { assertInvalid, sendRaw } from '../support/http/videos-app.ts'
 
 const MEBIBYTE = 1024 * 1024
 let app: TestApp

@@ -3,10 +3,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { UNANSWERED_MAX } from '../../server/platform/connections.ts'
-import { openHttp } from '../../server/platform/http.ts'
+import { UNANSWERED_MAX } from '../../server/platform/http/connections.ts'
+import { openHttp } from '../../server/platform/http/server.ts'
 import { silentLog } from '../../server/platform/log.ts'
-import { rawConnection } from '../support/raw-http.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
 
 const MEBIBYTE = 1024 * 1024
 const gate = { started: 0, open: () => {}, opened: Promise.resolve() }

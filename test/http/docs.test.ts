@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Compile } from 'typebox/compile'
-import { EXAMPLES } from '../../server/docs-examples.ts'
-import { JAPANESE } from '../../server/docs-japanese.ts'
-import { openApiPath } from '../../server/openapi.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { openApiPath } from '../../server/api-docs/openapi.ts'
+import { EXAMPLES } from '../../server/api-docs/page-examples.ts'
+import { JAPANESE } from '../../server/api-docs/page-japanese.ts'
+import { startApp, type TestApp } from '../support/http/app.ts'
 
 let app: TestApp
 let pages: Record<'en' | 'ja', string>
@@ -72,7 +72,7 @@ test('every text of an endpoint, a part or a field is there in Japanese too', as
   visit(document.paths)
   visit(document.components.schemas)
   const missing = [...texts].filter((text) => !Object.hasOwn(JAPANESE, text) && /\p{Ll}/u.test(text) && !isBare(text))
-  assert.deepEqual(missing, [], 'to be added to server/docs-japanese.ts')
+  assert.deepEqual(missing, [], 'to be added to server/api-docs/page-japanese.ts')
 })
 
 /** Ranges are written in the language of the page. */

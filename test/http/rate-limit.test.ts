@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { TestPerson } from '../support/app.ts'
-import { ask, type ChatStage, customer, eventsOf, startChatStage } from '../support/chat-stage.ts'
-import { type Answer, send } from '../support/identity-app.ts'
+import type { TestPerson } from '../support/http/app.ts'
+import { ask, type ChatStage, customer, eventsOf, startChatStage } from '../support/http/chat-stage.ts'
+import { type Answer, send } from '../support/http/identity-app.ts'
 
 let stage: ChatStage
 let beside: ChatStage

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Endpoint } from '../../server/identity/endpoint.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { type Caller, send } from '../support/identity-app.ts'
-import { assertRefused } from '../support/videos-app.ts'
+import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { type Caller, send } from '../support/http/identity-app.ts'
+import { assertRefused } from '../support/http/videos-app.ts'
 
 /** The only routes that know no caller: each is a decision. */
 const OPEN = [

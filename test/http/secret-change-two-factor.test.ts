@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { startApp, type TestApp } from '../support/app.ts'
+import { codeOf } from '../support/data/totp.ts'
+import { startApp, type TestApp } from '../support/http/app.ts'
 import {
   type Answer,
   browserOf,
@@ -12,9 +13,8 @@ import {
   type Person,
   send,
   signInAs,
-} from '../support/identity-app.ts'
-import { changeSecret, type SecretChange } from '../support/secret-change.ts'
-import { codeOf } from '../support/totp.ts'
+} from '../support/http/identity-app.ts'
+import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
 
 type Browser = { cookie: string }
 type Protected = Person & { secret: string; recovery_codes: string[]; browser: Browser }

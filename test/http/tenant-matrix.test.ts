@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Endpoint } from '../../server/identity/endpoint.ts'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { type Caller, send } from '../support/identity-app.ts'
-import { stored } from '../support/stored-responses.ts'
-import { storedFile, submit } from '../support/videos-app.ts'
+import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import { stored } from '../support/data/stored-responses.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { type Caller, send } from '../support/http/identity-app.ts'
+import { storedFile, submit } from '../support/http/videos-app.ts'
 
 /** What one organization owns, by kind of id. */
 type Things = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newCustomer, startApp, type TestApp } from '../support/app.ts'
-import { send } from '../support/identity-app.ts'
+import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
 
 let app: TestApp
 let named: TestApp

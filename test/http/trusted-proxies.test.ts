@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { isNetwork, proxyTest } from '../../server/platform/client-address.ts'
-import { newOrganization, newPerson, PASSWORD, signInAs, startIdentity } from '../support/identity-app.ts'
+import { isNetwork, proxyTest } from '../../server/platform/http/client-address.ts'
+import { newOrganization, newPerson, PASSWORD, signInAs, startIdentity } from '../support/http/identity-app.ts'
 
 type Proxied = Awaited<ReturnType<typeof start>>
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/app.ts'
-import { send } from '../support/identity-app.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { send } from '../support/http/identity-app.ts'
 
 let app: TestApp
 let person: TestPerson

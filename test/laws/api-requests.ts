@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Endpoint } from '../../server/identity/endpoint.ts'
-import type { JsonSchema } from '../../server/platform/explain.ts'
+import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
+import type { JsonSchema } from '../../server/platform/schema/explain.ts'
 
 /** One request as it is printed, replayed and kept in the corpus. `body` is UTF-8 text; null sends none. */
 export type FuzzRequest = {

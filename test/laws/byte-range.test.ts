@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { chooseRange, type RangeAnswer } from '../../server/platform/byte-range.ts'
+import { chooseRange, type RangeAnswer } from '../../server/platform/http/byte-range.ts'
 import { law } from '../support/law.ts'
 
 const ETAG = '"3f"'

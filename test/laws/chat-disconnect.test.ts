@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before } from 'node:test'
-import type { TestPerson } from '../support/app.ts'
+import type { TestPerson } from '../support/http/app.ts'
 import {
   balanceOf,
   type ChatStage,
@@ -10,9 +10,9 @@ import {
   customer,
   startChatStage,
   startFront,
-} from '../support/chat-stage.ts'
-import { textFrames } from '../support/chat-upstream.ts'
+} from '../support/http/chat-stage.ts'
 import { law } from '../support/law.ts'
+import { textFrames } from '../support/upstream/chat-upstream.ts'
 
 /** Requests, and how many at once. The whole law is 10,000. */
 const RUNS = Number(process.env.RUNS ?? 2000)

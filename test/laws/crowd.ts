@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import type { Engines } from '../../server/engines/registry.ts'
-import { EngineError, type RenderState, type VideoEngine } from '../../server/engines/video.ts'
-import { runJob } from '../../server/videos/run.ts'
-import { startApp, type TestApp, videoBody } from '../support/app.ts'
-import { claimJob } from '../support/claims.ts'
-import { type Answer, newOrganization, newPerson, type Person, send } from '../support/identity-app.ts'
+import { EngineError, type RenderState, type VideoEngine } from '../../server/engines/video/contract.ts'
+import { runJob } from '../../server/videos/pipeline/step.ts'
+import { claimJob } from '../support/data/claims.ts'
+import { startApp, type TestApp, videoBody } from '../support/http/app.ts'
+import { type Answer, newOrganization, newPerson, type Person, send } from '../support/http/identity-app.ts'
 
 /** How renders go from now on, and what moderation says. */
 export type Weather = { render: (typeof RENDERS)[number]; moderation: 'allow' | 'block' | 'down' }
@@ -57,7 +57,7 @@ export function weatheredEngines(weather: Weather): Engines {
   }
 }
 
-const CLIP = new Uint8Array(readFileSync(new URL('../../server/engines/video-instant.mp4', import.meta.url)))
+const CLIP = new Uint8Array(readFileSync(new URL('../../server/engines/video/instant.mp4', import.meta.url)))
 
 function weatheredVideo(weather: Weather): VideoEngine {
   return {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { formatMoney } from '../../server/platform/money.ts'
-import { startApp } from '../support/app.ts'
+import { startApp } from '../support/http/app.ts'
 import { law } from '../support/law.ts'
 import { CROWD_CONFIG, type Crowd, newPayer, startCrowd, weatheredEngines } from './crowd.ts'
 import { assertClean, COMMANDS, type Model, PRICES, type Real, SLOTS } from './model.ts'

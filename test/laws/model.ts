@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { runAudit } from '../../server/billing/audit.ts'
+import { runAudit } from '../../server/audit/audit.ts'
 import { isTerminal, type Status, TRANSITIONS } from '../../server/videos/job.ts'
-import { runJob } from '../../server/videos/run.ts'
+import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
-import type { Person } from '../support/identity-app.ts'
+import type { Person } from '../support/http/identity-app.ts'
 import { type Crowd, cancel, grant, RENDERS, remove, submit, type Weather } from './crowd.ts'
 
 export const SLOTS = 4

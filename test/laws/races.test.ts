@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
-import { runJob } from '../../server/videos/run.ts'
+import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
-import type { Answer, Person } from '../support/identity-app.ts'
+import type { Answer, Person } from '../support/http/identity-app.ts'
 import { books, COST, type Crowd, cancel, grant, newPayer, remove, startCrowd, submit, work } from './crowd.ts'
 
 const SLOTS = 7

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { ChatEvent, FinishReason } from '../../server/engines/chat.ts'
+import type { ChatEvent, FinishReason } from '../../server/engines/chat/contract.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import { ApiError } from '../../server/platform/errors.ts'
-import { responseWriter } from '../../server/responses/events.ts'
-import type { ResponseEvent } from '../../server/responses/run.ts'
-import type { ResponseObject } from '../../server/responses/schema.ts'
-import type { ToolOrigin } from '../../server/responses/tools.ts'
+import type { ResponseEvent } from '../../server/responses/call.ts'
+import { responseWriter } from '../../server/responses/events/writer.ts'
+import type { ToolOrigin } from '../../server/responses/request/tools.ts'
+import type { ResponseObject } from '../../server/responses/schema/response.ts'
+import { acceptStream, type Wire } from '../support/data/response-grammar.ts'
 import { law } from '../support/law.ts'
-import { acceptStream, type Wire } from '../support/response-grammar.ts'
 
 const RUNS = Number(process.env.RUNS ?? 2000)
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import type { TestPerson } from '../support/app.ts'
-import { type BackgroundStage, readStream, startBackgroundStage } from '../support/background-stage.ts'
-import { chunk, USAGE } from '../support/chat-upstream.ts'
+import type { TestPerson } from '../support/http/app.ts'
+import { type BackgroundStage, readStream, startBackgroundStage } from '../support/http/background-stage.ts'
+import { type ResponseEvent, readEvents } from '../support/http/response-stream.ts'
 import { law } from '../support/law.ts'
-import { type ResponseEvent, readEvents } from '../support/response-stream.ts'
+import { chunk, USAGE } from '../support/upstream/chat-upstream.ts'
 
 /** Responses, each followed by many at once; a long run asks for more. */
 const ROUNDS = Number(process.env.ROUNDS ?? 25)

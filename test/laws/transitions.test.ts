@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { isTerminal, STATUSES, type Status, TRANSITIONS } from '../../server/videos/job.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type TestDatabase, testDatabase } from '../support/data/postgres.ts'
 
 /** The table of docs, by hand. */
 const DOCUMENTED = [

@@ -10,7 +10,7 @@ import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { diskBlobs } from '../../server/platform/blobs-fs.ts'
+import { diskBlobs } from '../../server/platform/blobs/disk.ts'
 import { law } from '../support/law.ts'
 import { tempDir } from '../support/service.ts'
 

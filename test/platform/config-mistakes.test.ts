@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { loadConfig } from '../../server/config/config.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { loadConfig } from '../../server/platform/config.ts'
 import { StartError } from '../../server/platform/start-error.ts'
 
 let dir: string

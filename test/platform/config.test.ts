@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { type ConfigFlags, loadConfig } from '../../server/config/config.ts'
+import { ConfigFile } from '../../server/config/file.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { type ConfigFlags, loadConfig } from '../../server/platform/config.ts'
-import { ConfigFile } from '../../server/platform/config-file.ts'
 import { StartError } from '../../server/platform/start-error.ts'
-import { publishedSchema } from '../support/published-schema.ts'
+import { publishedSchema } from '../support/pages/published-schema.ts'
 import { filesMatching, ROOT } from '../support/sources.ts'
 
 let dir: string
@@ -142,7 +142,7 @@ test('a mistake never shows the secret it is about', () => {
 
 test('docs/kinora.schema.json is the schema that validates, with a branch for each kind of engine', () => {
   const published = JSON.parse(readFileSync(join(ROOT, 'docs/kinora.schema.json'), 'utf8'))
-  assert.deepEqual(published, publishedSchema(), `write it anew: node test/support/write-schema.ts`)
+  assert.deepEqual(published, publishedSchema(), `write it anew: node test/support/pages/write-schema.ts`)
   const { properties } = ConfigFile
   assert.deepEqual(Object.keys(published.properties as object), Object.keys(properties))
 })

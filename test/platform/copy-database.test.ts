@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { copyDatabase } from '../../server/platform/copy-database.ts'
-import { openDb } from '../../server/platform/db.ts'
-import { emptyDatabase } from '../support/data-dir.ts'
+import { copyDatabase } from '../../server/platform/db/copy-database.ts'
+import { openDb } from '../../server/platform/db/db.ts'
+import { emptyDatabase } from '../support/data/data-dir.ts'
 
 test('neither side of a copy is cut off because it waits for the other', async () => {
   const [source, target] = await Promise.all([emptyDatabase(), emptyDatabase()])

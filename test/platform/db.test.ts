@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { isDatabaseDown, isUniqueViolation, openDb } from '../../server/platform/db.ts'
-import { testDatabase } from '../support/postgres.ts'
+import { isDatabaseDown, isUniqueViolation, openDb } from '../../server/platform/db/db.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 
-declare module '../../server/platform/db.ts' {
+declare module '../../server/platform/db/db.ts' {
   interface Database {
     db_test_things: { id: number; amount: bigint }
   }

@@ -16,7 +16,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
-import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
+import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
 import { otherUid, startService, tempDir } from '../support/service.ts'
 
 const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))

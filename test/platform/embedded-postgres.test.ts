@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
-import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
+import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
 import { startService, tempDir } from '../support/service.ts'
 
 test('a server left behind by a killed service is adopted with all it committed, and stops with the next service', async (t) => {

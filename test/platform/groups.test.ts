@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isDatabaseDown } from '../../server/platform/db.ts'
-import { openGroups } from '../../server/platform/groups.ts'
+import { isDatabaseDown } from '../../server/platform/db/db.ts'
+import { openGroups } from '../../server/platform/db/groups.ts'
 
 test('what comes while a group is written is written together, in order, one group of a name at a time', async () => {
   const groups = openGroups()

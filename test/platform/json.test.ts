@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { ApiError } from '../../server/platform/errors.ts'
-import { parseJson } from '../../server/platform/json.ts'
-import { parsePieces } from '../../server/platform/json-pieces.ts'
-import { newScan } from '../../server/platform/json-scan.ts'
+import { parseJson } from '../../server/platform/json/parse.ts'
+import { parsePieces } from '../../server/platform/json/pieces.ts'
+import { newScan } from '../../server/platform/json/scan.ts'
 import { longestTurn } from '../support/longest-turn.ts'
 
 const LARGE = 64 * 1024 * 1024

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
-import { openDb } from '../../server/platform/db.ts'
-import { migrate } from '../../server/platform/migrate.ts'
-import { testDatabase } from '../support/postgres.ts'
+import { openDb } from '../../server/platform/db/db.ts'
+import { migrate } from '../../server/platform/db/migrate.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 import { tempDir } from '../support/service.ts'
 
 const { pool, url, close } = await testDatabase()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { listen } from '../../server/platform/notify.ts'
-import { testDatabase } from '../support/postgres.ts'
+import { listen } from '../../server/platform/db/notify.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 
 const { pool, url, close } = await testDatabase()
 after(close)

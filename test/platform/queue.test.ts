@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { type Changes, openChanges } from '../../server/platform/changes.ts'
 import { systemClock } from '../../server/platform/clock.ts'
+import { type Changes, openChanges } from '../../server/platform/db/changes.ts'
 import { type Claimed, claimsOn, LEASE_SECONDS } from '../../server/platform/queue/claims.ts'
 import { QUEUE_TOPIC, startWorker, type Worker, type WorkerOptions } from '../../server/platform/queue/worker.ts'
-import { testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 
 const { db, pool, url, close } = await testDatabase()
 let changes: Changes

@@ -3,7 +3,7 @@
  * `node service.ts <data-dir> [native]`; prints one JSON line when up, stops when its standard input ends.
  */
 import { openDataDir } from '../../server/platform/data-dir.ts'
-import { startEmbeddedPostgres } from '../../server/platform/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
 
 const [path, native] = process.argv.slice(2)
 try {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { openDb } from '../../server/platform/db.ts'
+import { openDb } from '../../server/platform/db/db.ts'
 import { runAlone, startSweeps } from '../../server/platform/sweep.ts'
-import { testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 
 const { pool, url, close } = await testDatabase()
 after(close)

@@ -4,11 +4,11 @@ import { after, afterEach, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../server/platform/errors.ts'
-import { openHttp } from '../../server/platform/http.ts'
+import { openHttp } from '../../server/platform/http/server.ts'
+import { type Connection, openSockets, type Sockets, type SocketTiming } from '../../server/platform/http/websocket.ts'
 import { type LogFields, silentLog } from '../../server/platform/log.ts'
-import { type Connection, openSockets, type Sockets, type SocketTiming } from '../../server/platform/websocket.ts'
-import { rawConnection } from '../support/raw-http.ts'
-import { frame, handshake, handshakeText, openSocket } from '../support/socket-client.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
+import { frame, handshake, handshakeText, openSocket } from '../support/http/socket-client.ts'
 
 /** A server that gives every message back, at one path, and the connections it serves. */
 async function startEcho(

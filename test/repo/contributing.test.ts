@@ -44,13 +44,18 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
     )
   const everywhere = [
     'server/app.ts',
-    'server/docs-japanese.ts',
+    'server/api-docs/page-japanese.ts',
     'test/http/',
     'docs/api/',
     'docs/contract.md',
     'CHANGELOG.md',
   ]
-  const of_a_folder = ['ARCHITECTURE.md', 'test/repo/layout.test.ts', 'server/openapi.ts', 'server/docs-words.ts']
+  const of_a_folder = [
+    'ARCHITECTURE.md',
+    'test/repo/layout.test.ts',
+    'server/api-docs/openapi.ts',
+    'server/api-docs/page-words.ts',
+  ]
   for (const path of [...everywhere, ...of_a_folder]) assert.ok(named.includes(path), path)
 })
 

@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TSchema } from 'typebox'
+import { ConfigFile } from '../../server/config/file.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { ConfigFile } from '../../server/platform/config-file.ts'
 import { ERRORS } from '../../server/platform/errors.ts'
 import { FAILURES, STATUSES, TRANSITIONS } from '../../server/videos/job.ts'
 import { filesMatching, ROOT, sourcesIn } from '../support/sources.ts'
@@ -78,7 +78,7 @@ test('docs/configuration.md explains every setting of the file, every environmen
 test('docs/reliability.md says of each invariant whether the audit checks it', () => {
   const rows = [...read('docs/reliability.md').matchAll(/^\| (I\d+) \| .+ \| (yes)? ?\|$/gm)]
   const told = rows.filter(([, , audited]) => audited).map(([, name]) => name!)
-  const checked = sourcesIn('server/billing').flatMap(({ text }) =>
+  const checked = sourcesIn('server').flatMap(({ text }) =>
     [...text.matchAll(/invariant: '(I\d+)'/g)].map(([, name]) => name!),
   )
   assert.deepEqual(

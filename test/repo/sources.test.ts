@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { contractSections } from '../support/contract-page.ts'
+import { contractSections } from '../support/pages/contract-page.ts'
 import { filesMatching, ROOT } from '../support/sources.ts'
 
 const folders = ['server', 'console', 'test', 'bench', 'bin', 'dev']

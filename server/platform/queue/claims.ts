@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Db } from '../db.ts'
+import type { Db } from '../db/db.ts'
 
 /** How long a claim holds without renewal. Shorter risks a second worker on live work; longer delays recovery after a crash. */
 export const LEASE_SECONDS = 10

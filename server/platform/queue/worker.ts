@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Changes } from '../changes.ts'
 import { addSeconds, type Clock } from '../clock.ts'
-import { answered, type Db } from '../db.ts'
+import type { Changes } from '../db/changes.ts'
+import { answered, type Db } from '../db/db.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
 
 /** Queues that have become ready are announced on this topic by name, after the commit. A hint that is lost costs one poll. */

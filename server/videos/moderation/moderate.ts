@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import { findInputs } from '../inputs.ts'
 import type { Outcome } from '../job.ts'
-import { tryAgain } from '../retry.ts'
+import { tryAgain } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
 import { judgeParts, noteOf, textPart } from './judge.ts'
 import { gatherMaterial } from './material.ts'

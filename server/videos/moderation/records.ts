@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { JSONColumnType } from 'kysely'
-import type { Db } from '../../platform/db.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { ModerationNote } from '../job.ts'
 
@@ -13,7 +13,7 @@ type ModerationRecordRow = Omit<ModerationNote, 'unjudged'> & {
   created_at: Date
 }
 
-declare module '../../platform/db.ts' {
+declare module '../../platform/db/db.ts' {
   interface Database {
     moderation_records: ModerationRecordRow
   }

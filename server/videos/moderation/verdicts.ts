@@ -1,5 +1,5 @@
-import type { ModerationResult } from '../../engines/moderation.ts'
-import type { Db } from '../../platform/db.ts'
+import type { ModerationResult } from '../../engines/moderation/contract.ts'
+import type { Db } from '../../platform/db/db.ts'
 
 type VerdictRow = {
   job_id: string
@@ -11,7 +11,7 @@ type VerdictRow = {
   created_at: Date
 }
 
-declare module '../../platform/db.ts' {
+declare module '../../platform/db/db.ts' {
   interface Database {
     moderation_verdicts: VerdictRow
   }

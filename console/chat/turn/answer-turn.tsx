@@ -1,0 +1,105 @@
+import { Pencil, RotateCcw, Trash2 } from 'lucide-react'
+import { memo, useState } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { StatusBadge } from '../../ui/data/badge.tsx'
+import { CopyButton } from '../../ui/data/code.tsx'
+import { Note } from '../../ui/failure-note.tsx'
+import { type AssistantMessage, saysSomething } from '../conversation/conversation.ts'
+import { usePlayground } from '../conversation/playground.ts'
+import { TURN_ACTIONS } from './actions-look.ts'
+import { AnswerFailure } from './answer-failure.tsx'
+import { AnswerPrice } from './answer-price.tsx'
+import { EditText } from './edit-text.tsx'
+import { Markdown } from './markdown.tsx'
+import { Reasoning } from './reasoning.tsx'
+import { ToolCalls } from './tool-calls.tsx'
+
+type AnswerTurnProps = { message: AssistantMessage; last: boolean; locked: boolean }
+
+/** What the model said, thought and called, and what that cost. */
+export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: AnswerTurnProps) {
+  const t = useText('chat')
+  const { models, actions } = usePlayground()
+  const [editing, setEditing] = useState(false)
+  const { id, text, status, failure } = message
+  const name = models.find((each) => each.id === message.model)?.name ?? message.model
+  const streaming = status === 'streaming'
+  return (
+    <article
+      aria-label={name}
+      aria-busy={streaming}
+      data-last={last ? '' : undefined}
+      data-status={status}
+      className="group/turn flex min-w-0 flex-col gap-3"
+    >
+      <header className="flex h-6 items-center gap-2 text-[0.8125rem] font-medium">
+        {name}
+        {streaming && (
+          <StatusBadge tone="accent" live>
+            {t('answering')}
+          </StatusBadge>
+        )}
+        {status === 'stopped' && <StatusBadge tone="neutral">{t('stopped')}</StatusBadge>}
+      </header>
+      <Reasoning message={message} />
+      {editing ? (
+        <EditText
+          text={text}
+          onCancel={() => setEditing(false)}
+          onSave={(next) => {
+            setEditing(false)
+            actions.edit(id, next, false)
+          }}
+          again={false}
+        />
+      ) : (
+        text !== '' && <Markdown text={text} />
+      )}
+      <Remarks message={message} />
+      {message.tool_calls.length > 0 && <ToolCalls message={message} last={last} />}
+      {failure && <AnswerFailure failure={failure} onRetry={locked ? undefined : () => actions.answerAgain(id)} />}
+      <footer className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-1">
+        <AnswerPrice message={message} />
+        <TurnActions message={message} locked={locked} onEdit={() => setEditing(true)} />
+      </footer>
+    </article>
+  )
+})
+
+type TurnActionsProps = { message: AssistantMessage; locked: boolean; onEdit: () => void }
+
+function TurnActions({ message: { id, text }, locked, onEdit }: TurnActionsProps) {
+  const t = useText('chat')
+  const { actions } = usePlayground()
+  const again = () => actions.answerAgain(id)
+  const remove = () => actions.remove(id)
+  return (
+    <div className={`${TURN_ACTIONS} ms-auto -me-2`}>
+      {text !== '' && <CopyButton text={text} />}
+      {text !== '' && <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={onEdit} />}
+      <IconButton size="sm" label={t('regenerate')} icon={<RotateCcw />} disabled={locked} onClick={again} />
+      <IconButton size="sm" label={t('remove')} icon={<Trash2 />} disabled={locked} onClick={remove} />
+    </div>
+  )
+}
+
+/** How the answer ended, where that is not plain to see. */
+function Remarks({ message }: { message: AssistantMessage }) {
+  const t = useText('chat')
+  const { status, refusal, finish_reason } = message
+  return (
+    <>
+      {refusal !== '' && (
+        <Note tone="warning">
+          <span className="font-medium">{t('refusal')}</span>
+          <p className="mt-0.5">{refusal}</p>
+        </Note>
+      )}
+      {finish_reason === 'length' && <Note>{t('ended.length')}</Note>}
+      {finish_reason === 'content_filter' && <Note tone="warning">{t('ended.content_filter')}</Note>}
+      {status === 'stopped' && !saysSomething(message) && <p className="text-sm text-muted">{t('stopped_early')}</p>}
+      {status === 'done' && !saysSomething(message) && <p className="text-sm text-muted">{t('nothing_said')}</p>}
+    </>
+  )
+}

@@ -1,0 +1,74 @@
+import { Pencil, RotateCcw, Trash2 } from 'lucide-react'
+import { memo, useState } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/data/code.tsx'
+import { Attachments } from '../composer/attachments.tsx'
+import type { UserMessage } from '../conversation/conversation.ts'
+import { usePlayground } from '../conversation/playground.ts'
+import { TURN_ACTIONS } from './actions-look.ts'
+import { EditText } from './edit-text.tsx'
+
+/** What the person said. */
+export const UserTurn = memo(function UserTurn({
+  message,
+  last,
+  locked,
+}: {
+  message: UserMessage
+  last: boolean
+  locked: boolean
+}) {
+  const t = useText('chat')
+  const { actions } = usePlayground()
+  const [editing, setEditing] = useState(false)
+  const { id, text, attachments } = message
+  return (
+    <article
+      aria-label={t('you')}
+      data-last={last ? '' : undefined}
+      className="group/turn -mb-2 flex flex-col items-end gap-1"
+    >
+      <Attachments attachments={attachments} className="justify-end" />
+      {editing ? (
+        <EditText
+          text={text}
+          onCancel={() => setEditing(false)}
+          onSave={(next, again) => {
+            setEditing(false)
+            actions.edit(id, next, again)
+          }}
+          again={!locked}
+        />
+      ) : (
+        text !== '' && (
+          <p className="max-w-[85%] rounded-2xl border border-line bg-sunken px-4 py-2.5 leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
+            {text}
+          </p>
+        )
+      )}
+      {!editing && (
+        <div className={TURN_ACTIONS}>
+          {last && (
+            <IconButton size="sm" label={t('answer')} icon={<RotateCcw />} disabled={locked} onClick={actions.answer} />
+          )}
+          {text !== '' && <CopyButton text={text} />}
+          <IconButton
+            size="sm"
+            label={t('edit')}
+            icon={<Pencil />}
+            disabled={locked}
+            onClick={() => setEditing(true)}
+          />
+          <IconButton
+            size="sm"
+            label={t('remove')}
+            icon={<Trash2 />}
+            disabled={locked}
+            onClick={() => actions.remove(id)}
+          />
+        </div>
+      )}
+    </article>
+  )
+})

@@ -1,0 +1,54 @@
+import { Download } from 'lucide-react'
+import { useSession } from '../../api/session.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/data/code.tsx'
+import { ShownOnce } from '../../ui/data/shown-once.tsx'
+
+type Props = { codes: readonly string[]; onClose: () => void }
+
+/** The codes for when the app is lost, shown this once. Who leaves without taking them is asked again. */
+export function RecoveryCodesDialog({ codes, onClose }: Props) {
+  const t = useText('settings')
+  const { user } = useSession()
+  const download = () => save(`${t('codes_file', { email: user.email })}\n\n${codes.join('\n')}\n`)
+  const leaving = {
+    title: t('leave_codes_title'),
+    text: t('leave_codes_text'),
+    confirmLabel: t('leave_codes_confirm'),
+  }
+  return (
+    <ShownOnce
+      title={t('codes_title')}
+      warning={t('codes_text')}
+      doneLabel={t('done')}
+      leaving={leaving}
+      onClose={onClose}
+    >
+      <ol
+        aria-label={t('codes')}
+        className="grid grid-cols-2 gap-x-6 gap-y-1.5 rounded-lg border border-line bg-sunken px-5 py-4 text-center font-mono text-sm"
+      >
+        {codes.map((code) => (
+          <li key={code}>{code}</li>
+        ))}
+      </ol>
+      <div className="flex flex-wrap gap-2">
+        <CopyButton text={codes.join('\n')} label={t('copy_codes')} size="md" />
+        <Button icon={<Download />} onClick={download}>
+          {t('download_codes')}
+        </Button>
+      </div>
+    </ShownOnce>
+  )
+}
+
+/** Hands a text to the browser's downloads. */
+function save(text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = 'kinora-recovery-codes.txt'
+  link.click()
+  URL.revokeObjectURL(url)
+}

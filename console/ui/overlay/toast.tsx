@@ -1,0 +1,57 @@
+import { CircleAlert, CircleCheck, X } from 'lucide-react'
+import { Toast as Radix } from 'radix-ui'
+import { type ReactNode, useSyncExternalStore } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { IconButton } from '../button.tsx'
+
+type Toast = { id: number; text: ReactNode; tone: 'success' | 'danger' }
+
+let shown: readonly Toast[] = []
+let next = 1
+const listeners = new Set<() => void>()
+
+/** Says briefly that something was done, or was not. What must be read belongs on the page. */
+export function toast(text: ReactNode, tone: Toast['tone'] = 'success'): void {
+  set([...shown.slice(-2), { id: next++, text, tone }])
+}
+
+function set(toasts: readonly Toast[]): void {
+  shown = toasts
+  for (const heard of listeners) heard()
+}
+
+function listen(heard: () => void): () => void {
+  listeners.add(heard)
+  return () => listeners.delete(heard)
+}
+
+/** Where toasts appear. Once, at the root. */
+export function Toasts() {
+  const t = useText('kit')
+  const toasts = useSyncExternalStore(listen, () => shown)
+  return (
+    <Radix.Provider swipeDirection="right" label={t('notification')} duration={5000}>
+      {toasts.map(({ id, text, tone }) => (
+        <Radix.Root
+          key={id}
+          onOpenChange={(open) => !open && set(shown.filter((each) => each.id !== id))}
+          className="flex w-full animate-rise items-center gap-3 rounded-xl border border-line bg-raised py-2 ps-4 pe-2 text-sm shadow-float"
+        >
+          {tone === 'success' ? (
+            <CircleCheck aria-hidden className="size-4 shrink-0 text-success" />
+          ) : (
+            <CircleAlert aria-hidden className="size-4 shrink-0 text-danger" />
+          )}
+          <Radix.Title className="grow [overflow-wrap:anywhere]">{text}</Radix.Title>
+          <Radix.Close asChild>
+            <IconButton label={t('close')} icon={<X />} size="sm" />
+          </Radix.Close>
+        </Radix.Root>
+      ))}
+      <Radix.Viewport
+        label={t('notifications')}
+        className="fixed end-4 bottom-[calc(1rem+env(safe-area-inset-bottom))] z-60 flex w-[min(24rem,calc(100vw-2rem))] flex-col gap-2 outline-none"
+      />
+    </Radix.Provider>
+  )
+}

@@ -1,0 +1,112 @@
+import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { usePollMs } from '../../api/live.ts'
+import { useText } from '../../text/use-text.ts'
+import { VirtualList } from '../../ui/data/virtual-list.tsx'
+import { FailureNote } from '../../ui/failure-note.tsx'
+import { pageQuery, useKnownList } from '../jobs.ts'
+import { GalleryEmpty } from './gallery-empty.tsx'
+import { CARD_FOOT_PIXELS, JobCard, PendingCard, SkeletonCard } from './job-card.tsx'
+import { jobsWithin, type KnownList, lengthOf, placeOf } from './job-list.ts'
+import { type Pending, usePending } from './pending.ts'
+
+/** Narrowest card and the gap between cards, in pixels. */
+const CARD_PIXELS_MIN = 240
+const GAP_PIXELS = 16
+
+/** Every job of the organization, newest first, however many: only the rows in sight exist, only pages in sight are held. */
+export function Gallery() {
+  const t = useText('videos')
+  const queries = useQueryClient()
+  const poll = usePollMs()
+  const box = useRef<HTMLDivElement>(null)
+  const { columns, card_pixels } = useColumns(box)
+  const head = useQuery(pageQuery(queries, null, poll))
+  const list = useKnownList()
+  const pending = usePending()
+  const [tailError, setTailError] = useState<unknown>(null)
+  const count = list ? lengthOf(list.pages) : 0
+  const rows = useMemo(() => rowsOf(pending.length + count, columns), [pending.length, count, columns])
+  const next = list?.tail.next ?? null
+  const loadMore = useCallback(() => {
+    if (next === null) return
+    setTailError(null)
+    queries.fetchQuery(pageQuery(queries, next)).catch(setTailError)
+  }, [queries, next])
+  const known = head.data !== undefined || count > 0
+  const rowPixels = (card_pixels * 9) / 16 + CARD_FOOT_PIXELS + 2 + GAP_PIXELS
+  return (
+    <div ref={box} className="min-w-0">
+      {!known && head.error !== null && <FailureNote error={head.error} onRetry={() => void head.refetch()} />}
+      {!known && head.error === null && <Skeletons columns={columns} />}
+      {known && rows.length === 0 && <GalleryEmpty />}
+      {known && rows.length > 0 && columns > 0 && (
+        <VirtualList items={rows} keyOf={String} row_pixels={rowPixels} onEnd={loadMore} label={t('gallery')}>
+          {(row) => <Row {...{ row, columns, pending, list: list!, total: pending.length + count }} />}
+        </VirtualList>
+      )}
+      {tailError !== null && <FailureNote error={tailError} onRetry={loadMore} />}
+      {known && count > 0 && list?.tail.has_more === false && count > columns * 3 && (
+        <p className="pt-2 pb-6 text-center text-[0.8125rem] text-muted">{t('end')}</p>
+      )}
+    </div>
+  )
+}
+
+type RowProps = { row: number; columns: number; pending: readonly Pending[]; list: KnownList; total: number }
+
+function Row({ row, columns, pending, list, total }: RowProps) {
+  const queries = useQueryClient()
+  const poll = usePollMs()
+  const { pages } = list
+  const places = Array.from({ length: Math.min(columns, total - row * columns) }, (_, at) => row * columns + at)
+  const found = places.map((place) => (place < pending.length ? null : placeOf(pages, place - pending.length)))
+  const needed = [...new Set(found.flatMap((place) => (place ? [place.page] : [])))]
+  const results = useQueries({ queries: needed.map((page) => pageQuery(queries, pages[page]!.after, poll)) })
+  const jobs = new Map(
+    needed.map((page, at) => [page, jobsWithin(results[at]!.data?.data ?? [], pages[page + 1]?.after)]),
+  )
+  return (
+    <div className="grid pb-4" style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`, gap: GAP_PIXELS }}>
+      {places.map((place, at) => {
+        const waiting = pending[place]
+        if (waiting) return <PendingCard key={waiting.key} pending={waiting} />
+        const where = found[at]
+        const job = where && jobs.get(where.page)?.[where.within]
+        return job ? <JobCard key={job.id} job={job} /> : <SkeletonCard key={`place-${place}`} />
+      })}
+    </div>
+  )
+}
+
+function Skeletons({ columns }: { columns: number }) {
+  return (
+    <div
+      className="grid"
+      style={{ gridTemplateColumns: `repeat(${Math.max(1, columns)}, minmax(0, 1fr))`, gap: GAP_PIXELS }}
+    >
+      {[...Array(Math.max(1, columns) * 2).keys()].map((each) => (
+        <SkeletonCard key={each} />
+      ))}
+    </div>
+  )
+}
+
+function rowsOf(count: number, columns: number): readonly number[] {
+  return columns === 0 ? [] : Array.from({ length: Math.ceil(count / columns) }, (_, row) => row)
+}
+
+/** How many cards stand beside each other, and how wide each is; none before the box was measured. */
+function useColumns(box: RefObject<HTMLDivElement | null>) {
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const measured = box.current!
+    setWidth(measured.clientWidth)
+    const observer = new ResizeObserver(() => setWidth(measured.clientWidth))
+    observer.observe(measured)
+    return () => observer.disconnect()
+  }, [box])
+  if (width === 0) return { columns: 0, card_pixels: CARD_PIXELS_MIN }
+  const columns = Math.max(1, Math.floor((width + GAP_PIXELS) / (CARD_PIXELS_MIN + GAP_PIXELS)))
+  return { columns, card_pixels: (width - GAP_PIXELS * (columns - 1)) / columns }
+}

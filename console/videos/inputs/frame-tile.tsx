@@ -1,0 +1,44 @@
+import { X } from 'lucide-react'
+import { useText } from '../../text/use-text.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { cx } from '../../ui/class-names.ts'
+import { AttachmentPreview } from './attachment-preview.tsx'
+import type { Attachment } from './attachments.ts'
+import { AttachmentState, SlotRoom } from './slot-files.tsx'
+import { detach } from './uploads.ts'
+
+/** The picture that a video begins or ends with, or the place for it. */
+export function FrameTile({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Attachment | undefined }) {
+  const t = useText('videos')
+  return (
+    <fieldset className="flex min-w-0 flex-col" data-slot={slot}>
+      <legend className="mb-1.5 text-[0.8125rem] font-medium">{t(`slot.${slot}`)}</legend>
+      {file ? <Filled {...{ slot, file }} /> : <SlotRoom slot={slot} label={t(`add.${slot}`)} />}
+    </fieldset>
+  )
+}
+
+function Filled({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Attachment }) {
+  const t = useText('videos')
+  const { filename: name, key, problem } = file
+  return (
+    <div className={cx('rounded-lg border bg-raised p-1.5', problem ? 'border-danger/60' : 'border-line')}>
+      <div className="relative aspect-video overflow-hidden rounded-md bg-sunken">
+        <AttachmentPreview slot={slot} attachment={file} />
+        <span className="absolute end-1 top-1">
+          <IconButton
+            size="sm"
+            variant="secondary"
+            label={t('remove', { name })}
+            icon={<X />}
+            onClick={() => detach(slot, key)}
+          />
+        </span>
+      </div>
+      <p className="mt-1 line-clamp-3 [overflow-wrap:anywhere] text-[0.8125rem]" title={name}>
+        {name}
+      </p>
+      <AttachmentState {...{ slot, file }} />
+    </div>
+  )
+}

@@ -1,0 +1,83 @@
+import { ArrowLeftRight } from 'lucide-react'
+import { useText } from '../../text/use-text.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { Segmented } from '../../ui/form/choice.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import type { VideoModel } from '../jobs.ts'
+import { type Draft, MODES, slotsOf } from '../studio/draft.ts'
+import { changeDraft } from '../studio/draft-store.ts'
+import { INPUT_OF, type Slot } from './attachments.ts'
+import { FrameTile } from './frame-tile.tsx'
+import { useLimitText } from './problem-text.ts'
+import { SlotFiles } from './slot-files.tsx'
+import { swapFrames } from './uploads.ts'
+
+/** Whether a model takes what stands in this place. */
+export function takes(model: VideoModel | null, slot: Slot): boolean {
+  return !model?.inputs || model.inputs.includes(INPUT_OF[slot])
+}
+
+/** What a video begins with beside words: nothing, frames, or references. */
+export function InputsField({ draft, model, error }: { draft: Draft; model: VideoModel | null; error: string | null }) {
+  const t = useText('videos')
+  const { mode } = draft
+  const options = MODES.map((value) => {
+    const missing = value !== 'text' && !slotsOf(value).some((slot) => takes(model, slot))
+    return {
+      value,
+      label: t(`mode.${value}`),
+      disabled: missing,
+      ...(missing && { title: t('mode_missing', { model: model?.name ?? '' }) }),
+    }
+  })
+  return (
+    <div className="flex flex-col gap-3">
+      <Field label={t('inputs')} error={error}>
+        <Segmented className="w-full" value={mode} options={options} onChange={(next) => changeDraft({ mode: next })} />
+      </Field>
+      {mode === 'frames' && <Frames draft={draft} />}
+      {mode === 'references' && <References draft={draft} model={model} />}
+    </div>
+  )
+}
+
+function Frames({ draft: { files } }: { draft: Draft }) {
+  const t = useText('videos')
+  const limit = useLimitText('first_frame')
+  return (
+    <div className="flex flex-col gap-2">
+      <p className="text-[0.8125rem] text-muted">{t('frames_hint', { limit })}</p>
+      <div className="relative grid grid-cols-2 gap-3">
+        <FrameTile slot="first_frame" file={files.first_frame[0]} />
+        <FrameTile slot="last_frame" file={files.last_frame[0]} />
+        {files.first_frame.length + files.last_frame.length > 0 && (
+          <span className="absolute top-14 left-1/2 -translate-x-1/2">
+            <IconButton
+              size="sm"
+              variant="secondary"
+              className="rounded-full!"
+              label={t('swap')}
+              icon={<ArrowLeftRight />}
+              onClick={swapFrames}
+            />
+          </span>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function References({ draft, model }: { draft: Draft; model: VideoModel | null }) {
+  const t = useText('videos')
+  const slots = (['images', 'videos', 'audio'] as const).filter(
+    (slot) => takes(model, slot) || draft.files[slot].length > 0,
+  )
+  return (
+    <div className="flex flex-col gap-4">
+      <p className="text-[0.8125rem] text-muted">{t('references_hint')}</p>
+      {slots.map((slot) => (
+        <SlotFiles key={slot} slot={slot} files={draft.files[slot]} />
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,173 @@
+import { ArrowDown, ArrowUp, FolderOpen, RotateCw, X } from 'lucide-react'
+import { type DragEvent, useState } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { cx } from '../../ui/class-names.ts'
+import { useFormat } from '../../ui/data/format.tsx'
+import { ProgressBar } from '../../ui/data/progress.tsx'
+import { FileDrop } from '../../ui/form/file-drop.tsx'
+import { toast } from '../../ui/overlay/toast.tsx'
+import { AttachmentPreview } from './attachment-preview.tsx'
+import { type Attachment, acceptOf, RULES, type Slot } from './attachments.ts'
+import { useLimitText, useProblemText } from './problem-text.ts'
+import { UploadedPicker } from './uploaded-picker.tsx'
+import { attachFiles, attachStored, detach, move, retryUpload } from './uploads.ts'
+
+/** Files of one kind in the order that counts, and room for more. */
+export function SlotFiles({ slot, files }: { slot: 'images' | 'videos' | 'audio'; files: Attachment[] }) {
+  const t = useText('videos')
+  const limit = useLimitText(slot)
+  const [dragged, setDragged] = useState<number | null>(null)
+  const full = files.length >= RULES[slot].count_max
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-1.5" data-slot={slot}>
+      <legend className="mb-1.5 flex w-full items-baseline justify-between gap-2 text-[0.8125rem] font-medium">
+        {t(`slot.${slot}`)}
+        <span className="text-xs font-normal text-muted tabular-nums">
+          {files.length} / {RULES[slot].count_max}
+        </span>
+      </legend>
+      {files.length > 0 && (
+        <ol className="flex flex-col gap-1">
+          {files.map((file, at) => (
+            <SlotFile key={file.key} {...{ slot, file, at, last: files.length - 1, dragged, onDrag: setDragged }} />
+          ))}
+        </ol>
+      )}
+      {!full && <SlotRoom slot={slot} label={t(`add.${slot}`)} hint={limit} />}
+    </fieldset>
+  )
+}
+
+/** Where files are added to a place: dropped, pasted, chosen, or taken from what is stored. */
+export function SlotRoom({ slot, label, hint }: { slot: Slot; label: string; hint?: string }) {
+  const t = useText('videos')
+  const [picking, setPicking] = useState(false)
+  const take = (files: File[]) => {
+    if (attachFiles(slot, files) > 0) toast(t('slot_full'), 'danger')
+  }
+  return (
+    <div className="flex min-w-0 flex-col gap-1" data-slot={slot}>
+      <FileDrop
+        compact
+        multiple={RULES[slot].count_max > 1}
+        accept={acceptOf(slot)}
+        {...{ label, hint }}
+        onFiles={take}
+      />
+      <Button
+        variant="ghost"
+        size="sm"
+        icon={<FolderOpen />}
+        className="h-auto! min-h-8 self-start py-1 text-start whitespace-normal!"
+        onClick={() => setPicking(true)}
+      >
+        {t('from_files')}
+      </Button>
+      {picking && (
+        <UploadedPicker slot={slot} onClose={() => setPicking(false)} onChoose={(files) => attachStored(slot, files)} />
+      )}
+    </div>
+  )
+}
+
+type SlotFileProps = {
+  slot: Slot
+  file: Attachment
+  at: number
+  last: number
+  dragged: number | null
+  onDrag: (at: number | null) => void
+}
+
+function SlotFile({ slot, file, at, last, dragged, onDrag }: SlotFileProps) {
+  const t = useText('videos')
+  const problem = useProblemText(slot, file)
+  const { filename: name, key } = file
+  const drop = (event: DragEvent) => {
+    if (dragged === null) return
+    event.preventDefault()
+    event.stopPropagation()
+    move(slot, dragged, at)
+    onDrag(null)
+  }
+  return (
+    <li
+      draggable={last > 0}
+      onDragStart={() => onDrag(at)}
+      onDragEnd={() => onDrag(null)}
+      onDragOver={(event) => dragged !== null && event.preventDefault()}
+      onDrop={drop}
+      className={cx(
+        'flex items-center gap-2.5 rounded-lg border bg-raised p-1.5',
+        problem ? 'border-danger/60' : 'border-line',
+        dragged === at && 'opacity-50',
+        last > 0 && 'cursor-grab',
+      )}
+    >
+      <span className="size-10 shrink-0 overflow-hidden rounded-md bg-sunken">
+        <AttachmentPreview slot={slot} attachment={file} />
+      </span>
+      <span className="min-w-0 grow">
+        <span className="line-clamp-3 [overflow-wrap:anywhere] text-[0.8125rem]" title={name}>
+          {name}
+        </span>
+        <AttachmentState {...{ slot, file }} />
+      </span>
+      <span className="flex shrink-0">
+        {last > 0 && (
+          <>
+            <IconButton
+              size="sm"
+              label={t('move_earlier', { name })}
+              icon={<ArrowUp />}
+              disabled={at === 0}
+              onClick={() => move(slot, at, at - 1)}
+            />
+            <IconButton
+              size="sm"
+              label={t('move_later', { name })}
+              icon={<ArrowDown />}
+              disabled={at === last}
+              onClick={() => move(slot, at, at + 1)}
+            />
+          </>
+        )}
+        <IconButton size="sm" label={t('remove', { name })} icon={<X />} onClick={() => detach(slot, key)} />
+      </span>
+    </li>
+  )
+}
+
+/** How a file is doing: its size, how far its upload is, or what is wrong with it. */
+export function AttachmentState({ slot, file }: { slot: Slot; file: Attachment }) {
+  const t = useText('videos')
+  const format = useFormat()
+  const problem = useProblemText(slot, file)
+  const { key, bytes, file_id, share } = file
+  if (problem !== null)
+    return (
+      <span role="alert" className="flex flex-wrap items-center gap-x-2 text-xs text-danger">
+        {problem}
+        {file.problem?.code === 'upload' && (
+          <button
+            type="button"
+            className="inline-flex items-center gap-1 font-medium underline"
+            onClick={() => retryUpload(key)}
+          >
+            <RotateCw aria-hidden className="size-3" />
+            {t('upload_again')}
+          </button>
+        )}
+      </span>
+    )
+  if (file_id !== null) return <span className="block text-xs text-muted tabular-nums">{format.bytes(bytes)}</span>
+  return (
+    <span className="flex h-4 items-center">
+      <ProgressBar
+        share={share}
+        label={share === null ? t('checking') : t('uploading', { percent: format.percent(share) })}
+      />
+    </span>
+  )
+}

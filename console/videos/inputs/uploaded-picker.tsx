@@ -1,0 +1,112 @@
+import { Check } from 'lucide-react'
+import { useState } from 'react'
+import { usePagedList } from '../../api/queries.ts'
+import type { StoredFile } from '../../api/upload.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { cx } from '../../ui/class-names.ts'
+import { useFormat } from '../../ui/data/format.tsx'
+import { FailureNote } from '../../ui/failure-note.tsx'
+import { Skeleton } from '../../ui/layout.tsx'
+import { Dialog } from '../../ui/overlay/dialog.tsx'
+import { MediaPreview } from './attachment-preview.tsx'
+import { RULES, type Slot } from './attachments.ts'
+
+type Props = { slot: Slot; onClose: () => void; onChoose: (files: StoredFile[]) => void }
+
+/** Files of the organization that fit a place, to be used again without uploading. */
+export function UploadedPicker({ slot, onClose, onChoose }: Props) {
+  const t = useText('videos')
+  const kit = useText('kit')
+  const { purpose, count_max } = RULES[slot]
+  const list = usePagedList<StoredFile>(['files'], '/v1/files', { purpose, limit: 60 })
+  const [chosen, setChosen] = useState<StoredFile[]>([])
+  const toggle = (file: StoredFile) =>
+    setChosen((now) => {
+      if (now.includes(file)) return now.filter((each) => each !== file)
+      return count_max === 1 ? [file] : [...now, file].slice(-count_max)
+    })
+  const use = () => {
+    onChoose(chosen)
+    onClose()
+  }
+  return (
+    <Dialog
+      open
+      size="lg"
+      onOpenChange={(open) => !open && onClose()}
+      title={t('picker.title')}
+      description={t(`picker.description.${purpose}`)}
+      actions={
+        <>
+          <Button onClick={onClose}>{kit('cancel')}</Button>
+          <Button variant="primary" disabled={chosen.length === 0} onClick={use}>
+            {t('picker.use')}
+          </Button>
+        </>
+      }
+    >
+      {list.error ? <FailureNote error={list.error} onRetry={list.reload} /> : null}
+      {list.rows?.length === 0 ? (
+        <p className="py-10 text-center text-sm text-muted">{t('picker.none')}</p>
+      ) : (
+        <div className="grid grid-cols-[repeat(auto-fill,minmax(7.5rem,1fr))] gap-2">
+          {list.rows === null
+            ? [...Array(8).keys()].map((each) => <Skeleton key={each} className="h-32 rounded-lg" />)
+            : list.rows.map((file) => (
+                <FileChoice
+                  key={file.id}
+                  {...{ slot, file }}
+                  chosen={chosen.includes(file)}
+                  onToggle={() => toggle(file)}
+                />
+              ))}
+        </div>
+      )}
+      {list.has_more && (
+        <div className="mt-3 flex justify-center">
+          <Button size="sm" busy={list.is_loading_more} onClick={list.loadMore}>
+            {kit('load_more')}
+          </Button>
+        </div>
+      )}
+    </Dialog>
+  )
+}
+
+type ChoiceProps = { slot: Slot; file: StoredFile; chosen: boolean; onToggle: () => void }
+
+function FileChoice({ slot, file, chosen, onToggle }: ChoiceProps) {
+  const t = useText('videos')
+  const format = useFormat()
+  const { id, filename, bytes } = file
+  const { purpose, bytes_max } = RULES[slot]
+  const too_large = bytes > bytes_max
+  return (
+    <button
+      type="button"
+      aria-pressed={chosen}
+      disabled={too_large}
+      onClick={onToggle}
+      className={cx(
+        'relative min-w-0 rounded-lg border p-1.5 text-start disabled:opacity-50',
+        chosen ? 'border-accent bg-accent-soft' : 'border-line hover:bg-hover',
+      )}
+    >
+      <span className="block aspect-[4/3] overflow-hidden rounded-md bg-sunken">
+        <MediaPreview purpose={purpose} url={`/v1/files/${encodeURIComponent(id)}/content`} />
+      </span>
+      <span className="mt-1 line-clamp-3 [overflow-wrap:anywhere] text-xs" title={filename}>
+        {filename}
+      </span>
+      <span className="block text-xs text-muted tabular-nums">
+        {too_large ? t('picker.too_large') : format.bytes(bytes)}
+      </span>
+      {chosen && (
+        <span className="absolute end-2.5 top-2.5 grid size-5 place-items-center rounded-full bg-accent text-on-accent">
+          <Check aria-hidden className="size-3.5" />
+        </span>
+      )}
+    </button>
+  )
+}

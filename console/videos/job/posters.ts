@@ -1,0 +1,100 @@
+import { useEffect, useSyncExternalStore } from 'react'
+import { contentPath } from '../jobs.ts'
+
+/** Pictures kept at a time; the one that was not asked for longest goes first. */
+const KEPT_MAX = 240
+/** Videos read at the same time. */
+const AT_ONCE = 2
+/** Wide enough for the widest card on a dense screen. */
+const WIDTH_MAX = 720
+
+const posters = new Map<string, string | null>()
+const waiting: string[] = []
+const wanted = new Map<string, number>()
+const listeners = new Set<() => void>()
+let reading = 0
+
+/** The first picture of a completed video as a URL; null until it is known, or when this browser cannot read it. */
+export function usePoster(id: string | null): string | null {
+  useEffect(() => {
+    if (id === null) return
+    want(id)
+    return () => unwant(id)
+  }, [id])
+  return useSyncExternalStore(listen, () => (id === null ? null : (posters.get(id) ?? null)))
+}
+
+function want(id: string): void {
+  wanted.set(id, (wanted.get(id) ?? 0) + 1)
+  const known = posters.get(id)
+  if (known !== undefined) {
+    // Asked for again: it is the last to go.
+    posters.delete(id)
+    posters.set(id, known)
+    return
+  }
+  if (!waiting.includes(id)) waiting.push(id)
+  readNext()
+}
+
+/** What was scrolled past before its turn is not read at all. */
+function unwant(id: string): void {
+  const left = (wanted.get(id) ?? 1) - 1
+  if (left > 0) wanted.set(id, left)
+  else wanted.delete(id)
+}
+
+function readNext(): void {
+  while (reading < AT_ONCE && waiting.length > 0) {
+    const id = waiting.shift()!
+    if (!wanted.has(id) || posters.has(id)) continue
+    reading += 1
+    void firstPicture(id).then((url) => {
+      reading -= 1
+      keep(id, url)
+      readNext()
+    })
+  }
+}
+
+function keep(id: string, url: string | null): void {
+  posters.set(id, url)
+  for (const [oldest, picture] of posters) {
+    if (posters.size <= KEPT_MAX) break
+    if (wanted.has(oldest)) continue
+    posters.delete(oldest)
+    if (picture) URL.revokeObjectURL(picture)
+  }
+  for (const heard of listeners) heard()
+}
+
+async function firstPicture(id: string): Promise<string | null> {
+  const video = document.createElement('video')
+  try {
+    video.muted = true
+    video.preload = 'auto'
+    await new Promise((resolve, reject) => {
+      video.onloadeddata = resolve
+      video.onerror = reject
+      video.src = contentPath(id)
+    })
+    const scale = Math.min(1, WIDTH_MAX / video.videoWidth)
+    const canvas = document.createElement('canvas')
+    canvas.width = Math.round(video.videoWidth * scale)
+    canvas.height = Math.round(video.videoHeight * scale)
+    canvas.getContext('2d')!.drawImage(video, 0, 0, canvas.width, canvas.height)
+    const picture = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/jpeg', 0.86))
+    return picture && URL.createObjectURL(picture)
+  } catch {
+    return null
+  } finally {
+    // Ends the download.
+    video.removeAttribute('src')
+    video.load()
+  }
+}
+
+function listen(heard: () => void): () => void {
+  listeners.add(heard)
+  return () => listeners.delete(heard)
+}

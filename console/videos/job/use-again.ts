@@ -1,0 +1,31 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useText } from '../../text/use-text.ts'
+import { toast } from '../../ui/overlay/toast.tsx'
+import { SLOTS, storedAttachment } from '../inputs/attachments.ts'
+import { readInputs } from '../inputs/sent-inputs.ts'
+import type { VideoJob } from '../jobs.ts'
+import type { Draft } from '../studio/draft.ts'
+import { readCurrentDraft, replaceDraft, useDraft } from '../studio/draft-store.ts'
+
+/** The draft that would make this request once more. Files are those known to have been sent with it. */
+export function draftOf(job: VideoJob, base: Draft): Draft {
+  const { prompt, model, seconds, aspect_ratio } = job
+  const sent = readInputs(job.id)?.files ?? {}
+  const files = { ...base.files }
+  for (const slot of SLOTS) files[slot] = (sent[slot] ?? []).map(storedAttachment)
+  const references = files.images.length + files.videos.length > 0
+  const frames = files.first_frame.length + files.last_frame.length > 0
+  return { prompt, model, seconds, aspect_ratio, files, mode: references ? 'references' : frames ? 'frames' : 'text' }
+}
+
+/** Fills the studio with the request of a job and goes there. */
+export function useUseAgain(): (job: VideoJob) => Promise<void> {
+  const t = useText('videos')
+  const navigate = useNavigate()
+  useDraft()
+  return async (job) => {
+    replaceDraft(draftOf(job, readCurrentDraft()))
+    await navigate({ to: '/videos' })
+    toast(t('use_again_done'))
+  }
+}

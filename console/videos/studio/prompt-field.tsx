@@ -1,0 +1,93 @@
+import { MessageSquareQuote } from 'lucide-react'
+import { type KeyboardEvent, useRef } from 'react'
+import { useSite } from '../../api/queries.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { cx } from '../../ui/class-names.ts'
+import { useFormat } from '../../ui/data/format.tsx'
+import { Note } from '../../ui/failure-note.tsx'
+import { Field } from '../../ui/form/field.tsx'
+import { Textarea } from '../../ui/form/input.tsx'
+import { Tooltip } from '../../ui/overlay/tooltip.tsx'
+import { countCharacters, dialogueOf, looksJapanese, PROMPT_MAX, toggleDialogue } from './draft.ts'
+
+type Props = { prompt: string; onChange: (prompt: string) => void; error: string | null }
+
+/** What the video shows, with a count of its characters and a way to mark spoken words. */
+export function PromptField({ prompt, onChange, error }: Props) {
+  const t = useText('videos')
+  const { number } = useFormat()
+  const area = useRef<HTMLTextAreaElement>(null)
+  const used = countCharacters(prompt)
+  const over = Math.max(0, used - PROMPT_MAX)
+  const count = { used: number(used), max: number(PROMPT_MAX), over: number(over) }
+  const lines = dialogueOf(prompt)
+  const { data: site } = useSite()
+  const untranslated = site?.translates === false && looksJapanese(prompt)
+  const markDialogue = () => {
+    const { selectionStart, selectionEnd } = area.current!
+    const { text, from, to } = toggleDialogue(prompt, selectionStart, selectionEnd)
+    replaceAll(area.current!, text, onChange)
+    area.current!.setSelectionRange(from, to)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "'" || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    markDialogue()
+  }
+  return (
+    <div className="flex flex-col gap-1.5">
+      <Field
+        label={t('prompt')}
+        error={error}
+        aside={
+          <span className={cx('tabular-nums', over > 0 && 'font-medium text-danger')}>
+            {t(over > 0 ? 'prompt_over' : 'prompt_count', count)}
+          </span>
+        }
+      >
+        <Textarea
+          ref={area}
+          rows={4}
+          name="prompt"
+          value={prompt}
+          aria-invalid={over > 0 || undefined}
+          placeholder={t('prompt_placeholder')}
+          onChange={(event) => onChange(event.target.value)}
+          onKeyDown={onKeyDown}
+          className="min-h-28! max-h-[40vh]! leading-relaxed"
+        />
+      </Field>
+      {untranslated && <Note tone="warning">{t('not_translated')}</Note>}
+      <div className="flex min-w-0 items-center gap-1 text-[0.8125rem] text-muted">
+        <Tooltip text={t('dialogue_hint')}>
+          <Button
+            variant="ghost"
+            size="sm"
+            className="-ms-2"
+            icon={<MessageSquareQuote />}
+            aria-keyshortcuts="Control+'"
+            // The selection is what it works on: it must not be lost by the press.
+            onPointerDown={(event) => event.preventDefault()}
+            onClick={markDialogue}
+          >
+            {t('dialogue')}
+          </Button>
+        </Tooltip>
+        <span className={cx('min-w-0 grow', lines.length > 0 && 'truncate')}>
+          {lines.length > 0
+            ? t('dialogue_lines', { lines: lines.map((line) => t('dialogue_line', { line })).join(' ') })
+            : t('dialogue_explained')}
+        </span>
+      </div>
+    </div>
+  )
+}
+
+/** Changes the whole text as one step that the browser can undo. */
+function replaceAll(area: HTMLTextAreaElement, text: string, onChange: (text: string) => void): void {
+  area.focus()
+  area.select()
+  // Deprecated, and still the only way that keeps the undo history.
+  if (!document.execCommand('insertText', false, text)) onChange(text)
+}

@@ -1,0 +1,150 @@
+import { Clapperboard } from 'lucide-react'
+import { type ReactNode, type RefObject, useEffect, useId, useLayoutEffect, useRef } from 'react'
+import type { Failure } from '../../api/failure.ts'
+import { type Balance, useBalance } from '../../api/queries.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button } from '../../ui/button.tsx'
+import { cx } from '../../ui/class-names.ts'
+import { useFormat } from '../../ui/data/format.tsx'
+import { FailureNote, Note } from '../../ui/failure-note.tsx'
+import { Skeleton } from '../../ui/layout.tsx'
+import type { Gap } from './draft.ts'
+import { isNegative, minus } from './quote.ts'
+import { placeOfRefusal } from './submit.ts'
+
+export type Price = { cost: string; per_second: string; seconds: number; currency: string }
+export type Obstacle = Gap | 'models_awaited' | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
+
+type Props = {
+  price: Price | null
+  obstacle: Obstacle | null
+  /** The person has tried: the obstacle is said louder. */
+  tried: boolean
+  busy: boolean
+  failure: Failure | null
+  /** Stands in the place of the button until it is agreed to. */
+  terms: ReactNode
+  onSubmit: () => void
+}
+
+/** What it costs, what is left then, and the way to start it, or the reason why not. */
+export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
+  const t = useText('videos')
+  const reason = useId()
+  const hadTerms = useRef(false)
+  useEffect(() => {
+    hadTerms.current = terms !== null
+  }, [terms])
+  return (
+    <div className="flex flex-col gap-3">
+      <Cost price={price} />
+      {failure && <RefusalNote failure={failure} price={price} />}
+      {terms ?? <Generate {...{ obstacle, busy, onSubmit, hadTerms }} described={reason} />}
+      <p
+        id={reason}
+        aria-live="polite"
+        className={cx('-mt-1 min-h-5 text-center text-[0.8125rem]', tried ? 'text-danger' : 'text-muted')}
+      >
+        {obstacle && t(`gap.${obstacle}`)}
+      </p>
+    </div>
+  )
+}
+
+type GenerateProps = Pick<Props, 'obstacle' | 'busy' | 'onSubmit'> & {
+  described: string
+  /** The terms stood here before. */
+  hadTerms: RefObject<boolean>
+}
+
+function Generate({ obstacle, busy, onSubmit, described, hadTerms }: GenerateProps) {
+  const t = useText('videos')
+  const button = useRef<HTMLButtonElement>(null)
+  useLayoutEffect(() => {
+    // The button that agreed had the focus, and is gone.
+    if (hadTerms.current && document.activeElement === document.body) button.current?.focus({ preventScroll: true })
+  }, [hadTerms])
+  return (
+    <Button
+      ref={button}
+      variant="primary"
+      size="lg"
+      icon={<Clapperboard />}
+      busy={busy}
+      aria-disabled={obstacle !== null || undefined}
+      aria-describedby={obstacle ? described : undefined}
+      aria-keyshortcuts="Control+Enter Meta+Enter"
+      onClick={onSubmit}
+    >
+      {busy ? t('generating') : t('generate')}
+      <kbd
+        aria-hidden
+        className="ms-1 hidden rounded border border-current/40 px-1 font-sans text-[0.6875rem] opacity-80 pointer-fine:inline"
+      >
+        {isApple() ? '⌘ ↵' : 'Ctrl ↵'}
+      </kbd>
+    </Button>
+  )
+}
+
+function Cost({ price }: { price: Price | null }) {
+  const t = useText('videos')
+  const { money } = useFormat()
+  const { data: balance } = useBalance()
+  const exact = (amount: string, currency: string) => money(amount, currency, { digits: 'exact' })
+  return (
+    <dl className="grid grid-cols-[auto_1fr] items-baseline gap-x-2 gap-y-0.5 text-sm tabular-nums" aria-live="polite">
+      <dt>
+        {t('cost')}
+        {price && (
+          <span className="ms-2 text-[0.8125rem] text-muted">
+            {t('cost_how', { price: exact(price.per_second, price.currency), n: price.seconds })}
+          </span>
+        )}
+      </dt>
+      <dd className="text-end text-base font-semibold" data-cost>
+        {price ? exact(price.cost, price.currency) : <Skeleton className="ms-auto my-1 h-4 w-14" />}
+      </dd>
+      <dd className="col-span-2 text-[0.8125rem] text-muted" data-left>
+        {balance && price ? <Left {...{ balance, price }} /> : <Skeleton className="my-0.5 h-4 w-48" />}
+      </dd>
+    </dl>
+  )
+}
+
+function Left({ balance, price }: { balance: Balance; price: Price }) {
+  const t = useText('videos')
+  const { money } = useFormat()
+  const { currency } = balance
+  const left = minus(balance.available, price.cost)
+  const available = money(balance.available, currency)
+  if (!isNegative(left)) return t('balance_after', { available, left: money(left, currency) })
+  return (
+    <span className="text-danger">{t('balance_short', { available, missing: money(left.slice(1), currency) })}</span>
+  )
+}
+
+/** Why the service refused, and what can be done about it. What a field shows is not said twice. */
+function RefusalNote({ failure, price }: { failure: Failure; price: Price | null }) {
+  const t = useText('videos')
+  const { money } = useFormat()
+  const { data: balance } = useBalance()
+  const { code, retry_after_seconds } = failure
+  // The note about the terms is there then.
+  if (placeOfRefusal(failure) !== null || code === 'agreement_required') return null
+  if (code === 'insufficient_credits' && price && balance) {
+    const cost = money(price.cost, price.currency)
+    return (
+      <Note tone="danger">{t('refused.credit', { cost, available: money(balance.available, balance.currency) })}</Note>
+    )
+  }
+  if (code === 'concurrency_limit_exceeded') return <Note tone="danger">{t('refused.slots')}</Note>
+  if (code === 'rate_limit_exceeded')
+    return <Note tone="danger">{t('refused.rate', { n: retry_after_seconds ?? 10 })}</Note>
+  if (code === 'network_failed') return <Note tone="danger">{t('refused.network')}</Note>
+  return <FailureNote error={failure} />
+}
+
+function isApple(): boolean {
+  return /Mac|iPhone|iPad/.test(navigator.platform)
+}

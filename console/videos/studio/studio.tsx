@@ -1,0 +1,174 @@
+import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode, useState } from 'react'
+import type { Failure } from '../../api/failure.ts'
+import { useBalance } from '../../api/queries.ts'
+import { useText } from '../../text/use-text.ts'
+import { cx } from '../../ui/class-names.ts'
+import { FailureNote } from '../../ui/failure-note.tsx'
+import { toast } from '../../ui/overlay/toast.tsx'
+import { InputsField, takes } from '../inputs/inputs-field.tsx'
+import { attachAnywhere } from '../inputs/uploads.ts'
+import { type Acceptance, useAcceptance, useVideoModels, type VideoModel } from '../jobs.ts'
+import { type Draft, gapOf, requestOf, slotsOf } from './draft.ts'
+import { changeDraft, useDraft } from './draft-store.ts'
+import { EarlierDraft } from './earlier-draft.tsx'
+import { ModelPicker } from './model-picker.tsx'
+import { PromptField } from './prompt-field.tsx'
+import { isNegative, minus, quote } from './quote.ts'
+import { type Obstacle, type Price, QuoteFooter } from './quote-footer.tsx'
+import { RatioField, SecondsField } from './shape-fields.tsx'
+import { placeOfRefusal, useSubmission } from './submit.ts'
+import { TermsNote } from './terms-note.tsx'
+
+/** Where a video is described, priced and started. */
+export function Studio() {
+  const t = useText('videos')
+  const draft = useDraft()
+  const listing = useVideoModels()
+  const models = listing.data ?? null
+  const acceptance = useAcceptance().data ?? null
+  const available = useBalance().data?.available ?? null
+  const submission = useSubmission(draft)
+  const [tried, setTried] = useState(false)
+  const model = chosenModel(models, draft)
+  const price = priceOf(model, draft)
+  const obstacle = obstacleOf({ draft, model, models, acceptance, available, price })
+  const submit = () => {
+    setTried(obstacle !== null)
+    if (obstacle === null && model && price) void submission.submit(requestOf(draft, model.id), price)
+  }
+  const refused = useRefusal(submission.failure)
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    submit()
+  }
+  return (
+    <DropZone labelledBy="new-video" onKeyDown={onKeyDown}>
+      <div className="relative flex min-h-0 flex-col gap-4 overflow-y-auto overscroll-contain px-4 pt-4 pb-5 sm:px-5">
+        <h2 id="new-video" className="sr-only">
+          {t('new_video')}
+        </h2>
+        <EarlierDraft />
+        <PromptField prompt={draft.prompt} onChange={(prompt) => changeDraft({ prompt })} error={refused('prompt')} />
+        <InputsField draft={draft} model={model} error={refused('files')} />
+        {listing.error && <FailureNote error={listing.error} onRetry={() => void listing.refetch()} />}
+        <ModelPicker
+          models={models}
+          chosen={model}
+          onChange={(id) => changeDraft({ model: id })}
+          error={refused('model') ?? (models && draft.model && !model ? t('model_gone') : null)}
+        />
+        <SecondsField
+          seconds={draft.seconds}
+          onChange={(seconds) => changeDraft({ seconds })}
+          error={refused('seconds')}
+        />
+        <RatioField
+          ratio={draft.aspect_ratio}
+          onChange={(aspect_ratio) => changeDraft({ aspect_ratio })}
+          error={refused('aspect_ratio')}
+        />
+      </div>
+      <div className="flex flex-col gap-3 border-t border-line px-4 pt-3.5 pb-3 sm:px-5">
+        <QuoteFooter
+          {...{ price, obstacle, tried: tried && obstacle !== null }}
+          busy={submission.busy}
+          failure={submission.failure}
+          terms={acceptance && !acceptance.accepted ? <TermsNote acceptance={acceptance} /> : null}
+          onSubmit={submit}
+        />
+        <p key={submission.accepted} role="status" className="sr-only">
+          {submission.accepted > 0 && t('submitted')}
+        </p>
+      </div>
+    </DropZone>
+  )
+}
+
+function chosenModel(models: VideoModel[] | null, { model }: Draft): VideoModel | null {
+  if (models === null) return null
+  return (model === null ? models[0] : models.find(({ id }) => id === model)) ?? null
+}
+
+function priceOf(model: VideoModel | null, { seconds }: Draft): Price | null {
+  const pricing = model?.pricing[0]
+  if (!pricing) return null
+  const { per_second, currency } = pricing
+  return { cost: quote(per_second, seconds), per_second, seconds, currency }
+}
+
+type State = {
+  draft: Draft
+  model: VideoModel | null
+  models: VideoModel[] | null
+  acceptance: Acceptance | null
+  available: string | null
+  price: Price | null
+}
+
+/** What stands in the way of sending it, in the order a person would mend it; null when nothing is known to. */
+function obstacleOf({ draft, model, models, acceptance, available, price }: State): Obstacle | null {
+  const gap = gapOf(draft)
+  if (gap) return gap
+  if (model === null) return models === null ? 'models_awaited' : 'model_missing'
+  if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !takes(model, slot))) return 'mode_missing'
+  if (acceptance && !acceptance.accepted) return 'terms'
+  if (available !== null && price && isNegative(minus(available, price.cost))) return 'credit'
+  return null
+}
+
+/** The words of a refusal for the field it is about. */
+function useRefusal(failure: Failure | null) {
+  const t = useText('videos')
+  const place = failure && placeOfRefusal(failure)
+  return (field: 'prompt' | 'model' | 'seconds' | 'aspect_ratio' | 'files'): string | null => {
+    if (!failure || place === null) return null
+    if (place !== field && !(place === 'file' && field === 'files')) return null
+    return t(`refused.${place}`)
+  }
+}
+
+type DropZoneProps = { children: ReactNode; labelledBy: string; onKeyDown: (event: KeyboardEvent) => void }
+
+/** The studio takes files wherever they are dropped or pasted in it, and finds them their place. */
+function DropZone({ children, labelledBy, onKeyDown }: DropZoneProps) {
+  const t = useText('videos')
+  const [over, setOver] = useState(false)
+  const take = (files: FileList) => {
+    if (attachAnywhere([...files]) > 0) toast(t('no_place'), 'danger')
+  }
+  const drop = (event: DragEvent) => {
+    setOver(false)
+    if (event.defaultPrevented || event.dataTransfer.files.length === 0) return
+    event.preventDefault()
+    take(event.dataTransfer.files)
+  }
+  const paste = (event: ClipboardEvent) => {
+    const { target, clipboardData } = event
+    if (clipboardData.files.length === 0 || (target as Element).closest('[data-slot]')) return
+    event.preventDefault()
+    take(clipboardData.files)
+  }
+  return (
+    <section
+      aria-labelledby={labelledBy}
+      onKeyDown={onKeyDown}
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes('Files')) return
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false)
+      }}
+      onDrop={drop}
+      onPaste={paste}
+      className={cx(
+        'flex min-w-0 flex-col overflow-hidden rounded-xl border bg-surface shadow-raised xl:max-h-[calc(100dvh-4rem)]',
+        over ? 'border-accent ring-2 ring-accent/30' : 'border-line',
+      )}
+    >
+      {children}
+    </section>
+  )
+}

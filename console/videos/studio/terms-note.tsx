@@ -1,0 +1,37 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { failureOf } from '../../api/failure.ts'
+import { inLanguage } from '../../text/languages.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button, ExternalLink } from '../../ui/button.tsx'
+import { FailureNote } from '../../ui/failure-note.tsx'
+import { toast } from '../../ui/overlay/toast.tsx'
+import { type Acceptance, agreeToTerms } from '../jobs.ts'
+
+/** The terms in force, to be agreed to where the first video is made. */
+export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
+  const t = useText('videos')
+  const queries = useQueryClient()
+  const { terms_version: version, terms_url } = acceptance
+  const agree = useMutation({
+    mutationFn: () => agreeToTerms(queries, version),
+    onSuccess: () => toast(t('agreed')),
+  })
+  // What was shown is not in force any more: the note shows what is, and says so.
+  const outdated = agree.error !== null && failureOf(agree.error).code === 'terms_version_mismatch'
+  const changed = outdated || acceptance.accepted_version !== null
+  const text = changed ? t('terms_changed', { version }) : t('terms_first', { version })
+  const [before, link, after] = text.split(/<\/?terms>/)
+  return (
+    <div className="flex flex-col gap-2.5 rounded-lg border border-accent/40 bg-accent-soft px-3.5 py-3 text-sm">
+      <p role="status">
+        {before}
+        <ExternalLink href={inLanguage(terms_url)}>{link}</ExternalLink>
+        {after}
+      </p>
+      {agree.error !== null && !outdated && <FailureNote error={agree.error} />}
+      <Button variant="primary" busy={agree.isPending} onClick={() => agree.mutate()}>
+        {t('agree')}
+      </Button>
+    </div>
+  )
+}

@@ -1,0 +1,196 @@
+import type { TSchema } from 'typebox'
+import type { Endpoint } from '../identity/caller/endpoint.ts'
+import { errorResponseOf, errorResponses, errorSchema, errorStatuses } from './openapi-errors.ts'
+import { answerHeaders, isBytes } from './openapi-headers.ts'
+import { nameSchemas } from './openapi-names.ts'
+import { formContent, withNulls } from './openapi-requests.ts'
+
+type Json = Record<string, unknown>
+
+/** The parts of the API, in the order of the page. The first segment after `/v1`, or `console`, names the part. */
+const TAGS: ReadonlyArray<{ name: string; description: string }> = [
+  { name: 'videos', description: 'Asynchronous video jobs: submit, poll, download.' },
+  { name: 'files', description: 'Pictures, clips, sounds and documents that jobs and messages refer to.' },
+  { name: 'chat', description: 'Chat completions.' },
+  { name: 'responses', description: 'Responses.' },
+  { name: 'models', description: 'Chat models of your plan.' },
+  { name: 'webhook_endpoints', description: 'Where events are delivered.' },
+  { name: 'console', description: 'Signing in, API keys, people, balance and usage. Called with a console login.' },
+]
+
+/** OpenAPI 3.1 from the very schemas that validate: https://spec.openapis.org/oas/v3.1.1 */
+export function describeApi(endpoints: readonly Endpoint[]): Json {
+  const shown = endpoints.filter(({ internal }) => !internal)
+  const paths: Record<string, Json> = {}
+  for (const spec of shown) {
+    const path = openApiPath(spec)
+    paths[path] ??= {}
+    paths[path][spec.method.toLowerCase()] = describeOperation(spec)
+  }
+  const named = nameSchemas(paths)
+  const used = new Set(shown.map(tagOf))
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Kinora',
+      version: '1',
+      summary: 'Video jobs, chat and files behind one API.',
+      description: 'Errors share one envelope; lists share one form. Unknown members of an answer are to be ignored.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The service that sent this document.' }],
+    tags: [
+      ...TAGS.filter(({ name }) => used.has(name)),
+      ...[...used].filter((name) => !isKnownTag(name)).map((name) => ({ name })),
+    ],
+    security: [],
+    paths: named.value,
+    components: {
+      securitySchemes: {
+        api_key: { type: 'http', scheme: 'bearer', description: 'An API key of a person in an organization.' },
+        console_session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'kinora.session_token',
+          description:
+            'A console login; over https the name begins with `__Secure-`. Calls that change something must come from the same origin.',
+        },
+      },
+      responses: errorResponses(),
+      schemas: { Error: errorSchema(), ...named.schemas },
+    },
+  }
+}
+
+/** `/v1/videos/:video_id` as `/v1/videos/{video_id}`, and `*`, an id that may hold slashes, as `{id}`. */
+export function openApiPath({ path }: Pick<Endpoint, 'path'>): string {
+  return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{id}')
+}
+
+function describeOperation(spec: Endpoint): Json {
+  return {
+    tags: [tagOf(spec)],
+    operationId: operationId(spec),
+    summary: spec.summary,
+    security: securityOf(spec),
+    ...parametersOf(spec),
+    ...requestBodyOf(spec),
+    responses: {
+      ...successesOf(spec),
+      ...Object.fromEntries(errorStatuses(spec).map((status) => [status, errorResponseOf(spec, status)])),
+    },
+  }
+}
+
+/** The statuses of success, and 304, which is no error. */
+function successesOf(spec: Endpoint): Json {
+  const answer = (status: 101 | 200 | 206 | 302 | 304, response: { description: string; content?: Json }) => {
+    const { description, content } = response
+    return { [status]: { description, headers: answerHeaders(spec, status), ...(content && { content }) } }
+  }
+  if (spec.upgrade) return answer(101, { description: 'The connection is a WebSocket from here on.' })
+  if (spec.redirects) return answer(302, { description: 'The browser goes on.' })
+  return {
+    ...answer(200, successOf(spec)),
+    ...(isBytes(spec) && answer(206, { description: 'One range of the bytes.', content: bytesOf(spec) })),
+    ...((isBytes(spec) || spec.conditional) &&
+      answer(304, { description: 'What `If-None-Match` names is still current.' })),
+  }
+}
+
+function tagOf({ path }: Endpoint): string {
+  const [first, second] = path.split('/').filter((part) => part !== '')
+  return (first === 'v1' ? second : first) ?? 'service'
+}
+
+function isKnownTag(name: string): boolean {
+  return TAGS.some((tag) => tag.name === name)
+}
+
+/** `GET /v1/videos/:video_id/content` is `getVideosByVideoIdContent`. */
+function operationId(spec: Endpoint): string {
+  const words = openApiPath(spec)
+    .replace(/^\/v1/, '')
+    .replace(/\{(\w+)\}/g, 'by_$1')
+    .split(/[^A-Za-z0-9]+/)
+    .filter((word) => word !== '')
+  return spec.method.toLowerCase() + words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')
+}
+
+function securityOf({ auth }: Endpoint): Json[] {
+  if (auth === 'none' || auth === 'signed_url') return []
+  return [...(auth === 'session' ? [] : [{ api_key: [] }]), ...(auth === 'api_key' ? [] : [{ console_session: [] }])]
+}
+
+function parametersOf(spec: Endpoint): { parameters?: Json[] } {
+  const inPath = [...openApiPath(spec).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    ...{ name, in: 'path', required: true },
+    schema: { type: 'string' },
+  }))
+  const query = (spec.query ?? {}) as {
+    properties?: Record<string, TSchema & { description?: string }>
+    required?: string[]
+  }
+  const inQuery = Object.entries(query.properties ?? {}).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: query.required?.includes(name) ?? false,
+    ...(description !== undefined && { description }),
+    schema: plain(schema),
+  }))
+  const parameters = [...inPath, ...inQuery, ...headersOf(spec)]
+  return parameters.length > 0 ? { parameters } : {}
+}
+
+/** Headers that an answer depends on. `Authorization` is in the security schemes. */
+function headersOf(spec: Endpoint): Json[] {
+  const header = (name: string, description: string, schema: Json = { type: 'string' }) => ({
+    ...{ name, in: 'header', required: false, description, schema },
+  })
+  if (spec.idempotent) {
+    const text =
+      'The same key with the same body gives the same job for 24 hours: send one, so that a lost answer costs nothing twice.'
+    return [header('Idempotency-Key', text, { type: 'string', minLength: 1, maxLength: 255 })]
+  }
+  const known = header('If-None-Match', 'The `ETag` you have.')
+  if (!isBytes(spec)) return spec.conditional ? [known] : []
+  return [
+    header('Range', 'One range, such as `bytes=0-1023`.'),
+    header('If-Range', 'The `ETag` the range belongs to.'),
+    known,
+  ]
+}
+
+function requestBodyOf({ body, form, accepts = ['json'] }: Endpoint): { requestBody?: Json } {
+  if (!body) return {}
+  const content = {
+    ...(accepts.includes('json') && { 'application/json': { schema: withNulls(plain(body)) } }),
+    ...(accepts.includes('multipart') && { 'multipart/form-data': formContent(plain(form ?? body)) }),
+  }
+  return { requestBody: { required: true, content } }
+}
+
+function successOf(spec: Endpoint): { description: string; content?: Json } {
+  if (isBytes(spec)) return { description: 'The bytes.', content: bytesOf(spec) }
+  if (spec.response_type) {
+    return { description: 'Text.', content: { [spec.response_type]: { schema: { type: 'string' } } } }
+  }
+  const json = spec.response && { 'application/json': { schema: plain(spec.response) } }
+  const stream = spec.events && { 'text/event-stream': { schema: plain(spec.events) } }
+  const description = stream ? STREAM_TEXT : 'Done.'
+  return json || stream ? { description, content: { ...json, ...stream } } : { description }
+}
+
+/** OpenAPI 3.1 has no word for the events of a stream: as is usual, the schema of `text/event-stream` is that of one event's data. */
+const STREAM_TEXT =
+  'The answer, or with `stream: true` its events: the `data` of each has this schema, but for the last, which is `[DONE]`.'
+
+/** Bytes have a media type and no schema: https://spec.openapis.org/oas/v3.1.1#considerations-for-file-uploads */
+function bytesOf({ response_type }: Endpoint): Json {
+  return { [response_type!]: {} }
+}
+
+/** The schema as plain JSON, without what the validator keeps beside it. */
+function plain(schema: object): Json {
+  return JSON.parse(JSON.stringify(schema)) as Json
+}

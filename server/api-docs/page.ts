@@ -1,0 +1,181 @@
+import { escapeHtml, type PageLanguage } from '../platform/http/page.ts'
+import { EXAMPLES } from './page-examples.ts'
+import { type Field, fieldsOf, typeOf } from './page-fields.ts'
+import { translate, WORDS } from './page-words.ts'
+
+type Json = Record<string, unknown>
+type Tag = { name: string; description?: string }
+type Operation = {
+  method: string
+  path: string
+  summary: string
+  tags: string[]
+  operationId: string
+  security: Json[]
+  parameters?: Array<{ name: string; in: string; required: boolean; description?: string; schema: Json }>
+  requestBody?: { content: Record<string, { schema?: Json }> }
+  responses: Record<string, { description?: string; content?: Record<string, { schema?: Json }> }>
+}
+
+/** What a part of the page is written for. */
+type Reader = { language: PageLanguage; words: (typeof WORDS)[PageLanguage] }
+
+/**
+ * The API as a page of HTML in one language, that loads nothing but its own style sheet and runs no script. `document` comes from
+ * `describeApi`.
+ */
+export function docsPage(document: Json, language: PageLanguage): string {
+  const reader = { language, words: WORDS[language] }
+  const operations = operationsOf(document)
+  const tags = document.tags as Tag[]
+  const schemas = (document.components as { schemas: Record<string, Json> }).schemas
+  const list = contents(tags, operations, reader)
+  const { words } = reader
+  const parts = tags.map(({ name, description = '' }) => {
+    const own = operations.filter((operation) => operation.tags.includes(name))
+    const about = inline(translate(language, description))
+    return `<section id="${name}"><h2>${titleOf(name, reader)}</h2><p>${about}</p>${own.map((each) => operationBlock(each, reader)).join('')}</section>`
+  })
+  return `<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${words.title}</title>
+<link rel="stylesheet" href="/docs/style.css">
+</head>
+<body class="reference">
+<a class="skip" href="#main">${words.skip}</a>
+<header class="side"><p class="brand">Kinora <span class="product">API</span></p>
+<p class="links"><a href="/">${words.console}</a> <a href="/docs?lang=${words.other.lang}" hreflang="${words.other.lang}" lang="${words.other.lang}">${words.other.name}</a></p>
+<nav class="wide" aria-label="${words.contents}">${list}</nav>
+<details class="fold"><summary>${words.contents}</summary><nav aria-label="${words.contents}">${list}</nav></details></header>
+<main id="main">
+<h1>${words.title}</h1>${words.introduction}
+${parts.join('\n')}
+<section id="objects"><h2>${words.objects}</h2>${Object.entries(schemas)
+    .map(([name, schema]) => schemaBlock(name, schema, reader))
+    .join('')}</section>
+</main>
+</body>
+</html>
+`
+}
+
+function operationsOf(document: Json): Operation[] {
+  return Object.entries(document.paths as Record<string, Record<string, Omit<Operation, 'method' | 'path'>>>).flatMap(
+    ([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
+  )
+}
+
+/** Shown at the side where it is wide, and folded where it is narrow: one of the two is out of sight. */
+function contents(tags: readonly Tag[], operations: Operation[], reader: Reader): string {
+  const parts = tags.map(({ name }) => {
+    const own = operations.filter((operation) => operation.tags.includes(name))
+    const items = own.map(
+      ({ operationId, method, path }) =>
+        `<li><a href="#${operationId}">${badge(method)}<span class="path">${escapeHtml(shortPath(path))}</span></a></li>`,
+    )
+    return `<p><a href="#${name}">${titleOf(name, reader)}</a></p><ul>${items.join('')}</ul>`
+  })
+  return `${parts.join('')}<p><a href="#objects">${reader.words.objects}</a></p><p><a href="/openapi.json">openapi.json</a></p>`
+}
+
+function operationBlock(operation: Operation, reader: Reader): string {
+  const { operationId, method, path, summary, security } = operation
+  const { words, language } = reader
+  const who =
+    security.length === 0
+      ? words.no_credential
+      : security
+          .flatMap((each) => Object.keys(each))
+          .map((name) => (name === 'api_key' ? words.api_key : words.console_login))
+          .join(words.or)
+  return `<details id="${operationId}"><summary>${badge(method)}<code>${escapeHtml(path)}</code><span class="what">${inline(translate(language, summary))}</span><i>${who}</i></summary>
+<pre><code>${escapeHtml(curlOf(operation))}</code></pre>
+${parametersBlock(operation, reader)}${bodyBlock(operation, reader)}${answerBlock(operation, reader)}</details>`
+}
+
+function parametersBlock({ parameters = [] }: Operation, reader: Reader): string {
+  if (parameters.length === 0) return ''
+  const { words, language } = reader
+  const rows = parameters.map(({ name, in: place, required, description = '', schema }) => ({
+    name,
+    type: typeOf(schema, language),
+    required,
+    note: `${words.places[place] ?? place}${language === 'ja' ? '。' : '. '}${translate(language, description)}`,
+  }))
+  return `<h4>${words.parameters}</h4>${fieldTable(rows, reader)}`
+}
+
+function bodyBlock({ requestBody }: Operation, reader: Reader): string {
+  if (!requestBody) return ''
+  const { words, language } = reader
+  const types = Object.keys(requestBody.content)
+  const schema = Object.values(requestBody.content)[0]?.schema
+  const fields = schema ? fieldTable(fieldsOf(schema, language), reader) : ''
+  return `<h4>${words.body} <small>${types.map(escapeHtml).join(words.or)}</small></h4>${fields}`
+}
+
+function answerBlock({ responses }: Operation, reader: Reader): string {
+  const { words, language } = reader
+  const errors = Object.keys(responses).filter((status) => Number(status) >= 400)
+  const content = Object.entries(responses['200']?.content ?? {})
+  const shown = content.map(([type, { schema }]) =>
+    schema?.$ref || schema?.anyOf
+      ? typeOf(schema, language)
+      : schema
+        ? fieldTable(fieldsOf(schema, language), reader)
+        : `<code>${escapeHtml(type)}</code>`,
+  )
+  return `<h4>${words.answer}</h4>${shown.join(' ') || `<p>${Object.keys(responses).find((status) => Number(status) < 400)}</p>`}<p class="errors">${words.errors} ${errors.map((status) => `<code>${status}</code>`).join(' ')}</p>`
+}
+
+function schemaBlock(name: string, schema: Json, reader: Reader): string {
+  const fields = fieldTable(fieldsOf(schema, reader.language), reader)
+  const choice = schema.anyOf ? `<p>${typeOf(schema, reader.language)}</p>` : ''
+  return `<details id="schema-${name}"><summary><code>${name}</code></summary>${choice}${fields}</details>`
+}
+
+function fieldTable(rows: readonly Field[], { words }: Reader): string {
+  if (rows.length === 0) return ''
+  const lines = rows.map(({ name, type, required, note }) => {
+    return `<tr><td><code>${escapeHtml(name)}</code>${required ? '' : ` <em>${words.optional}</em>`}</td><td>${type}</td><td>${inline(note)}</td></tr>`
+  })
+  return `<div class="scroll"><table><tbody>${lines.join('')}</tbody></table></div>`
+}
+
+/** The call as it is typed, its body included; a quote within the body would end it for the shell. */
+function curlOf({ method, path, security, requestBody }: Operation): string {
+  const types = Object.keys(requestBody?.content ?? {})
+  const key = security.some((each) => 'api_key' in each)
+  const example = EXAMPLES[`${method} ${path}`]
+  const body = example && JSON.stringify(example, null, 2).replaceAll("'", "'\\''")
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$KINORA_BASE_URL${path}"`,
+    ...(key ? ['-H "Authorization: Bearer $KINORA_API_KEY"'] : security.length > 0 ? ['-b cookies.txt'] : []),
+    ...(method === 'POST' && path === '/v1/videos' ? ["-H 'Idempotency-Key: first-clip'"] : []),
+    ...(body ? [`-H 'Content-Type: application/json' -d '${body}'`] : []),
+    ...(types.length === 1 && types[0] === 'multipart/form-data' ? ['-F purpose=vision -F file=@photo.png'] : []),
+  ]
+  return lines.join(' \\\n  ')
+}
+
+function badge(method: string): string {
+  return `<b class="method ${method.toLowerCase()}">${method === 'DELETE' ? 'DEL' : method}</b>`
+}
+
+function titleOf(tag: string, { words }: Reader): string {
+  return words.tags[tag] ?? escapeHtml(tag.slice(0, 1).toUpperCase() + tag.slice(1).replaceAll('_', ' '))
+}
+
+function shortPath(path: string): string {
+  return path.replace(/^\/v1/, '')
+}
+
+/** Escaped text in which `code` is set as code. */
+function inline(text: string): string {
+  return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { type PageLanguage, pageLanguage, sendPage } from '../platform/http/page.ts'
+import { describeApi } from './openapi.ts'
+import { docsPage } from './page.ts'
+
+/** The API description and the page that shows it, made from the endpoints themselves, once somebody asks. */
+export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const description = once(() => describeApi(endpoints))
+  const json = once(() => JSON.stringify(description()))
+  const style = once(() => readFileSync(new URL('./page.css', import.meta.url), 'utf8'))
+  const written: Record<PageLanguage, () => string> = {
+    en: once(() => docsPage(description(), 'en')),
+    ja: once(() => docsPage(description(), 'ja')),
+  }
+  return [
+    page('/openapi.json', async (_ctx, { reply }) => sendPage(reply, 'application/json', json())),
+    page('/docs', async (_ctx, { request, reply }) => {
+      reply.header('vary', 'accept-language')
+      return sendPage(reply, 'text/html', written[pageLanguage(request)]())
+    }),
+    page('/docs/style.css', async (_ctx, { reply }) => sendPage(reply, 'text/css', style())),
+  ]
+}
+
+function page(path: string, handle: Endpoint['handle']): Endpoint {
+  return endpoint({ method: 'GET', path, auth: 'none', summary: 'The description of the API', internal: true, handle })
+}
+
+function once<T extends string | object>(make: () => T): () => T {
+  let made: T | null = null
+  return () => (made ??= make())
+}

@@ -1,0 +1,158 @@
+import { isUtf8 } from 'node:buffer'
+import type { ChatModelConfig } from '../../config/config.ts'
+import type { ChatPart } from '../../engines/chat/contract.ts'
+import { cleanFilename } from '../../files/filename.ts'
+import { PdfError, type PdfFault, renderPdf } from '../../media/pdf.ts'
+import { acceptedType, type MediaFamily, ProbeError } from '../../media/probe.ts'
+import { checkPicture, recogniseBytes } from '../../media/probe-bytes.ts'
+import { utf8Slices } from '../../platform/bytes.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { turnTaker } from '../../platform/turns.ts'
+import { tooLarge } from './inline.ts'
+import {
+  type Budget,
+  BYTES_MAX,
+  type PartKind,
+  type PartSource,
+  refuse,
+  requireCapability,
+  type SoundFormat,
+  spend,
+} from './source.ts'
+
+/** Bytes in hand, with the base64 text they came as when there is one. */
+export type Content = { bytes: Buffer; base64?: string; declared: string | null; filename: string | undefined }
+
+/**
+ * The parts that content becomes by what its bytes are, never by its name: one for a medium or a text, one a page for a PDF.
+ * Throws ApiError 400.
+ */
+export async function partsOfContent(
+  source: PartSource,
+  content: Content,
+  work: { model: ChatModelConfig; budget: Budget; signal: AbortSignal },
+): Promise<ChatPart[]> {
+  const { bytes } = content
+  const { media_type, family } = await recogniseBytes(bytes)
+  const kind = family ?? (await documentKind(media_type, bytes))
+  if (kind === null) throw refuse(source, NOT_TAKEN)
+  requireMeant(source, content.declared, { kind, media_type })
+  requireCapability(work.model, source, kind)
+  if (bytes.length > BYTES_MAX[kind]) throw refuse(source, tooLarge(BYTES_MAX[kind]))
+  if (kind === 'text') return [textPart(bytes, content.filename)]
+  if (kind === 'pdf') return pagesOf(source, bytes, work)
+  if (kind === 'image') await requirePicture(source, bytes)
+  const base64 = content.base64 ?? bytes.toString('base64')
+  if (source.from === 'sound') return [{ type: 'input_audio', input_audio: { data: base64, format: source.format } }]
+  return [mediumPart(kind, `data:${media_type};base64,${base64}`, source)]
+}
+
+export function mediumPart(family: MediaFamily, url: string, source: PartSource): ChatPart {
+  switch (family) {
+    case 'image': {
+      const detail = source.from === 'url' || source.from === 'file_id' ? source.detail : undefined
+      return { type: 'image_url', image_url: { url, ...(detail ? { detail } : {}) } }
+    }
+    case 'video':
+      return { type: 'video_url', video_url: { url } }
+    case 'audio':
+      return { type: 'audio_url', audio_url: { url } }
+  }
+}
+
+const NOT_TAKEN =
+  'its content is of no type that a chat model can be given. Send PNG, JPEG, WebP or GIF images, MP4, MOV or WebM video, ' +
+  'MP3, WAV, M4A, AAC, FLAC or OGG sound, a PDF, or text in UTF-8.'
+
+const SOUND_TYPES: Record<SoundFormat, readonly string[]> = {
+  wav: ['audio/wav'],
+  mp3: ['audio/mpeg'],
+  flac: ['audio/flac'],
+  ogg: ['audio/ogg'],
+  m4a: ['audio/mp4', 'audio/aac'],
+}
+
+/** Control characters that texts do not have. */
+const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/
+
+async function documentKind(media_type: string, bytes: Buffer): Promise<PartKind | null> {
+  if (media_type === 'application/pdf') return 'pdf'
+  return bytes.length > 0 && (await isText(bytes)) ? 'text' : null
+}
+
+async function isText(bytes: Buffer): Promise<boolean> {
+  const turn = turnTaker(1)
+  for (const slice of utf8Slices(bytes)) {
+    if (!isUtf8(slice) || BINARY.test(slice.toString('latin1'))) return false
+    const other = turn()
+    if (other) await other
+  }
+  return true
+}
+
+/** What the client said it sends, against what the bytes are. The exact type within a kind is the bytes' affair. */
+function requireMeant(
+  source: PartSource,
+  declared: string | null,
+  found: { kind: PartKind; media_type: string },
+): void {
+  const seen = `its bytes are ${found.kind === 'text' ? 'text' : found.media_type}`
+  if (source.from === 'url' && found.kind !== source.family)
+    throw refuse(source, `expected ${source.family} content, but ${seen}.`)
+  if (source.from === 'sound' && !SOUND_TYPES[source.format].includes(found.media_type)) {
+    throw refuse(source, `the format is '${source.format}', but ${seen}.`)
+  }
+  if (declared === null) return
+  const kind = declared === 'application/pdf' ? 'pdf' : (acceptedType(declared).family ?? familyName(declared))
+  const wanted = source.from === 'url' && kind === null ? source.family : null
+  if (wanted !== null || (kind !== null && kind !== found.kind))
+    throw refuse(source, `it is declared as ${declared}, but ${seen}.`)
+}
+
+function familyName(media_type: string): MediaFamily | null {
+  const [family] = media_type.split('/')
+  return family === 'image' || family === 'video' || family === 'audio' ? family : null
+}
+
+async function requirePicture(source: PartSource, bytes: Buffer): Promise<void> {
+  try {
+    await checkPicture(bytes)
+  } catch (error) {
+    if (!(error instanceof ProbeError)) throw error
+    throw refuse(source, PICTURE_PROBLEMS[error.fault] ?? 'the image is damaged or incomplete. Export it again.')
+  }
+}
+
+export const PICTURE_PROBLEMS: Partial<Record<ProbeError['fault'], string>> = {
+  too_large: 'the image has more than 50 megapixels. Send a smaller one.',
+}
+
+function textPart(bytes: Buffer, filename: string | undefined): ChatPart {
+  const text = bytes.toString('utf8').replace(/^\ufeff/, '')
+  return { type: 'text', text: `File "${cleanFilename(filename)}":\n${text}` }
+}
+
+async function pagesOf(
+  source: PartSource,
+  bytes: Buffer,
+  { budget, signal }: { budget: Budget; signal: AbortSignal },
+): Promise<ChatPart[]> {
+  const pages = await renderPdf(bytes, { signal }).catch((error: unknown) => {
+    if (!(error instanceof PdfError)) throw error
+    if (error.fault !== 'busy') throw refuse(source, PDF_PROBLEMS[error.fault])
+    throw new ApiError('server_is_overloaded', 'Too many PDFs are being read at the moment. Try again shortly.')
+  })
+  // The part itself is counted already.
+  spend(budget, source, { pieces: pages.length - 1, bytes: pages.reduce((sum, page) => sum + page.length, 0) })
+  return pages.map((page) => {
+    const base64 = Buffer.from(page.buffer, page.byteOffset, page.length).toString('base64')
+    return mediumPart('image', `data:image/jpeg;base64,${base64}`, source)
+  })
+}
+
+const PDF_PROBLEMS: Record<Exclude<PdfFault, 'busy'>, string> = {
+  unreadable: 'the PDF is damaged or has no pages. Export it again.',
+  encrypted: 'the PDF is protected by a password. Remove the protection.',
+  too_many_pages: 'the PDF has more than 50 pages. Send fewer pages at a time.',
+  too_complex: 'the PDF takes too long or too much memory to draw. Send fewer or simpler pages.',
+}

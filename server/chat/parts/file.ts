@@ -1,0 +1,108 @@
+import type { Readable } from 'node:stream'
+import type { Context } from '../../context.ts'
+import type { ChatPart } from '../../engines/chat/contract.ts'
+import { signFileUrl } from '../../files/sign.ts'
+import { type FileRow, findFiles } from '../../files/store.ts'
+import { acceptedType, ProbeError, probeFile } from '../../media/probe.ts'
+import { BlobMissing } from '../../platform/blobs/blobs.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { mediumPart, PICTURE_PROBLEMS, partsOfContent } from './content.ts'
+import { tooLarge } from './inline.ts'
+import type { PartWork } from './parts.ts'
+import { type Budget, BYTES_MAX, type PartKind, type PartSource, refuse, requireCapability, spend } from './source.ts'
+
+type Stored = PartSource & { from: 'file_id' }
+
+/**
+ * The organization's files of a whole request, in one query. Throws ApiError 400 for the first that is unknown, another organization's or
+ * expired (the three look the same), that the model cannot take, or that is too large.
+ */
+export async function findStored(
+  ctx: Context,
+  work: PartWork & { budget: Budget },
+  sources: readonly Stored[],
+): Promise<Map<string, FileRow>> {
+  const ids = sources.map(({ file_id }) => file_id)
+  const files = await findFiles(ctx.db, { org_id: work.org_id, ids, now: ctx.clock.now() })
+  for (const source of sources) {
+    const file = files.get(source.file_id)
+    if (!file) throw missing(source)
+    const kind = storedKind(file)
+    requireCapability(work.model, source, kind)
+    requirePurpose(source, file)
+    if (isHandedOver(work, kind)) continue
+    if (file.size_bytes > BYTES_MAX[kind])
+      throw refuse(source, `it is larger than ${BYTES_MAX[kind]} bytes. Upload a smaller one.`)
+    spend(work.budget, source, { bytes: file.size_bytes })
+  }
+  return files
+}
+
+/** The parts a stored file becomes: a signed URL where the engine fetches by itself, the bytes otherwise. Throws ApiError 400. */
+export async function partsOfStored(
+  ctx: Context,
+  work: PartWork & { budget: Budget; signal: AbortSignal },
+  source: Stored,
+  file: FileRow,
+): Promise<ChatPart[]> {
+  const kind = storedKind(file)
+  if (isHandedOver(work, kind)) {
+    if (kind === 'image' && file.probe === null) await requirePicture(ctx, source, file)
+    return [mediumPart(kind, signedUrl(ctx, file), source)]
+  }
+  const bytes = await readBlob(ctx, source, file)
+  return partsOfContent(source, { bytes, declared: null, filename: file.filename }, work)
+}
+
+function requirePurpose(source: Stored, { purpose }: FileRow): void {
+  const { purposes, param } = source
+  if (!purposes || purposes.includes(purpose)) return
+  const taken = purposes.map((each) => `'${each}'`).join(', ')
+  const text = `Invalid '${param}': the file was uploaded with purpose '${purpose}'. Upload it with one of: ${taken}.`
+  throw new ApiError('invalid_file_purpose', text, { param })
+}
+
+/** By the bytes at upload. What is neither a medium nor a PDF has yet to show that it is text. */
+function storedKind({ media_type }: FileRow): PartKind {
+  return acceptedType(media_type).family ?? (media_type === 'application/pdf' ? 'pdf' : 'text')
+}
+
+function isHandedOver(work: PartWork, kind: PartKind): kind is 'image' | 'video' | 'audio' {
+  return work.engine.inputs === 'url' && kind !== 'pdf' && kind !== 'text'
+}
+
+function signedUrl(ctx: Context, file: FileRow): string {
+  const { secret, config, site, clock } = ctx
+  const ttl_seconds = config.signed_url_ttl_seconds
+  return signFileUrl({ secret, base_url: site.engine_url, file, method: 'GET', now: clock.now(), ttl_seconds })
+}
+
+/** Pictures uploaded as documents were not looked at then. */
+async function requirePicture(ctx: Context, source: Stored, file: FileRow): Promise<void> {
+  if (file.size_bytes > BYTES_MAX.image) throw refuse(source, tooLarge(BYTES_MAX.image))
+  try {
+    await ctx.blobs.withLocalFile(file.blob_key, (path) => probeFile(path, 'image'))
+  } catch (error) {
+    if (error instanceof BlobMissing) throw missing(source)
+    if (!(error instanceof ProbeError)) throw error
+    throw refuse(source, PICTURE_PROBLEMS[error.fault] ?? 'the image is damaged or incomplete. Export it again.')
+  }
+}
+
+async function readBlob(ctx: Context, source: Stored, file: FileRow): Promise<Buffer> {
+  try {
+    const stream: Readable = await ctx.blobs.open(file.blob_key)
+    const chunks: Uint8Array[] = []
+    for await (const chunk of stream) chunks.push(chunk as Uint8Array)
+    return Buffer.concat(chunks)
+  } catch (error) {
+    throw error instanceof BlobMissing ? missing(source) : error
+  }
+}
+
+function missing(source: Stored) {
+  return refuse(
+    source,
+    `no such file '${source.file_id.slice(0, 64)}'. Check the id; files expire 30 days after upload.`,
+  )
+}

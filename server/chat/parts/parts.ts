@@ -1,0 +1,112 @@
+import type { ChatModelConfig } from '../../config/config.ts'
+import type { Context } from '../../context.ts'
+import type { ChatEngine, ChatPart } from '../../engines/chat/contract.ts'
+import type { FileRow } from '../../files/store.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { mediumPart, partsOfContent } from './content.ts'
+import { findStored, partsOfStored } from './file.ts'
+import { type Inline, isDataUrl, readBase64, readDataUrl } from './inline.ts'
+import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
+import { type Budget, newBudget, type PartSource, requireCapability, spend } from './source.ts'
+
+/** For whom parts are made: the organization whose files are meant, the model that must take them, the engine that is given them. */
+export type PartWork = { org_id: string; model: ChatModelConfig; engine: ChatEngine }
+
+/**
+ * What each source is to the engine, in the same order: a PDF becomes several parts, everything else one. Everything that can be told
+ * from the request alone is checked first, then files are looked up in one query, then bytes are read, fetched and drawn, a few at a time.
+ * Throws ApiError 400 with the path of the source at fault; the bytes of one request are bounded.
+ */
+export async function resolveParts(
+  ctx: Context,
+  work: PartWork,
+  sources: readonly PartSource[],
+  left: AbortSignal,
+): Promise<ChatPart[][]> {
+  const budget = newBudget()
+  const ready: Ready[] = []
+  for (const source of sources) ready.push(await checkSource(work, budget, source))
+  const stored = sources.filter((source) => source.from === 'file_id')
+  const files = stored.length > 0 ? await findStored(ctx, { ...work, budget }, stored) : new Map<string, FileRow>()
+  const stop = new AbortController()
+  const deadline = AbortSignal.timeout(RESOLVE_SECONDS * 1000)
+  const signal = AbortSignal.any([left, stop.signal, deadline])
+  try {
+    return await mapSome(ready, (each) => partsOf(ctx, { ...work, budget, signal }, each, files))
+  } catch (error) {
+    stop.abort()
+    if (left.aborted) throw new ApiError('invalid_request_error', 'The request ended before it was complete.')
+    if (!deadline.aborted || error instanceof ApiError) throw error
+    const text = `The files of this request took longer than ${RESOLVE_SECONDS} s to read. Send fewer or smaller ones.`
+    throw new ApiError('invalid_request_error', text)
+  }
+}
+
+/** All parts of one request together. */
+const RESOLVE_SECONDS = 60
+const AT_ONCE = 4
+
+/** A source with what could be read from the request itself. */
+type Ready = { source: PartSource; inline: Inline | null; url: string | null }
+
+async function checkSource({ model }: PartWork, budget: Budget, source: PartSource): Promise<Ready> {
+  if (source.from === 'url') requireCapability(model, source, source.family)
+  if (source.from === 'sound') requireCapability(model, source, 'audio')
+  spend(budget, source, { pieces: 1 })
+  const inline = await readInline(source)
+  if (inline) spend(budget, source, { bytes: inline.bytes.length })
+  const url = !inline && (source.from === 'url' || source.from === 'file_url') ? requireWebUrl(source) : null
+  return { source, inline, url }
+}
+
+async function readInline(source: PartSource): Promise<Inline | null> {
+  switch (source.from) {
+    case 'url':
+      return isDataUrl(source.url) ? readDataUrl(source, source.url, source.family) : null
+    case 'sound':
+      return readBase64(source, source.data, 'audio')
+    case 'file_data':
+      return isDataUrl(source.file_data) ? readDataUrl(source, source.file_data) : readBase64(source, source.file_data)
+    default:
+      return null
+  }
+}
+
+async function partsOf(
+  ctx: Context,
+  work: PartWork & { budget: Budget; signal: AbortSignal },
+  { source, inline, url }: Ready,
+  files: ReadonlyMap<string, FileRow>,
+): Promise<ChatPart[]> {
+  const filename = source.from === 'file_data' || source.from === 'file_url' ? source.filename : undefined
+  if (inline) return partsOfContent(source, { ...inline, filename }, work)
+  if (source.from === 'file_id') return partsOfStored(ctx, work, source, files.get(source.file_id)!)
+  const remote = source as PartSource & { from: 'url' | 'file_url' }
+  const { fetches_urls } = work.engine
+  if (source.from === 'url' && fetches_urls !== false) {
+    if (fetches_urls === true) await requirePublicName({ ...remote, url: url! })
+    return [mediumPart(source.family, url!, source)]
+  }
+  const bytes = await fetchRemote({ ...remote, url: url! }, work)
+  return partsOfContent(source, { bytes, declared: null, filename }, work)
+}
+
+/** Works on a few items at a time. Rejects with the first failure; what is under way then is the caller's to stop. */
+async function mapSome<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  let next = 0
+  let failed = false
+  const worker = async () => {
+    while (next < items.length && !failed) {
+      const index = next++
+      try {
+        results[index] = await work(items[index]!)
+      } catch (error) {
+        failed = true
+        throw error
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker))
+  return results
+}

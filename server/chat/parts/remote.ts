@@ -1,0 +1,94 @@
+import type { LookupFunction } from 'node:net'
+import { publicFetch } from '../../platform/outbound/client.ts'
+import { OutboundError } from '../../platform/outbound/error.ts'
+import { parsePublicUrl, requirePublicHost } from '../../platform/outbound/guard.ts'
+import { type Budget, BYTES_MAX, type PartSource, refuse, spend } from './source.ts'
+
+type Remote = PartSource & { from: 'url' | 'file_url' }
+
+/**
+ * A URL that may be fetched, by us or by the engine: http or https, a public address if it is a literal one, usual ports, no credentials.
+ * Returns it as it is read here, so that whoever fetches it reads the same. Throws ApiError 400.
+ */
+export function requireWebUrl(source: Remote): string {
+  try {
+    return parsePublicUrl(source.url).href
+  } catch (error) {
+    throw refusal(source, error)
+  }
+}
+
+/**
+ * A URL that the engine is to fetch: every address of its name is public at this moment. What is refused and what has no address read
+ * alike. Throws ApiError 400.
+ */
+export async function requirePublicName(source: Remote, lookup?: LookupFunction): Promise<void> {
+  try {
+    await requirePublicHost(new URL(source.url), lookup)
+  } catch (error) {
+    throw refusal(source, error)
+  }
+}
+
+/**
+ * Fetches it within the limits of its kind and of the request. What is refused and what fails read alike, so that the answer tells
+ * nothing about hosts and networks. Throws ApiError 400. `lookup` and `trusted_origins` are those of `publicFetch`.
+ */
+export async function fetchRemote(
+  source: Remote,
+  options: { budget: Budget; signal: AbortSignal; lookup?: LookupFunction; trusted_origins?: readonly string[] },
+): Promise<Buffer> {
+  const { budget, ...rest } = options
+  const kind = kindsOf(source)
+  const chunks: Uint8Array[] = []
+  try {
+    const reply = await publicFetch(source.url, {
+      ...rest,
+      media: kind.media,
+      max_bytes: kind.max_bytes,
+      timeout_ms: FETCH_MS,
+    })
+    for await (const chunk of reply.body) {
+      spend(budget, source, { bytes: chunk.length })
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw refusal(source, error)
+  }
+  return Buffer.concat(chunks)
+}
+
+const FETCH_MS = 10_000
+
+/** Many hosts do not know the type of what they store; the bytes decide in any case. */
+const UNTYPED = ['application/octet-stream', 'binary/octet-stream']
+
+function kindsOf(source: Remote): { media: string[]; max_bytes: number; noun: string } {
+  if (source.from === 'file_url') {
+    const media = [
+      'image/*',
+      'video/*',
+      'audio/*',
+      'text/*',
+      'application/pdf',
+      'application/json',
+      'application/xml',
+      ...UNTYPED,
+    ]
+    return { media, max_bytes: BYTES_MAX.video, noun: 'a file' }
+  }
+  const { family } = source
+  const also = family === 'audio' ? ['application/ogg', 'video/mp4', 'video/webm'] : []
+  const noun = { image: 'an image', video: 'a video', audio: 'a sound' }[family]
+  return { media: [`${family}/*`, ...also, ...UNTYPED], max_bytes: BYTES_MAX[family], noun }
+}
+
+function refusal(source: Remote, error: unknown): unknown {
+  if (!(error instanceof OutboundError)) return error
+  const { max_bytes, noun } = kindsOf(source)
+  return refuse(
+    source,
+    `the URL cannot be fetched. Give a public http or https URL on port 80 or 443, without credentials and redirects, ` +
+      `that answers with ${noun} of at most ${max_bytes} bytes within ${FETCH_MS / 1000} s; or upload the file and refer to it by file_id.`,
+  )
+}

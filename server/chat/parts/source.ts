@@ -1,0 +1,82 @@
+import type { ChatModelConfig } from '../../config/config.ts'
+import type { Purpose } from '../../files/purposes.ts'
+import type { MediaFamily } from '../../media/probe.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { mismatch } from '../check.ts'
+
+type Detail = 'auto' | 'low' | 'high'
+export type SoundFormat = 'wav' | 'mp3' | 'flac' | 'ogg' | 'm4a'
+
+/**
+ * What one part of a message refers to, in whichever API. `param` is the path of the member that holds it, `blame` the path that is named
+ * when the model cannot take such content. `url` is http(s) or `data:`; `file_data` a data URL or bare base64; `data` bare base64.
+ * `refuses`: kinds that the API does not take here whatever the model, each with what to do instead; `purposes`: those a stored file may
+ * have been uploaded for.
+ */
+export type PartSource = { param: string; blame: string; refuses?: Partial<Record<PartKind, string>> } & (
+  | { from: 'url'; family: MediaFamily; url: string; detail?: Detail }
+  | { from: 'sound'; data: string; format: SoundFormat }
+  | { from: 'file_id'; file_id: string; detail?: Detail; purposes?: readonly Purpose[] }
+  | { from: 'file_data'; file_data: string; filename?: string }
+  | { from: 'file_url'; url: string; filename?: string }
+)
+
+/** What content is to a model. A PDF is looked at page by page; `text` is any document in UTF-8. */
+export type PartKind = MediaFamily | 'pdf' | 'text'
+
+/** Largest of each kind, decoded, where the bytes pass through us. Source: docs/api/chat.md, parts. */
+export const BYTES_MAX: Record<PartKind, number> = {
+  image: 20_000_000,
+  audio: 25_000_000,
+  video: 50_000_000,
+  pdf: 32_000_000,
+  text: 10_000_000,
+}
+
+/** What one request may still bring: bytes that pass through us, decoded, and pieces of media. */
+export type Budget = { bytes: number; pieces: number }
+
+export function newBudget(): Budget {
+  return { bytes: BYTES_TOTAL_MAX, pieces: PIECES_MAX }
+}
+
+/** Takes from the budget. Throws ApiError 400 when it does not suffice. */
+export function spend(budget: Budget, source: PartSource, cost: Partial<Budget>): void {
+  budget.bytes -= cost.bytes ?? 0
+  budget.pieces -= cost.pieces ?? 0
+  if (budget.bytes < 0) {
+    throw refuse(source, `all files of one request have at most ${BYTES_TOTAL_MAX} bytes. Send fewer or smaller ones.`)
+  }
+  if (budget.pieces < 0) {
+    throw refuse(source, `a request has at most ${PIECES_MAX} images, videos, sounds, files and pages. Send fewer.`)
+  }
+}
+
+/** The error that names this part. Its code says in which form the content came. Source: contract 2.3. */
+export function refuse(source: PartSource, problem: string): ApiError {
+  return new ApiError(codeOf(source), `Invalid '${source.param}': ${problem}`, { param: source.param })
+}
+
+/** Throws ApiError when the API does not take such content here, and `model_capability_mismatch` when the model does not. */
+export function requireCapability(model: ChatModelConfig, source: PartSource, kind: PartKind): void {
+  const remedy = source.refuses?.[kind]
+  if (remedy !== undefined) throw refuse(source, remedy)
+  if (kind === 'text') return
+  const { capability, what } = NEEDS[kind]
+  if (!model.capabilities.includes(capability)) throw mismatch(model.id, source.blame, what)
+}
+
+const BYTES_TOTAL_MAX = 64_000_000
+const PIECES_MAX = 256
+
+const NEEDS = {
+  image: { capability: 'vision', what: 'images' },
+  video: { capability: 'video', what: 'video' },
+  audio: { capability: 'audio', what: 'sound' },
+  pdf: { capability: 'vision', what: 'images, which the pages of a PDF become' },
+} as const
+
+function codeOf(source: PartSource) {
+  if (source.from === 'file_id') return 'invalid_file'
+  return source.from === 'url' && source.family === 'image' ? 'invalid_image_url' : 'invalid_file_data'
+}

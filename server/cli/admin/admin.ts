@@ -1,0 +1,143 @@
+import { type Config, loadConfig } from '../../config/config.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
+import { type Command, CommandError, type Report } from './command.ts'
+import { openAdminDatabase } from './database.ts'
+import { jobList, keyList, orgList, userList } from './lists.ts'
+import { databaseAdopt, databaseMove } from './move.ts'
+import {
+  keyCreate,
+  keyRevoke,
+  orgCreate,
+  planSet,
+  userCreate,
+  userResetPassword,
+  userResetTwoFactor,
+} from './people.ts'
+import { audit, creditsGrant, jobCancel } from './work.ts'
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  'org create': orgCreate,
+  'org list': orgList,
+  'user create': userCreate,
+  'user list': userList,
+  'user reset-password': userResetPassword,
+  'user reset-two-factor': userResetTwoFactor,
+  'key create': keyCreate,
+  'key list': keyList,
+  'key revoke': keyRevoke,
+  'credits grant': creditsGrant,
+  'plan set': planSet,
+  'job list': jobList,
+  'job cancel': jobCancel,
+  'database move': databaseMove,
+  'database adopt': databaseAdopt,
+  audit,
+}
+
+/** Flags of every command. */
+const SHARED = {
+  json: { help: 'Print one JSON object' },
+  'data-dir': { value: '<path>', help: 'Of the service; KINORA_DATA_DIR, else .kinora' },
+  config: { value: '<path>', help: 'kinora.yaml; KINORA_CONFIG' },
+  help: { help: 'Show this' },
+} as const satisfies Flags
+
+/** `kinora admin ...`, beside a running service or without one. Returns the exit code: 1 for what failed, 2 for wrong usage. */
+export async function runAdmin(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [name, rest] = splitCommand(args)
+  const command = COMMANDS[name]
+  if (!command) {
+    const asked = args.length === 0 || args.includes('--help') || args.includes('-h')
+    const complaint = asked
+      ? ''
+      : `kinora admin: unknown command ${args.filter((arg) => !arg.startsWith('-')).join(' ')}\n\n`
+    process[asked ? 'stdout' : 'stderr'].write(complaint + overview())
+    return asked && args.length > 0 ? 0 : 2
+  }
+  try {
+    return await runCommand(name, command, rest, env)
+  } catch (error) {
+    if (error instanceof UsageError) {
+      process.stderr.write(`kinora admin ${name}: ${error.message}\n\n${usage(name, command)}`)
+      return 2
+    }
+    process.stderr.write(`kinora admin ${name}: ${explain(error)}\n`)
+    return 1
+  }
+}
+
+async function runCommand(name: string, command: Command, args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(usage(name, command))
+    return 0
+  }
+  const { given } = parseFlags(withId(command, args), { ...command.flags, ...SHARED })
+  const { config: path, 'data-dir': data_dir } = given
+  const config = loadConfig({ config: path, data_dir }, env, null)
+  const values = given as unknown as Record<string, string | undefined>
+  const say = (name_of_database: string) =>
+    process.stderr.write(`kinora admin ${name}: working on ${name_of_database}\n`)
+  const report =
+    'runAlone' in command ? await command.runAlone(config, values) : await runBeside(command, config, { values, say })
+  process.stdout.write(given.json ? `${JSON.stringify(report.json)}\n` : aligned(report))
+  return report.exit_code ?? 0
+}
+
+async function runBeside(
+  command: Extract<Command, { run: unknown }>,
+  config: Config,
+  { values, say }: { values: Record<string, string | undefined>; say: (database: string) => void },
+): Promise<Report> {
+  const database = await openAdminDatabase(config)
+  say(database.name)
+  try {
+    return await command.run({ ...database, config, clock: systemClock }, values)
+  } finally {
+    await database.close()
+  }
+}
+
+/** The command is one word or two, and its words come first. */
+function splitCommand(args: string[]): [string, string[]] {
+  const two = args.slice(0, 2).join(' ')
+  return two in COMMANDS ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
+}
+
+/** An id may stand by itself: `key revoke key_...`. Throws UsageError for any other loose argument. */
+function withId(command: Command, args: string[]): string[] {
+  const { positionals } = parseFlags(args, optional({ ...command.flags, ...SHARED }))
+  const [id, ...others] = positionals
+  if (id === undefined) return args
+  if (!('id' in command.flags) || others.length > 0) throw new UsageError(`unexpected argument ${others[0] ?? id}`)
+  return [...args.filter((arg) => arg !== id), `--id=${id}`]
+}
+
+function optional(flags: Flags): Flags {
+  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, required: false }]))
+}
+
+function aligned({ rows }: Report): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row.length > 1 ? row[i]!.length : 0))))
+  const line = (row: readonly string[]) => row.map((text, i) => (i < row.length - 1 ? text.padEnd(widths[i]!) : text))
+  return rows.map((row) => `${line(row).join('  ')}\n`).join('')
+}
+
+function overview(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length))
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`)
+  return `kinora admin <command> [flags]\n\n${lines.join('')}\nEvery command takes --json, --data-dir, --config and --help.\n`
+}
+
+function usage(name: string, command: Command): string {
+  return `kinora admin ${name}: ${command.summary}\n\n${describeFlags({ ...command.flags, ...SHARED })}\n`
+}
+
+/** One line that names the remedy; the stack of what nobody foresaw. */
+function explain(error: unknown): string {
+  if (error instanceof CommandError || error instanceof ApiError) return error.message
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === 'StartError') return error.message
+  return error.stack ?? error.message
+}

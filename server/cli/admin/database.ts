@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import type { Config } from '../../config/config.ts'
+import { type DataDir, openDataDir, postgresHome } from '../../platform/data-dir.ts'
+import { type Database, openDb } from '../../platform/db/db.ts'
+import { isMigrated, migrate } from '../../platform/db/migrate.ts'
+import { runningPostgresUrl, startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
+import { StartError } from '../../platform/start-error.ts'
+import { asStartError, databaseName } from '../database-name.ts'
+
+/** `name` says in words which database it is, without its credentials. */
+export type AdminDatabase = {
+  db: Kysely<Database>
+  pool: pg.Pool
+  url: string
+  name: string
+  close(): Promise<void>
+}
+
+/** A service that is just starting holds its directory before its database answers. */
+const STARTING_SECONDS = 15
+
+/**
+ * The database that `serve` uses: DATABASE_URL, else that of the service running on the data directory, else the
+ * directory's own database, started for the duration. Brought to this version's schema.
+ * Throws StartError when there is none, or when that of DATABASE_URL was never used.
+ */
+export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'data_dir'>): Promise<AdminDatabase> {
+  const { url, stop } = config.database_url
+    ? { url: config.database_url, stop: null }
+    : await findEmbedded(config.data_dir)
+  const name = databaseName(config)
+  const { db, pool, close } = openDb(url, { pool_max: 4 })
+  const closeAll = async () => {
+    await close()
+    await stop?.()
+  }
+  try {
+    if (config.database_url !== null) await requireUsed(pool, name)
+    await migrate(pool)
+    return { db, pool, url, name, close: closeAll }
+  } catch (error) {
+    await closeAll()
+    throw asStartError(error, name)
+  }
+}
+
+/** Throws StartError for a database without tables of ours: a command that makes them would hide a mistyped DATABASE_URL. */
+export async function requireUsed(pool: pg.Pool, name: string): Promise<void> {
+  if (await isMigrated(pool)) return
+  throw new StartError(
+    `${name.replace(/^the/, 'The')} has never been used by Kinora. Check DATABASE_URL, or start the service on it first: kinora serve.`,
+  )
+}
+
+async function findEmbedded(data_dir: string): Promise<{ url: string; stop: (() => Promise<void>) | null }> {
+  const home = postgresHome(data_dir)
+  if (!existsSync(home)) {
+    throw new StartError(
+      `No service has run in ${data_dir}. Start one with 'kinora serve', name its directory with --data-dir, or set DATABASE_URL.`,
+    )
+  }
+  const until = performance.now() + STARTING_SECONDS * 1000
+  for (;;) {
+    const running = runningPostgresUrl(home)
+    if (running) return { url: running, stop: null }
+    const dir = tryOpen(data_dir, performance.now() > until)
+    if (dir) return startIn(dir)
+    await sleep(100)
+  }
+}
+
+/** Null while another process holds the directory. */
+function tryOpen(data_dir: string, last: boolean): DataDir | null {
+  try {
+    return openDataDir(data_dir)
+  } catch (error) {
+    if (last) throw error
+    return null
+  }
+}
+
+async function startIn(dir: DataDir): Promise<{ url: string; stop: () => Promise<void> }> {
+  try {
+    const server = await startEmbeddedPostgres({ dir: dir.postgres })
+    return {
+      url: server.url,
+      async stop() {
+        await server.stop()
+        dir.release()
+      },
+    }
+  } catch (error) {
+    dir.release()
+    throw error
+  }
+}

@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import { blobsKnown } from '../../app.ts'
+import { runAudit } from '../../audit/audit.ts'
+import type { Config } from '../../config/config.ts'
+import { adoptInstallation, pairInstallation, requireSameInstallation } from '../../files/installation.ts'
+import { findInstallation, insertInstallation, isUnused, updateInstallation } from '../../files/store-installation.ts'
+import { diskBlobs } from '../../platform/blobs/disk.ts'
+import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
+import { copyDatabase } from '../../platform/db/copy-database.ts'
+import { type Database, openDb } from '../../platform/db/db.ts'
+import { migrate } from '../../platform/db/migrate.ts'
+import { newId } from '../../platform/ids.ts'
+import { startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
+import { requireSafeServer } from '../database.ts'
+import { asStartError } from '../database-name.ts'
+import { UsageError } from '../flags.ts'
+import { aloneCommand, CommandError, type Report } from './command.ts'
+import { requireUsed } from './database.ts'
+
+export const databaseMove = aloneCommand({
+  summary:
+    'copy everything to another, empty database: an external one, or back to the embedded one; the service must be stopped',
+  flags: {
+    to: { value: '<DATABASE_URL|embedded>', help: 'Where to; a password may come from PGPASSWORD', required: true },
+  },
+  async runAlone(config, { to }) {
+    if (to !== 'embedded' && !/^postgres(ql)?:\/\//.test(to)) {
+      throw new UsageError("--to is neither 'embedded' nor an address that begins with postgres://")
+    }
+    if (to === 'embedded' && config.database_url === null) {
+      throw new CommandError('The database is the embedded one already. Set DATABASE_URL to the one to move from.')
+    }
+    return withDataDir(config, (dir) =>
+      withSide(config.database_url, dir, (source) =>
+        withSide(to === 'embedded' ? null : to, dir, (target) => move(dir, source, target)),
+      ),
+    )
+  },
+})
+
+export const databaseAdopt = aloneCommand({
+  summary: 'declare that database and files belong together, after restoring a backup; the service must be stopped',
+  flags: {},
+  async runAlone(config) {
+    return withDataDir(config, (dir) =>
+      withSide(config.database_url, dir, async ({ db, pool, name }) => {
+        await requireUsed(pool, name)
+        await migrate(pool)
+        if (await isUnused(db)) {
+          throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
+        }
+        const id = await adoptInstallation(db, diskBlobs(dir.blobs))
+        const json = { installation: id, files: dir.blobs }
+        return { json, rows: [...Object.entries(json), ['note', 'files that no row knows are removed after a day']] }
+      }),
+    )
+  },
+})
+
+/** One end of a move. */
+type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>; pool: pg.Pool }
+
+async function move(dir: DataDir, source: Side, target: Side): Promise<Report> {
+  const blobs = diskBlobs(dir.blobs)
+  const pair = { db: source.db, blobs, data_dir: dir.path, known: blobsKnown(source.db), database: source.name }
+  await requireUsed(source.pool, source.name)
+  await requireSameInstallation(pair)
+  await migrate(source.pool)
+  if (await isUnused(source.db)) throw new CommandError(`${source.name} has nothing to move.`)
+  await requireSafeServer(target.pool)
+  if (!(await isUnused(target.db)) || (await findInstallation(target.db))) {
+    throw new CommandError(
+      `${target.name} is not empty. ${target.embedded ? `Move ${dir.postgres} away first.` : 'Name an empty database.'}`,
+    )
+  }
+  await migrate(target.pool)
+  const moved_from = await pairInstallation(pair)
+  const tables = await copyDatabase(source.pool, target.pool, {
+    except: ['schema_migrations', 'installation'],
+  })
+  const broken = (await runAudit(target.db)).filter(({ violations }) => violations > 0)
+  if (broken.length > 0) {
+    const list = broken.map(({ invariant, title, violations }) => `${invariant} ${title}: ${violations}`).join('; ')
+    throw new CommandError(`The copy does not pass the audit (${list}). The service still starts on the old database.`)
+  }
+  // In this order: a copy that exists while the source does not know of it could be started beside it.
+  const id = newId('installation')
+  await updateInstallation(source.db, { moved_to: id })
+  await insertInstallation(target.db, { id, moved_from })
+  return reportOf(source, target, tables)
+}
+
+function reportOf(source: Side, target: Side, tables: ReadonlyArray<{ table: string; rows: number }>): Report {
+  const rows = tables.reduce((sum, each) => sum + each.rows, 0)
+  const json = { from: source.name, to: target.name, tables: tables.length, rows, audit: 'clean' }
+  const start = target.embedded ? 'start the service without DATABASE_URL' : 'start the service with this DATABASE_URL'
+  const next = `nothing has changed yet; ${start}: from then on ${lower(source.name)} is refused`
+  return { json: { ...json, next }, rows: Object.entries({ ...json, next }).map(([name, value]) => [name, `${value}`]) }
+}
+
+function lower(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
+/** Holds the data directory, so that no service runs on it meanwhile. */
+async function withDataDir<T>(config: Pick<Config, 'data_dir'>, use: (dir: DataDir) => Promise<T>): Promise<T> {
+  if (!existsSync(join(config.data_dir, 'blobs'))) {
+    throw new CommandError(`No service has run in ${config.data_dir}. Name its directory with --data-dir.`)
+  }
+  const dir = openDataDir(config.data_dir)
+  try {
+    return await use(dir)
+  } finally {
+    dir.release()
+  }
+}
+
+/** `url` null: the directory's own database. */
+async function withSide<T>(url: string | null, dir: DataDir, use: (side: Side) => Promise<T>): Promise<T> {
+  const embedded = url === null ? await startEmbeddedPostgres({ dir: dir.postgres }) : null
+  const address = url ?? embedded!.url
+  const { db, pool, close } = openDb(address, { pool_max: 4 })
+  const name = embedded ? `The embedded database of ${dir.path}` : `The database ${withoutPassword(address)}`
+  try {
+    await pool.query('select 1').catch((error: unknown) => {
+      throw asStartError(error, lower(name))
+    })
+    return await use({ url: address, embedded: embedded !== null, name, db, pool })
+  } finally {
+    await close()
+    await embedded?.stop()
+  }
+}
+
+function withoutPassword(address: string): string {
+  const url = new URL(address)
+  url.password = ''
+  return url.href
+}

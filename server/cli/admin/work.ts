@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BALANCE_TOPIC } from '../../billing/balance-news.ts'
+import { grantCredits } from '../../billing/ledger.ts'
+import { findAccount } from '../../billing/store.ts'
+import { openChanges } from '../../platform/db/changes.ts'
+import { openGroups } from '../../platform/db/groups.ts'
+import { silentLog } from '../../platform/log.ts'
+import { formatMoney } from '../../platform/money.ts'
+import { cancelJob } from '../../videos/pipeline/cancel.ts'
+import { findJobOfAnyOrg } from '../../videos/store.ts'
+import { UsageError } from '../flags.ts'
+import { CommandError, command, requireOrganization } from './command.ts'
+import { readAmount, rowsOf } from './people.ts'
+
+export const creditsGrant = command({
+  summary: 'add to the balance of an organization, or take off with --amount=-5.00; a --note is required',
+  flags: {
+    org: { value: '<id or name>', help: 'The organization', required: true },
+    amount: { value: '<amount>', help: 'Such as 25.00', required: true },
+    note: { value: '<text>', help: 'Why; it stands in the ledger', required: true },
+  },
+  async run({ db, clock, url }, given) {
+    const amount = readAmount('amount', given.amount)
+    if (amount === 0n) throw new UsageError('--amount is zero')
+    const { id: org_id, name } = await requireOrganization(db, given.org)
+    const grant = { org_id, amount, note: given.note, user_id: null, now: clock.now() }
+    const id = await db.transaction().execute((tx) => grantCredits(tx, grant))
+    const changes = await openChanges({ db, url })
+    changes.announce(BALANCE_TOPIC, org_id)
+    await changes.close()
+    const balance = (await findAccount(db, org_id))?.balance ?? 0n
+    const json = {
+      id,
+      organization_id: org_id,
+      amount: formatMoney(amount),
+      note: given.note,
+      balance: formatMoney(balance),
+    }
+    return { json, rows: rowsOf({ ...json, organization: name }) }
+  },
+})
+
+export const jobCancel = command({
+  summary: 'cancel a video job and release what was set aside for it',
+  flags: { id: { value: '<video_...>', help: 'The job', required: true } },
+  async run({ db, clock, url }, { id }) {
+    const job = await findJobOfAnyOrg(db, id)
+    if (!job) throw new CommandError(`There is no job ${id}.`)
+    const changes = await openChanges({ db, url })
+    try {
+      const { status } = await cancelJob(
+        { db, clock, changes, log: silentLog, groups: openGroups() },
+        { org_id: job.org_id, id },
+      )
+      await sleep(ANNOUNCED_MS)
+      return { json: { id, status }, rows: rowsOf({ id, status }) }
+    } finally {
+      await changes.close()
+    }
+  },
+})
+
+/** News of a change leaves a few milliseconds after it; before that the connection must not end. */
+const ANNOUNCED_MS = 50
+
+export const audit = command({
+  summary: 'check every invariant that SQL can check; exit code 1 on any violation',
+  flags: {},
+  async run({ db, clock }) {
+    const { runAudit } = await import('../../audit/audit.ts')
+    const { recordAudit } = await import('../../audit/sweep.ts')
+    const now = clock.now()
+    const invariants = await runAudit(db, now)
+    await recordAudit(db, invariants, now)
+    const violations = invariants.reduce((sum, each) => sum + each.violations, 0)
+    const rows = invariants.map((each) => [`${each.invariant}  ${each.violations}`, each.title] as const)
+    return { json: { violations, invariants }, rows, exit_code: violations > 0 ? 1 : 0 }
+  },
+})

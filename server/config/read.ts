@@ -1,0 +1,212 @@
+import { Compile } from 'typebox/compile'
+import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isNetwork } from '../platform/http/client-address.ts'
+import { problemsIn } from '../platform/schema/problems.ts'
+import type { EngineCheck, EngineEntry } from './config.ts'
+import { ConfigFile, RENDER_SECONDS } from './file.ts'
+
+/** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
+export type Mistake = { place: string; message: string }
+
+type Path = Array<string | number>
+
+const shapeOfFile = Compile(ConfigFile)
+
+/** Parses and validates the file's text. `file` is only meaningful when there are no mistakes. */
+export function readConfigFile(
+  text: string,
+  options: { name: string; env: NodeJS.ProcessEnv; checkEngine: EngineCheck | null },
+): { file: ConfigFile; mistakes: Mistake[] } {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
+  const place = (path: Path) =>
+    `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
+  if (document.errors.length > 0) return { file: {}, mistakes: syntaxMistakes(text, document, lines, options.name) }
+  const mistakes: Mistake[] = []
+  const whole: unknown = document.toJS() ?? {}
+  const value: unknown = substitute(
+    options.checkEngine ? whole : withoutEngines(whole),
+    [],
+    options.env,
+    (path, message) => {
+      mistakes.push({ place: place(path), message })
+    },
+  )
+  if (!shapeOfFile.Check(value)) {
+    for (const { pointer, message } of problemsIn(ConfigFile, value))
+      mistakes.push({ place: place(toPath(pointer)), message })
+    return { file: {}, mistakes }
+  }
+  for (const [path, message] of meaningMistakes(value, options.checkEngine ?? (() => [])))
+    mistakes.push({ place: place(path), message })
+  return { file: value, mistakes }
+}
+
+/** What a schema cannot say: duplicates, references between entries, the options of engines. */
+function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator<[Path, string]> {
+  for (const name of ['public_url', 'engine_url'] as const) {
+    if (/\/v1\/*$/.test(file[name] ?? '')) yield [[name], 'must end before /v1, which is added']
+  }
+  const video = new Set<string>()
+  for (const [i, model] of (file.video_models ?? []).entries()) {
+    if (video.has(model.id)) yield [['video_models', i, 'id'], `the id ${model.id} is used twice`]
+    video.add(model.id)
+    yield* engineMistakes('video', model.engine, ['video_models', i, 'engine'], checkEngine)
+    yield* signedUrlMistakes(model, ['video_models', i], file.limits?.render_seconds ?? RENDER_SECONDS)
+  }
+  const chat = new Set<string>()
+  for (const [i, model] of (file.chat_models ?? []).entries()) {
+    if (chat.has(model.id) || video.has(model.id)) yield [['chat_models', i, 'id'], `the id ${model.id} is used twice`]
+    chat.add(model.id)
+    yield* engineMistakes('chat', model.engine, ['chat_models', i, 'engine'], checkEngine)
+  }
+  for (const [i, proxy] of (file.trusted_proxies ?? []).entries()) {
+    if (!isNetwork(proxy)) {
+      yield [['trusted_proxies', i], 'must be an address or a network, such as 10.0.0.7, 10.0.0.0/8 or fd00::/8']
+    }
+  }
+  const plans = Object.entries(file.plans ?? {})
+  if (file.plans && plans.length === 0) yield [['plans'], 'at least one plan is needed']
+  for (const [name, plan] of plans) {
+    for (const [kind, known] of [
+      ['video_models', file.video_models && video],
+      ['chat_models', file.chat_models && chat],
+    ] as const) {
+      for (const [i, id] of (plan[kind] ?? []).entries()) {
+        if (id !== '*' && known && !known.has(id)) yield [['plans', name, kind, i], `no such model: ${id}`]
+      }
+    }
+  }
+  if (file.moderation?.engine !== undefined)
+    yield* engineMistakes('moderation', file.moderation.engine, ['moderation', 'engine'], checkEngine)
+  if (file.translation)
+    yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)
+}
+
+type VideoModel = NonNullable<ConfigFile['video_models']>[number]
+
+/** A signed URL ends with its job, which has ended when the time of the render is over. Both places that may name its life are checked. */
+function* signedUrlMistakes(model: VideoModel, path: Path, render_seconds: number): Generator<[Path, string]> {
+  const max = model.render_seconds ?? render_seconds
+  const { engine } = model
+  const named = typeof engine === 'object' ? (engine as Record<string, unknown>).signed_url_ttl_seconds : undefined
+  const own = model.signed_url_ttl_seconds
+  const ofEngine = [...path, 'engine', 'signed_url_ttl_seconds']
+  const tooLong = `must be at most ${max}, the time limit of a render (render_seconds)`
+  if (own !== undefined && own > max) yield [[...path, 'signed_url_ttl_seconds'], tooLong]
+  if (typeof named !== 'number') return
+  if (named > max) yield [ofEngine, tooLong]
+  if (own !== undefined && own !== named)
+    yield [ofEngine, `contradicts signed_url_ttl_seconds: ${own} of the model; leave one of them off`]
+}
+
+function* engineMistakes(
+  family: 'video' | 'chat' | 'moderation' | 'translation',
+  entry: unknown,
+  path: Path,
+  checkEngine: EngineCheck,
+): Generator<[Path, string]> {
+  for (const mistake of checkEngine(family, entry as EngineEntry)) {
+    yield [[...path, ...(mistake.path === '' ? [] : toPath(mistake.path))], mistake.message]
+  }
+}
+
+export type SecretSettings = {
+  /** Null: one is made and kept in the data directory. At least 32 bytes. */
+  secret: string | null
+  /** Secrets from before the present one that are still accepted, each of at least 32 bytes. */
+  previous_secrets: readonly string[]
+}
+
+/** The secret of the service and those before it, from the environment. Each mistake goes to `found`, without what was there. */
+export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSettings {
+  const secret = env.KINORA_SECRET ?? null
+  const isShort = (each: string) => Buffer.byteLength(each) < 32
+  if (secret !== null && isShort(secret)) {
+    found.push({ place: 'KINORA_SECRET', message: 'must be at least 32 bytes; leave it unset to have one made' })
+  }
+  const entries = (env.KINORA_SECRET_PREVIOUS ?? '').split(',').map((each) => each.trim())
+  for (const [i, each] of entries.entries()) {
+    if (each === '' || !isShort(each)) continue
+    const message = `entry ${i + 1} has ${Buffer.byteLength(each)} bytes, and a secret has at least 32; entries are separated by commas`
+    found.push({ place: 'KINORA_SECRET_PREVIOUS', message })
+  }
+  const previous_secrets = entries.filter((each) => each !== '')
+  return { secret, previous_secrets }
+}
+
+/** The settings that hold engines, or secrets of theirs. */
+const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'storage', 'login'])
+
+function withoutEngines(file: unknown): unknown {
+  if (typeof file !== 'object' || file === null || Array.isArray(file)) return file
+  return Object.fromEntries(Object.entries(file).filter(([name]) => !OF_ENGINES.has(name)))
+}
+
+/** Puts environment variables in for `${NAME}` inside strings, so that secrets stay out of the file. */
+function substitute(
+  value: unknown,
+  path: Path,
+  env: NodeJS.ProcessEnv,
+  report: (path: Path, message: string) => void,
+): unknown {
+  if (typeof value === 'string') {
+    return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
+      if (!env[name]) report(path, `the environment variable ${name} is not set`)
+      return env[name] ?? ''
+    })
+  }
+  if (Array.isArray(value)) return value.map((item, i) => substitute(item, [...path, i], env, report))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, substitute(member, [...path, name], env, report)]),
+  )
+}
+
+/** A tab is one mistake: what the parser makes of the lines around it says nothing to whoever pressed the key. */
+function syntaxMistakes(text: string, document: Document, lines: LineCounter, name: string): Mistake[] {
+  const rows = text.split('\n')
+  const lineOfError = ({ pos }: { pos: [number, number] }) => lines.linePos(pos[0]).line
+  const tabs = new Set(document.errors.map(lineOfError).filter((line) => /^ *\t/.test(rows[line - 1] ?? '')))
+  const [first, ...more] = [...tabs].sort((a, b) => a - b)
+  if (first === undefined) {
+    return document.errors.map((error) => ({
+      place: `${name}:${lineOfError(error)}`,
+      message: error.message.startsWith('Alias cannot be an empty string')
+        ? 'write "*" in quotation marks'
+        : error.message.split('\n', 1)[0]!.replace(/ at line \d+, column \d+:$/, ''),
+    }))
+  }
+  const others = more.length === 0 ? '' : ` (and ${more.length} more line${more.length === 1 ? '' : 's'})`
+  return [{ place: `${name}:${first}`, message: `is indented with a tab; YAML takes spaces alone${others}` }]
+}
+
+function toPath(pointer: string): Path {
+  return pointer
+    .split(pointer.startsWith('/') ? '/' : '.')
+    .filter((part) => part !== '')
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part.replaceAll('~1', '/').replaceAll('~0', '~')))
+}
+
+function dotted(path: Path): string {
+  return path.map((part, i) => (typeof part === 'number' ? `[${part}]` : i === 0 ? part : `.${part}`)).join('')
+}
+
+/** `:12`, the line of the deepest part of `path` that the document has; empty for an empty document. */
+function lineOf(document: Document, lines: LineCounter, path: Path): string {
+  let node: unknown = document.contents
+  let offset: number | undefined = isMap(node) || isSeq(node) ? node.range?.[0] : undefined
+  for (const part of path) {
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === part)
+      if (!pair) break
+      offset = isScalar(pair.key) ? (pair.key.range?.[0] ?? offset) : offset
+      node = pair.value
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)]
+      const range = (node as { range?: [number, number, number] } | undefined)?.range
+      offset = range?.[0] ?? offset
+    } else break
+  }
+  return offset === undefined ? '' : `:${lines.linePos(offset).line}`
+}

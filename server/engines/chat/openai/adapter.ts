@@ -1,0 +1,208 @@
+import Type from 'typebox'
+import { Pool } from 'undici'
+import type { Log } from '../../../platform/log.ts'
+import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
+import type { EngineEnv, Mistake } from '../../setting.ts'
+import { type ChatEngine, ChatEngineError, type ChatRequest } from '../contract.ts'
+import { type CallOutcome, type CallTarget, call } from './call.ts'
+import { encodeRequest, type RequestForm } from './encode-request.ts'
+import { type Chance, endpointHealth } from './endpoints.ts'
+import { answerReader } from './read-answer.ts'
+
+const Headers = Type.Record(
+  Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
+  Type.String({ pattern: '^[\\t\\x20-\\x7e]*$' }),
+)
+const Secret = Type.String({
+  pattern: '^[\\x21-\\x7e]*$',
+  patternErrorMessage: 'must be of printable ASCII without spaces',
+})
+
+/**
+ * One server, or several that serve the same model. `/v1` is added to a base URL that names no version. An endpoint's own `api_key` and
+ * `model` win over the common ones. `max_tokens_field`: `max_tokens` for servers that do not know the newer name (Ollama).
+ * `stream_plain`: stream upstream also when the client does not. `connections`: at once, to each server.
+ */
+export const OpenaiChatOptions = Type.Object(
+  {
+    kind: Type.Literal('openai'),
+    base_url: Type.Optional(BaseUrl),
+    endpoints: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            base_url: BaseUrl,
+            api_key: Type.Optional(Secret),
+            weight: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1000 })),
+            model: Type.Optional(Type.String({ minLength: 1 })),
+          },
+          { additionalProperties: false },
+        ),
+        { minItems: 1, maxItems: 64 },
+      ),
+    ),
+    api_key: Type.Optional(Secret),
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    headers: Type.Optional(Headers),
+    developer_role: Type.Optional(Type.Boolean()),
+    max_tokens_field: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
+    reasoning_content_input: Type.Optional(Type.Boolean()),
+    fetches_urls: Type.Optional(Type.Boolean()),
+    inputs: Type.Optional(Type.Enum(['url', 'data'])),
+    stream_plain: Type.Optional(Type.Boolean()),
+    idle_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 })),
+    total_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 86_400 })),
+    connections: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
+  },
+  { additionalProperties: false },
+)
+export type OpenaiChatOptions = Type.Static<typeof OpenaiChatOptions>
+
+export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatOptions): Mistake[] {
+  const found: Mistake[] = []
+  if (base_url === undefined && endpoints === undefined) found.push({ path: 'base_url', message: 'Is missing.' })
+  if (base_url !== undefined && endpoints !== undefined)
+    found.push({ path: 'endpoints', message: 'Cannot stand beside base_url.' })
+  for (const name of Object.keys(headers ?? {})) {
+    if (RESERVED_HEADERS.has(name.toLowerCase())) found.push({ path: `headers.${name}`, message: 'Cannot be set.' })
+  }
+  found.push(...baseUrlMistakes('base_url', base_url))
+  for (const [i, each] of (endpoints ?? []).entries())
+    found.push(...baseUrlMistakes(`endpoints.${i}.base_url`, each.base_url))
+  return found
+}
+
+/** `chance` is replaced in tests alone. */
+export type OpenaiChatEnv = Pick<EngineEnv, 'log' | 'upstream'> & { chance?: Chance }
+
+/**
+ * Any server of OpenAI's `/chat/completions`: vLLM, SGLang, llama.cpp, Ollama, OpenAI, OpenRouter. A request goes to another server
+ * only while nothing of it was sent, or when a server has no capacity, and never twice to one.
+ * Source: docs/engines.md, chat servers.
+ */
+export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}): ChatEngine {
+  const servers = openServers(options)
+  const chance = env.chance ?? { random: Math.random, now: () => performance.now() }
+  const health = endpointHealth(
+    servers.map(({ weight }) => weight),
+    chance,
+  )
+  const limits = {
+    idle_ms: (options.idle_seconds ?? env.upstream?.idle_seconds ?? 120) * 1000,
+    total_ms: (options.total_seconds ?? env.upstream?.total_seconds ?? 900) * 1000,
+  }
+  const form: RequestForm = {
+    developer_role: options.developer_role ?? false,
+    reasoning_content_input: options.reasoning_content_input ?? false,
+    max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
+  }
+
+  async function ask(
+    server: number,
+    request: ChatRequest,
+    signal: AbortSignal,
+    total_ms: number,
+  ): Promise<CallOutcome> {
+    const { target, model } = servers[server]!
+    const stream = request.stream || options.stream_plain === true
+    const written = encodeRequest(request, form, { model: model ?? request.model, stream })
+    const body = typeof written === 'string' ? written : await written
+    signal.throwIfAborted()
+    return call({
+      target,
+      body,
+      stream,
+      reader: answerReader({ choices: request.n, logprobs: request.logprobs === true }),
+      limits: { idle_ms: limits.idle_ms, total_ms },
+      signal,
+      onEnd: (end) => health.report(server, end === null ? 'worked' : end === 'aborted' ? 'neutral' : verdict(end)),
+    })
+  }
+
+  return {
+    fetches_urls: options.fetches_urls ?? false,
+    inputs: options.inputs ?? 'url',
+    async generate(request, signal) {
+      signal.throwIfAborted()
+      const started = servers.length > 1 ? chance.now() : 0
+      const tried: number[] = []
+      let refused: ChatEngineError | null = null
+      let server = health.pick(tried, { healthy: false })
+      while (server !== null) {
+        const total_ms = tried.length === 0 ? limits.total_ms : Math.ceil(limits.total_ms - (chance.now() - started))
+        if (total_ms <= 0) break
+        const outcome = await ask(server, request, signal, total_ms)
+        if (outcome.accepted !== null) return outcome.accepted
+        tried.push(server)
+        raiseAlarm(env.log, outcome)
+        if (outcome.refused.retry_after_seconds !== undefined) health.pause(server, outcome.refused.retry_after_seconds)
+        refused = betterOf(refused, outcome.refused)
+        if (outcome.sent && outcome.refused.fault !== 'overloaded') break
+        server = health.pick(tried, { healthy: outcome.sent })
+      }
+      throw refused ?? new ChatEngineError('timeout', 'The model server did not answer in time.')
+    },
+    async close() {
+      await Promise.all(servers.map(({ pool }) => pool.destroy()))
+    },
+  }
+}
+
+type Server = { pool: Pool; target: CallTarget; weight: number; model: string | undefined }
+
+/** Framing and connection are ours; a compressed reply could not be read piece by piece. */
+const RESERVED_HEADERS = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'accept-encoding',
+  'expect',
+  'upgrade',
+  'keep-alive',
+])
+
+/** More than the streams one process can carry, so that none waits for another's connection. */
+const CONNECTIONS = 4096
+const CONNECT_MS = 10_000
+
+function openServers(options: OpenaiChatOptions): Server[] {
+  const { endpoints = [{ base_url: options.base_url! }], connections = CONNECTIONS } = options
+  return endpoints.map(({ base_url, api_key = options.api_key, weight = 1, model }) => {
+    const base = new URL(withVersion(base_url))
+    const pool = new Pool(base.origin, { connections, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
+    const path = `${base.pathname}/chat/completions`
+    const target = { dispatcher: pool, path, headers: headersOf(api_key, options.headers) }
+    return { pool, target, weight, model }
+  })
+}
+
+/** Names and values in turn, as undici writes them fastest. */
+function headersOf(api_key: string | undefined, own: Record<string, string> = {}): string[] {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'accept-encoding': 'identity',
+    'user-agent': 'kinora',
+    ...(api_key === undefined || api_key === '' ? {} : { authorization: `Bearer ${api_key}` }),
+  }
+  for (const [name, value] of Object.entries(own)) headers[name.toLowerCase()] = value
+  return Object.entries(headers).flat()
+}
+
+/** A server that refuses a request works. */
+function verdict({ fault }: ChatEngineError): 'worked' | 'failed' {
+  return fault === 'rejected' || fault === 'context_length' ? 'worked' : 'failed'
+}
+
+/** Of the refusals of several servers, the one that says when to come back. */
+function betterOf(before: ChatEngineError | null, now: ChatEngineError): ChatEngineError {
+  return before?.fault === 'overloaded' && now.fault !== 'overloaded' ? before : now
+}
+
+function raiseAlarm(
+  log: Pick<Log, 'error'> | undefined,
+  { operator, refused }: { operator: boolean; refused: ChatEngineError },
+): void {
+  if (operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail: refused.message })
+}

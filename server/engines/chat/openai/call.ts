@@ -1,0 +1,297 @@
+import type { Dispatcher } from 'undici'
+import { ChatEngineError, type ChatEvent } from '../contract.ts'
+import { type EventQueue, eventQueue, oneBatch } from './event-queue.ts'
+import { growingBytes } from './growing-bytes.ts'
+import { type AnswerReader, brokenOff, timedOut, unreadable } from './read-answer.ts'
+import { needsOperator, type ReplyHeaders, statusFault } from './refusal.ts'
+import { streamReader } from './stream-reader.ts'
+
+export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
+
+/** `idle_ms`: silence, before the head of a streamed reply and within any body. `total_ms`: what is left for the whole answer. */
+export type CallLimits = { idle_ms: number; total_ms: number }
+
+export type CallOptions = {
+  target: CallTarget
+  body: string | readonly Buffer[]
+  /** Whether a stream was asked for: a whole answer is silent until it is done. */
+  stream: boolean
+  reader: AnswerReader
+  limits: CallLimits
+  signal: AbortSignal
+  /** Told once how the exchange ended: null for a whole answer, a fault, or `aborted` by the caller. */
+  onEnd(end: ChatEngineError | 'aborted' | null): void
+}
+
+/**
+ * `accepted` once the first piece of an answer has been read. `refused` before that, with nothing told of it: `sent` says whether the
+ * request may have reached the server, `operator` that only the operator can mend it.
+ */
+export type CallOutcome =
+  | { accepted: AsyncIterable<readonly ChatEvent[]> }
+  | { accepted: null; refused: ChatEngineError; sent: boolean; operator: boolean }
+
+/** One exchange with one server. Rejects only with the reason of `signal`. */
+export function call(options: CallOptions): Promise<CallOutcome> {
+  return new Promise((resolve, reject) => {
+    const state = openState(options, resolve, reject)
+    const { target, body, limits, stream } = options
+    state.timer = setTimeout(() => breakOff(state, timedOut()), limits.total_ms)
+    options.signal.addEventListener('abort', state.onAbort)
+    target.dispatcher.dispatch(
+      {
+        method: 'POST',
+        path: target.path,
+        headers: typeof body === 'string' ? target.headers : [...target.headers, 'content-length', lengthOf(body)],
+        // undici takes any iterable; its types do not say so.
+        body: body as string,
+        headersTimeout: stream ? limits.idle_ms : 0,
+        bodyTimeout: limits.idle_ms,
+      },
+      handlerOf(state),
+    )
+  })
+}
+
+function lengthOf(pieces: readonly Buffer[]): string {
+  return String(pieces.reduce((sum, { length }) => sum + length, 0))
+}
+
+type Mode = 'waiting' | 'stream' | 'whole' | 'refusal' | 'done'
+
+type Call = {
+  options: CallOptions
+  controller: Dispatcher.DispatchController | null
+  mode: Mode
+  status: number
+  headers: ReplyHeaders
+  sent: boolean
+  settled: boolean
+  /** Bytes after the end of the answer, which are not read. */
+  surplus: number
+  readonly bytes: ReturnType<typeof growingBytes>
+  /** Both are there once a stream has begun. */
+  queue: EventQueue | null
+  frames: ReturnType<typeof streamReader> | null
+  timer: NodeJS.Timeout | null
+  onAbort(): void
+  resolve(outcome: CallOutcome): void
+  reject(reason: unknown): void
+}
+
+/** A whole answer of 128 choices with logprobs stays below this. */
+const BODY_BYTES_MAX = 64 * 1024 * 1024
+const REFUSAL_BYTES_MAX = 64 * 1024
+/** How much of a reply is still taken after its end, so that its connection can be used again. */
+const SURPLUS_BYTES_MAX = 4096
+
+function openState(
+  options: CallOptions,
+  resolve: (outcome: CallOutcome) => void,
+  reject: (reason: unknown) => void,
+): Call {
+  const state: Call = {
+    options,
+    controller: null,
+    mode: 'waiting',
+    status: 0,
+    headers: {},
+    sent: false,
+    settled: false,
+    surplus: 0,
+    bytes: growingBytes(),
+    queue: null,
+    frames: null,
+    timer: null,
+    onAbort: () => leave(state),
+    resolve,
+    reject,
+  }
+  return state
+}
+
+function handlerOf(state: Call): Dispatcher.DispatchHandler {
+  return {
+    onRequestStart(controller) {
+      state.controller = controller
+      if (state.mode === 'done') return controller.abort(givenUp())
+      state.sent = true
+    },
+    onResponseStart(_, status, headers) {
+      if (status >= 200 && state.mode === 'waiting') readHead(state, status, headers)
+    },
+    onResponseData(_, chunk) {
+      guarded(state, () => readBytes(state, chunk))
+    },
+    onResponseEnd() {
+      guarded(state, () => readEnd(state))
+    },
+    onResponseError(_, error) {
+      breakOff(state, connectionFault(state, error))
+    },
+  }
+}
+
+/** What a reader throws ends the call. */
+function guarded(state: Call, read: () => void): void {
+  try {
+    read()
+  } catch (error) {
+    breakOff(state, error instanceof ChatEngineError ? error : unreadable())
+  }
+}
+
+function readHead(state: Call, status: number, headers: ReplyHeaders): void {
+  state.status = status
+  state.headers = headers
+  const encoding = headers['content-encoding']
+  const type = headers['content-type']
+  const media = typeof type === 'string' ? type.split(';', 1)[0]!.trim().toLowerCase() : ''
+  if (status !== 200) {
+    state.mode = 'refusal'
+  } else if ((encoding !== undefined && encoding !== '' && encoding !== 'identity') || media === 'text/html') {
+    breakOff(state, unreadable())
+  } else if (media === 'application/json' || media.endsWith('+json')) {
+    state.mode = 'whole'
+  } else {
+    state.mode = 'stream'
+    state.frames = streamReader(state.options.reader)
+    state.queue = eventQueue({
+      pause: () => state.controller?.pause(),
+      resume: () => state.controller?.resume(),
+      leave: () => leave(state),
+    })
+  }
+}
+
+function readBytes(state: Call, chunk: Buffer): void {
+  if (state.mode === 'stream') {
+    readStream(state, chunk)
+  } else if (state.mode === 'whole') {
+    state.bytes.append(chunk)
+    if (state.bytes.size() > BODY_BYTES_MAX) throw unreadable()
+  } else if (state.mode === 'refusal') {
+    state.bytes.append(chunk)
+    if (state.bytes.size() > REFUSAL_BYTES_MAX) readEnd(state)
+  } else {
+    state.surplus += chunk.length
+    if (state.surplus > SURPLUS_BYTES_MAX) state.controller?.abort(givenUp())
+  }
+}
+
+function readStream(state: Call, chunk: Buffer): void {
+  const frames = state.frames!
+  const queue = state.queue!
+  try {
+    frames.feed(chunk, queue.events)
+  } finally {
+    if (frames.begun()) accept(state, queue.batches)
+    queue.arrived(chunk.length)
+  }
+  if (frames.done()) finish(state)
+}
+
+/** The body is complete. */
+function readEnd(state: Call): void {
+  const { options, bytes, frames, queue } = state
+  if (state.mode === 'stream') {
+    frames!.end(queue!.events)
+    accept(state, queue!.batches)
+    finish(state)
+  } else if (state.mode === 'whole') {
+    const events: ChatEvent[] = []
+    options.reader.read(parseJson(bytes.view()), events)
+    options.reader.end(events)
+    accept(state, oneBatch(events))
+    finish(state)
+  } else if (state.mode === 'refusal') {
+    const body = parseRefusal(bytes.view())
+    settle(state, statusFault(state.status, state.headers, body), needsOperator(state.status, body))
+  }
+}
+
+/** The first piece of an answer has been read. */
+function accept(state: Call, batches: AsyncIterable<readonly ChatEvent[]>): void {
+  if (state.settled) return
+  state.settled = true
+  state.resolve({ accepted: batches })
+}
+
+/** The answer is whole. */
+function finish(state: Call): void {
+  close(state)
+  state.queue?.end()
+  state.options.onEnd(null)
+}
+
+/** Nothing more will be read; a reply still on its way is given up. */
+function breakOff(state: Call, fault: ChatEngineError): void {
+  if (state.mode === 'done') return
+  if (state.mode === 'stream' && state.options.reader.complete()) finishEarly(state)
+  else settle(state, fault, false)
+}
+
+/** The connection was lost, or fell silent, when only the usage, or nothing, was still to come. */
+function finishEarly(state: Call): void {
+  const queue = state.queue!
+  state.options.reader.end(queue.events)
+  accept(state, queue.batches)
+  queue.arrived(0)
+  finish(state)
+  state.controller?.abort(givenUp())
+}
+
+/** Ends the call with a fault: as a refusal while nothing has been told, else after the events that came before it. */
+function settle(state: Call, fault: ChatEngineError, operator: boolean): void {
+  close(state)
+  if (state.settled) {
+    state.queue!.fail(fault)
+  } else {
+    state.settled = true
+    state.resolve({ accepted: null, refused: fault, sent: state.sent, operator })
+  }
+  state.options.onEnd(fault)
+  state.controller?.abort(givenUp())
+}
+
+/** The caller wants no more of it. */
+function leave(state: Call): void {
+  if (state.mode === 'done') return
+  close(state)
+  const { signal, onEnd } = state.options
+  if (state.settled) state.queue!.fail(signal.reason)
+  else state.reject(signal.reason)
+  onEnd('aborted')
+  state.controller?.abort(givenUp())
+}
+
+function close(state: Call): void {
+  state.mode = 'done'
+  clearTimeout(state.timer!)
+  state.options.signal.removeEventListener('abort', state.onAbort)
+}
+
+/** undici's errors name hosts, so nothing of them is kept but what they mean. */
+function connectionFault({ sent }: Call, error: Error): ChatEngineError {
+  if (!sent) return new ChatEngineError('unreachable', 'The model server cannot be reached.')
+  const code = 'code' in error ? error.code : undefined
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut() : brokenOff()
+}
+
+/** What undici is told when a reply is given up; nobody sees it. */
+function givenUp(): Error {
+  return new Error('The request was given up.')
+}
+
+function parseJson(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8')
+  return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+}
+
+function parseRefusal(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+import type { ChatMessage, ChatPart, TextPart } from '../contract.ts'
+
+/** `developer_role`: the server knows that role. `reasoning_content_input`: it takes earlier reasoning back. */
+export type MessageForm = { developer_role: boolean; reasoning_content_input: boolean }
+
+/** One message as it goes on the wire, each member by its name. */
+export function encodeMessage(message: ChatMessage, form: MessageForm): object {
+  switch (message.role) {
+    case 'system':
+    case 'developer': {
+      const role = message.role === 'developer' && form.developer_role ? 'developer' : 'system'
+      return { role, content: encodeContent(message.content), name: message.name }
+    }
+    case 'user':
+      return { role: 'user', content: encodeContent(message.content), name: message.name }
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.tool_call_id, content: encodeContent(message.content) }
+    case 'assistant':
+      return encodeAssistant(message, form)
+  }
+}
+
+/** An assistant message without content is only taken with tool calls, so a refusal, or nothing, stands in for it. */
+function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, form: MessageForm): object {
+  const { content, refusal, tool_calls } = message
+  const calls = tool_calls !== undefined && tool_calls.length > 0 ? tool_calls.map(encodeCall) : undefined
+  const reasoning = form.reasoning_content_input ? message.reasoning : undefined
+  return {
+    role: 'assistant',
+    content: content === null ? (calls === undefined ? (refusal ?? '') : null) : encodeContent(content),
+    name: message.name,
+    tool_calls: calls,
+    refusal,
+    reasoning_content: reasoning,
+    reasoning,
+  }
+}
+
+function encodeCall({
+  id,
+  function: { name, arguments: text },
+}: {
+  id: string
+  function: { name: string; arguments: string }
+}) {
+  return { id, type: 'function', function: { name, arguments: text } }
+}
+
+function encodeContent(content: string | Array<TextPart | ChatPart>): unknown {
+  return typeof content === 'string' ? content : content.map(encodePart)
+}
+
+function encodePart(part: ChatPart): object {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image_url':
+      return { type: 'image_url', image_url: { url: part.image_url.url, detail: part.image_url.detail } }
+    case 'video_url':
+      return { type: 'video_url', video_url: { url: part.video_url.url } }
+    case 'audio_url':
+      return { type: 'audio_url', audio_url: { url: part.audio_url.url } }
+    case 'input_audio':
+      return { type: 'input_audio', input_audio: { data: part.input_audio.data, format: part.input_audio.format } }
+  }
+}

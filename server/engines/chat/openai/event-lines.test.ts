@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { law } from '../../../../test/support/law.ts'
+import { eventLines, type Frame, LINE_BYTES_MAX } from './event-lines.ts'
+
+law('however the bytes are split into reads, the events are the same', (seed) => {
+  const field = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 20 }).map((text) => `data: ${text.replace(/[\r\n]/g, '')}`),
+    fc.constantFrom(
+      '',
+      '',
+      'data',
+      'data:',
+      'data:x',
+      ': keepalive',
+      'event: error',
+      'event: message',
+      'id: 7',
+      'error: x',
+    ),
+  )
+  const lines = fc.array(fc.tuple(field, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 30 })
+  fc.assert(
+    fc.property(lines, fc.array(fc.nat(400), { maxLength: 12 }), fc.boolean(), (stream, cuts, bom) => {
+      const bytes = Buffer.from((bom ? '\ufeff' : '') + stream.flat().join(''))
+      const whole = readAll([bytes])
+      assert.deepEqual(readAll(splitAt(bytes, cuts)), whole)
+      assert.deepEqual(readAll(Array.from(bytes, (byte) => Buffer.of(byte))), whole)
+    }),
+    { seed, numRuns: 500 },
+  )
+})
+
+test('LF, CRLF and CR end a line, comments and unknown fields say nothing, data lines are joined', () => {
+  for (const eol of ['\n', '\r\n', '\r']) {
+    const text = [
+      ': hello',
+      'id: 1',
+      'retry: 5',
+      'data: {"a":',
+      'data: 1}',
+      '',
+      'data:two',
+      '',
+      '',
+      'data: 3',
+      '',
+    ].join(eol)
+    assert.deepEqual(dataOf([Buffer.from(text + eol)]), ['{"a":\n1}', 'two', '3'])
+  }
+})
+
+test('an event without its blank line still counts at the end', () => {
+  assert.deepEqual(dataOf([Buffer.from('data: a\n\ndata: [DONE]')]), ['a', '[DONE]'])
+})
+
+test('an event named error, and a line of that name, are marked as errors', () => {
+  const frames = readAll([Buffer.from('event: error\ndata: {}\n\ndata: {}\n\nerror: {"code":500}\n\n')])
+  assert.deepEqual(
+    frames.map(({ is_error }) => is_error),
+    [true, false, true],
+  )
+})
+
+test('a line of 1 MiB is read, a longer line or event is refused whether or not it ends', () => {
+  const longest = `data: ${'x'.repeat(LINE_BYTES_MAX - 6)}`
+  assert.equal(dataOf([Buffer.from(`${longest}\n\n`)])[0]?.length, LINE_BYTES_MAX - 6)
+  assert.throws(() => readAll([Buffer.from(`${longest}x\n\n`)]), RangeError)
+  const pieces = Array.from({ length: 33 }, () => Buffer.alloc(32 * 1024, 120))
+  assert.throws(() => readAll(pieces), RangeError)
+  const event = Array.from({ length: 33 }, () => Buffer.from(`data: ${'x'.repeat(32 * 1024)}\n`))
+  assert.throws(() => readAll(event), RangeError)
+})
+
+function readAll(reads: readonly Buffer[]): Frame[] {
+  const frames: Frame[] = []
+  const lines = eventLines((frame) => frames.push(frame))
+  for (const read of reads) lines.feed(read)
+  lines.end()
+  return frames
+}
+
+function dataOf(reads: readonly Buffer[]): string[] {
+  return readAll(reads).map(({ data }) => data)
+}
+
+function splitAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
+  return places.slice(1).map((end, i) => bytes.subarray(places[i], end))
+}

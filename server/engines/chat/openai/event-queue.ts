@@ -1,0 +1,135 @@
+import type { ChatEvent } from '../contract.ts'
+
+/** What the consumer iterates. Ending the iteration early gives the rest up. */
+export type Batches = AsyncIterableIterator<readonly ChatEvent[], undefined, undefined>
+
+export type EventQueue = {
+  batches: Batches
+  /** Where events of the read in progress are put; another array after each batch. */
+  events: ChatEvent[]
+  /** One piece of `size` bytes has been read into `events`. */
+  arrived(size: number): void
+  /** No more events after these. */
+  end(): void
+  /** After these events the iteration rejects with `reason`. */
+  fail(reason: unknown): void
+}
+
+/**
+ * Between the socket and the consumer of one answer. A consumer that waits is given everything of one network read as one batch; while
+ * it does not ask, at most `WAITING_BYTES_MAX` are taken from the socket, which is paused then.
+ */
+export function eventQueue(flow: { pause(): void; resume(): void; leave(): void }): EventQueue {
+  let size = 0
+  let paused = false
+  let waiting: Waiting | null = null
+  let scheduled = false
+  let ended = false
+  let fault: { reason: unknown } | null = null
+
+  function take(): IteratorResult<readonly ChatEvent[], undefined> {
+    const value = queue.events
+    queue.events = []
+    size = 0
+    if (paused) {
+      paused = false
+      flow.resume()
+    }
+    return { done: false, value }
+  }
+
+  function wake(): void {
+    if (waiting === null || scheduled) return
+    scheduled = true
+    SETTLED.then(answerWaiting)
+  }
+
+  function answerWaiting(): void {
+    scheduled = false
+    if (waiting === null) return
+    const { resolve, reject } = waiting
+    if (queue.events.length > 0) resolve(take())
+    else if (fault !== null) reject(takeFault(fault))
+    else if (ended) resolve(OVER)
+    else return
+    waiting = null
+  }
+
+  function takeFault({ reason }: { reason: unknown }): unknown {
+    fault = null
+    ended = true
+    return reason
+  }
+
+  const batches: Batches = {
+    [Symbol.asyncIterator]: () => batches,
+    next() {
+      if (queue.events.length > 0) return Promise.resolve(take())
+      if (fault !== null) return Promise.reject(takeFault(fault))
+      if (ended) return Promise.resolve(OVER)
+      return new Promise((resolve, reject) => {
+        waiting = { resolve, reject }
+      })
+    },
+    return() {
+      if (!ended && fault === null) flow.leave()
+      queue.events = []
+      fault = null
+      ended = true
+      return Promise.resolve(OVER)
+    },
+  }
+
+  const queue: EventQueue = {
+    batches,
+    events: [],
+    arrived(bytes) {
+      if (queue.events.length === 0) return
+      if (waiting !== null) return wake()
+      size += bytes
+      if (size <= WAITING_BYTES_MAX || paused || ended) return
+      paused = true
+      flow.pause()
+    },
+    end() {
+      ended = true
+      wake()
+    },
+    fail(reason) {
+      fault = { reason }
+      wake()
+    },
+  }
+  return queue
+}
+
+/** A whole answer, which is one batch. */
+export function oneBatch(events: ChatEvent[]): Batches {
+  let given = false
+  const batches: Batches = {
+    [Symbol.asyncIterator]: () => batches,
+    next() {
+      if (given) return Promise.resolve(OVER)
+      given = true
+      return Promise.resolve({ done: false, value: events })
+    },
+    return() {
+      given = true
+      return Promise.resolve(OVER)
+    },
+  }
+  return batches
+}
+
+type Waiting = {
+  resolve(result: IteratorResult<readonly ChatEvent[], undefined>): void
+  reject(reason: unknown): void
+}
+
+/** Bytes of the wire that may wait for a slow consumer; a token is about 250 of them. */
+const WAITING_BYTES_MAX = 64 * 1024
+
+const OVER: IteratorResult<readonly ChatEvent[], undefined> = { done: true, value: undefined }
+
+/** Its reactions run once the read in progress is done, so that a read becomes one batch. */
+const SETTLED = Promise.resolve()

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { law } from '../../../../test/support/law.ts'
+import { ChatEngineError, type ChatEvent } from '../contract.ts'
+import { answerReader } from './read-answer.ts'
+import { streamReader } from './stream-reader.ts'
+
+test('finish reasons: the known ones stay, the legacy one and a stop after calls are tool_calls, any other is stop', () => {
+  const reasons: Array<[unknown, string]> = [
+    ...['stop', 'length', 'tool_calls', 'content_filter'].map((reason): [string, string] => [reason, reason]),
+    ...[
+      ['function_call', 'tool_calls'],
+      ['eos_token', 'stop'],
+      ['abort', 'stop'],
+      ['', 'stop'],
+    ].map(([a, b]): [string, string] => [a!, b!]),
+  ]
+  for (const [reason, expected] of reasons) {
+    assert.equal(finishOf(delta({ content: 'a' }, reason)), expected)
+    assert.equal(finishOf(whole({ content: 'a' }, reason)), expected)
+  }
+  for (const reason of [null, undefined, 7]) assert.equal(finishOf(whole({ content: 'a' }, reason)), 'stop')
+  const called = { tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' } }] }
+  for (const reason of ['stop', 'eos', 'tool_calls', 'function_call'])
+    assert.equal(finishOf(delta(called, reason)), 'tool_calls')
+  assert.equal(finishOf(delta(called, 'length')), 'length')
+  assert.equal(finishOf(whole(called, null)), 'tool_calls')
+})
+
+test('a stream whose choice never finishes has failed, whatever else came', () => {
+  assert.throws(() => eventsOf([delta({ content: 'a' })]), isFailed)
+  assert.throws(() => eventsOf([delta({ content: 'a' }, 'stop', 0)], { choices: 2 }), isFailed)
+  assert.throws(() => eventsOf([]), isFailed)
+  assert.throws(() => eventsOf([{ choices: [] }, { type: 'ping' }]), isFailed)
+})
+
+test('reasoning is read from either name, once', () => {
+  const told = eventsOf([
+    delta({ reasoning_content: 'a' }),
+    delta({ reasoning: 'b' }),
+    delta({ reasoning_content: 'c', reasoning: 'c' }),
+    STOP,
+  ])
+  assert.deepEqual(textsOf(told, 'reasoning-delta'), ['a', 'b', 'c'])
+})
+
+test('content as parts, refusals and empty pieces', () => {
+  const content = [
+    { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+    { type: 'text', text: 'a' },
+    { type: 'refusal', refusal: 'no' },
+    null,
+  ]
+  const told = eventsOf([
+    delta({ content }),
+    delta({ content: '' }),
+    delta({ refusal: 'never' }),
+    delta({ content: null }),
+    STOP,
+  ])
+  assert.deepEqual(
+    told.map((event) => ('text' in event ? [event.type, event.text] : event.type)),
+    [
+      ['reasoning-delta', 'hm'],
+      ['text-delta', 'a'],
+      ['refusal-delta', 'no'],
+      ['refusal-delta', 'never'],
+      'finish',
+      'end',
+    ],
+  )
+})
+
+test('nothing is told of a choice after its finish, nor of choices nobody asked for', () => {
+  const told = eventsOf([
+    delta({ content: 'a' }, 'stop'),
+    delta({ content: 'late' }, 'stop'),
+    delta({ content: 'x' }, 'stop', 1),
+    delta({ content: 'y' }, 'stop', -1),
+  ])
+  assert.deepEqual(textsOf(told, 'text-delta'), ['a'])
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ['text-delta', 'finish', 'end'],
+  )
+})
+
+test('usage: the last one counts, wherever it comes; missing is null, zeros stay, details are read', () => {
+  const usage = (prompt_tokens: unknown, completion_tokens: unknown, more = {}) => ({
+    choices: [],
+    usage: { prompt_tokens, completion_tokens, ...more },
+  })
+  const usageOf = (...chunks: object[]) => eventsOf([delta({ content: 'a' }, 'stop'), ...chunks]).at(-1)
+  const end = (input: number, cached_input: number, output: number, reasoning: number) => ({
+    type: 'end',
+    usage: { input, cached_input, output, reasoning },
+  })
+  assert.deepEqual(usageOf(), { type: 'end', usage: null })
+  assert.deepEqual(usageOf({ choices: [], usage: null }), { type: 'end', usage: null })
+  assert.deepEqual(usageOf(usage(1, 2), usage(3, 4), { choices: [], usage: null }), end(3, 0, 4, 0))
+  assert.deepEqual(usageOf(usage(0, 0)), end(0, 0, 0, 0))
+  const details = { prompt_tokens_details: { cached_tokens: 2 }, completion_tokens_details: { reasoning_tokens: 3 } }
+  assert.deepEqual(usageOf(usage(5, 4, details)), end(5, 2, 4, 3))
+  assert.deepEqual(usageOf(usage(1, 1, details)), end(1, 1, 1, 1), 'parts never exceed their whole')
+  assert.deepEqual(usageOf(usage(5, 4, { prompt_cache_hit_tokens: 1, reasoning_tokens: 2 })), end(5, 1, 4, 2))
+  for (const wrong of [-1, 1.5, '7', null, Number.NaN, 2 ** 60])
+    assert.deepEqual(usageOf(usage(wrong, 2)), { type: 'end', usage: null })
+  const onChunk = { ...delta({ content: 'b' }, 'stop'), usage: { prompt_tokens: 1, completion_tokens: 2 } }
+  assert.deepEqual(eventsOf([onChunk]).at(-1), end(1, 0, 2, 0))
+})
+
+test('logprobs come with their text when asked for, and only then', () => {
+  const entry = {
+    token: 'a',
+    logprob: -0.1,
+    bytes: [97],
+    top_logprobs: [{ token: 'b', logprob: null, bytes: 'no', evil: 1 }],
+    evil: 1,
+  }
+  const chunk = {
+    choices: [{ index: 0, delta: { content: 'a' }, logprobs: { content: [entry, 'junk'] }, finish_reason: 'stop' }],
+  }
+  const top_logprobs = [{ token: 'b', logprob: -9999, bytes: null }]
+  const token = { token: 'a', logprob: -0.1, bytes: [97], top_logprobs }
+  assert.deepEqual(eventsOf([chunk], { logprobs: true })[0], {
+    type: 'text-delta',
+    choice: 0,
+    text: 'a',
+    logprobs: [token],
+  })
+  assert.deepEqual(eventsOf([chunk])[0], { type: 'text-delta', choice: 0, text: 'a' })
+})
+
+law('however a stream is split into reads, the events are the same', (seed) => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 12 }).map((content) => delta({ content })),
+    fc.string({ unit: 'binary', maxLength: 6 }).map((reasoning) => delta({ reasoning })),
+    fc
+      .tuple(fc.nat(2), fc.string({ maxLength: 5 }))
+      .map(([index, text]) =>
+        delta({ tool_calls: [{ index, id: `c${index}`, function: { name: `f${index}`, arguments: text } }] }),
+      ),
+    fc.constant({ error: { code: 503 } }),
+  )
+  const stream = fc.tuple(fc.array(piece, { maxLength: 12 }), fc.constantFrom('\n', '\r\n'), fc.boolean())
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(2000), { maxLength: 10 }), ([pieces, eol, stops], cuts) => {
+      const frames = [...pieces, ...(stops ? [STOP] : [])].map((chunk) => `data: ${JSON.stringify(chunk)}${eol}${eol}`)
+      const bytes = Buffer.from(`${frames.join('')}data: [DONE]${eol}${eol}`)
+      const told = streamed([bytes])
+      assert.deepEqual(streamed(splitAt(bytes, cuts)), told)
+      assert.deepEqual(streamed(Array.from(bytes, (byte) => Buffer.of(byte))), told)
+    }),
+    { seed, numRuns: 300 },
+  )
+})
+
+const STOP = delta({}, 'stop')
+
+function delta(said: object, finish_reason: unknown = null, index = 0): object {
+  return { choices: [{ index, delta: said, finish_reason }] }
+}
+
+function whole(message: object, finish_reason: unknown): object {
+  return { choices: [{ index: 0, message, finish_reason }] }
+}
+
+function eventsOf(objects: readonly object[], asked: { choices?: number; logprobs?: boolean } = {}): ChatEvent[] {
+  const reader = answerReader({ choices: 1, logprobs: false, ...asked })
+  const events: ChatEvent[] = []
+  for (const object of objects) reader.read(object, events)
+  reader.end(events)
+  return events
+}
+
+function finishOf(object: object): string | undefined {
+  const finish = eventsOf([object]).find((event) => event.type === 'finish')
+  return finish?.reason
+}
+
+function textsOf(events: readonly ChatEvent[], type: ChatEvent['type']): string[] {
+  return events.flatMap((event) => (event.type === type && 'text' in event ? [event.text] : []))
+}
+
+/** What was told, and the fault it ended with. */
+function streamed(reads: readonly Buffer[]): { events: ChatEvent[]; fault: string | null } {
+  const events: ChatEvent[] = []
+  const reader = streamReader(answerReader({ choices: 1, logprobs: false }))
+  try {
+    for (const read of reads) reader.feed(read, events)
+    if (!reader.done()) reader.end(events)
+    return { events, fault: null }
+  } catch (error) {
+    return { events, fault: error instanceof ChatEngineError ? error.fault : 'unreadable' }
+  }
+}
+
+function splitAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
+  return places.slice(1).map((end, i) => bytes.subarray(places[i], end))
+}
+
+function isFailed(error: unknown): boolean {
+  return error instanceof ChatEngineError && error.fault === 'failed'
+}

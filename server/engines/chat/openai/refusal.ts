@@ -1,0 +1,113 @@
+import { retryAfterSeconds } from '../../engine-error.ts'
+import { ChatEngineError, type ChatFault } from '../contract.ts'
+import { readContextLength } from './context-length.ts'
+import { record } from './record.ts'
+
+export type ReplyHeaders = Record<string, string | string[] | undefined>
+
+/** The fault behind a reply whose status is not 200. Its message is ours alone: servers repeat prompts and their own names in theirs. */
+export function statusFault(status: number, headers: ReplyHeaders, body: unknown): ChatEngineError {
+  const fault = contextLengthFault(status, body) ?? faultOfStatus(status)
+  if (fault instanceof ChatEngineError) return fault
+  const retry_after_seconds = fault === 'overloaded' ? retryAfter(headers) : undefined
+  return new ChatEngineError(fault, `The model server answered with status ${status}.`, {
+    ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
+  })
+}
+
+/** The fault behind an error object where an answer, or its next piece, was expected. `begun`: part of the answer had come. */
+export function errorObjectFault(error: unknown, begun: boolean): ChatEngineError {
+  const { code } = errorDetail({ error })
+  const status = /^[1-5]\d\d$/.test(code) ? Number(code) : (STATUS_OF_CODE.get(code) ?? 500)
+  const fault = statusFault(status, {}, { error })
+  if (!begun || (fault.fault !== 'rejected' && fault.fault !== 'context_length')) return named(fault)
+  return new ChatEngineError('failed', REPORTED)
+}
+
+/** Whether the operator has to act before any request can succeed: credentials refused, or nothing left to spend at the provider. */
+export function needsOperator(status: number, body: unknown): boolean {
+  return [401, 402, 403].includes(status) || errorDetail(body).code === 'insufficient_quota'
+}
+
+const REPORTED = 'The model server reports an error.'
+
+const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map([
+  ['rate_limit_exceeded', 429],
+  ['rate_limit_error', 429],
+  ['insufficient_quota', 429],
+  ['overloaded', 503],
+  ['overloaded_error', 503],
+  ['engine_overloaded', 503],
+  ['server_is_overloaded', 503],
+  ['unavailable_error', 503],
+  ['service_unavailable', 503],
+  ['timeout', 504],
+  ['context_length_exceeded', 400],
+  ['exceed_context_size_error', 400],
+  ['invalid_request_error', 400],
+  ['BadRequestError', 400],
+  ['authentication_error', 401],
+])
+
+function faultOfStatus(status: number): ChatFault {
+  switch (status) {
+    case 400:
+    case 404:
+    case 413:
+    case 422:
+      return 'rejected'
+    case 408:
+    case 504:
+      return 'timeout'
+    case 429:
+    case 503:
+    case 529:
+      return 'overloaded'
+    default:
+      return 'failed'
+  }
+}
+
+/** Some servers report a request that is too long with status 500. */
+function contextLengthFault(status: number, body: unknown): ChatEngineError | null {
+  if (![400, 413, 422, 500].includes(status)) return null
+  const { code, type, message, n_prompt_tokens, n_ctx } = errorDetail(body)
+  const known = /context/.test(type) ? type : code
+  const found = readContextLength({ code: known, message, n_prompt_tokens, n_ctx })
+  if (found === null) return null
+  const options = found.tokens === undefined ? {} : { tokens: found.tokens }
+  return new ChatEngineError('context_length', 'The request is too long for the model.', options)
+}
+
+function named({ fault, tokens }: ChatEngineError): ChatEngineError {
+  if (fault === 'context_length')
+    return new ChatEngineError(fault, 'The request is too long for the model.', { tokens })
+  return new ChatEngineError(fault, REPORTED)
+}
+
+/** `{error: {code, type, message}}`, `{error: "text"}`, vLLM's and SGLang's `{object: "error", code, message}`, FastAPI's `{detail}`. */
+function errorDetail(body: unknown) {
+  const outer = record(body) ?? {}
+  const inner = record(outer.error) ?? (typeof outer.error === 'string' ? { message: outer.error } : outer)
+  const type = text(inner.type)
+  return {
+    code: text(inner.code) || type,
+    type,
+    message: (text(inner.message) || text(inner.detail)).slice(0, MESSAGE_MAX),
+    n_prompt_tokens: inner.n_prompt_tokens,
+    n_ctx: inner.n_ctx,
+  }
+}
+
+/** Patterns are matched against this much of a message. */
+const MESSAGE_MAX = 2000
+
+function retryAfter(headers: ReplyHeaders): number | undefined {
+  const ms = headers['retry-after-ms']
+  if (typeof ms === 'string' && /^\d{1,9}(\.\d+)?$/.test(ms)) return Math.min(Number(ms) / 1000, 3600)
+  return retryAfterSeconds(headers)
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}

@@ -1,0 +1,54 @@
+import type { ChatEvent } from '../contract.ts'
+import { eventLines } from './event-lines.ts'
+import type { AnswerReader } from './read-answer.ts'
+import { record } from './record.ts'
+
+export type StreamReader = {
+  /** Reads a piece of the body. Throws ChatEngineError, SyntaxError or RangeError; events read before that stay. */
+  feed(chunk: Buffer, events: ChatEvent[]): void
+  /** The body ended. Throws likewise. */
+  end(events: ChatEvent[]): void
+  /** Whether any part of an answer has come. */
+  begun(): boolean
+  /** Whether the end of the answer has been told. */
+  done(): boolean
+}
+
+/** Reads a streamed answer: every event is parsed once, `[DONE]` or the end of the body ends it. */
+export function streamReader(reader: AnswerReader): StreamReader {
+  let sink: ChatEvent[] = []
+  let begun = false
+  let done = false
+  const lines = eventLines(({ data, is_error }) => {
+    if (done) return
+    if (data.startsWith('[DONE]')) return finish()
+    if (data.trim() === '') return
+    const object: unknown = JSON.parse(data)
+    reader.read(is_error ? { error: record(object)?.error ?? object } : object, sink)
+    begun = true
+  })
+
+  function finish(): void {
+    reader.end(sink)
+    done = true
+    begun = true
+  }
+
+  return {
+    feed(chunk, events) {
+      sink = events
+      try {
+        lines.feed(chunk)
+      } catch (error) {
+        if (!done) throw error
+      }
+    },
+    end(events) {
+      sink = events
+      lines.end()
+      if (!done) finish()
+    },
+    begun: () => begun,
+    done: () => done,
+  }
+}

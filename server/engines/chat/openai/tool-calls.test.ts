@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ChatEvent } from '../contract.ts'
+import { toolCalls } from './tool-calls.ts'
+
+test('pieces that interleave and come out of order reach their calls, numbered as they were named', () => {
+  const told = read([
+    [{ index: 1, id: 'b', function: { name: 'second', arguments: '' } }],
+    [
+      { index: 0, id: 'a', function: { name: 'first', arguments: '{' } },
+      { index: 1, function: { arguments: '{"x"' } },
+    ],
+    [{ index: 1, function: { arguments: ':1}' } }],
+    [{ index: 0, function: { arguments: '}' } }],
+  ])
+  assert.deepEqual(callsOf(told), [
+    { id: 'b', name: 'second', arguments: '{"x":1}' },
+    { id: 'a', name: 'first', arguments: '{}' },
+  ])
+})
+
+test('arguments that come before the name wait for it', () => {
+  const calls = toolCalls(0)
+  const events: ChatEvent[] = []
+  calls.read([{ index: 0, function: { arguments: '{"a"' } }], events)
+  assert.deepEqual([events.length, calls.broken(), calls.count()], [0, true, 0])
+  calls.read([{ index: 0, id: 'a', function: { name: 'f', arguments: ':1}' } }], events)
+  assert.deepEqual([calls.broken(), callsOf(events)], [false, [{ id: 'a', name: 'f', arguments: '{"a":1}' }]])
+})
+
+test('a missing, empty, repeated or endless id is replaced by one of ours', () => {
+  for (const id of [undefined, '', null, 7, 'x'.repeat(300)]) {
+    const [call] = callsOf(read([[{ index: 0, id, function: { name: 'f', arguments: '{}' } }]]))
+    assert.match(call!.id, /^call_[0-9a-f]{24}$/)
+  }
+  const twice = callsOf(
+    read([
+      [
+        { index: 0, id: 'a', function: { name: 'f' } },
+        { index: 1, id: 'a', function: { name: 'g' } },
+      ],
+    ]),
+  )
+  assert.equal(twice[0]!.id, 'a')
+  assert.match(twice[1]!.id, /^call_/)
+})
+
+test('without an index: whole calls are separate, pieces belong to the call of their id or the last one', () => {
+  const ollama = [{ function: { name: 'f', arguments: { x: 1 } } }, { function: { name: 'f', arguments: '{}' } }]
+  assert.deepEqual(
+    callsOf(read([ollama])).map(({ arguments: text }) => text),
+    ['{"x":1}', '{}'],
+  )
+  const pieces = read([
+    [{ id: 'a', function: { name: 'f' } }],
+    [{ function: { arguments: '1' } }],
+    [{ id: 'a', function: { arguments: '2' } }],
+  ])
+  assert.deepEqual(callsOf(pieces), [{ id: 'a', name: 'f', arguments: '12' }])
+})
+
+test('calls that share an index are told apart by name and id; a new id alone is no new call', () => {
+  const gemini = [
+    [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }],
+    [{ index: 0, id: 'b', function: { name: 'f', arguments: '{}' } }],
+  ]
+  assert.equal(callsOf(read(gemini)).length, 2)
+  const vllm = [
+    [{ index: 0, id: 'a', function: { name: 'f' } }],
+    [{ index: 0, id: 'z', function: { arguments: '{}' } }],
+  ]
+  assert.deepEqual(callsOf(read(vllm)), [{ id: 'a', name: 'f', arguments: '{}' }])
+  const repeated = [
+    [{ index: 0, id: 'a', function: { name: 'f' } }],
+    [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }],
+  ]
+  assert.deepEqual(callsOf(read(repeated)), [{ id: 'a', name: 'f', arguments: '{}' }])
+})
+
+test('what is no call says nothing', () => {
+  assert.deepEqual(read([null, 'x', [], [null, 7, {}, { index: 0 }, { index: 0, function: {} }]]), [])
+})
+
+function read(deltas: readonly unknown[]): ChatEvent[] {
+  const calls = toolCalls(0)
+  const events: ChatEvent[] = []
+  for (const delta of deltas) calls.read(delta, events)
+  return events
+}
+
+/** The calls as a consumer puts them together. */
+function callsOf(events: readonly ChatEvent[]): Array<{ id: string; name: string; arguments: string }> {
+  const calls: Array<{ id: string; name: string; arguments: string }> = []
+  for (const event of events) {
+    assert.ok(event.type === 'tool-call-delta')
+    const { call, id, name, arguments: text } = event
+    if (calls[call] === undefined) calls[call] = { id: id!, name: name!, arguments: text }
+    else calls[call].arguments += text
+  }
+  return calls
+}

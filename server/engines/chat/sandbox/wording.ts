@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { countTokens } from '../../../platform/tokenizer.ts'
+import type { Chance } from '../../video/storyboard/chance.ts'
+import { type Clues, type Prompt, shorten } from './prompt.ts'
+
+const ENGLISH = {
+  hello: (variant: number) => `Hello from the sandbox, in wording ${variant}.`,
+  quote: (quote: string) => `You wrote: “${quote}”`,
+  received: (media: string) => `I received ${media}.`,
+  turn: (turns: number) => `This is turn ${turns} of our conversation.`,
+  result: (name: string, text: string) => `The tool ${name} returned${text === '' ? ' nothing.' : `: ${text}`}`,
+  bodies: [
+    'No real model has thought about it, but everything around the answer is genuine.',
+    'I do not know the answer, yet your client handled the question well.',
+    'My tokens are counted with a real tokenizer, so limits and bills behave as they should.',
+    'Change the seed and I will say it in other words.',
+  ],
+  asked: (quote: string) => `The person says: “${quote}”`,
+  thoughts: [
+    'First I look at what was actually asked.',
+    'Then I check which parts came with the message.',
+    'A short and friendly answer seems best.',
+    'I must stay within the limit of tokens.',
+  ],
+  refusal: 'I am sorry, but I cannot help with that. You asked the sandbox to refuse.',
+  space: ' ',
+}
+
+const JAPANESE: typeof ENGLISH = {
+  hello: (variant) => `サンドボックスです（言い回し${variant}）。`,
+  quote: (quote) => `「${quote}」とのことですね。`,
+  received: (media) => `${media}を受け取りました。`,
+  turn: (turns) => `会話の${turns}回目です。`,
+  result: (name, text) => `ツール ${name} の結果${text === '' ? 'は空でした' : `は次のとおりです：${text}`}。`,
+  bodies: [
+    '本物のモデルは考えていませんが、回答が届くまでの仕組みはすべて本物です。',
+    '答えは分かりませんが、お使いのクライアントは正しく動いています。',
+    'トークンは本物のトークナイザーで数えているので、上限や使用量は実際どおりに働きます。',
+    'シードを変えると、別の言い方でお答えします。',
+  ],
+  asked: (quote) => `「${quote}」と言われている。`,
+  thoughts: [
+    'まず、何を尋ねられているのかを確認する。',
+    '次に、メッセージに何が添えられているかを見る。',
+    '短く親しみやすい回答がよいだろう。',
+    'トークンの上限を守らなければならない。',
+  ],
+  refusal: '申し訳ありませんが、お手伝いできません。サンドボックスに断るよう指示がありました。',
+  space: '',
+}
+
+/** Tokens of the answer to `sandbox:long`, at least. */
+const LONG_TOKENS = 2000
+/** Sentences of thought. Unknown efforts think as `medium` does. */
+const SENTENCES: Readonly<Record<string, number>> = { minimal: 1, low: 2, medium: 4, high: 7, xhigh: 10, max: 14 }
+
+/** The answer in words: what was asked, what came with it, what a tool said. Every choice of a request has a wording of its own. */
+export function answerText(prompt: Prompt, choice: number): string {
+  const { hello, quote, received, turn, result, bodies, space } = phrasesFor(prompt)
+  const variant = (createHash('sha256').update(prompt.seed).digest().readUInt16LE() % 9000) + choice
+  const excerpt = prompt.clues.excerpt(160)
+  const facts = [
+    excerpt !== '' && quote(excerpt),
+    prompt.media !== null && received(prompt.media),
+    prompt.turns > 1 && turn(prompt.turns),
+  ]
+  const results = prompt.results.slice(0, 5).map(({ name, text }) => result(name, shorten(text, 400)))
+  return [hello(variant), ...(results.length > 0 ? results : facts.filter(Boolean)), bodies[variant % 4]!].join(space)
+}
+
+/** Numbered paragraphs of at least 2,000 tokens. */
+export function longText(prompt: Prompt, choice: number): string {
+  const paragraphs = [answerText(prompt, choice)]
+  for (let tokens = countTokens(paragraphs[0]!); tokens < LONG_TOKENS; ) {
+    const { bodies, thoughts, space } = phrasesFor(prompt)
+    const paragraph = `${paragraphs.length}. ${[...bodies, ...thoughts].join(space)}`
+    paragraphs.push(paragraph)
+    tokens += countTokens(paragraph)
+  }
+  return paragraphs.join('\n\n')
+}
+
+export function refusalText(prompt: Prompt): string {
+  return phrasesFor(prompt).refusal
+}
+
+/** What the model thinks before it answers: the more effort, the longer. */
+export function thoughtsText(prompt: Prompt, effort: string): string {
+  const { asked, thoughts, space } = phrasesFor(prompt)
+  const count = SENTENCES[effort] ?? SENTENCES.medium!
+  const sentences = Array.from({ length: count }, (_, i) => thoughts[i % thoughts.length]!)
+  return [asked(prompt.clues.excerpt(80)), ...sentences].join(space)
+}
+
+function phrasesFor({ clues }: Prompt): typeof ENGLISH {
+  return clues.japanese ? JAPANESE : ENGLISH
+}
+
+/**
+ * Texts that a member of this name may hold, the likeliest first, then one of each format that TypeBox checks. Those of the prompt come
+ * in the first variation only, so that further ones differ.
+ */
+export function textsFor(name: string, clues: Clues, chance: Chance, variation: number): string[] {
+  const number = 1 + variation + Math.floor(chance.between(0, 90))
+  const hex = Array.from({ length: 32 }, () => Math.floor(chance.between(0, 16)).toString(16)).join('')
+  const uuid = hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
+  const known: Partial<Clues> = variation === 0 ? clues : {}
+  const email = known.email ?? `person${number}@example.com`
+  const url = known.url ?? `https://example.com/${number}`
+  const date = known.date ?? `2026-${String(1 + (number % 12)).padStart(2, '0')}-15`
+  const time = `${10 + (number % 14)}:15:00Z`
+  const words = name.replace(/([a-z])([A-Z])/g, '$1_$2').toLowerCase()
+  const likely: Array<[RegExp, string]> = [
+    [/e.?mail/, email],
+    [/(^|_)(ur[il]|link|website)s?$/, url],
+    [/(^|_)(date|day|deadline|birthday)$/, date],
+    [/location|city|place|address|destination|origin/, clues.place ?? (clues.japanese ? '東京' : 'Tokyo')],
+    [/name|title|subject|label/, clues.excerpt(40)],
+    [/query|search|question|prompt|text|message|input|content|task|summary|answer|^q$/, clues.excerpt(160)],
+    [/(?:)/, `sandbox ${words.replaceAll('_', ' ')}`.trim()],
+  ]
+  const text = likely.find(([pattern, text]) => pattern.test(words) && text !== '')![1]
+  return [
+    variation === 0 || [email, url, date].includes(text) ? text : `${variation + 1} ${text}`,
+    ...[email, url, date, `${date}T${time}`, time, `PT${number}M`, uuid, `/${number}`, String(number)],
+    ...[`host-${number}.example.com`, `192.0.2.${number}`, `2001:db8::${number.toString(16)}`],
+  ]
+}

@@ -1,0 +1,79 @@
+import Type from 'typebox'
+import { type EngineClient, engineClient } from '../platform/outbound/client.ts'
+import { BaseUrl, baseUrlMistakes, withVersion } from './base-url.ts'
+import { callFault, statusFault, unreadableReply } from './engine-error.ts'
+import type { Mistake } from './setting.ts'
+
+/** Where a model server is and how to be let in. `/v1` is added to a base URL that names no version. */
+export const ModelServerOptions = {
+  base_url: BaseUrl,
+  api_key: Type.Optional(Type.String()),
+  headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
+  timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
+}
+export type ModelServerOptions = {
+  base_url: string
+  api_key?: string
+  headers?: Record<string, string>
+  timeout_seconds?: number
+}
+
+export type ChatMessage = { role: 'system' | 'user'; content: string | ContentPart[] }
+export type ContentPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } }
+
+export function modelServer({ base_url, api_key, headers, timeout_seconds = 30 }: ModelServerOptions): EngineClient {
+  return engineClient({
+    base_url: withVersion(base_url),
+    timeout_ms: timeout_seconds * 1000,
+    ...(api_key === undefined ? {} : { api_key }),
+    ...(headers === undefined ? {} : { headers }),
+  })
+}
+
+/** Mistakes in the address of a model server. */
+export function modelServerMistakes({ base_url }: Pick<ModelServerOptions, 'base_url'>): Mistake[] {
+  return baseUrlMistakes('base_url', base_url)
+}
+
+/**
+ * The text of one whole answer. Throws EngineError when there is none: another status, an unreadable body, more or fewer choices
+ * than one, an answer cut short, a refusal.
+ */
+export async function completeChat(
+  client: EngineClient,
+  body: { model: string; messages: ChatMessage[]; [option: string]: unknown },
+  signal: AbortSignal,
+): Promise<string> {
+  const json = (await postJson(
+    client,
+    '/chat/completions',
+    { temperature: 0, stream: false, ...body },
+    signal,
+  )) as ChatReply
+  const choices = json.choices
+  if (!Array.isArray(choices) || choices.length !== 1) throw unreadableReply('it does not hold one choice')
+  const [choice] = choices
+  if (choice?.finish_reason !== 'stop') throw unreadableReply('the answer was cut short')
+  const content = choice.message?.content
+  if (typeof content !== 'string') throw unreadableReply('the answer holds no text')
+  return content
+}
+
+/** The JSON object with which a model server answers 200. Throws EngineError. */
+export async function postJson(client: EngineClient, path: string, body: object, signal: AbortSignal): Promise<object> {
+  try {
+    const reply = await client.call({ method: 'POST', path, json: body }, signal)
+    if (reply.status !== 200) throw statusFault(reply.status, reply.headers, reply.json)
+    if (typeof reply.json !== 'object' || reply.json === null) throw unreadableReply('it is not a JSON object')
+    return reply.json
+  } catch (error) {
+    throw callFault(error)
+  }
+}
+
+/** A picture as the URL that carries it. */
+export function imagePart({ media_type, bytes }: { media_type: string; bytes: Uint8Array }): ContentPart {
+  return { type: 'image_url', image_url: { url: `data:${media_type};base64,${Buffer.from(bytes).toString('base64')}` } }
+}
+
+type ChatReply = { choices?: Array<{ finish_reason?: unknown; message?: { content?: unknown } | null } | null> }

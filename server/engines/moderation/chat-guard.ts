@@ -1,0 +1,77 @@
+import Type from 'typebox'
+import { unreadableReply } from '../engine-error.ts'
+import {
+  type ChatMessage,
+  completeChat,
+  imagePart,
+  ModelServerOptions,
+  modelServer,
+  modelServerMistakes,
+} from '../model-server.ts'
+import type { Mistake } from '../setting.ts'
+import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
+import { GUARD_FORMATS } from './guard-formats.ts'
+import { judgeEach } from './judge-each.ts'
+
+/**
+ * `format`: how the guard model is asked and how it answers. `policy`: what is forbidden, for the formats that take one.
+ * `controversial`: what Qwen3Guard's middle verdict means. `images`: whether the model sees pictures; `media` counts where it does not.
+ */
+export const ChatGuardOptions = Type.Object(
+  {
+    kind: Type.Literal('chat-guard'),
+    ...ModelServerOptions,
+    format: Type.Enum(['llama-guard', 'qwen3guard', 'gpt-oss-safeguard', 'yes-no']),
+    model: Type.String({ minLength: 1 }),
+    policy: Type.Optional(Type.String({ minLength: 1 })),
+    controversial: Type.Optional(Type.Enum(['allow', 'block'])),
+    images: Type.Optional(Type.Boolean()),
+    media: Type.Optional(Type.Enum(['allow', 'block'])),
+  },
+  { additionalProperties: false },
+)
+export type ChatGuardOptions = Type.Static<typeof ChatGuardOptions>
+
+/** A guard model behind chat completions. Only an answer that is exactly the model's way of saying "safe" allows. */
+export function chatGuard(options: ChatGuardOptions): ModerationEngine {
+  const client = modelServer(options)
+  const format = GUARD_FORMATS[options.format]
+  const sees_images = options.images ?? format.sees_images
+  const { model } = options
+
+  async function judge(
+    text: string,
+    image: ModerationInput['images'][number] | null,
+    signal: AbortSignal,
+  ): Promise<ModerationResult> {
+    const parts = image === null ? text : [{ type: 'text' as const, text }, imagePart(image)]
+    const messages: ChatMessage[] = [{ role: 'user', content: parts }]
+    if (format.default_policy !== null)
+      messages.unshift({ role: 'system', content: options.policy ?? format.default_policy })
+    const answer = await completeChat(client, { model, messages, ...format.options }, signal)
+    const read = format.read(answer.trim(), options.controversial ?? 'block')
+    if (read === null) throw unreadableReply('the answer is no verdict')
+    return { ...read, engine: `chat-guard/${options.format}`, version: model }
+  }
+
+  return {
+    sees_images,
+    media: options.media ?? 'block',
+    moderate: (input, signal) =>
+      judgeEach(sees_images ? input : { ...input, images: [] }, (text, image) => judge(text, image, signal)),
+    close: () => client.close(),
+  }
+}
+
+/** Options that contradict the format. */
+export function chatGuardMistakes(options: ChatGuardOptions): Mistake[] {
+  const format = GUARD_FORMATS[options.format]
+  const mistakes: Mistake[] = []
+  if (options.images === true && !format.sees_images)
+    mistakes.push({ path: 'images', message: `Models of the format ${options.format} do not see pictures.` })
+  if (options.policy !== undefined && format.default_policy === null)
+    mistakes.push({ path: 'policy', message: `Models of the format ${options.format} bring their own policy.` })
+  if (options.controversial !== undefined && options.format !== 'qwen3guard')
+    mistakes.push({ path: 'controversial', message: 'Is a verdict of the format qwen3guard only.' })
+  return [...mistakes, ...modelServerMistakes(options)]
+}

@@ -1,0 +1,83 @@
+import Type from 'typebox'
+import { unreadableReply } from '../engine-error.ts'
+import { type ContentPart, imagePart, ModelServerOptions, modelServer, postJson } from '../model-server.ts'
+import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
+import { judgeEach } from './judge-each.ts'
+
+/** `thresholds`: the score from which a category blocks; categories without one follow the engine's own judgement. */
+export const OpenaiModerationsOptions = Type.Object(
+  {
+    kind: Type.Literal('openai-moderations'),
+    ...ModelServerOptions,
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    thresholds: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.Number({ minimum: 0, maximum: 1 }))),
+  },
+  { additionalProperties: false },
+)
+export type OpenaiModerationsOptions = Type.Static<typeof OpenaiModerationsOptions>
+
+/** OpenAI's moderation endpoint and what speaks like it; one picture a call. Source: `resources/moderations.ts` of https://www.npmjs.com/package/openai/v/7.55.0 */
+export function openaiModerations(options: OpenaiModerationsOptions): ModerationEngine {
+  const client = modelServer(options)
+  const { model = 'omni-moderation-latest', thresholds = {} } = options
+
+  async function judge(
+    text: string,
+    image: ModerationInput['images'][number] | null,
+    signal: AbortSignal,
+  ): Promise<ModerationResult> {
+    const input: ContentPart[] = [{ type: 'text', text }]
+    if (image !== null) input.push(imagePart(image))
+    const reply = (await postJson(client, '/moderations', { model, input }, signal)) as {
+      results?: unknown
+      model?: unknown
+    }
+    const categories = readResult(reply.results, thresholds, image !== null)
+    const version = typeof reply.model === 'string' ? reply.model : model
+    return { verdict: categories.length === 0 ? 'allow' : 'block', categories, engine: 'openai-moderations', version }
+  }
+
+  return {
+    sees_images: true,
+    media: 'block',
+    moderate: (input, signal) => judgeEach(input, (text, image) => judge(text, image, signal)),
+    close: () => client.close(),
+  }
+}
+
+/** The categories that block. Throws EngineError unless the reply is one whole, consistent result that covers what was sent. */
+function readResult(results: unknown, thresholds: Record<string, number>, withImage: boolean): string[] {
+  const result = Array.isArray(results) && results.length === 1 ? record(results[0]) : null
+  if (result === null) throw unreadableReply('it does not hold one result')
+  const categories = record(result.categories)
+  const scores = record(result.category_scores)
+  if (typeof result.flagged !== 'boolean' || categories === null || Object.keys(categories).length === 0)
+    throw unreadableReply('the result has no verdict')
+  if (withImage && !sawImage(result.category_applied_input_types))
+    throw unreadableReply('the picture was not looked at')
+
+  const blocked = Object.entries(categories).filter(([name, value]) => {
+    if (typeof value !== 'boolean' && value !== null) throw unreadableReply('a category is neither true nor false')
+    return value === true && thresholds[name] === undefined
+  })
+  const names = blocked.map(([name]) => name)
+  for (const [name, threshold] of Object.entries(thresholds)) {
+    const score = scores?.[name]
+    if (typeof score !== 'number' || !Number.isFinite(score)) throw unreadableReply('a score is missing')
+    if (score >= threshold) names.push(name)
+  }
+  const explained = Object.values(categories).includes(true)
+  if (result.flagged && !explained) names.push('flagged')
+  return names
+}
+
+function sawImage(applied: unknown): boolean {
+  const types = record(applied)
+  return types !== null && Object.values(types).some((list) => Array.isArray(list) && list.includes('image'))
+}
+
+function record(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { law } from '../../../test/support/law.ts'
+import { engineMistakes } from '../registry.ts'
+import { EngineError } from '../video/contract.ts'
+import { type RulesOptions, rulesMistakes, rulesModeration } from './rules.ts'
+
+const judge = (deny: RulesOptions['deny'], text: string) =>
+  rulesModeration({ kind: 'rules', ...(deny ? { deny } : {}) }).moderate(
+    { text, images: [], purpose: 'video_prompt' },
+    new AbortController().signal,
+  )
+
+test('an empty list allows everything', async () => {
+  assert.equal((await judge(undefined, 'anything')).verdict, 'allow')
+})
+
+test('a term is found in any case, width, spacing and kana, and with invisible characters inside', async () => {
+  for (const text of [
+    'A FORBIDDEN phrase.',
+    'a forbidden   \n phrase',
+    'a ｆｏｒｂｉｄｄｅｎ　ｐｈｒａｓｅ',
+    'a for\u200bbid\u00adden\u2060 phr\ufe0fase',
+    'a 𝔣𝔬𝔯𝔟𝔦𝔡𝔡𝔢𝔫 phrase',
+    '<d>forbidden phrase</d>',
+    'forbid<d>den phrase</d>',
+    'forbidden<d>phrase</d>',
+  ])
+    assert.equal((await judge(['Forbidden Phrase'], text)).verdict, 'block', text)
+  for (const text of ['バクダン', 'ﾊﾞｸﾀﾞﾝ', 'ばくだん', 'バく\u200dダん'])
+    assert.equal((await judge(['ばくダン'], text)).verdict, 'block', text)
+  assert.equal((await judge(['Forbidden Phrase'], 'a forbidding phase')).verdict, 'allow')
+})
+
+test('a pattern is tried on the text as written and on its folded form, and remembers nothing between calls', async () => {
+  const engine = rulesModeration({ kind: 'rules', deny: ['/kill(s|ing)? (him|her)/i', '/[ァ-ヴ]{5,}/'] })
+  const verdict = async (text: string) =>
+    (await engine.moderate({ text, images: [], purpose: 'video_prompt' }, new AbortController().signal)).verdict
+  for (let i = 0; i < 3; i++) {
+    assert.equal(await verdict('She KILLS HIM'), 'block')
+    assert.equal(await verdict('ｋｉｌｌ　him'), 'block')
+    assert.equal(await verdict('アイウエオカ'), 'block')
+    assert.equal(await verdict('She skills him'), 'block')
+    assert.equal(await verdict('a cat'), 'allow')
+  }
+})
+
+test('a pattern that runs away is a fault, not an allow', async () => {
+  await assert.rejects(
+    judge(['/^(a+)+$/'], `${'a'.repeat(40)}!`),
+    (error) => error instanceof EngineError && error.kind === 'transient',
+  )
+})
+
+test('the categories that were hit are named, and the version changes with the list', async () => {
+  const deny = { violence: ['kill'], weapons: ['/bombs?/'] }
+  const both = await judge(deny, 'a bomb to kill')
+  assert.deepEqual(both.categories, ['violence', 'weapons'])
+  assert.notEqual(both.version, (await judge({ violence: ['kill'] }, 'x')).version)
+  assert.equal(both.version, (await judge(deny, 'x')).version)
+})
+
+test('mistakes in the list are found before it is used', () => {
+  const paths = rulesMistakes({ kind: 'rules', deny: ['ok', ' ', '/(/', '/x/g', '/x*/', '\u200b'] }).map(
+    ({ path }) => path,
+  )
+  assert.deepEqual(paths, ['deny.1', 'deny.2', 'deny.3', 'deny.4', 'deny.5'])
+  assert.equal(engineMistakes('moderation', { kind: 'rules', deny: { a: ['/(/'] } })[0]?.path, 'deny.a.0')
+  assert.deepEqual(engineMistakes('moderation', 'rules'), [])
+})
+
+law(
+  'a term is found wherever it stands in a text, however its letters are separated by invisible ones',
+  async (seed) => {
+    const engine = rulesModeration({ kind: 'rules', deny: ['禁止 phrase'] })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'grapheme' }),
+        fc.string({ unit: 'grapheme' }),
+        fc.constantFrom('', '\u200b', '\u2060\ufeff'),
+        async (before, after, gap) => {
+          const text = `${before} ${[...'禁止 PHRASE'].join(gap)} ${after}`
+          const { verdict } = await engine.moderate(
+            { text, images: [], purpose: 'video_prompt' },
+            new AbortController().signal,
+          )
+          assert.equal(verdict, 'block')
+        },
+      ),
+      { seed, numRuns: 300 },
+    )
+  },
+)

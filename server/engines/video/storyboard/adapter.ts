@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { ChildError, runChild } from '../../../media/child.ts'
+import { ChildrenBusy, isChildQueueFull } from '../../../media/child-limit.ts'
+import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg-runner.ts'
+import {
+  ASPECT_RATIOS,
+  type Capabilities,
+  EngineError,
+  type RenderRequest,
+  type RenderState,
+  type Ticket,
+  type VideoEngine,
+} from '../contract.ts'
+import type { RenderTask } from './child.ts'
+import type { SpooledInput } from './direct.ts'
+import { openRenders, type Render, type Work } from './renders.ts'
+
+export type StoryboardOptions = {
+  /** Inputs, drawings and finished clips are kept here until they are fetched. */
+  work_dir: string
+  /** Default: what the machine has. */
+  runner?: FfmpegRunner
+}
+
+/** A clip that was fetched is kept a little longer, in case the host could not store it. */
+const FETCHED_SECONDS = 120
+
+/** When a render that found no place in the queue is asked for again. */
+const BUSY_SECONDS = 15
+
+/** Reference clips and sounds last 2 to 15 s; muxers round. Source: contract 5.1. */
+const REFERENCE_SECONDS = [1.95, 15.05] as const
+
+const CAPABILITIES: Capabilities = {
+  modes: new Set(['text', 'first_frame', 'last_frame', 'both_frames', 'references']),
+  references_max: { images: 8, videos: 2, audio: 3, files: 13 },
+  seconds: [4, 15],
+  aspect_ratios: new Set(ASPECT_RATIOS),
+  auto_aspect_ratio: true,
+  media: 'bytes',
+  audio_out: true,
+  cancel: 'any',
+  idempotency: 'client_id',
+}
+
+/**
+ * The embedded animatic renderer: draws the prompt as a moving storyboard with captions, frames, references and sound, one child a render.
+ * One `attempt_id` is one render: starting it again returns the same ticket. After a restart every ticket is `lost`.
+ */
+export function storyboardVideo(options: StoryboardOptions): VideoEngine {
+  const instance = randomUUID()
+  const renders = openRenders({ work_dir: options.work_dir })
+
+  const find = (ticket: Ticket): Render | undefined => {
+    const { attempt_id, instance: of } = ticket as { attempt_id: string; instance: string }
+    return of === instance ? renders.find(attempt_id) : undefined
+  }
+
+  return {
+    capabilities: () => CAPABILITIES,
+    async start(request, signal) {
+      checkReferences(request)
+      if (renders.find(request.attempt_id) === undefined) requirePlace()
+      await renders.add(request.attempt_id, async (dir) => {
+        const runner = options.runner ?? (await availableRunner())
+        return workOf(request, { runner, inputs: await spool(request, dir, signal) })
+      })
+      return { attempt_id: request.attempt_id, instance }
+    },
+    async poll(ticket) {
+      return find(ticket)?.state ?? { state: 'lost' }
+    },
+    async fetch(ticket, _output, signal) {
+      const render = find(ticket)
+      if (render?.state.state !== 'succeeded') throw new EngineError('permanent', 'The clip is no longer kept.')
+      const file = await open(outputIn(render.dir))
+      const bytes = createReadStream('', { fd: file, signal })
+      bytes.once('end', () => renders.keepFor(render, FETCHED_SECONDS))
+      return Readable.toWeb(bytes) as ReadableStream<Uint8Array>
+    },
+    async cancel(ticket) {
+      const { instance: of } = ticket as { instance: string }
+      if (of !== instance) throw new EngineError('transient', 'Another process has the render.')
+      const render = find(ticket)
+      if (render !== undefined) await renders.remove(render)
+      return true
+    },
+    close: () => renders.close(),
+  }
+}
+
+/** A render that would wait behind too many others stays with the host, which asks again. */
+function requirePlace(): void {
+  if (!isChildQueueFull('render')) return
+  throw new EngineError('transient', 'Too many renders wait for their turn.', {
+    engine_code: 'busy',
+    retry_after_seconds: BUSY_SECONDS,
+  })
+}
+
+function checkReferences({ inputs }: RenderRequest): void {
+  const [shortest, longest] = REFERENCE_SECONDS
+  for (const { role, probe } of inputs) {
+    if (role !== 'reference_video' && role !== 'reference_audio') continue
+    const seconds = probe.duration_seconds ?? 0
+    if (seconds >= shortest && seconds <= longest) continue
+    throw new EngineError('rejected', 'Reference clips and sounds last 2 to 15 seconds.', {
+      subject: 'reference_media',
+    })
+  }
+}
+
+async function availableRunner(): Promise<FfmpegRunner> {
+  try {
+    return await chooseRunner()
+  } catch (error) {
+    throw error instanceof FfmpegError ? new EngineError('permanent', error.message, { cause: error }) : error
+  }
+}
+
+async function spool({ inputs }: RenderRequest, dir: string, signal: AbortSignal): Promise<SpooledInput[]> {
+  const spooled: SpooledInput[] = []
+  for (const [index, input] of inputs.entries()) {
+    const path = join(dir, `input-${index}`)
+    const bytes = Readable.fromWeb((await input.open()) as Parameters<typeof Readable.fromWeb>[0])
+    await pipeline(bytes, createWriteStream(path), { signal })
+    spooled.push({ role: input.role, path, probe: input.probe })
+  }
+  return spooled
+}
+
+function outputIn(dir: string): string {
+  return join(dir, 'output.mp4')
+}
+
+function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunner; inputs: SpooledInput[] }): Work {
+  const { job_id, original_prompt: prompt, seconds, width, height, seed } = request
+  const script = { prompt, seconds, size: { width, height }, seed_text: `${job_id}\n${seed}\n${prompt}`, inputs }
+  return async (render): Promise<RenderState> => {
+    const task: RenderTask = { script, dir: render.dir, output_path: outputIn(render.dir), runner }
+    try {
+      await runChild(new URL('./child.ts', import.meta.url), task, {
+        signal: render.abort.signal,
+        kind: 'render',
+        time_limit_seconds: 120 + 30 * seconds,
+        on_progress: (progress) => {
+          render.state = { state: 'running', progress: Math.min(99, Math.floor(progress * 100)), next_poll_seconds: 1 }
+        },
+      })
+      return { state: 'succeeded', output: null }
+    } catch (error) {
+      return { state: 'failed', error: verdict(error) }
+    }
+  }
+}
+
+/** A child that died may live the next time; one that took too long will not be quicker. */
+function verdict(error: unknown): EngineError {
+  if (error instanceof ChildrenBusy) return new EngineError('transient', 'Too many renders wait.', { cause: error })
+  if (!(error instanceof ChildError)) return new EngineError('permanent', 'The renderer failed.', { cause: error })
+  if (error.cause_name === 'UnreadableReference') {
+    return new EngineError('rejected', error.message, { subject: 'reference_media', cause: error })
+  }
+  const kind = error.fault === 'died' ? 'transient' : 'permanent'
+  return new EngineError(kind, `The renderer failed (${error.fault}).`, { cause: error })
+}

@@ -1,0 +1,30 @@
+import { serveTask } from '../../../media/child-task.ts'
+import { executeFfmpeg } from '../../../media/ffmpeg-execute.ts'
+import { FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg-runner.ts'
+import { direct, type Script } from './direct.ts'
+import { UnreadableReference } from './draw.ts'
+import { renderRun } from './timeline.ts'
+
+/** One render: `dir` holds the inputs and everything drawn, `output_path` gets the MP4. */
+export type RenderTask = { script: Script; dir: string; output_path: string; runner: FfmpegRunner }
+
+/** The part of a render spent on drawing. */
+const DRAWN = 0.08
+
+if (process.send) {
+  serveTask<RenderTask>(async ({ script, dir, output_path, runner }, report) => {
+    const timeline = await direct(script, dir)
+    report(DRAWN)
+    const onProgress = (progress: number) => report(DRAWN + (1 - DRAWN) * progress)
+    try {
+      await executeFfmpeg(renderRun(timeline, output_path), runner, { scratch: dir, report: onProgress })
+    } catch (error) {
+      const hasMedia = script.inputs.some(({ role }) => role === 'reference_video' || role === 'reference_audio')
+      if (error instanceof FfmpegError && hasMedia) {
+        const reason = new UnreadableReference('A reference clip or sound cannot be decoded.')
+        throw Object.assign(reason, { log: error.log })
+      }
+      throw error
+    }
+  })
+}

@@ -1,0 +1,254 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema, TUnknown } from 'typebox'
+import type { Context } from '../../context.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body.ts'
+import { type RouteConfig, withForms } from '../../platform/http/server.ts'
+import { parseQuery } from '../../platform/schema/query.ts'
+import { shape } from '../../platform/schema/validate.ts'
+import { hasUnstorableText } from '../../platform/text.ts'
+import { requireSameOrigin } from './csrf.ts'
+import type { Authenticator, Principal } from './principal.ts'
+import { countRequest } from './rate-limit.ts'
+
+/** `signed_url` and `none` know no caller; the handler of the first checks the signature itself. */
+export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_session'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What one call gives its handler. `query` is parsed and checked; `body` too, unless the endpoint checks it later by itself. */
+export type Call<A extends Auth, B, Q> = {
+  principal: A extends 'none' | 'signed_url' ? null : Principal
+  body: B
+  query: Q
+  params: Record<string, string>
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+/** Headers that some endpoints send with success, beside those that their credential and kind of answer bring along. */
+export type AnswerHeader =
+  | 'cache-control'
+  | 'content-disposition'
+  | 'idempotent-replayed'
+  | 'openai-poll-after-ms'
+  | 'referrer-policy'
+  | 'set-cookie'
+  | 'x-content-type-options'
+  | 'x-dropped-tools'
+
+export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> = {
+  method: Method
+  /** With `:name` for each parameter. */
+  path: string
+  /** No default: every endpoint says who may call it. */
+  auth: A
+  /** First line in the API page. */
+  summary: string
+  body?: B
+  /** `handler`: the contract orders other checks before the body's shape, so the handler calls its own `shape`. Default `first`. */
+  body_check?: 'first' | 'handler'
+  /** Encodings of the body; empty when the endpoint takes none. Default `json` with a body schema, else none. */
+  accepts?: ReadonlyArray<'json' | 'multipart'>
+  /** Shape of the multipart form where it differs from that of `body`. */
+  form?: TSchema
+  query?: Q
+  /** Shape of the 200 answer; absent for raw bytes. */
+  response?: TSchema
+  /** Media type of the 200 answer when it is not JSON. */
+  response_type?: string
+  /** Shape of the JSON in each event, where the same call can be answered with server-sent events. */
+  events?: TSchema
+  /** The answer is an upgrade of the connection. */
+  upgrade?: 'websocket'
+  /** The answer is 302: a stop of a browser on its way. */
+  redirects?: boolean
+  /** The answer has an entity tag, and is 304 where `If-None-Match` names it. */
+  conditional?: boolean
+  /** `Idempotency-Key` is heeded. */
+  idempotent?: boolean
+  /** For the API page: headers of a successful answer. */
+  headers?: Partial<Record<AnswerHeader, 'always' | 'sometimes'>>
+  /** Video endpoints give every 400 the code `invalid_request_error`. */
+  plain_400?: boolean
+  /** Not part of the public API page. */
+  internal?: boolean
+  /** What a wrong method on this path is told when it is not 405. */
+  wrong_method?: (method: string, params: Record<string, string>) => ApiError | null
+  /** Returns the JSON answer, or the reply after sending it itself. */
+  handle(ctx: Context, call: Call<A, Static<B>, Static<Q>>): Promise<unknown>
+}
+
+/** An endpoint of any shape, as routes list them. */
+export type Endpoint = EndpointSpec<Auth, TSchema, TSchema>
+
+/** Declares one route. Every route of the service passes through here. */
+export function endpoint<A extends Auth, B extends TSchema = TUnknown, Q extends TSchema = TUnknown>(
+  spec: EndpointSpec<A, B, Q>,
+): Endpoint {
+  return spec as unknown as Endpoint
+}
+
+/** Adds the endpoints to the server, and for every path the answer `405` to methods it does not have. */
+export function registerEndpoints(
+  http: FastifyInstance,
+  ctx: Context,
+  list: readonly Endpoint[],
+  who: Authenticator,
+): void {
+  const admit = admission(ctx, who)
+  const methods = new Map<string, Endpoint[]>()
+  for (const spec of list) {
+    methods.set(spec.path, [...(methods.get(spec.path) ?? []), spec])
+    if (!spec.accepts?.includes('multipart')) addRoute(http, ctx, spec, admit)
+  }
+  withForms(http, (forms) => {
+    for (const spec of list) if (spec.accepts?.includes('multipart')) addRoute(forms, ctx, spec, admit)
+  })
+  for (const [path, specs] of methods) addWrongMethods(http, path, specs, admit)
+}
+
+/** Answers at once for a caller in memory. */
+type Admit = (
+  spec: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Principal | null | Promise<Principal | null>
+
+/** Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. */
+function admission(ctx: Context, who: Authenticator): Admit {
+  const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
+  const find: Admit = async (spec, request, reply) => {
+    const principal = await authenticate(spec, request, who)
+    // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
+    if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
+    if (principal !== null && limits) reply.headers((await countRequest(ctx, principal)) ?? {})
+    return principal
+  }
+  return (spec, request, reply) => {
+    const { authorization } = request.headers
+    const keyTaken = authorization !== undefined && (spec.auth === 'api_key' || spec.auth === 'api_key_or_session')
+    const known = keyTaken && !limits ? who.recall(authorization) : null
+    return known === null ? find(spec, request, reply) : noteCaller(request, known)
+  }
+}
+
+function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Admit): void {
+  const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
+  const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
+  const checkQuery = spec.query ? shape(spec.query) : () => ({})
+  // What takes forms alone is an upload and may take long to arrive.
+  const upload = accepts.has('multipart') && !accepts.has('json')
+  const body_bytes_max = spec.auth === 'none' || spec.auth === 'signed_url' ? OPEN_BODY_BYTES_MAX : undefined
+  const config: RouteConfig = { plain_400: spec.plain_400, upload, accepts, body_bytes_max }
+  http.route({
+    method: spec.method,
+    url: spec.path,
+    config: { kinora: config },
+    onRequest: (request, reply, done) => {
+      const enter = (principal: Principal | null) => {
+        request.principal = principal
+        requireStorablePath(request)
+        if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
+      }
+      const principal = admit(spec, request, reply)
+      if (principal instanceof Promise) return void principal.then(enter).then(() => done(), done)
+      enter(principal)
+      done()
+    },
+    handler: async (request, reply) => {
+      return spec.handle(ctx, {
+        principal: request.principal as never,
+        query: checkQuery(spec.query ? parseQuery(spec.query, request.query) : {}) as never,
+        body: checkBody(request.body) as never,
+        params: request.params as Record<string, string>,
+        request,
+        reply,
+      })
+    },
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal | null
+  }
+}
+
+async function authenticate(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal | null> {
+  if (spec.auth === 'none' || spec.auth === 'signed_url') return null
+  return noteCaller(request, await findPrincipal(spec, request, who))
+}
+
+function noteCaller(request: FastifyRequest, principal: Principal): Principal {
+  request.caller = { org_id: principal.org_id, user_id: principal.user_id, key_id: principal.key_id }
+  return principal
+}
+
+/** A request that carries `Authorization` is an API-key request even if a cookie is also present. */
+async function findPrincipal(spec: Endpoint, request: FastifyRequest, who: Authenticator): Promise<Principal> {
+  const { authorization, cookie } = request.headers
+  if (authorization !== undefined) {
+    const principal = await who.api_key(authorization)
+    if (spec.auth === 'session') {
+      throw new ApiError(
+        'console_login_required',
+        'This needs a console login; an API key cannot do it. Sign in to the console.',
+      )
+    }
+    return principal
+  }
+  if (spec.auth !== 'api_key' && cookie !== undefined) {
+    const principal = await who.session({ cookie })
+    if (principal) {
+      if (request.method !== 'GET' && request.method !== 'HEAD') requireSameOrigin(request)
+      return principal
+    }
+  }
+  throw noCredential(spec, cookie !== undefined && spec.auth !== 'api_key' && who.hasSession({ cookie }))
+}
+
+function noCredential({ auth }: Endpoint, ended: boolean): ApiError {
+  if (ended) return new ApiError('missing_api_key', 'Your session has ended. Sign in to the console again.')
+  const remedy =
+    auth === 'session' ? 'Sign in to the console.' : "Send your API key in an 'Authorization: Bearer' header."
+  return new ApiError('missing_api_key', `No credential was given. ${remedy}`)
+}
+
+/** A body without a Content-Type would be skipped by the parsers and look absent: say what is wrong instead. */
+function requireSomeBody(request: FastifyRequest): void {
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  if (hasBody)
+    throw new ApiError('unsupported_media_type', 'The request has a body but no Content-Type. Send application/json.')
+}
+
+/** Text that PostgreSQL refuses names nothing that could exist. */
+function requireStorablePath(request: FastifyRequest): void {
+  const params = request.params as Record<string, string>
+  for (const name in params) {
+    if (hasUnstorableText(params[name]!)) throw new ApiError('unknown_url', 'The request URL is not valid.')
+  }
+}
+
+function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], admit: Admit): void {
+  const allowed = new Set<string>(specs.map((spec) => spec.method))
+  if (allowed.has('GET')) allowed.add('HEAD')
+  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
+  const spec = specs[0]!
+  http.route({
+    method: others as Method[],
+    url: path,
+    config: { kinora: { accepts: new Set<string>(), plain_400: spec.plain_400 } },
+    onRequest: async (request, reply) => {
+      await admit(spec, request, reply)
+      const wrong = specs.find((candidate) => candidate.wrong_method)?.wrong_method
+      const other = wrong?.(request.method, request.params as Record<string, string>)
+      if (other) throw other
+      const allow = [...allowed].join(', ')
+      throw new ApiError('method_not_allowed', `${request.method} is not allowed here. Allowed: ${allow}.`, {
+        headers: { allow },
+      })
+    },
+    handler: async () => undefined,
+  })
+}

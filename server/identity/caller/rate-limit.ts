@@ -1,0 +1,77 @@
+import { sql } from 'kysely'
+import type { Context } from '../../context.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { ApiError } from '../../platform/errors.ts'
+import type { Principal } from './principal.ts'
+
+declare module '../../platform/db/db.ts' {
+  interface Database {
+    rate_limits: { key_id: string; full_at: bigint }
+  }
+}
+
+const MINUTE_MICROSECONDS = 60_000_000
+
+/**
+ * Counts one request of an API key against its plan, when the plan has a limit, exactly across all processes: an allowance of a minute's
+ * requests that refills evenly (the generic cell rate algorithm). Returns the headers every answer carries then, null without a limit.
+ * Throws ApiError `rate_limit_exceeded`, with the same headers.
+ */
+export async function countRequest(
+  ctx: Pick<Context, 'config' | 'db' | 'clock'>,
+  principal: Principal,
+): Promise<Record<string, string> | null> {
+  const limit = ctx.config.plans.get(principal.plan)?.requests_per_minute ?? null
+  if (limit === null || principal.key_id === null) return null
+  const now = ctx.clock.now().getTime() * 1000
+  const cost = Math.floor(MINUTE_MICROSECONDS / limit)
+  const allowance = cost * limit
+  const full_at = await spend(ctx.db, { key_id: principal.key_id, now, cost, allowance })
+  if (full_at !== null) return headersOf({ limit, cost, ahead: full_at - now })
+
+  const ahead = (await readFullAt(ctx.db, principal.key_id, now)) - now
+  const seconds = Math.max(0.1, (ahead + cost - allowance) / 1_000_000)
+  const wait = (Math.ceil(seconds * 10) / 10).toFixed(1)
+  throw new ApiError(
+    'rate_limit_exceeded',
+    `Rate limit reached: ${limit} requests per minute for this key. Please try again in ${wait}s.`,
+    {
+      retry_after_seconds: seconds,
+      headers: headersOf({ limit, cost, ahead }),
+    },
+  )
+}
+
+/** Null when the allowance does not cover one more request. */
+async function spend(
+  db: Db,
+  request: { key_id: string; now: number; cost: number; allowance: number },
+): Promise<number | null> {
+  const { key_id, now, cost, allowance } = request
+  const result = await sql<{ full_at: bigint }>`
+    insert into rate_limits (key_id, full_at) values (${key_id}, ${now + cost})
+    on conflict (key_id) do update set full_at = greatest(rate_limits.full_at, ${now}::bigint) + ${cost}
+      where greatest(rate_limits.full_at, ${now}::bigint) - ${now}::bigint + ${cost} <= ${allowance}
+    returning full_at`.execute(db)
+  const row = result.rows[0]
+  return row ? Number(row.full_at) : null
+}
+
+async function readFullAt(db: Db, key_id: string, now: number): Promise<number> {
+  const row = await db.selectFrom('rate_limits').select('full_at').where('key_id', '=', key_id).executeTakeFirst()
+  return row ? Math.max(now, Number(row.full_at)) : now
+}
+
+function headersOf({ limit, cost, ahead }: { limit: number; cost: number; ahead: number }): Record<string, string> {
+  const remaining = Math.max(0, Math.floor((cost * limit - ahead) / cost))
+  return {
+    'x-ratelimit-limit-requests': String(limit),
+    'x-ratelimit-remaining-requests': String(remaining),
+    'x-ratelimit-reset-requests': duration(Math.ceil(ahead / 1_000_000)),
+  }
+}
+
+/** `1s`, `6m0s`. */
+function duration(seconds: number): string {
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
+}

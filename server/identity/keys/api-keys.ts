@@ -1,0 +1,33 @@
+import type { Db } from '../../platform/db/db.ts'
+import { notFound } from '../../platform/errors.ts'
+import { newId } from '../../platform/ids.ts'
+import type { Principal } from '../caller/principal.ts'
+import { hashKey, hintOf, mintKey } from './format.ts'
+import { type ApiKeyRow, insertKey, revokeKey } from './store.ts'
+
+/** What is known of a key after it was made. */
+export type KeyFacts = Omit<ApiKeyRow, 'key_hash'>
+
+/** Makes a key of one person in one organization, who must be a member. `key` is told here and never again. */
+export async function createKey(
+  db: Db,
+  owner: { org_id: string; user_id: string; name: string; prefix: string; now: Date },
+): Promise<KeyFacts & { key: string }> {
+  const { org_id, user_id, name, prefix, now } = owner
+  const key = mintKey(prefix)
+  const row = { id: newId('key', now), org_id, user_id, name, hint: hintOf(key), created_at: now }
+  await insertKey(db, { ...row, key_hash: Buffer.from(hashKey(key), 'hex') })
+  return { ...row, last_used_at: null, revoked_at: null, key }
+}
+
+/** Whose keys a person sees and may revoke: owners and admins everybody's in the organization (null), members their own. */
+export function keyHolder(principal: Principal): string | null {
+  return principal.role === 'member' ? principal.user_id : null
+}
+
+/** Revokes a key for good. Throws ApiError `not_found` for one that is missing, revoked, foreign or not theirs to revoke. */
+export async function revokeOwnKey(db: Db, principal: Principal, which: { id: string; now: Date }): Promise<void> {
+  const { id, now } = which
+  const revoked = await revokeKey(db, { org_id: principal.org_id, user_id: keyHolder(principal), id, now })
+  if (!revoked) throw notFound('API key')
+}

@@ -1,0 +1,81 @@
+import type { FastifyReply } from 'fastify'
+import type { Context } from '../../context.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { OIDC_PATH, stateCookie } from '../caller/cookie.ts'
+import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { beginSession, callerOf } from '../login/begin-session.ts'
+import type { Identity } from '../open.ts'
+import { AuthorizationResponse } from '../schema.ts'
+import type { OidcProvider } from './provider.ts'
+import { finishOidcSignIn, OidcSignInError, startOidcSignIn } from './sign-in.ts'
+
+/** The cookie holds the state of the sign-in, then the session. */
+const REDIRECT_HEADERS = { 'cache-control': 'always', 'referrer-policy': 'always', 'set-cookie': 'sometimes' } as const
+
+/** Signing in with the identity provider: two requests of a browser, each of which is redirected whatever happens. */
+export function oidcEndpoints(identity: Identity): Endpoint[] {
+  const start = endpoint({
+    method: 'GET',
+    path: OIDC_PATH,
+    auth: 'none',
+    redirects: true,
+    headers: REDIRECT_HEADERS,
+    summary: 'Go to the identity provider',
+    async handle(ctx, { reply }) {
+      const provider = requireProvider(identity)
+      return redirectTo(ctx, reply, async () => {
+        const { url, set_cookie } = await startOidcSignIn(identity.login, provider, redirectUri(ctx))
+        reply.header('set-cookie', set_cookie)
+        return url
+      })
+    },
+  })
+  const finish = endpoint({
+    method: 'GET',
+    path: `${OIDC_PATH}/callback`,
+    auth: 'none',
+    redirects: true,
+    headers: REDIRECT_HEADERS,
+    summary: 'Come back from the identity provider',
+    query: AuthorizationResponse,
+    async handle(ctx, { query, request, reply }) {
+      const provider = requireProvider(identity)
+      const { name, attributes } = stateCookie(identity.cookie())
+      const clear_state = `${name}=; Max-Age=0; ${attributes}`
+      return redirectTo(ctx, reply, async () => {
+        const { user_agent } = callerOf(request)
+        const call = { response: query, cookie: request.headers.cookie ?? '', user_agent }
+        const signedIn = await finishOidcSignIn(identity.login, provider, { ...call, redirect_uri: redirectUri(ctx) })
+        await beginSession(ctx, identity, { request, reply }, signedIn)
+        reply.header('set-cookie', clear_state)
+        return `${ctx.site.public_url}/`
+      })
+    },
+  })
+  return [start, finish]
+}
+
+function requireProvider({ oidc }: Identity): OidcProvider {
+  if (oidc) return oidc
+  throw new ApiError('unknown_url', 'No identity provider is configured. Sign in with email and password.')
+}
+
+function redirectUri({ site }: Pick<Context, 'site'>): string {
+  return `${site.public_url}${OIDC_PATH}/callback`
+}
+
+/** Redirects to what `locate` returns, or to the sign-in page with the reason for a failure. */
+async function redirectTo(ctx: Context, reply: FastifyReply, locate: () => Promise<string>): Promise<FastifyReply> {
+  const url = await locate().catch((error: unknown) => {
+    const problem = reasonOf(error)
+    if (problem === null) throw error
+    ctx.log.warn('oidc_refused', { code: problem, detail: (error as Error).message })
+    return `${ctx.site.public_url}/sign-in?error=${problem}`
+  })
+  return reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(url, 302)
+}
+
+function reasonOf(error: unknown): string | null {
+  if (error instanceof OidcSignInError) return error.reason
+  return error instanceof ApiError && error.code === 'permission_denied' ? 'oidc_no_account' : null
+}

@@ -1,0 +1,120 @@
+import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
+import { ApiError, notFound } from '../../platform/errors.ts'
+import { pageOf } from '../../platform/http/list.ts'
+import { SESSION_IDLE_SECONDS } from '../caller/cookie.ts'
+import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { beginSession, callerOf } from '../login/begin-session.ts'
+import { changePassword } from '../login/sign-in.ts'
+import { deleteOwnSession, deleteSessionsOf, listSessions } from '../login/store.ts'
+import type { Identity } from '../open.ts'
+import { rowPosition } from '../row-ids.ts'
+import {
+  ChangePassword,
+  ChangeProfile,
+  ConsoleSession,
+  Deleted,
+  List,
+  LoginSessionList,
+  PAGE,
+  Profile,
+  SessionsEnded,
+} from '../schema.ts'
+import { loginSessionView, profileView } from '../views.ts'
+import { findLogins, findUser, updateName } from './store.ts'
+
+/** What a person sees and changes of themselves. */
+export function profileEndpoints(identity: Identity): Endpoint[] {
+  return [readProfile, changeProfile, passwordEndpoint(identity), ...ownSessions(identity)]
+}
+
+const readProfile = endpoint({
+  method: 'GET',
+  path: '/console/profile',
+  auth: 'session',
+  summary: 'Your own name, and how you sign in',
+  response: Profile,
+  handle: async (ctx, { principal }) => showProfile(ctx, principal.user_id),
+})
+
+const changeProfile = endpoint({
+  method: 'PATCH',
+  path: '/console/profile',
+  auth: 'session',
+  summary: 'Change your own name',
+  body: ChangeProfile,
+  response: Profile,
+  async handle(ctx, { principal, body }) {
+    const { user_id } = principal
+    await updateName(ctx.db, { user_id, name: body.name, now: ctx.clock.now() })
+    return showProfile(ctx, user_id)
+  },
+})
+
+function passwordEndpoint(identity: Identity): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/console/password',
+    auth: 'session',
+    summary: 'Change your password; every other session of yours ends',
+    body: ChangePassword,
+    response: ConsoleSession,
+    headers: { 'set-cookie': 'always' },
+    async handle(ctx, { principal, body, request, reply }) {
+      const { user_id, org_id } = principal
+      const signedIn = await changePassword(identity.login, { user_id, ...body, ...callerOf(request) })
+      identity.callers.forget(`user:${user_id}`)
+      return beginSession(ctx, identity, { request, reply }, signedIn, org_id)
+    },
+  })
+}
+
+function ownSessions({ callers }: Identity): Endpoint[] {
+  const list = endpoint({
+    method: 'GET',
+    path: '/console/sessions',
+    auth: 'session',
+    summary: 'List the browsers you are signed in with',
+    query: List,
+    response: LoginSessionList,
+    async handle(ctx, { principal, query }) {
+      const now = ctx.clock.now()
+      const position = rowPosition('session', query, PAGE)
+      const going = { ...position, now, idle_since: addSeconds(now, -SESSION_IDLE_SECONDS) }
+      const rows = await listSessions(ctx.db, principal.user_id, going)
+      return pageOf(rows, position.limit, (row) => loginSessionView(row, principal.session_id))
+    },
+  })
+  const end = endpoint({
+    method: 'DELETE',
+    path: '/console/sessions/:id',
+    auth: 'session',
+    summary: 'End one of your sessions',
+    response: Deleted,
+    async handle(ctx, { principal, params }) {
+      const id = params.id!
+      if (!(await deleteOwnSession(ctx.db, { id, user_id: principal.user_id }))) throw notFound('session')
+      callers.forget(`session:${id}`)
+      return { id, object: 'login_session', deleted: true }
+    },
+  })
+  const endOthers = endpoint({
+    method: 'DELETE',
+    path: '/console/sessions',
+    auth: 'session',
+    summary: 'End every session of yours but this one',
+    response: SessionsEnded,
+    async handle(ctx, { principal }) {
+      const count = await deleteSessionsOf(ctx.db, principal.user_id, principal.session_id)
+      callers.forget(`user:${principal.user_id}`)
+      return { object: 'login_sessions_ended', count }
+    },
+  })
+  return [list, end, endOthers]
+}
+
+async function showProfile(ctx: Context, user_id: string): Promise<Profile> {
+  const [user, logins] = await Promise.all([findUser(ctx.db, user_id), findLogins(ctx.db, user_id)])
+  if (!user) throw new ApiError('missing_api_key', 'This account has ended. Sign in to the console.')
+  return profileView(user, logins)
+}

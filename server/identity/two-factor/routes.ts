@@ -1,0 +1,147 @@
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../../platform/errors.ts'
+import { requireSameOrigin } from '../caller/csrf.ts'
+import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import type { Principal } from '../caller/principal.ts'
+import { beginSession, callerOf } from '../login/begin-session.ts'
+import type { Identity } from '../open.ts'
+import {
+  ConfirmTwoFactor,
+  ConsoleSession,
+  EnrolTwoFactor,
+  ProveTwoFactor,
+  RecoveryCodes,
+  SecondFactor,
+  TwoFactor,
+  TwoFactorEnrolment,
+} from '../schema.ts'
+import {
+  confirmTwoFactor,
+  disableTwoFactor,
+  enrolTwoFactor,
+  type Holder,
+  type Proof,
+  recoveryCodesLeft,
+  renewRecoveryCodes,
+  signInBySecondFactor,
+} from './two-factor.ts'
+
+/** The second factor: six digits of an app beside the password. */
+export function twoFactorEndpoints(identity: Identity): Endpoint[] {
+  return [secondStep(identity), readState(identity), ...changes(identity), ...recoveryCodes(identity)]
+}
+
+function secondStep(identity: Identity): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/console/auth/sign-in/two-factor',
+    auth: 'none',
+    summary: 'Complete a sign-in with the second factor',
+    body: SecondFactor,
+    response: ConsoleSession,
+    headers: { 'cache-control': 'always', 'set-cookie': 'always' },
+    async handle(ctx, { body, request, reply }) {
+      requireSameOrigin(request)
+      requireOneProof(body)
+      const attempt = { ...body, ...callerOf(request), cookie: request.headers.cookie ?? '' }
+      const { end_challenge, ...signedIn } = await signInBySecondFactor(identity.login, attempt)
+      const session = await beginSession(ctx, identity, { request, reply }, signedIn)
+      reply.header('set-cookie', end_challenge)
+      return session
+    },
+  })
+}
+
+function readState({ login }: Identity): Endpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/console/two_factor',
+    auth: 'session',
+    summary: 'Whether your second factor is on',
+    response: TwoFactor,
+    async handle(_ctx, { principal }) {
+      const recovery_codes_left = await recoveryCodesLeft(login, principal.user_id)
+      return { object: 'two_factor', enabled: recovery_codes_left !== null, recovery_codes_left }
+    },
+  })
+}
+
+function changes(identity: Identity): Endpoint[] {
+  const { login, callers } = identity
+  const enrol = endpoint({
+    method: 'POST',
+    path: '/console/two_factor',
+    auth: 'session',
+    summary: 'Get a secret for an app; it counts once confirmed',
+    body: EnrolTwoFactor,
+    response: TwoFactorEnrolment,
+    async handle(_ctx, { principal, body, request, reply }) {
+      const made = await enrolTwoFactor(login, { ...body, ...holderOf(principal, request) })
+      reply.header('cache-control', 'no-store')
+      return { object: 'two_factor_enrolment', ...made }
+    },
+  })
+  const confirm = endpoint({
+    method: 'POST',
+    path: '/console/two_factor/confirm',
+    auth: 'session',
+    summary: 'Turn the second factor on with a first code; every other session of yours ends',
+    body: ConfirmTwoFactor,
+    response: RecoveryCodes,
+    headers: { 'set-cookie': 'always' },
+    async handle(ctx, { principal, body, request, reply }) {
+      const holder = { ...body, ...holderOf(principal, request) }
+      const { session, recovery_codes } = await confirmTwoFactor(login, holder)
+      callers.forget(`user:${principal.user_id}`)
+      await beginSession(ctx, identity, { request, reply }, session, principal.org_id)
+      return { object: 'recovery_codes', recovery_codes }
+    },
+  })
+  const disable = endpoint({
+    method: 'POST',
+    path: '/console/two_factor/disable',
+    auth: 'session',
+    summary: 'Turn the second factor off; every other session of yours ends',
+    body: ProveTwoFactor,
+    response: ConsoleSession,
+    headers: { 'set-cookie': 'always' },
+    async handle(ctx, { principal, body, request, reply }) {
+      requireOneProof(body)
+      const session = await disableTwoFactor(login, { ...body, ...holderOf(principal, request) })
+      callers.forget(`user:${principal.user_id}`)
+      return beginSession(ctx, identity, { request, reply }, session, principal.org_id)
+    },
+  })
+  return [enrol, confirm, disable]
+}
+
+function recoveryCodes({ login }: Identity): Endpoint[] {
+  const renew = endpoint({
+    method: 'POST',
+    path: '/console/two_factor/recovery_codes',
+    auth: 'session',
+    summary: 'Replace your recovery codes',
+    body: ProveTwoFactor,
+    response: RecoveryCodes,
+    async handle(_ctx, { principal, body, request, reply }) {
+      requireOneProof(body)
+      const recovery_codes = await renewRecoveryCodes(login, { ...body, ...holderOf(principal, request) })
+      reply.header('cache-control', 'no-store')
+      return { object: 'recovery_codes', recovery_codes }
+    },
+  })
+  return [renew]
+}
+
+function holderOf(principal: Principal, request: FastifyRequest): Holder {
+  return { user_id: principal.user_id, cookie: request.headers.cookie ?? '', ...callerOf(request) }
+}
+
+function requireOneProof({ code, recovery_code }: Proof): void {
+  if (code === undefined && recovery_code === undefined)
+    throw new ApiError('missing_required_parameter', "Missing required parameter: 'code'.", { param: 'code' })
+  if (code !== undefined && recovery_code !== undefined)
+    throw new ApiError('invalid_value', "Invalid 'recovery_code': send it instead of 'code'.", {
+      param: 'recovery_code',
+    })
+}

@@ -1,0 +1,252 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream, mkdirSync } from 'node:fs'
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  opendir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { addAbortSignal, Readable, type Writable } from 'node:stream'
+import { StartError } from '../start-error.ts'
+import {
+  type BlobMark,
+  BlobMissing,
+  type Blobs,
+  BlobTooLarge,
+  type ByteRange,
+  DiskFull,
+  type StagedBlob,
+} from './blobs.ts'
+
+/** Read and write size. One buffer of this size, used again and again, copies twice as fast as a piped stream. */
+const CHUNK_BYTES = 256 * 1024
+
+type Limits = { max_bytes: number; signal?: AbortSignal | undefined }
+
+/** Blobs as files of `root`, spread over directories by the first two letters of their random keys. */
+export function diskBlobs(root: string): Blobs {
+  mkdirSync(stagingOf(root), { recursive: true, mode: 0o700 })
+  return {
+    stage: (source, limits) => stage(root, source, limits),
+    publish: ({ temp }) => publish(root, temp),
+    discard: async ({ temp }) => void (await remove(tempPath(root, temp))),
+    async write(source, limits) {
+      const { temp, ...facts } = await stage(root, source, limits)
+      return { key: await publish(root, temp), ...facts }
+    },
+
+    async open(key, range) {
+      const stream = createReadStream(keyPath(root, key), { highWaterMark: CHUNK_BYTES, ...range })
+      await once(stream, 'open').catch(missing)
+      return stream
+    },
+    async send(key, range, out) {
+      const handle = await openBlob(keyPath(root, key))
+      try {
+        await copy(handle, range ?? { start: 0, end: (await handle.stat()).size - 1 }, out)
+      } finally {
+        await handle.close()
+      }
+    },
+    size: async (key) => (await stat(keyPath(root, key)).catch(missing)).size,
+    async withLocalFile(blob, use) {
+      const path = typeof blob === 'string' ? keyPath(root, blob) : tempPath(root, blob.temp)
+      await stat(path).catch(missing)
+      return use(path)
+    },
+
+    remove: async (key) => remove(keyPath(root, key)),
+    async *list({ older_than }) {
+      for await (const dir of await opendir(root)) {
+        if (dir.name.length === 2) yield* filesBefore(join(root, dir.name), older_than)
+      }
+    },
+    async sweepStaged({ older_than }) {
+      let count = 0
+      for await (const { key } of filesBefore(stagingOf(root), older_than)) {
+        if (await remove(join(stagingOf(root), key))) count += 1
+      }
+      return count
+    },
+
+    mark: () => readMark(join(root, MARK)),
+    setMark: (mark) => writeMark(root, mark),
+  }
+}
+
+/** Which installation the blobs below belong to. */
+const MARK = 'installation.json'
+
+async function readMark(path: string): Promise<BlobMark | null> {
+  try {
+    const { installation_id, paired } = JSON.parse(await readFile(path, 'utf8')) as BlobMark
+    if (typeof installation_id === 'string' && typeof paired === 'boolean') return { installation_id, paired }
+  } catch (error) {
+    if (isMissing(error)) return null
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new StartError(`${path} cannot be read. Restore it from a backup, or run 'kinora admin database adopt'.`)
+}
+
+async function writeMark(root: string, mark: BlobMark): Promise<void> {
+  const draft = join(root, `${MARK}.${process.pid}`)
+  await writeFile(draft, `${JSON.stringify(mark)}\n`, { mode: 0o600, flush: true })
+  await rename(draft, join(root, MARK))
+  await sync(root)
+}
+
+async function stage(root: string, source: AsyncIterable<Uint8Array>, limits: Limits): Promise<StagedBlob> {
+  const temp = newName()
+  try {
+    return { temp, ...(await spool(source, tempPath(root, temp), limits)) }
+  } catch (error) {
+    await rm(tempPath(root, temp), { force: true })
+    throw typed(error)
+  }
+}
+
+async function publish(root: string, temp: string): Promise<string> {
+  const key = newName()
+  const path = keyPath(root, key)
+  try {
+    // Its age counts from here on; its bytes were made to last when it was staged.
+    const now = new Date()
+    await utimes(tempPath(root, temp), now, now)
+    await rename(tempPath(root, temp), path).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error
+      if ((await mkdir(dirname(path), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
+      await rename(tempPath(root, temp), path)
+    })
+    await sync(dirname(path))
+    return key
+  } catch (error) {
+    await Promise.all([rm(tempPath(root, temp), { force: true }), rm(path, { force: true })])
+    throw typed(error)
+  }
+}
+
+function stagingOf(root: string): string {
+  return join(root, 'staging')
+}
+
+function tempPath(root: string, temp: string): string {
+  return join(stagingOf(root), checked(temp))
+}
+
+function keyPath(root: string, key: string): string {
+  return join(root, checked(key).slice(0, 2), key)
+}
+
+async function remove(path: string): Promise<boolean> {
+  try {
+    await unlink(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+function newName(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/** A name from a row can only ever mean a file of ours. */
+function checked(name: string): string {
+  if (!/^[0-9a-f]{32}$/.test(name)) throw new BlobMissing(`not a blob key: ${JSON.stringify(name)}`)
+  return name
+}
+
+async function spool(
+  source: AsyncIterable<Uint8Array>,
+  path: string,
+  { max_bytes, signal }: Limits,
+): Promise<Pick<StagedBlob, 'sha256' | 'size_bytes'>> {
+  const readable = source instanceof Readable ? source : Readable.from(source, { objectMode: true })
+  signal?.throwIfAborted()
+  if (signal) addAbortSignal(signal, readable)
+  const handle = await open(path, 'wx', 0o600)
+  const hash = createHash('sha256')
+  let size = 0
+  try {
+    for await (const chunk of readable as AsyncIterable<Uint8Array>) {
+      size += chunk.byteLength
+      if (size > max_bytes) throw new BlobTooLarge(max_bytes)
+      hash.update(chunk)
+      for (let done = 0; done < chunk.byteLength; ) done += (await handle.write(chunk, done)).bytesWritten
+    }
+    await handle.sync()
+    return { sha256: hash.digest('hex'), size_bytes: size }
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Makes a directory's names survive a power cut. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function copy(handle: FileHandle, { start, end }: ByteRange, out: Writable): Promise<void> {
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(end - start + 1, 0)))
+  for (let position = start; position <= end; ) {
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, end - position + 1), position)
+    if (bytesRead === 0) throw new BlobMissing('shorter than its range')
+    await writeFully(out, buffer.subarray(0, bytesRead))
+    position += bytesRead
+  }
+}
+
+/** Resolves when `out` no longer needs the bytes, so that their buffer can be used again. */
+function writeFully(out: Writable, chunk: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onClose = () => reject(new Error('the reader went away'))
+    if (out.destroyed) return onClose()
+    out.once('close', onClose)
+    out.write(chunk, (error) => {
+      out.off('close', onClose)
+      if (error) reject(error)
+      else resolve()
+    })
+  })
+}
+
+async function* filesBefore(dir: string, olderThan: Date): AsyncIterable<{ key: string; size_bytes: number }> {
+  for await (const { name } of await opendir(dir)) {
+    const facts = await stat(join(dir, name)).catch(() => null)
+    if (facts && facts.mtime < olderThan) yield { key: name, size_bytes: facts.size }
+  }
+}
+
+function openBlob(path: string): Promise<FileHandle> {
+  return open(path, 'r').catch(missing)
+}
+
+function missing(error: unknown): never {
+  throw isMissing(error) ? new BlobMissing('no such blob', { cause: error }) : error
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function typed(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOSPC' || code === 'EDQUOT' ? new DiskFull('no space left for files', { cause: error }) : error
+}

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import pg from 'pg'
+
+/**
+ * Every table. A feature's `store.ts` adds the tables it owns:
+ * `declare module './db.ts' { interface Database { files: FilesTable } }`
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: features add their tables by declaration merging.
+export interface Database {}
+
+/** A pool or a transaction: what a function that only runs queries takes. */
+export type Db = Kysely<Database>
+
+/** A transaction, for functions whose writes must stand or fall with the caller's. */
+export type Tx = Transaction<Database>
+
+export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<void> }
+
+/**
+ * Opens a pool. int8 and whole numeric come as bigint, timestamptz as Date, date as 'YYYY-MM-DD', json parsed; a numeric
+ * with a fraction is an error, cast it in SQL. `on_error` hears of connections that died idle: the pool replaces them. `close` resolves
+ * once the server has seen every connection off, so that a server stopped next cuts none. Every commit is on the disk when it returns,
+ * whatever the server's default is.
+ */
+export function openDb(url: string, options: { pool_max?: number; on_error?: (error: Error) => void } = {}): OpenDb {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.pool_max ?? 10,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    types: { getTypeParser },
+    onConnect: setUpSession,
+  })
+  const connected = new Map<pg.PoolClient, Promise<void>>()
+  pool.on('error', options.on_error ?? (() => {}))
+  // While a client is checked out the pool does not listen to it, and an error nobody listens to ends the process. Whoever
+  // has it out hears of the error by its query.
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    const ended = new Promise<void>((resolve) => client.once('end', resolve))
+    connected.set(client, ended)
+    void ended.then(() => connected.delete(client))
+  })
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+  return {
+    db,
+    pool,
+    async close() {
+      const ended = [...connected.values()]
+      await pool.end()
+      await Promise.race([Promise.all(ended), sleep(CLOSE_MILLISECONDS, undefined, { ref: false })])
+    },
+  }
+}
+
+/**
+ * Every commit is on the disk, and a transaction that was forgotten does not keep dead rows alive. A statement rather than a start-up option, which poolers between us and the server may refuse. A connection on which it fails is not used.
+ * The pool awaits it, which its type does not say.
+ */
+const setUpSession = async (client: pg.ClientBase): Promise<void> => {
+  await client.query(`set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'`)
+}
+
+/** A server that does not say goodbye is not waited for longer. */
+const CLOSE_MILLISECONDS = 2000
+
+/** Whether a unique constraint or index refused the row: any, or the one named. */
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  const { code, constraint: refused } = fieldsOf(error)
+  return code === '23505' && (constraint === undefined || refused === constraint)
+}
+
+/**
+ * Whether the database could not be reached, went away, or is starting or stopping: try again later (503), not our bug.
+ * A commit that failed so may or may not have happened.
+ * Classes 08, 53 and 57, and pg's own messages for connections that end.
+ * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+export function isDatabaseDown(error: unknown): boolean {
+  const { code, message, syscall } = fieldsOf(error)
+  // A socket that is missing is an outage; a file that is missing is not.
+  if (code === 'ENOENT') return syscall === 'connect'
+  if (code !== undefined) return DOWN_CODES.has(code) || /^(08|53)/.test(code)
+  return DOWN_MESSAGES.some((each) => message.includes(each))
+}
+
+const DOWN_CODES = new Set([
+  ...['57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
+  ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
+])
+
+const DOWN_MESSAGES = [
+  'Connection terminated',
+  'Client has encountered a connection error',
+  'timeout exceeded when trying to connect',
+  'timeout expired',
+  'Cannot use a pool after calling end on the pool',
+]
+
+/**
+ * What `statement` returns; when it takes longer than `seconds`, an error as of a database that is away: its connection may have been
+ * lost without a word. The statement may still be carried out.
+ */
+export async function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const error = Object.assign(new Error('The database has not answered.'), { code: 'ETIMEDOUT' })
+    timer = setTimeout(() => reject(error), seconds * 1000)
+  })
+  try {
+    return await Promise.race([statement, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const { INT8, NUMERIC, DATE } = pg.types.builtins
+const INT8_ARRAY = 1016
+const NUMERIC_ARRAY = 1231
+
+function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
+  const own = format === 'binary' ? undefined : PARSERS.get(oid)
+  return (own ?? pg.types.getTypeParser(oid, format as 'text')) as (value: never) => unknown
+}
+
+const PARSERS = new Map<number, (value: string) => unknown>([
+  [INT8, BigInt],
+  [NUMERIC, BigInt],
+  [INT8_ARRAY, parseBigints],
+  [NUMERIC_ARRAY, parseBigints],
+  [DATE, String],
+])
+
+/** One dimension, as our columns have: `{1,NULL,3}`. */
+function parseBigints(text: string): (bigint | null)[] {
+  const body = text.slice(1, -1)
+  return body === '' ? [] : body.split(',').map((each) => (each === 'NULL' ? null : BigInt(each)))
+}
+
+function fieldsOf(error: unknown): { code?: string; constraint?: string; syscall?: string; message: string } {
+  return error instanceof Error
+    ? (error as Error & { code?: string; constraint?: string; syscall?: string })
+    : { message: '' }
+}

@@ -1,0 +1,82 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import { parseJsonPieces } from '../json/parse.ts'
+
+/** JSON bodies over this are `413 request_too_large`. Source: contract 1.1. */
+export const JSON_BYTES_MAX = 64 * 1024 * 1024
+/** The same where no credential is asked for. Source: contract 1.1. */
+export const OPEN_BODY_BYTES_MAX = 16 * 1024
+
+type Done = (error: Error | null, body?: unknown) => void
+
+/** JSON is parsed strictly; other types are refused unless the route takes them; the body of a route that takes none is not read. */
+export function addBodyParsers(http: FastifyInstance): void {
+  http.removeAllContentTypeParsers()
+  http.addContentTypeParser('application/json', (request, payload, done) => {
+    const { accepts, body_bytes_max = JSON_BYTES_MAX } = request.routeOptions.config.kinora ?? {}
+    if (accepts?.size === 0) done(null, undefined)
+    else if (accepts && !accepts.has('json')) done(wrongContentType(accepts))
+    else if (Number(request.headers['content-length']) > body_bytes_max) done(bodyTooLarge(body_bytes_max))
+    else readJson(payload, body_bytes_max, done)
+  })
+  http.addContentTypeParser('*', (request, _payload, done) => {
+    const { accepts, body_bytes_max = JSON_BYTES_MAX } = request.routeOptions.config.kinora ?? {}
+    if (accepts?.size === 0) done(null, undefined)
+    else if (Number(request.headers['content-length']) > body_bytes_max) done(bodyTooLarge(body_bytes_max))
+    else done(wrongContentType(accepts ?? new Set(['json'])))
+  })
+}
+
+/** Starts the deadline for the body of a route that takes no upload; Node's own limit covers the whole server. */
+export function limitBodyTime(request: FastifyRequest): void {
+  const timer = setTimeout(() => {
+    if (!request.raw.complete)
+      request.raw.destroy(new ApiError('request_timeout', 'The request body did not arrive in time.'))
+  }, request.server.bodySeconds * 1000)
+  timer.unref()
+  request.raw.once('close', () => clearTimeout(timer))
+}
+
+export function hasBody({ headers }: FastifyRequest): boolean {
+  const length = headers['content-length']
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined
+}
+
+export function wrongContentType(accepts: ReadonlySet<string>): ApiError {
+  const types = [...accepts].map((kind) => (kind === 'json' ? 'application/json' : 'multipart/form-data'))
+  return new ApiError('unsupported_media_type', `Unsupported Content-Type. Send ${types.join(' or ')}.`)
+}
+
+export function bodyTooLarge(body_bytes_max: number): ApiError {
+  return new ApiError('request_too_large', `The request body is larger than ${body_bytes_max} bytes.`)
+}
+
+/** A body of no bytes is none. */
+function readJson(payload: NodeJS.ReadableStream, body_bytes_max: number, done: Done): void {
+  let size = 0
+  const chunks: Buffer[] = []
+  const onData = (chunk: Buffer): void => {
+    size += chunk.length
+    if (size > body_bytes_max) end(bodyTooLarge(body_bytes_max))
+    else chunks.push(chunk)
+  }
+  const end = (error?: Error): void => {
+    payload.off('data', onData).off('end', end).off('error', end)
+    if (error) done(error)
+    else if (size === 0) done(null, undefined)
+    else parse(chunks, size, done)
+  }
+  payload.on('data', onData).on('end', end).on('error', end)
+}
+
+function parse(pieces: readonly Buffer[], size_bytes: number, done: Done): void {
+  let value: unknown
+  try {
+    value = parseJsonPieces(pieces, size_bytes)
+  } catch (error) {
+    done(error as Error)
+    return
+  }
+  if (value instanceof Promise) value.then((body) => done(null, body), done)
+  else done(null, value)
+}

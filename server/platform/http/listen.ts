@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify'
+import { StartError } from '../start-error.ts'
+
+/** Listens on host and port; port 0 picks one. Returns the port. Throws StartError with the remedy when the address cannot be had. */
+export async function listenOn(http: FastifyInstance, at: { host: string; port: number }): Promise<number> {
+  try {
+    await http.listen(at)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw REASONS.has(code ?? '') ? new StartError(REASONS.get(code!)!(at)) : error
+  }
+  const address = http.server.address()
+  return typeof address === 'object' && address ? address.port : at.port
+}
+
+type Reason = (at: { host: string; port: number }) => string
+
+const noSuchHost: Reason = ({ host }) =>
+  `${host} is no address of this machine. Name one with --host: 127.0.0.1 for this machine alone, 0.0.0.0 for every network.`
+
+/** What the operating system says of an address that cannot be listened on. */
+const REASONS: ReadonlyMap<string, Reason> = new Map([
+  [
+    'EADDRINUSE',
+    ({ host, port }) =>
+      `Port ${port} of ${host} is in use by another program. End that program, or name another port with --port (0 picks a free one).`,
+  ],
+  ['EACCES', ({ port }) => `Port ${port} may not be used by this user. Name one from 1024 on with --port.`],
+  ['EADDRNOTAVAIL', noSuchHost],
+  ['ENOTFOUND', noSuchHost],
+  ['EAI_AGAIN', noSuchHost],
+])

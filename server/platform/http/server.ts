@@ -1,0 +1,257 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import multipart from '@fastify/multipart'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { isDatabaseDown } from '../db/db.ts'
+import { ApiError, errorBody, errorHeaders } from '../errors.ts'
+import { newRequestId } from '../ids.ts'
+import type { Log } from '../log.ts'
+import { addBodyParsers, bodyTooLarge, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
+import { addressOf, proxyTest } from './client-address.ts'
+import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
+import { suggestRoutes } from './suggest-route.ts'
+import type { Sockets } from './websocket.ts'
+
+/** Longest a whole request may take to arrive. Uploads of 100 MB over slow lines need it; other bodies have BODY_SECONDS. */
+const REQUEST_SECONDS = 900
+/** Longest a body may take to arrive on a route that takes no upload. */
+const BODY_SECONDS = 60
+const KEEP_ALIVE_SECONDS = 10
+const CONNECTIONS_MAX = 10_000
+
+/** What a route tells this file about itself. */
+export type RouteConfig = {
+  plain_400?: boolean
+  /** Takes an upload, which may take long to arrive. */
+  upload?: boolean
+  accepts: ReadonlySet<string>
+  /** Default JSON_BYTES_MAX. */
+  body_bytes_max?: number
+  internal?: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    kinora?: RouteConfig
+  }
+  interface FastifyInstance {
+    /** Longest a body may take to arrive on a route that takes no upload. */
+    bodySeconds: number
+  }
+  interface FastifyRequest {
+    /** For the access log; set once the caller is known. */
+    caller?: { org_id: string; user_id: string; key_id: string | null }
+  }
+}
+
+export type HttpOptions = {
+  log: Log
+  body_seconds?: number
+  isDraining?: () => boolean
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed; none by default. */
+  trusted_proxies?: readonly string[]
+  /** Without them every `Upgrade` is answered as if it were not there. */
+  sockets?: Sockets
+  /** What a 404 says of a path without a route, in place of the usual hint. */
+  explainUnknown?: (path: string) => string | undefined
+}
+
+/** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
+export function openHttp(options: HttpOptions): FastifyInstance {
+  const { log, body_seconds = BODY_SECONDS, sockets } = options
+  const http = Fastify({
+    logger: false,
+    genReqId: newRequestId,
+    requestIdHeader: false,
+    trustProxy: proxyTest(options.trusted_proxies ?? []) ?? false,
+    bodyLimit: JSON_BYTES_MAX,
+    serverFactory: (handler) => openServer(handler, sockets),
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply, log),
+    clientErrorHandler: answerBrokenRequest,
+  })
+  sockets?.attach(http)
+  http.decorate('bodySeconds', body_seconds)
+  addBodyParsers(http)
+  const unknownUrl = unknownUrlError(http, options.explainUnknown)
+  http.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    if (options.isDraining?.())
+      throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+    requirePlainTransfer(request)
+    if (request.is404) throw unknownUrl(request)
+    if (hasBody(request)) expectBody(request, reply)
+    done()
+  })
+  http.addHook('onResponse', (request, reply, done) => {
+    logAnswer(log, request, reply)
+    done()
+  })
+  http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
+  // For a route that finds nothing; where there is no route the hook has answered before a body is read.
+  http.setNotFoundHandler((request) => {
+    throw unknownUrl(request)
+  })
+  return http
+}
+
+function openServer(handler: RequestListener, sockets: Sockets | undefined): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: 16_384,
+      headersTimeout: 20_000,
+      requestTimeout: REQUEST_SECONDS * 1000,
+      keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
+      // Node would hand every request with an `Upgrade` to the listener, `h2c` of ordinary clients among them.
+      shouldUpgradeCallback: (request) => sockets?.isHandshake(request) ?? false,
+    },
+    boundConnections(handler),
+  )
+  server.maxConnections = CONNECTIONS_MAX
+  server.maxHeadersCount = 100
+  return server
+}
+
+function unknownUrlError(
+  http: FastifyInstance,
+  explain: HttpOptions['explainUnknown'],
+): (request: FastifyRequest) => ApiError {
+  const suggest = suggestRoutes(http)
+  return (request) => {
+    const path = pathOf(request)
+    const hint = explain?.(path) ?? `${suggest(path)} See /docs for the routes.`.trimStart()
+    const text = `Unknown request URL: ${request.method} ${path}. ${hint}`
+    return new ApiError('unknown_url', text)
+  }
+}
+
+/** A body has its time to arrive, and none that nobody reads keeps its connection. */
+function expectBody(request: FastifyRequest, reply: FastifyReply): void {
+  const { kinora } = request.routeOptions.config
+  if (!kinora?.upload) limitBodyTime(request)
+  if (kinora?.accepts.size === 0) leaveBody(request, reply)
+}
+
+/** Ends the connection behind an answer that does not wait for the body, unless the rest of the body is small. */
+function leaveBody(request: FastifyRequest, reply: FastifyReply): void {
+  if (!hasLargeBody(request.raw)) return
+  reply.header('connection', 'close')
+  endAfterAnswer(request.raw, { discard: isPlainTransfer(request) })
+}
+
+/** Routes that take forms: only they pay for what reading forms needs of every request. */
+export function withForms(http: FastifyInstance, addRoutes: (routes: FastifyInstance) => void): void {
+  http.register(async (routes) => {
+    await routes.register(multipart)
+    addRoutes(routes)
+  })
+}
+
+/** The path of a request without its query string. */
+export function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0]!.slice(0, 200)
+}
+
+/** Answers any error thrown on the way. What we did not throw ourselves is our bug: fixed text outside, everything in the log. */
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
+  const answer = apiErrorOf(error)
+  if (answer.status >= 500 || answer.internal) {
+    const level = answer.status >= 500 ? 'error' : 'info'
+    log[level]('request_failed', {
+      request_id: request.id,
+      code: answer.code,
+      detail: answer.internal,
+      error: answer.cause ?? answer,
+    })
+  }
+  if (reply.raw.headersSent) {
+    reply.raw.destroy()
+    return
+  }
+  leaveBody(request, reply)
+  const plain_400 = request.routeOptions?.config?.kinora?.plain_400
+  reply.header('x-request-id', request.id).headers(errorHeaders(answer)).status(answer.status)
+  for (const header of ['content-length', 'content-disposition', 'etag', 'cache-control']) reply.removeHeader(header)
+  reply.type('application/json; charset=utf-8').send(JSON.stringify(errorBody(answer, { plain_400 })))
+}
+
+const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => bodyTooLarge(JSON_BYTES_MAX),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => wrongContentType(new Set(['json'])),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    new ApiError('invalid_request_error', 'Request body size did not match Content-Length.'),
+  FST_ERR_BAD_URL: () => new ApiError('unknown_url', 'The request URL is not valid.'),
+  FST_ERR_MAX_PARAM_LENGTH: () => new ApiError('unknown_url', 'The request URL is too long.'),
+  FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
+}
+
+/** What a client is told of anything thrown: what we did not throw ourselves is our bug. */
+export function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const { code, statusCode } = error as { code?: string; statusCode?: number }
+  const known = FRAMEWORK_ERRORS[code ?? '']
+  if (known) return known()
+  // Node's own word for a client that left while it was sending; a connection of the database says otherwise.
+  if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
+  if (isDatabaseDown(error)) {
+    return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', {
+      cause: error,
+    })
+  }
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return endedEarly()
+  if (statusCode && statusCode >= 400 && statusCode < 500) {
+    return new ApiError('invalid_request_error', 'The request could not be read.', { internal: code, cause: error })
+  }
+  return new ApiError('server_error', 'Something went wrong on our side. Quote the request id when you report it.', {
+    cause: error,
+  })
+}
+
+function endedEarly(): ApiError {
+  return new ApiError('invalid_request_error', 'The request ended before it was complete.')
+}
+
+/** Where the body ends cannot be known otherwise. */
+function isPlainTransfer({ headers }: FastifyRequest): boolean {
+  const encoding = headers['transfer-encoding']
+  return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
+}
+
+function requirePlainTransfer(request: FastifyRequest): void {
+  if (isPlainTransfer(request)) return
+  throw new ApiError('invalid_request_error', 'Transfer-Encoding must be chunked or absent.')
+}
+
+/** Node gives up on a request it cannot read before any route is known: the envelope still answers, then the connection ends. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  // What follows a request that ends its connection is nobody's request.
+  if (isEnding(socket)) return void socket.pause()
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [line, problem] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [
+          '431 Request Header Fields Too Large',
+          new ApiError('invalid_request_error', 'The request headers are too large.'),
+        ]
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', new ApiError('request_timeout', 'The request did not arrive in time.')]
+        : ['400 Bad Request', new ApiError('invalid_request_error', 'The request is not valid HTTP.')]
+  const body = JSON.stringify(errorBody(problem as ApiError))
+  const head = `content-type: application/json; charset=utf-8\r\nx-request-id: ${newRequestId()}\r\ncontent-length: ${Buffer.byteLength(body)}`
+  socket.end(`HTTP/1.1 ${line}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
+}
+
+function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+  log.info('request', {
+    request_id: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'unknown',
+    status: reply.statusCode,
+    duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+    address: addressOf(request),
+    ...request.caller,
+    key_id: request.caller?.key_id ?? undefined,
+  })
+}

@@ -1,0 +1,65 @@
+import { isUtf8 } from 'node:buffer'
+import { joinInTurns, utf8Slices } from '../bytes.ts'
+import { requireSafeJson, requireSafeJsonInTurns } from '../schema/validate.ts'
+import { nextTurn, turnTaker } from '../turns.ts'
+import { parsePieces } from './pieces.ts'
+import { newScan, scanWhole, unreadable } from './scan.ts'
+
+/** Texts up to this are parsed at once: the worst of them takes a few milliseconds. */
+const AT_ONCE_BYTES_MAX = 64 * 1024
+/** Longest that parsing goes on before other work has its turn. */
+const TURN_MILLISECONDS = 5
+
+/**
+ * Parses a JSON text of a client; depth and number of values are checked before anything is built. A large text is parsed in pieces with
+ * other work between them, and gives a promise, so that no size holds the event loop.
+ * Throws, or rejects with, ApiError `invalid_json`, or `invalid_value` for what JSON allows and we cannot keep. Source: contract 1.1.
+ */
+export function parseJson(bytes: Buffer): unknown {
+  if (bytes.length > AT_ONCE_BYTES_MAX) return parseLarge(bytes)
+  if (!isUtf8(bytes)) throw unreadable()
+  const suspicious = scanWhole(bytes)
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw unreadable()
+  }
+  if (suspicious) requireSafeJson(value)
+  return value
+}
+
+/** The same for a body that came in pieces: many bytes are put together with other work between, too. */
+export function parseJsonPieces(pieces: readonly Buffer[], size_bytes: number): unknown {
+  if (size_bytes > JOINED_BYTES_MAX) return joinInTurns(pieces).then(parseJson)
+  return parseJson(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size_bytes))
+}
+
+/** Fewer bytes are put together in less than a millisecond. */
+const JOINED_BYTES_MAX = 1024 * 1024
+
+async function requireUtf8(bytes: Buffer): Promise<void> {
+  const turn = turnTaker(1)
+  for (const slice of utf8Slices(bytes)) {
+    if (!isUtf8(slice)) throw unreadable()
+    const other = turn()
+    if (other) await other
+  }
+}
+
+async function parseLarge(bytes: Buffer): Promise<unknown> {
+  await requireUtf8(bytes)
+  const state = newScan(bytes)
+  const pieces = parsePieces(state)
+  let since = performance.now()
+  let step = pieces.next()
+  while (!step.done) {
+    if (performance.now() - since > TURN_MILLISECONDS) {
+      await nextTurn()
+      since = performance.now()
+    }
+    step = pieces.next()
+  }
+  if (state.suspicious) await requireSafeJsonInTurns(step.value)
+  return step.value
+}

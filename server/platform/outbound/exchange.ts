@@ -1,0 +1,189 @@
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { OutboundError } from './error.ts'
+
+export type OutboundBody = string | Uint8Array | { size_bytes: number; chunks: AsyncIterable<Uint8Array> }
+
+export type OutboundRequest = {
+  method: 'GET' | 'POST' | 'DELETE'
+  /** Path with its query, as it goes on the wire. */
+  path: string
+  headers: Record<string, string>
+  body?: OutboundBody
+}
+
+/** `timeout_ms` bounds the whole exchange, the body included; `max_bytes` the body. */
+export type OutboundLimits = {
+  timeout_ms: number
+  max_bytes: number
+  signal?: AbortSignal
+  /** Called once when nothing more will come. */
+  onEnd?: () => void
+}
+
+export type OutboundReply = {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  /** `content-type` without its parameters, in lower case. */
+  media_type: string | null
+  size_bytes: number | null
+  /** Fails with OutboundError when the limits are exceeded or the connection breaks. Cancel it to give the connection up. */
+  body: ReadableStream<Uint8Array>
+}
+
+/** One request and its reply, within limits. Follows no redirect and accepts no compression. Throws OutboundError only. */
+export async function exchange(
+  dispatcher: Dispatcher,
+  request: OutboundRequest,
+  limits: OutboundLimits,
+): Promise<OutboundReply> {
+  const deadline = startDeadline(limits)
+  try {
+    const reply = await dispatcher.request({
+      method: request.method,
+      path: request.path,
+      headers: {
+        'user-agent': 'kinora',
+        'accept-encoding': 'identity',
+        ...request.headers,
+        ...bodyHeaders(request.body),
+      },
+      body: bodyChunks(request.body),
+      signal: deadline.signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    reply.body.on('error', () => {})
+    const size = sizeOf(reply.headers)
+    const fault = replyFault(reply.headers, size, limits.max_bytes)
+    if (fault !== null) {
+      reply.body.destroy()
+      throw fault
+    }
+    return {
+      status: reply.statusCode,
+      headers: reply.headers,
+      media_type: mediaType(reply.headers),
+      size_bytes: size,
+      body: bodyStream(reply.body, limits.max_bytes, deadline),
+    }
+  } catch (error) {
+    deadline.end()
+    throw outboundError(error, deadline)
+  }
+}
+
+/** The whole body. It is already capped by the limits of its exchange. */
+export async function readAll(body: ReadableStream<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** Gives a reply up without reading it. */
+export async function discard(reply: OutboundReply): Promise<void> {
+  await reply.body.cancel().catch(() => {})
+}
+
+type Deadline = { signal: AbortSignal; cause(): 'timeout' | 'aborted' | null; end(): void }
+
+function startDeadline({ timeout_ms, signal, onEnd }: OutboundLimits): Deadline {
+  const controller = new AbortController()
+  let cause: 'timeout' | 'aborted' | null = null
+  let ended = false
+  const end = () => {
+    if (ended) return
+    ended = true
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+    onEnd?.()
+  }
+  const stop = (why: 'timeout' | 'aborted') => {
+    cause ??= why
+    controller.abort()
+    end()
+  }
+  const onAbort = () => stop('aborted')
+  const timer = setTimeout(() => stop('timeout'), timeout_ms)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  if (signal?.aborted) onAbort()
+  return { signal: controller.signal, cause: () => cause, end }
+}
+
+/** Pulled by its reader, so a slow reader slows the sender down. Ends the exchange also when it is canceled before its first read. */
+function bodyStream(body: Readable, maxBytes: number, deadline: Deadline): ReadableStream<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]()
+  let total = 0
+  const stop = () => {
+    deadline.end()
+    body.destroy()
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = (await chunks.next()) as IteratorResult<Buffer, undefined>
+          if (done) {
+            stop()
+            return controller.close()
+          }
+          total += value.length
+          if (total > maxBytes) throw tooLarge()
+          controller.enqueue(new Uint8Array(value.buffer, value.byteOffset, value.length))
+        } catch (error) {
+          const fault = outboundError(error, deadline)
+          stop()
+          controller.error(fault)
+        }
+      },
+      cancel: stop,
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function bodyHeaders(body: OutboundBody | undefined): Record<string, string> {
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return {}
+  return { 'content-length': String(body.size_bytes) }
+}
+
+function bodyChunks(body: OutboundBody | undefined) {
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return body ?? null
+  return Readable.from(body.chunks, { objectMode: false })
+}
+
+function replyFault(headers: OutboundReply['headers'], size: number | null, maxBytes: number): OutboundError | null {
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    return new OutboundError('unreadable', 'The reply is compressed although that was not asked for.')
+  return size !== null && size > maxBytes ? tooLarge() : null
+}
+
+function sizeOf(headers: OutboundReply['headers']): number | null {
+  const size = Number(headers['content-length'] ?? Number.NaN)
+  return Number.isSafeInteger(size) && size >= 0 ? size : null
+}
+
+function mediaType(headers: OutboundReply['headers']): string | null {
+  const value = headers['content-type']
+  const type = typeof value === 'string' ? value.split(';')[0]!.trim().toLowerCase() : ''
+  return type === '' ? null : type
+}
+
+function tooLarge(): OutboundError {
+  return new OutboundError('too_large', 'The reply is larger than allowed.')
+}
+
+/** undici's errors may name hosts and headers, so only their code is kept. */
+function outboundError(error: unknown, deadline: Deadline): OutboundError {
+  if (error instanceof OutboundError) return error
+  const cause = deadline.cause()
+  if (cause === 'timeout') return new OutboundError('timeout', 'The reply did not come in time.')
+  if (cause === 'aborted') return new OutboundError('aborted', 'The request was given up.')
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  if (code?.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || code === 'UND_ERR_HEADERS_OVERFLOW')
+    return new OutboundError('unreadable', 'The reply breaks the protocol.', code)
+  if (code?.startsWith('UND_ERR_CONNECT_TIMEOUT'))
+    return new OutboundError('timeout', 'The connection was not opened in time.', code)
+  return new OutboundError('unreachable', 'The connection failed.', code)
+}

@@ -1,0 +1,53 @@
+import { chownSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartError } from '../start-error.ts'
+
+/** Whom PostgreSQL runs as. `null` means as ourselves. */
+export type RunAs = { uid: number; gid: number } | null
+
+/**
+ * PostgreSQL refuses to run as root. As root: the owner of an existing cluster, else the first of `kinora`, `postgres`,
+ * `nobody` that the system knows. Otherwise ourselves.
+ * Throws StartError when the cluster belongs to somebody we cannot become.
+ */
+export function chooseUser(cluster: string): RunAs {
+  const self = process.getuid?.()
+  if (self === undefined) return null
+  const owner = existsSync(cluster) ? lstatSync(cluster) : null
+  if (self !== 0) {
+    if (owner && owner.uid !== self) {
+      throw new StartError(
+        `The database in ${cluster} belongs to uid ${owner.uid}, but the service runs as uid ${self}.`,
+      )
+    }
+    return null
+  }
+  return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : unprivilegedUser()
+}
+
+/** Makes `dir` (mode 0700) and gives it, with all it holds, to the user PostgreSQL runs as. */
+export function makeOwnedDir(dir: string, runAs: RunAs): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  if (runAs && lstatSync(dir).uid !== runAs.uid) give(dir, runAs)
+}
+
+function unprivilegedUser(): RunAs {
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  for (const name of ['kinora', 'postgres', 'nobody']) {
+    const user = users.find((fields) => fields[0] === name && Number(fields[2]) > 0)
+    if (user) return { uid: Number(user[2]), gid: Number(user[3]) }
+  }
+  throw new StartError(
+    'PostgreSQL does not run as root and this system has no user named kinora, postgres or nobody. ' +
+      'Run the service as an ordinary user or set DATABASE_URL.',
+  )
+}
+
+function give(path: string, { uid, gid }: { uid: number; gid: number }): void {
+  const entry = lstatSync(path)
+  if (entry.isSymbolicLink()) return
+  chownSync(path, uid, gid)
+  if (entry.isDirectory()) for (const name of readdirSync(path)) give(join(path, name), { uid, gid })
+}

@@ -1,0 +1,30 @@
+import { sql } from 'kysely'
+import type { Db } from '../../platform/db/db.ts'
+import { type Claims, claimsOn } from '../../platform/queue/claims.ts'
+import type { ResponseRow } from '../stored/store.ts'
+
+/** A background response in the hands of one worker. */
+export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNullable<ResponseRow['request']> }
+
+/** Background responses that have not ended; taking one counts an attempt. */
+export const responseClaims: Claims<ClaimedResponse> = claimsOn({
+  table: 'responses',
+  due: 'next_run_at',
+  open: sql`finished_at is null`,
+  also: sql`, attempts = attempts + 1`,
+})
+
+/** Gives responses back before their runs have ended. `counts` says whether the attempts were their own fault. */
+export async function releaseResponses(
+  db: Db,
+  claimed: ReadonlyArray<{ id: string; claim_id: string }>,
+  { counts, not_before }: { counts: boolean; not_before: Date },
+): Promise<void> {
+  const ids = claimed.map(({ id }) => id)
+  const claims = claimed.map(({ claim_id }) => claim_id)
+  await sql`
+    update responses r set claim_id = null, claimed_until = null, next_run_at = ${not_before},
+      attempts = attempts - ${counts ? 0 : 1}::int
+    from unnest(${ids}::text[], ${claims}::text[]) as held (id, claim_id)
+    where r.id = held.id and r.claim_id = held.claim_id`.execute(db)
+}

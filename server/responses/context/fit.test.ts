@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ChatModelConfig } from '../../config/config.ts'
+import type { ChatRequest } from '../../engines/chat/contract.ts'
+import { sandboxChat } from '../../engines/chat/sandbox/adapter.ts'
+import { ApiError } from '../../platform/errors.ts'
+import type { ContextItem } from '../schema/items.ts'
+import { countInput } from './count.ts'
+import { sketchItems } from './drafts.ts'
+import { type Drafted, type Fitting, fitContext } from './fit.ts'
+import { joinDrafts } from './messages.ts'
+import { findAnswers } from './pairing.ts'
+
+const LEFT = new AbortController().signal
+
+/** A conversation of so many tokens a message, the user's first. */
+function conversation(...tokens: number[]): Drafted {
+  const context = tokens.map((count, i): ContextItem => {
+    const head = { id: `msg_${i}`, type: 'message', status: 'completed', role: i % 2 ? 'assistant' : 'user' } as const
+    const content = [{ type: 'input_text' as const, text: `${i}${' word'.repeat(count - 1)}` }]
+    return { item: { ...head, content }, path: `input[${i}]` }
+  })
+  return { context, drafts: sketchItems({ secrets: ['s'] }, { org_id: 'org_1', nameOf: ({ name }) => name }, context) }
+}
+
+function build({ context, drafts }: Drafted): ChatRequest {
+  const answers = findAnswers(context.map(({ item }) => item))
+  return { model: 'x', messages: joinDrafts(drafts, { instructions: undefined, answers }), n: 1, stream: false }
+}
+
+const model = (context_length: number | null) => ({ context_length, max_output_tokens: null }) as ChatModelConfig
+const auto = { truncation: 'auto', max_output_tokens: 1 } as const
+const fit = (fitting: Omit<Fitting, 'build'>, drafted: Drafted) => fitContext({ ...fitting, build }, drafted, LEFT)
+
+test('an engine that counts is believed, and as few items go as it takes to be within its count', async () => {
+  const engine = sandboxChat({ kind: 'sandbox' })
+  const whole = conversation(200, 200, 200, 200, 50)
+  const all = await countInput(engine, build(whole), LEFT)
+  for (const [room, kept] of [
+    [all, 5],
+    [all - 1, 4],
+    [all - 250, 3],
+    [all - 600, 2],
+  ] as const) {
+    const { drafted, request } = await fit({ engine, model: model(room + 1), body: auto }, whole)
+    assert.equal(drafted.context.length, kept)
+    assert.ok((await countInput(engine, request, LEFT)) <= room)
+  }
+})
+
+test('an engine that counts quite otherwise is satisfied in the end', async () => {
+  for (const factor of [0.02, 0.1, 0.3]) {
+    const countTokens = async ({ messages }: ChatRequest) =>
+      messages.reduce((sum, { content }, i) => sum + Math.ceil(factor * (content as string).length * (1 + (i % 3))), 0)
+    const whole = conversation(...Array.from({ length: 301 }, () => 20))
+    const room = Math.floor((await countTokens(build(whole))) / 3)
+    const { drafted, request } = await fit({ engine: { countTokens }, model: model(room + 1), body: auto }, whole)
+    assert.ok((await countTokens(request)) <= room)
+    assert.ok(drafted.context.length > 30, `${drafted.context.length} of 301 are left`)
+  }
+})
+
+test('what cannot be too long is not counted', async () => {
+  let counts = 0
+  const countTokens = async () => ++counts
+  const engine = { countTokens }
+  const whole = conversation(200, 200, 50)
+  for (const length of [null, 100_000]) {
+    assert.equal((await fit({ engine, model: model(length), body: auto }, whole)).drafted, whole)
+  }
+  assert.equal(counts, 0)
+})
+
+test('without auto the whole is refused, with both figures', async () => {
+  const engine = { countTokens: async () => 9000 }
+  const work = fit({ engine, model: model(500), body: {} }, conversation(500, 500, 50))
+  await assert.rejects(work, (error) => {
+    assert.ok(error instanceof ApiError)
+    assert.equal(error.code, 'context_length_exceeded')
+    assert.match(error.message, /maximum context length is 500 tokens\. However, your input resulted in 9000 tokens\./)
+    return true
+  })
+})

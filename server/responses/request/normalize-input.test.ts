@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiError } from '../../platform/errors.ts'
+import { checkBody } from './check.ts'
+import { normalizeInput } from './normalize-input.ts'
+
+const normal = (input: unknown) => normalizeInput(checkBody({ model: 'm', input }).input)
+const items = (input: unknown) => normal(input).map(({ item }) => item)
+
+test('a text is one message of the user, with an id and a part', () => {
+  const [entry, ...more] = normal('Hi')
+  assert.equal(more.length, 0)
+  assert.match(entry!.item.id, /^msg_[0-9a-f]{48}$/)
+  assert.deepEqual(entry, {
+    path: 'input',
+    item: { id: entry!.item.id, type: 'message', status: 'completed', role: 'user', content: [text('Hi')] },
+  })
+})
+
+const text = (text: string) => ({ type: 'input_text', text })
+const said = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
+
+test('messages need no type, take texts for parts, and any kind of text part in any role', () => {
+  const parts = [text('a'), { type: 'text', text: 'b' }, { type: 'output_text', text: 'c' }]
+  for (const role of ['user', 'system', 'developer']) {
+    const [plain, whole] = items([
+      { role, content: 'Hi', id: null, status: null, phase: null },
+      { type: 'message', role, content: parts, id: 'msg_mine', status: 'incomplete' },
+    ])
+    assert.deepEqual(plain, { id: plain!.id, type: 'message', status: 'completed', role, content: [text('Hi')] })
+    assert.deepEqual(whole, {
+      ...{ id: 'msg_mine', type: 'message', status: 'incomplete', role },
+      content: [text('a'), text('b'), text('c')],
+    })
+  }
+  const [assistant] = items([{ role: 'assistant', content: parts, phase: 'commentary', id: 'own' }])
+  assert.deepEqual(assistant, {
+    ...{ id: 'own', type: 'message', status: 'completed', role: 'assistant', phase: 'commentary' },
+    content: [said('a'), said('b'), said('c')],
+  })
+})
+
+test('an answer goes back in as it came out', () => {
+  const answer = [
+    { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'AAAA' },
+    {
+      id: 'msg_1',
+      type: 'message',
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'refusal', refusal: 'No.' }],
+    },
+    {
+      id: 'fc_1',
+      type: 'function_call',
+      status: 'completed',
+      call_id: 'c',
+      name: 'f',
+      arguments: '{}',
+      namespace: 'n',
+    },
+    { id: 'fco_1', type: 'function_call_output', status: 'completed', call_id: 'c', output: 'o' },
+    { id: 'ctc_1', type: 'custom_tool_call', status: 'completed', call_id: 'd', name: 'f', input: 'i' },
+    { id: 'co_1', type: 'custom_tool_call_output', status: 'completed', call_id: 'd', output: [text('o')] },
+    { id: 'cmp_1', type: 'compaction', encrypted_content: 'AAAA' },
+  ]
+  assert.deepEqual(items(answer), answer)
+  const padded = answer.map((item) => ({ ...item, later: { x: 1 }, created_by: null }))
+  assert.deepEqual(items(padded), answer)
+})
+
+test('reasoning takes null for whatever it leaves out', () => {
+  const [item] = items([
+    { type: 'reasoning', id: null, summary: null, content: null, encrypted_content: null, status: null },
+  ])
+  assert.deepEqual(item, { id: item!.id, type: 'reasoning', summary: [] })
+})
+
+test('an id alone is a reference, with or without a type', () => {
+  assert.deepEqual(items([{ id: 'msg_1' }, { type: 'item_reference', id: 'fc_1' }, { id: 'rs_1', type: null }]), [
+    { type: 'item_reference', id: 'msg_1' },
+    { type: 'item_reference', id: 'fc_1' },
+    { type: 'item_reference', id: 'rs_1' },
+  ])
+})
+
+test('items that say nothing to the model are skipped, and the others keep their places', () => {
+  const skipped = ['web_search_call', 'file_search_call', 'mcp_list_tools'].map((type) => ({
+    type,
+    id: 'x',
+    status: 7,
+  }))
+  assert.deepEqual(
+    normal([...skipped, { role: 'user', content: 'Hi' }]).map(({ path }) => path),
+    ['input[3]'],
+  )
+})
+
+test('pictures and files in messages and outputs keep what they refer to', () => {
+  const parts = [
+    { type: 'input_image', image_url: 'https://example.com/a.png', file_id: null, detail: null },
+    { type: 'input_image', file_id: 'file-1', detail: 'low' },
+    { type: 'input_file', file_data: 'AAAA', filename: 'a.txt', file_url: null },
+    { type: 'input_file', file_url: 'https://example.com/a.pdf' },
+    { type: 'input_file', file_id: 'file-2', filename: null },
+  ]
+  const kept = [
+    { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'auto' },
+    { type: 'input_image', file_id: 'file-1', detail: 'low' },
+    { type: 'input_file', file_data: 'AAAA', filename: 'a.txt' },
+    { type: 'input_file', file_url: 'https://example.com/a.pdf' },
+    { type: 'input_file', file_id: 'file-2' },
+  ]
+  const [message, , output] = items([
+    { role: 'user', content: parts },
+    { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c', output: parts },
+  ])
+  assert.deepEqual(message?.type === 'message' && message.content, kept)
+  assert.deepEqual(output?.type === 'function_call_output' && output.output, kept)
+})
+
+const user = (part: unknown) => [
+  { role: 'user', content: 'Hi' },
+  { role: 'user', content: [text('a'), part] },
+]
+const REFUSED: Array<[input: unknown, code: string, param: string, message: RegExp]> = [
+  [[7], 'invalid_type', 'input[0]', /expected an object, but got an integer/],
+  [[{}], 'missing_required_parameter', 'input[0].type', /'input\[0\]\.type'/],
+  [[{ id: 'a', text: 'b' }], 'missing_required_parameter', 'input[0].type', /./],
+  [[{ type: 'tea' }], 'invalid_value', 'input[0].type', /^Invalid value: 'tea'\. Supported values are: 'message', /],
+  [[{ type: 'computer_call' }], 'invalid_value', 'input[0].type', /./],
+  [[{ type: 7 }], 'invalid_type', 'input[0].type', /./],
+  [[{ content: 'x' }], 'missing_required_parameter', 'input[0].role', /./],
+  [
+    [{ role: 'tool', content: 'x' }],
+    'invalid_value',
+    'input[0].role',
+    /'user', 'assistant', 'developer', and 'system'/,
+  ],
+  [[{ role: 'user' }], 'missing_required_parameter', 'input[0].content', /./],
+  [[{ role: 'user', content: 7 }], 'invalid_type', 'input[0].content', /a string or an array/],
+  [user({ type: 'tea' }), 'invalid_value', 'input[1].content[1].type', /'input_text', 'text', 'output_text'/],
+  [user({ type: 'input_text' }), 'missing_required_parameter', 'input[1].content[1].text', /./],
+  [user({ type: 'refusal', refusal: 'No' }), 'invalid_value', 'input[1].content[1].type', /./],
+  [user({ type: 'input_image' }), 'missing_required_parameter', 'input[1].content[1].image_url', /./],
+  [user({ type: 'input_image', image_url: 'a', file_id: 'b' }), 'invalid_value', 'input[1].content[1]', /only one of/],
+  [user({ type: 'input_image', image_url: 7 }), 'invalid_type', 'input[1].content[1].image_url', /./],
+  [user({ type: 'input_image', file_id: 'a', detail: 'x' }), 'invalid_value', 'input[1].content[1].detail', /./],
+  [user({ type: 'input_file', filename: 'a' }), 'missing_required_parameter', 'input[1].content[1].file_id', /./],
+  [user({ type: 'input_audio', input_audio: {} }), 'invalid_value', 'input[1].content[1].type', /chat\/completions/],
+  [user({ type: 'input_video', video_url: 'x' }), 'invalid_value', 'input[1].content[1].type', /chat\/completions/],
+  [
+    [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_audio' }] }],
+    ...(['invalid_value', 'input[0].output[0].type', /chat\/completions/] as const),
+  ],
+  [[{ role: 'assistant', content: [{ type: 'input_image' }] }], 'invalid_value', 'input[0].content[0].type', /./],
+  [[{ type: 'function_call', call_id: 'c', arguments: '{}' }], 'missing_required_parameter', 'input[0].name', /./],
+  [[{ type: 'function_call_output', output: 'x' }], 'missing_required_parameter', 'input[0].call_id', /./],
+  [[{ type: 'function_call_output', call_id: 'c' }], 'missing_required_parameter', 'input[0].output', /./],
+  [[{ type: 'custom_tool_call', call_id: 'c', name: 'f' }], 'missing_required_parameter', 'input[0].input', /./],
+  [[{ type: 'compaction' }], 'missing_required_parameter', 'input[0].encrypted_content', /./],
+  [[{ type: 'item_reference' }], 'missing_required_parameter', 'input[0].id', /./],
+]
+
+test('400 with the path of what is wrong in an item or a part', () => {
+  for (const [input, code, param, message] of REFUSED) {
+    assert.throws(
+      () => normal(input),
+      (error) => {
+        assert.ok(error instanceof ApiError, String(error))
+        assert.deepEqual([error.code, error.param], [code, param], JSON.stringify(input))
+        assert.match(error.message, message)
+        return true
+      },
+      JSON.stringify(input),
+    )
+  }
+})

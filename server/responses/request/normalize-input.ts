@@ -1,0 +1,158 @@
+import { ApiError } from '../../platform/errors.ts'
+import { newItemId } from '../ids.ts'
+import type {
+  InputEntry,
+  InputItem,
+  Item,
+  ItemReference,
+  ItemStatus,
+  MessageItem,
+  SentMessage,
+} from '../schema/items.ts'
+import type { InputFile, InputImage, MessagePart, ToolOutputPart } from '../schema/parts.ts'
+import type { CreateResponse } from '../schema/response.ts'
+
+type SentInput = NonNullable<CreateResponse['input']>
+type SentPart = Exclude<SentMessage['content'], string>[number]
+type SentImage = Extract<SentPart, { type: 'input_image' }>
+type SentFile = Extract<SentPart, { type: 'input_file' }>
+
+/**
+ * The items of a request in the form in which they are stored and given back: with type, id and full content parts, each beside its path.
+ * A text is one message of the user. References stay as they are, to be looked up. Throws ApiError 400 for a part that refers to nothing,
+ * or to two things. Source: contract 10.3.
+ */
+export function normalizeInput(input: SentInput | undefined): InputEntry[] {
+  if (input === undefined) return []
+  if (typeof input === 'string') {
+    return [{ item: messageItem({ role: 'user', content: input }, 'input'), path: 'input' }]
+  }
+  const entries: InputEntry[] = []
+  for (const [i, item] of input.entries()) {
+    const path = `input[${i}]`
+    if (!isSkipped(item)) entries.push({ item: normalItem(item, path), path })
+  }
+  return entries
+}
+
+/** Checking leaves nothing of items that say nothing to the model; their places still count. */
+function isSkipped(item: InputItem | null): item is null {
+  return item === null
+}
+
+function normalItem(item: InputItem, path: string): Item | ItemReference {
+  if ('role' in item) return messageItem(item, path)
+  switch (item.type) {
+    case 'function_call': {
+      const { call_id, name, arguments: text } = item
+      return { ...headOf(item, 'fc'), type: item.type, call_id, name, arguments: text, ...namespaceOf(item) }
+    }
+    case 'custom_tool_call': {
+      const { call_id, name, input } = item
+      return { ...headOf(item, 'ctc'), type: item.type, call_id, name, input, ...namespaceOf(item) }
+    }
+    case 'function_call_output':
+      return {
+        ...headOf(item, 'fco'),
+        type: item.type,
+        call_id: item.call_id,
+        output: outputOf(item.output, `${path}.output`),
+      }
+    case 'custom_tool_call_output':
+      return {
+        ...headOf(item, 'ctco'),
+        type: item.type,
+        call_id: item.call_id,
+        output: outputOf(item.output, `${path}.output`),
+      }
+    case 'reasoning': {
+      const { id, status, summary = [], content, encrypted_content } = item
+      return {
+        id: id ?? newItemId('rs'),
+        type: 'reasoning',
+        ...(status && { status }),
+        summary: summary.map(({ text }) => ({ type: 'summary_text', text })),
+        ...(content && { content: content.map(({ text }) => ({ type: 'reasoning_text' as const, text })) }),
+        ...(encrypted_content !== undefined && { encrypted_content }),
+      }
+    }
+    case 'compaction':
+      return { id: item.id ?? newItemId('cmp'), type: 'compaction', encrypted_content: item.encrypted_content }
+    default:
+      return { type: 'item_reference', id: item.id }
+  }
+}
+
+function headOf(item: { id?: string; status?: ItemStatus }, kind: 'msg' | 'fc' | 'fco' | 'ctc' | 'ctco') {
+  return { id: item.id ?? newItemId(kind), status: item.status ?? ('completed' as const) }
+}
+
+function namespaceOf({ namespace }: { namespace?: string }): { namespace?: string } {
+  return namespace === undefined ? {} : { namespace }
+}
+
+function messageItem(message: SentMessage, path: string): MessageItem {
+  const { role, content, phase } = message
+  const parts: SentPart[] = typeof content === 'string' ? [{ type: 'input_text', text: content }] : [...content]
+  return {
+    ...headOf(message, 'msg'),
+    type: 'message',
+    role,
+    content: parts.map((part, i) => messagePart(part, `${path}.content[${i}]`, role)),
+    ...(phase && { phase }),
+  }
+}
+
+function messagePart(part: SentPart, path: string, role: SentMessage['role']): MessagePart {
+  switch (part.type) {
+    case 'refusal':
+      return { type: 'refusal', refusal: part.refusal }
+    case 'input_image':
+    case 'input_file':
+      return mediumPart(part, path)
+    default: {
+      const { text } = part
+      if (role !== 'assistant') return { type: 'input_text', text }
+      const annotations = part.type === 'output_text' ? (part.annotations ?? []) : []
+      return { type: 'output_text', text, annotations, logprobs: [] }
+    }
+  }
+}
+
+type SentOutput = Extract<InputItem, { type: 'function_call_output' }>['output']
+
+function outputOf(output: SentOutput, path: string): string | ToolOutputPart[] {
+  if (typeof output === 'string') return output
+  return output.map((part, i) => {
+    if (part.type === 'input_image' || part.type === 'input_file') return mediumPart(part, `${path}[${i}]`)
+    return { type: 'input_text', text: part.text }
+  })
+}
+
+function mediumPart(part: SentImage | SentFile, path: string): InputImage | InputFile {
+  if (part.type === 'input_image') {
+    requireOne(part, ['image_url', 'file_id'], path)
+    const { image_url, file_id, detail = 'auto' } = part
+    return { type: 'input_image', ...(image_url !== undefined ? { image_url } : { file_id }), detail }
+  }
+  requireOne(part, ['file_id', 'file_url', 'file_data'], path)
+  const { file_id, file_url, file_data, filename } = part
+  return {
+    type: 'input_file',
+    ...(file_id !== undefined && { file_id }),
+    ...(file_url !== undefined && { file_url }),
+    ...(file_data !== undefined && { file_data }),
+    ...(filename !== undefined && { filename }),
+  }
+}
+
+function requireOne<N extends string>(part: { [name in N]?: string }, names: readonly N[], path: string): void {
+  const given = names.filter((name) => part[name] !== undefined)
+  if (given.length === 1) return
+  if (given.length === 0) {
+    const param = `${path}.${names[0]}`
+    throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
+  }
+  const text = `Invalid '${path}': give only one of ${given.map((name) => `'${name}'`).join(' and ')}.`
+  throw new ApiError('invalid_value', text, { param: path })
+}

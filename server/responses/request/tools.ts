@@ -1,0 +1,191 @@
+import type { ChatTool, ChatToolChoice } from '../../engines/chat/contract.ts'
+import { ApiError } from '../../platform/errors.ts'
+import type { CreateResponse } from '../schema/response.ts'
+import type { CustomTool, EchoedTool, FunctionTool, NamedTool, ToolChoiceView } from '../schema/tools.ts'
+import { isForwarded, isNamespace } from './check-tools.ts'
+import { forwardedName, hashedName, type ToolName } from './tool-names.ts'
+
+/** What a call of a forwarded tool is called by the client. */
+export type ToolOrigin = { name: string; namespace?: string; kind: 'function' | 'custom' }
+
+export type ForwardedTools = {
+  tools: ChatTool[]
+  /** Absent when there are no tools. */
+  tool_choice: ChatToolChoice | undefined
+  /** Types of tools that were accepted and not forwarded, each once. */
+  dropped: string[]
+  /** By forwarded name. */
+  names: ReadonlyMap<string, ToolOrigin>
+  /** The forwarded name of a tool, also of one that an earlier turn had and this one has not. */
+  nameOf(tool: ToolName): string
+  echo: { tools: EchoedTool[]; tool_choice: ToolChoiceView }
+}
+
+/**
+ * The tools a model is given, all of them functions, and what a response says of them. `allowed_tools` limits them for good.
+ * Throws ApiError 400 for a choice of a tool that is not there or is not forwarded, and of some tool where there is none.
+ * Source: contract 10.6.
+ */
+export function forwardTools({
+  tools = [],
+  tool_choice,
+}: Pick<CreateResponse, 'tools' | 'tool_choice'>): ForwardedTools {
+  const offered = nameApart(tools.flatMap(offersOf))
+  const chosen = resolveChoice(offered, tool_choice)
+  const names = new Map(chosen.offers.map(({ forwarded, origin }) => [forwarded, origin]))
+  const known = new Map(offered.map(({ forwarded, origin }) => [keyOf(origin), forwarded]))
+  const allowed = new Set(chosen.offers.map(({ tool }) => tool))
+  return {
+    tools: chosen.offers.map(({ tool, forwarded }) => ({ type: 'function', function: functionOf(tool, forwarded) })),
+    tool_choice: chosen.offers.length === 0 ? undefined : chosen.tool_choice,
+    dropped: droppedTypes(tools),
+    names,
+    nameOf: (tool) => known.get(keyOf(tool)) ?? forwardedName(tool),
+    echo: { tools: echoOf(tools, allowed), tool_choice: chosen.echo },
+  }
+}
+
+type AnyTool = FunctionTool | CustomTool
+type Offer = { tool: AnyTool; origin: ToolOrigin }
+type NamedOffer = Offer & { forwarded: string }
+
+function offersOf(tool: NonNullable<CreateResponse['tools']>[number]): Offer[] {
+  if (isForwarded(tool)) return [{ tool, origin: { name: tool.name, kind: tool.type } }]
+  if (!isNamespace(tool)) return []
+  return tool.tools.map((inner) => ({
+    tool: inner,
+    origin: { name: inner.name, namespace: tool.name, kind: inner.type },
+  }))
+}
+
+/** Tools without a namespace keep their names; a joined name that is taken gives way, whatever the order. */
+function nameApart(offers: readonly Offer[]): NamedOffer[] {
+  const plain = new Set(offers.filter(({ origin }) => origin.namespace === undefined).map(({ origin }) => origin.name))
+  const taken = new Set(plain)
+  return offers.map((offer) => {
+    const { origin } = offer
+    if (origin.namespace === undefined) return { ...offer, forwarded: origin.name }
+    const joined = forwardedName(origin)
+    const forwarded = taken.has(joined) ? hashedName(origin) : joined
+    taken.add(forwarded)
+    return { ...offer, forwarded }
+  })
+}
+
+function keyOf({ name, namespace }: ToolName): string {
+  return JSON.stringify([namespace ?? null, name])
+}
+
+function functionOf(tool: AnyTool, name: string): ChatTool['function'] {
+  if (tool.type === 'custom') return { name, ...describedCustom(tool), parameters: CUSTOM_PARAMETERS }
+  const { description, parameters, strict } = tool
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(parameters !== undefined && { parameters }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+
+/** The one argument of a custom tool is its whole input. */
+const CUSTOM_PARAMETERS = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+  additionalProperties: false,
+}
+
+/** A model that takes functions alone is told of the grammar; nothing enforces it. */
+function describedCustom({ description, format }: CustomTool): { description?: string } {
+  const grammar =
+    format?.type === 'grammar'
+      ? `The input must match this grammar, written in ${format.syntax === 'lark' ? 'Lark' : 'the syntax of regular expressions'}:\n${format.definition}`
+      : undefined
+  const said = [description, grammar].filter((text) => text !== undefined && text !== '').join('\n\n')
+  return said === '' ? {} : { description: said }
+}
+
+type Choice = { offers: readonly NamedOffer[]; tool_choice: ChatToolChoice; echo: ToolChoiceView }
+
+function resolveChoice(offers: readonly NamedOffer[], choice: CreateResponse['tool_choice'] = 'auto'): Choice {
+  if (typeof choice === 'string') {
+    if (choice === 'required' && offers.length === 0) {
+      refuse('tool_choice', "'tool_choice' is 'required', but there is no tool that the model could be given.")
+    }
+    return { offers, tool_choice: choice, echo: choice }
+  }
+  if (!('tools' in choice)) {
+    const { origin, forwarded } = requireOffer(byName(offers), choice as NamedTool, 'tool_choice')
+    const { kind, name, namespace } = origin
+    const echo = { type: kind, name, ...(namespace !== undefined && { namespace }) }
+    return { offers, tool_choice: { type: 'function', function: { name: forwarded } }, echo }
+  }
+  const { mode = 'auto', tools } = choice
+  const named = byName(offers)
+  const allowed = new Set(tools.map((tool, i) => requireOffer(named, tool, `tool_choice.tools[${i}]`)))
+  return {
+    offers: offers.filter((offer) => allowed.has(offer)),
+    tool_choice: mode,
+    echo: { type: 'allowed_tools', mode, tools: tools.map(namedOnly) },
+  }
+}
+
+function namedOnly({ type, name, namespace }: NamedTool): NamedTool {
+  return { type, name, ...(namespace !== undefined && { namespace }) }
+}
+
+type OffersByName = ReadonlyMap<string, readonly NamedOffer[]>
+
+function byName(offers: readonly NamedOffer[]): OffersByName {
+  const named = new Map<string, NamedOffer[]>()
+  for (const offer of offers) {
+    const key = `${offer.origin.kind} ${offer.origin.name}`
+    const others = named.get(key)
+    if (others) others.push(offer)
+    else named.set(key, [offer])
+  }
+  return named
+}
+
+/** The tool that is named. Without a namespace that is one outside of all, or the only one of that name. */
+function requireOffer(offers: OffersByName, wanted: NamedTool, path: string): NamedOffer {
+  const { type, name, namespace } = wanted
+  if (type !== 'function' && type !== 'custom') {
+    refuse(`${path}.type`, `Tools of type '${type.slice(0, 64)}' are not given to the model, so none can be chosen.`)
+  }
+  if (name === undefined) {
+    const param = `${path}.name`
+    throw new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
+  }
+  const named = offers.get(`${type} ${name}`) ?? []
+  const exact = named.find(({ origin }) => origin.namespace === namespace)
+  const only = namespace === undefined && named.length === 1 ? named[0] : undefined
+  return exact ?? only ?? refuse(`${path}.name`, `The tool '${name.slice(0, 64)}' is not among 'tools'.`)
+}
+
+/** For a header: whatever a client calls a kind of tool, it is a word. */
+function droppedTypes(tools: NonNullable<CreateResponse['tools']>): string[] {
+  const others = tools.filter((tool) => !isForwarded(tool) && !isNamespace(tool))
+  return [...new Set(others.map(({ type }) => (/^[A-Za-z0-9_.-]{1,64}$/.test(type) ? type : 'unknown')))]
+}
+
+function echoOf(tools: NonNullable<CreateResponse['tools']>, allowed: ReadonlySet<AnyTool>): EchoedTool[] {
+  return tools.flatMap((tool): EchoedTool[] => {
+    if (isForwarded(tool)) return allowed.has(tool) ? [echoedTool(tool)] : []
+    if (!isNamespace(tool)) return []
+    const inner = tool.tools.filter((each) => allowed.has(each))
+    if (inner.length === 0) return []
+    const { name, description = null } = tool
+    return [{ type: 'namespace', name, description, tools: inner.map(echoedTool) }]
+  })
+}
+
+function echoedTool(tool: AnyTool) {
+  const { type, name, description = null } = tool
+  if (type === 'custom') return { type, name, description, format: tool.format ?? { type: 'text' as const } }
+  return { type, name, description, parameters: tool.parameters ?? null, strict: tool.strict ?? null }
+}
+
+function refuse(param: string, message: string): never {
+  throw new ApiError('invalid_value', message, { param })
+}

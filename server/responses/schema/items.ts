@@ -1,0 +1,218 @@
+import Type, { type Static } from 'typebox'
+import { LENGTHS_MAX } from '../../chat/schema.ts'
+import {
+  InputFile,
+  InputImage,
+  InputText,
+  OutputText,
+  ReasoningText,
+  Refusal,
+  SentFile,
+  SentImage,
+  SentInputText,
+  SentOutputText,
+  SentRefusal,
+  SentText,
+  SummaryText,
+} from './parts.ts'
+
+/** Items of the Responses API: as clients send them, and normalized as they are stored, counted and given back. */
+const Id = Type.String({ minLength: 1, maxLength: 256 })
+const Name = Type.String({ minLength: 1, maxLength: 256 })
+const Namespace = Type.String({ minLength: 1, maxLength: 256 })
+const Status = Type.Enum(['in_progress', 'completed', 'incomplete'])
+export type ItemStatus = Static<typeof Status>
+const Phase = Type.Enum(['commentary', 'final_answer'])
+
+const sent = { id: Type.Optional(Id), status: Type.Optional(Status) }
+const SentTexts = [SentInputText, SentText, SentOutputText] as const
+const PARTS = { maxItems: LENGTHS_MAX.parts }
+const InputParts = Type.Array(Type.Union([...SentTexts, SentImage, SentFile]), PARTS)
+const SentToolOutput = Type.Union([
+  Type.String(),
+  Type.Array(Type.Union([SentInputText, SentText, SentOutputText, SentImage, SentFile]), PARTS),
+])
+const message = { type: Type.Optional(Type.Literal('message')), ...sent, phase: Type.Optional(Phase) }
+
+/** Messages by role. `type` may be missing. */
+export const SENT_MESSAGES = {
+  user: Type.Object({
+    ...message,
+    role: Type.Literal('user'),
+    content: Type.Union([Type.String(), InputParts]),
+  }),
+  assistant: Type.Object({
+    ...message,
+    role: Type.Literal('assistant'),
+    content: Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]), PARTS)]),
+  }),
+  developer: Type.Object({
+    ...message,
+    role: Type.Literal('developer'),
+    content: Type.Union([Type.String(), InputParts]),
+  }),
+  system: Type.Object({
+    ...message,
+    role: Type.Literal('system'),
+    content: Type.Union([Type.String(), InputParts]),
+  }),
+}
+
+const call = { ...sent, call_id: Type.String({ minLength: 1, maxLength: 64 }), name: Name }
+
+/** All other items by type. */
+export const SENT_ITEMS = {
+  function_call: Type.Object({
+    type: Type.Literal('function_call'),
+    ...call,
+    arguments: Type.String(),
+    namespace: Type.Optional(Namespace),
+  }),
+  function_call_output: Type.Object({
+    type: Type.Literal('function_call_output'),
+    ...sent,
+    call_id: call.call_id,
+    output: SentToolOutput,
+  }),
+  custom_tool_call: Type.Object({
+    type: Type.Literal('custom_tool_call'),
+    ...call,
+    input: Type.String(),
+    namespace: Type.Optional(Namespace),
+  }),
+  custom_tool_call_output: Type.Object({
+    type: Type.Literal('custom_tool_call_output'),
+    ...sent,
+    call_id: call.call_id,
+    output: SentToolOutput,
+  }),
+  reasoning: Type.Object({
+    type: Type.Literal('reasoning'),
+    ...sent,
+    summary: Type.Optional(Type.Array(SummaryText, PARTS)),
+    content: Type.Optional(Type.Array(ReasoningText, PARTS)),
+    encrypted_content: Type.Optional(Type.String()),
+  }),
+  compaction: Type.Object({
+    type: Type.Literal('compaction'),
+    id: Type.Optional(Id),
+    encrypted_content: Type.String({ minLength: 1 }),
+  }),
+  item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
+}
+
+/** Items of other services that say nothing to the model; clients send them back with the rest of an answer. */
+export const SKIPPED_TYPES = ['web_search_call', 'file_search_call', 'mcp_list_tools'] as const
+
+type StaticOf<S extends Record<string, Type.TSchema>> = { [N in keyof S]: Static<S[N]> }[keyof S]
+export type SentMessage = StaticOf<typeof SENT_MESSAGES>
+
+/** One item of `input` as it is sent, its shape checked. */
+export type InputItem = SentMessage | StaticOf<typeof SENT_ITEMS>
+export const InputItem = Type.Unsafe<InputItem>(
+  Type.Union([...Object.values(SENT_MESSAGES), ...Object.values(SENT_ITEMS)]),
+)
+
+export const MessageItem = Type.Object({
+  id: Id,
+  type: Type.Literal('message'),
+  status: Status,
+  role: Type.Enum(['user', 'assistant', 'developer', 'system']),
+  content: Type.Array(Type.Union([InputText, InputImage, InputFile, OutputText, Refusal])),
+  phase: Type.Optional(Phase),
+})
+export type MessageItem = Static<typeof MessageItem>
+
+/** A message of an answer. `phase` is absent when unknown, never null. */
+export const OutputMessage = Type.Object({
+  id: Id,
+  type: Type.Literal('message'),
+  status: Status,
+  role: Type.Literal('assistant'),
+  content: Type.Array(Type.Union([OutputText, Refusal])),
+  phase: Type.Optional(Phase),
+})
+export type OutputMessage = Static<typeof OutputMessage>
+
+export const FunctionCall = Type.Object({
+  id: Id,
+  type: Type.Literal('function_call'),
+  status: Status,
+  call_id: Type.String(),
+  name: Type.String(),
+  arguments: Type.String(),
+  namespace: Type.Optional(Type.String()),
+})
+export type FunctionCall = Static<typeof FunctionCall>
+
+const ToolOutput = Type.Union([Type.String(), Type.Array(Type.Union([InputText, InputImage, InputFile]))])
+
+const FunctionCallOutput = Type.Object({
+  id: Id,
+  type: Type.Literal('function_call_output'),
+  status: Status,
+  call_id: Type.String(),
+  output: ToolOutput,
+})
+export type FunctionCallOutput = Static<typeof FunctionCallOutput>
+
+export const CustomToolCall = Type.Object({
+  id: Id,
+  type: Type.Literal('custom_tool_call'),
+  status: Status,
+  call_id: Type.String(),
+  name: Type.String(),
+  input: Type.String(),
+  namespace: Type.Optional(Type.String()),
+})
+export type CustomToolCall = Static<typeof CustomToolCall>
+
+const CustomToolCallOutput = Type.Object({
+  id: Id,
+  type: Type.Literal('custom_tool_call_output'),
+  status: Status,
+  call_id: Type.String(),
+  output: ToolOutput,
+})
+export type CustomToolCallOutput = Static<typeof CustomToolCallOutput>
+
+/** `encrypted_content` and `content` are absent, never null, unless asked for or switched on. */
+export const Reasoning = Type.Object({
+  id: Id,
+  type: Type.Literal('reasoning'),
+  status: Type.Optional(Status),
+  summary: Type.Array(SummaryText),
+  content: Type.Optional(Type.Array(ReasoningText)),
+  encrypted_content: Type.Optional(Type.String()),
+})
+export type Reasoning = Static<typeof Reasoning>
+
+export const Compaction = Type.Object({
+  id: Id,
+  type: Type.Literal('compaction'),
+  encrypted_content: Type.String(),
+})
+export type Compaction = Static<typeof Compaction>
+
+/** A normalized item: with type, id and full content parts. What is stored, and what `input_items` gives back. */
+export const Item = Type.Union([
+  MessageItem,
+  FunctionCall,
+  FunctionCallOutput,
+  CustomToolCall,
+  CustomToolCallOutput,
+  Reasoning,
+  Compaction,
+])
+export type Item = Static<typeof Item>
+
+/** What an answer is made of. */
+export const OutputItem = Type.Union([OutputMessage, FunctionCall, CustomToolCall, Reasoning, Compaction])
+export type OutputItem = Static<typeof OutputItem>
+
+/** An item of an earlier response of the same person, by its id. */
+export type ItemReference = { type: 'item_reference'; id: string }
+
+/** An item beside the place it came from: `input[2]`, or `previous_response_id` for those of the chain. Errors name it. */
+export type InputEntry = { item: Item | ItemReference; path: string }
+export type ContextItem = { item: Item; path: string }

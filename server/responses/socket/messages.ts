@@ -1,0 +1,96 @@
+import Type from 'typebox'
+import { ApiError, errorBody } from '../../platform/errors.ts'
+import { parseJson } from '../../platform/json/parse.ts'
+import { supportedValues } from '../../platform/schema/explain.ts'
+import { shape } from '../../platform/schema/validate.ts'
+import { hasUnstorableText } from '../../platform/text.ts'
+import type { ResponseEvent } from '../call.ts'
+
+/** `body`: of POST /v1/responses, its shape not yet checked. */
+export type WantedTurn = { body: Record<string, unknown>; generate: boolean; stream_id: string | undefined }
+
+const STREAM_ID_LENGTH_MAX = 256
+/** Messages up to this are parsed at once for their `stream_id`, whatever else is wrong with them. */
+export const SMALL_MESSAGE_BYTES = 64 * 1024
+
+/** Reads a message as bodies are read; null is a binary one. Throws ApiError. Source: contract 12. */
+export async function readMessage(text: Buffer | null): Promise<WantedTurn> {
+  if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
+  const value = await parseMessage(text)
+  if (!isObject(value)) throw UNREAD
+  return { ...readTurn(value), stream_id: readableStreamId(value) }
+}
+
+/** The `stream_id` of a message that is refused, so that the refusal finds its turn. */
+export async function streamIdOf(text: Buffer | null): Promise<string | undefined> {
+  if (text === null) return undefined
+  try {
+    const value = text.length > SMALL_MESSAGE_BYTES ? await parseJson(text) : JSON.parse(text.toString('utf8'))
+    return isObject(value) ? readableStreamId(value) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An error before `response.created`, or in place of a turn. */
+export function errorEvent(error: ApiError, stream_id: string | undefined): string {
+  // As the Open Responses text has it; on HTTP it is 404.
+  const status = error.code === 'previous_response_not_found' ? 400 : error.status
+  return JSON.stringify({ type: 'error', status, ...errorBody(error), stream_id })
+}
+
+/** The event as it goes to the client that named its turn. */
+export function eventText({ data }: ResponseEvent, stream_id: string | undefined): string {
+  return stream_id === undefined ? data : `${data.slice(0, -1)},"stream_id":${JSON.stringify(stream_id)}}`
+}
+
+const UNREAD = new ApiError('invalid_json', 'We could not parse the message. Send one JSON object in a text frame.')
+
+async function parseMessage(text: Buffer): Promise<unknown> {
+  try {
+    return await parseJson(text)
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'invalid_json' ? UNREAD : error
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function readableStreamId({ stream_id }: Record<string, unknown>): string | undefined {
+  return typeof stream_id === 'string' && stream_id.length <= STREAM_ID_LENGTH_MAX && !hasUnstorableText(stream_id)
+    ? stream_id
+    : undefined
+}
+
+function readTurn(message: Record<string, unknown>): Omit<WantedTurn, 'stream_id'> {
+  const { type, stream_id: _, generate: outer, response, ...flat } = checkEnvelope(message)
+  if (type !== 'response.create') throw unknownEvent(type)
+  const { generate = outer ?? true, ...asked }: { generate?: boolean; [member: string]: unknown } = response ?? flat
+  if (asked.background === true) {
+    const text = "Unsupported parameter: 'background' is not supported over WebSocket. Send it to POST /v1/responses."
+    throw new ApiError('unsupported_parameter', text, { param: 'background' })
+  }
+  // Every turn is streamed, whatever the client says.
+  delete asked.stream
+  delete asked.stream_options
+  return { body: asked, generate }
+}
+
+const Generate = Type.Optional(Type.Boolean())
+
+/** The body of a response stands in the message itself, or in its `response`. */
+const checkEnvelope = shape(
+  Type.Object({
+    type: Type.String(),
+    stream_id: Type.Optional(Type.String({ maxLength: STREAM_ID_LENGTH_MAX })),
+    generate: Generate,
+    response: Type.Optional(Type.Object({ generate: Generate })),
+  }),
+)
+
+function unknownEvent(type: string): ApiError {
+  const text = `Unknown event: '${type.slice(0, 64)}'. ${supportedValues(['response.create'])}`
+  return new ApiError('unknown_event', text, { param: 'type' })
+}

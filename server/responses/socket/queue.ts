@@ -1,0 +1,121 @@
+import { ApiError } from '../../platform/errors.ts'
+import { JSON_BYTES_MAX } from '../../platform/http/body.ts'
+import type { Connection, OnMessage } from '../../platform/http/websocket.ts'
+import { errorEvent, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
+import { runTurn, type SocketTurns } from './turns.ts'
+
+/** Longest that a connection serves turns. Source: contract 12. */
+export const LIFETIME_SECONDS = 3600
+
+/** Messages that may wait behind the one under way; together they may weigh as much as one message. They are read in their turn. */
+const TURNS_WAITING_MAX = 16
+/** Messages that may wait for their answer, the refusals of too many included. A client that sends more does not read. */
+const MESSAGES_WAITING_MAX = 1000
+
+/** One message of a client; `text` is null for a binary one. `refused`: it found no room. */
+type SocketMessage = { text: Buffer | null; refused: ApiError | null }
+
+/** Why a connection takes no more turns: those that wait are told `error`, then it closes. */
+type Ending = { error: ApiError; code: number; reason: string; tell_idle?: boolean }
+
+/** Answers the messages of one connection in the order they came, one turn at a time, until it has to end. */
+export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMessage {
+  const { connection } = turns
+  const waiting = openQueue()
+  let ending: Ending | null = null
+  let working = false
+  let turn = 0
+
+  const answer = async ({ text, refused }: SocketMessage): Promise<void> => {
+    const error = ending ? ending.error : refused
+    if (error) return connection.send(errorEvent(error, await streamIdOf(text)))
+    turn += 1
+    const stranger = await runTurn(turns, `${connection.request_id}-${turn}`, text)
+    if (stranger) ending ??= { error: stranger, code: 1008, reason: 'credential not valid any more' }
+  }
+  const finish = ({ error, code, reason, tell_idle }: Ending, told: boolean): void => {
+    if (tell_idle && !told) connection.send(errorEvent(error, undefined))
+    connection.close(code, reason)
+  }
+  const work = async (): Promise<void> => {
+    working = true
+    let told = false
+    for (let message = waiting.take(); message && !connection.signal.aborted; message = waiting.take()) {
+      told = ending !== null
+      await answer(message)
+    }
+    working = false
+    if (ending) finish(ending, told)
+  }
+  onEnd(connection, lifetime_seconds, (reason) => {
+    ending ??= reason
+    if (!working) finish(ending, false)
+  })
+  return (text) => {
+    if (ending) return
+    if (!waiting.add(text)) {
+      waiting.clear()
+      return connection.close(1008, 'too many messages')
+    }
+    if (!working) void work()
+  }
+}
+
+/** Calls back when the time of the connection is over, and when the service shuts down. */
+function onEnd({ signal, draining }: Connection, lifetime_seconds: number, end: (ending: Ending) => void): void {
+  const old = setTimeout(
+    () => end({ error: TOO_OLD, code: 1000, reason: 'connection limit reached', tell_idle: true }),
+    lifetime_seconds * 1000,
+  )
+  draining.addEventListener('abort', () => end({ error: SHUTTING_DOWN, code: 1001, reason: 'shutting down' }), {
+    signal,
+  })
+  signal.addEventListener('abort', () => clearTimeout(old))
+}
+
+const TOO_OLD = new ApiError(
+  'websocket_connection_limit_reached',
+  'This connection has been open for 60 minutes. Open a new one to continue.',
+)
+const SHUTTING_DOWN = new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+const TOO_MANY = new ApiError(
+  'too_many_requests',
+  `Only ${TURNS_WAITING_MAX} turns may wait on one connection, of ${JSON_BYTES_MAX} bytes in all. Wait for an answer before you send more.`,
+)
+
+/** `add` is false when even a refusal finds no room. A message beyond the limits becomes its own refusal. */
+function openQueue(): {
+  add(text: Buffer | null): boolean
+  take(): SocketMessage | undefined
+  clear(): void
+} {
+  const messages: SocketMessage[] = []
+  let count = 0
+  let bytes = 0
+  return {
+    add(text) {
+      if (messages.length >= MESSAGES_WAITING_MAX) return false
+      const size = text?.length ?? 0
+      // The one that will be taken at once does not wait.
+      if (count >= TURNS_WAITING_MAX || (count > 0 && bytes + size > JSON_BYTES_MAX)) {
+        messages.push({ text: size > SMALL_MESSAGE_BYTES ? null : text, refused: TOO_MANY })
+        return true
+      }
+      count += 1
+      bytes += size
+      messages.push({ text, refused: null })
+      return true
+    },
+    take() {
+      const message = messages.shift()
+      if (message && !message.refused) {
+        count -= 1
+        bytes -= message.text?.length ?? 0
+      }
+      return message
+    },
+    clear() {
+      messages.length = count = bytes = 0
+    },
+  }
+}

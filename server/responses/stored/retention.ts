@@ -1,0 +1,37 @@
+import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
+import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import type { Sweep } from '../../platform/sweep.ts'
+import { responseClaims } from '../background/claims.ts'
+import { RESPONSE_QUEUE, RESPONSE_TOPIC } from '../queues.ts'
+import { deleteResponsesEndedBefore } from './store.ts'
+
+/** Stored responses, with what was asked and answered, are deleted this long after they ended. */
+export const RESPONSE_RETENTION_SECONDS = 30 * 86_400
+
+const BATCH = 500
+
+/** The periodic duties of responses. */
+export function responseSweeps(ctx: Context): Sweep[] {
+  return [
+    { name: 'responses.reclaim', every_seconds: 2, run: () => reclaimResponses(ctx) },
+    { name: 'responses.retention', every_seconds: 300, run: () => removeOldResponses(ctx) },
+  ]
+}
+
+/** Frees responses whose worker died. */
+async function reclaimResponses(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
+  const count = await responseClaims.releaseExpired(ctx.db)
+  if (count === 0) return
+  ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
+  ctx.log.warn('responses_reclaimed', { count })
+}
+
+async function removeOldResponses(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): Promise<void> {
+  const before = addSeconds(ctx.clock.now(), -RESPONSE_RETENTION_SECONDS)
+  for (;;) {
+    const removed = await deleteResponsesEndedBefore(ctx.db, before, BATCH)
+    for (const id of removed) ctx.changes.announce(RESPONSE_TOPIC, id)
+    if (removed.length < BATCH) return
+  }
+}

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import type { Db } from '../../platform/db/db.ts'
+import type { Owner } from './store.ts'
+
+type EventBatchRow = { response_id: string; first_number: number; last_number: number; events: string }
+
+declare module '../../platform/db/db.ts' {
+  interface Database {
+    response_event_batches: EventBatchRow
+  }
+}
+
+/** Events in order, as the JSON of each; the first has `first_number`, and every next one more. */
+export type EventBatch = { first_number: number; events: readonly string[] }
+
+/** Adds a batch, whatever there is: for whoever holds the row of the response. */
+export async function insertEvents(tx: Db, response_id: string, batch: EventBatch): Promise<void> {
+  await tx.insertInto('response_event_batches').values(rowOf(response_id, batch)).execute()
+}
+
+/** Adds a batch for the worker that holds the claim. False when it has lost it, or the response has ended. */
+export async function appendEvents(
+  db: Db,
+  claimed: { id: string; claim_id: string },
+  batch: EventBatch,
+): Promise<boolean> {
+  const { first_number, last_number, events } = rowOf(claimed.id, batch)
+  const result = await sql`
+    insert into response_event_batches (response_id, first_number, last_number, events)
+    select id, ${first_number}, ${last_number}, ${events} from responses
+    where id = ${claimed.id} and claim_id = ${claimed.claim_id} and finished_at is null for share`.execute(db)
+  return result.numAffectedRows === 1n
+}
+
+/** Forgets what an earlier attempt told from `first_number` on. */
+export async function deleteEventsFrom(tx: Db, response_id: string, first_number: number): Promise<void> {
+  await tx
+    .deleteFrom('response_event_batches')
+    .where('response_id', '=', response_id)
+    .where('first_number', '>=', first_number)
+    .execute()
+}
+
+/** What a response has told, in one snapshot: whether it has ended, the number of its last event, and a batch of those after a number. */
+export type ToldEvents = { ended: boolean; last_number: number; batches: EventBatch[] }
+
+/** Up to `limit` batches with events after the number `after`, in order. Null when this person has no such response. */
+export async function readEvents(
+  db: Db,
+  owner: Owner,
+  which: { id: string; after: number; limit: number },
+): Promise<ToldEvents | null> {
+  const { id, after, limit } = which
+  const result = await sql<{ ended: boolean; last_number: number; first_number: number | null; events: string }>`
+    select r.finished_at is not null as ended,
+           coalesce((select max(b.last_number) from response_event_batches b where b.response_id = r.id), -1) as last_number,
+           told.first_number, told.events
+    from responses r left join lateral (
+      select b.first_number, b.events from response_event_batches b
+      where b.response_id = r.id and b.last_number > ${after} order by b.first_number limit ${limit}) told on true
+    where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}
+    order by told.first_number`.execute(db)
+  const first = result.rows[0]
+  if (!first) return null
+  const batches = result.rows.flatMap(({ first_number, events }) =>
+    first_number === null ? [] : [{ first_number, events: events.split('\n') }],
+  )
+  return { ended: first.ended, last_number: first.last_number, batches }
+}
+
+/** Everything a response has told, for ending it from outside its run. */
+export async function readAllEvents(tx: Db, response_id: string): Promise<EventBatch[]> {
+  const rows = await tx
+    .selectFrom('response_event_batches')
+    .select(['first_number', 'events'])
+    .where('response_id', '=', response_id)
+    .orderBy('first_number')
+    .execute()
+  return rows.map(({ first_number, events }) => ({ first_number, events: events.split('\n') }))
+}
+
+function rowOf(response_id: string, { first_number, events }: EventBatch): EventBatchRow {
+  return { response_id, first_number, last_number: first_number + events.length - 1, events: events.join('\n') }
+}

@@ -1,0 +1,138 @@
+import { type Generated, sql } from 'kysely'
+import type { Db } from '../../platform/db/db.ts'
+import { comparisonOf, type Order } from '../../platform/http/list.ts'
+import type { Item } from '../schema/items.ts'
+import type { ResponseStatus } from '../schema/response.ts'
+import type { Owner } from './store.ts'
+
+type ItemRow = Owner & {
+  response_id: string
+  direction: 'input' | 'output'
+  position: number
+  item_id: string
+  written: Generated<bigint>
+  item: Item
+}
+
+declare module '../../platform/db/db.ts' {
+  interface Database {
+    response_items: ItemRow
+  }
+}
+
+/** One response of a chain. */
+export type ChainLink = {
+  id: string
+  previous_response_id: string | null
+  status: ResponseStatus
+  input: Item[]
+  output: Item[]
+  /** Bytes of the items of this response and of those that come after it. */
+  bytes: bigint
+}
+
+/**
+ * A response and what it continues from, the last one first, as far as it is this person's; one query whatever the length. Ends after
+ * `links_max` links, and with the link that takes the items beyond `bytes_max`: then no items are read.
+ */
+export async function readChain(
+  db: Db,
+  owner: Owner,
+  chain: { id: string; links_max: number; bytes_max: number },
+): Promise<ChainLink[]> {
+  const { org_id, user_id } = owner
+  const { id, links_max, bytes_max } = chain
+  const result = await sql<ChainLink>`
+    with recursive chain (id, previous_response_id, status, depth, bytes) as (
+      select r.id, r.previous_response_id, r.status, 1, r.size_bytes from responses r
+      where r.org_id = ${org_id} and r.user_id = ${user_id} and r.id = ${id}
+      union all
+      select r.id, r.previous_response_id, r.status, c.depth + 1, c.bytes + r.size_bytes
+      from chain c join responses r on r.id = c.previous_response_id
+      where r.org_id = ${org_id} and r.user_id = ${user_id} and c.depth < ${links_max} and c.bytes <= ${bytes_max}
+    )
+    select c.id, c.previous_response_id, c.status, c.bytes, items.input, items.output
+    from chain c cross join lateral (
+      select coalesce(json_agg(i.item order by i.position) filter (where i.direction = 'input'), '[]') as input,
+             coalesce(json_agg(i.item order by i.position) filter (where i.direction = 'output'), '[]') as output
+      from response_items i where i.response_id = c.id and (select max(bytes) from chain) <= ${bytes_max}) items
+    order by c.depth`.execute(db)
+  return result.rows
+}
+
+/**
+ * The newest item of each id among all that this person's responses hold, by id. Where together they have more than `bytes_max` bytes no
+ * item is read: null.
+ */
+export async function findItems(
+  db: Db,
+  owner: Owner,
+  wanted: { ids: readonly string[]; bytes_max: number },
+): Promise<{ id: string; item: Item | null }[]> {
+  const { ids, bytes_max } = wanted
+  const result = await sql<{ id: string; item: Item | null }>`
+    with newest as materialized (
+      select wanted.id, found.written, found.size_bytes from unnest(${ids as string[]}::text[]) as wanted (id) cross join lateral (
+        select i.written, octet_length(i.item::text)::bigint as size_bytes from response_items i
+        where i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = wanted.id
+        order by i.written desc limit 1) found
+    )
+    select n.id, i.item from newest n left join response_items i
+      on (select sum(size_bytes) from newest) <= ${bytes_max}
+      and i.org_id = ${owner.org_id} and i.user_id = ${owner.user_id} and i.item_id = n.id and i.written = n.written`.execute(
+    db,
+  )
+  return result.rows
+}
+
+/** The items a response was asked with, in order. */
+export async function listAllInput(db: Db, owner: Owner, response_id: string): Promise<Item[]> {
+  const rows = await db
+    .selectFrom('response_items')
+    .select('item')
+    .where('org_id', '=', owner.org_id)
+    .where('user_id', '=', owner.user_id)
+    .where('response_id', '=', response_id)
+    .where('direction', '=', 'input')
+    .orderBy('position')
+    .execute()
+  return rows.map(({ item }) => item as Item)
+}
+
+/**
+ * Where in the input of a response an item stands: 0 for none such, or when no item is asked for. Null when this person has no such
+ * response.
+ */
+export async function findInputPosition(
+  db: Db,
+  owner: Owner,
+  place: { response_id: string; item_id: string | null },
+): Promise<number | null> {
+  const result = await sql<{ position: number }>`
+    select coalesce((select i.position from response_items i
+                     where i.response_id = r.id and i.direction = 'input' and i.item_id = ${place.item_id}), 0) as position
+    from responses r
+    where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${place.response_id}`.execute(db)
+  return result.rows[0]?.position ?? null
+}
+
+/** A page of the input of a response, one item more than `limit` when there is more. `after` is a position; 0 begins at the start. */
+export async function listInput(
+  db: Db,
+  owner: Owner,
+  page: { response_id: string; after: number; order: Order; limit: number },
+): Promise<Item[]> {
+  let query = db
+    .selectFrom('response_items')
+    .select('item')
+    .where('org_id', '=', owner.org_id)
+    .where('user_id', '=', owner.user_id)
+    .where('response_id', '=', page.response_id)
+    .where('direction', '=', 'input')
+  if (page.after > 0) query = query.where('position', comparisonOf(page.order), page.after)
+  const rows = await query
+    .orderBy('position', page.order)
+    .limit(page.limit + 1)
+    .execute()
+  return rows.map(({ item }) => item as Item)
+}

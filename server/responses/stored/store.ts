@@ -1,0 +1,197 @@
+import { type ColumnType, type Generated, sql } from 'kysely'
+import { joinInTurns } from '../../platform/bytes.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { writeJson } from '../../platform/json/write.ts'
+import type { Item, OutputItem } from '../schema/items.ts'
+import type { CreateResponse, ResponseObject, ResponseStatus } from '../schema/response.ts'
+
+/** Whose a stored response is: of one person within one organization. Part of every query that acts for a caller. */
+export type Owner = { org_id: string; user_id: string }
+
+/** The request of a background response without its input, which stands among the items. */
+export type QueuedRequest = Omit<CreateResponse, 'input'>
+
+export type ResponseRow = Owner & {
+  id: string
+  key_id: string | null
+  request_id: string
+  previous_response_id: string | null
+  model: string
+  status: ResponseStatus
+  background: boolean
+  /** The response object without its output. */
+  body: ResponseObject
+  /** Of its items, as JSON. */
+  size_bytes: bigint
+  created_at: Date
+  completed_at: Date | null
+  finished_at: Date | null
+  /** Null once it has ended. */
+  request: QueuedRequest | null
+  attempts: number
+  cancel_requested_at: Date | null
+  next_run_at: Date | null
+  claim_id: string | null
+  claimed_until: Date | null
+}
+
+type Optional =
+  | 'completed_at'
+  | 'finished_at'
+  | 'attempts'
+  | 'cancel_requested_at'
+  | 'next_run_at'
+  | 'claim_id'
+  | 'claimed_until'
+type ResponsesTable = Omit<ResponseRow, Optional | 'body' | 'request'> & {
+  [Name in Optional]: Generated<ResponseRow[Name]>
+} & {
+  body: ColumnType<ResponseObject, string, string>
+  request: ColumnType<QueuedRequest | null, string | null, string | null>
+}
+
+declare module '../../platform/db/db.ts' {
+  interface Database {
+    responses: ResponsesTable
+  }
+}
+
+export type NewResponse = Owner & {
+  key_id: string | null
+  request_id: string
+  /** With its output; one that has not ended has none. */
+  response: ResponseObject
+  /** The items of this request alone, each with an id of its own. */
+  input: readonly Item[]
+  now: Date
+  /** For one that has not ended. */
+  request: QueuedRequest | null
+}
+
+/** Inserts a response with its items, in one statement. */
+export async function insertResponse(db: Db, stored: NewResponse): Promise<void> {
+  const { org_id, user_id, key_id, request_id, response, input, now, request } = stored
+  const { id, previous_response_id, model, status, background } = response
+  const created_at = new Date(response.created_at * 1000)
+  const items = input.concat(response.output)
+  const written = writeJson(items)
+  // Bytes are sent as they are; a text would be measured and copied at once, whatever its length.
+  const text = typeof written === 'string' ? written : await joinInTurns(await written)
+  await sql`
+    with stored as (
+      insert into responses (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes,
+                             created_at, completed_at, finished_at, request, next_run_at)
+      values (${id}, ${org_id}, ${user_id}, ${key_id}, ${request_id}, ${previous_response_id}, ${model}, ${status}, ${background},
+              ${bodyText(response)}::json, ${Buffer.byteLength(text)}, ${created_at}, ${status === 'completed' ? now : null},
+              ${request ? null : now}, ${request ? JSON.stringify(request) : null}::json, ${request ? now : null})
+    )
+    insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
+    select ${id}, case when n <= ${input.length} then 'input' else 'output' end,
+           case when n <= ${input.length} then n else n - ${input.length} end, ${org_id}, ${user_id}, item_id, item
+    from rows from (json_array_elements(${text}::json), unnest(${idsOf(items)}::text[])) with ordinality as e (item, item_id, n)`.execute(
+    db,
+  )
+}
+
+/** A stored response, its output in `body`. Null when there is none of this person. */
+export async function findResponse(db: Db, owner: Owner, id: string): Promise<ResponseRow | null> {
+  const result = await sql<ResponseRow & { output: OutputItem[] }>`
+    select r.*, (select coalesce(json_agg(i.item order by i.position), '[]') from response_items i
+                 where i.response_id = r.id and i.direction = 'output') as output
+    from responses r where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}`.execute(db)
+  const row = result.rows[0]
+  if (!row) return null
+  const { output, ...rest } = row
+  return { ...rest, body: { ...row.body, status: row.status, output } }
+}
+
+/** Locks the row until the transaction ends. For background work and cancellation; null when it is gone. */
+export async function lockResponse(tx: Db, owner: Owner, id: string): Promise<ResponseRow | null> {
+  const row = await tx
+    .selectFrom('responses')
+    .selectAll()
+    .where('org_id', '=', owner.org_id)
+    .where('user_id', '=', owner.user_id)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Deletes a response that has ended, with its items and events; `running` when it has not ended, null when there is none. */
+export async function deleteEndedResponse(db: Db, owner: Owner, id: string): Promise<'deleted' | 'running' | null> {
+  const result = await sql<{ id: string }>`
+    delete from responses where org_id = ${owner.org_id} and user_id = ${owner.user_id} and id = ${id} and finished_at is not null
+    returning id`.execute(db)
+  if (result.rows.length > 0) return 'deleted'
+  return (await findResponse(db, owner, id)) ? 'running' : null
+}
+
+/** Deletes up to `limit` responses that ended before `before`, whole, and returns their ids. */
+export async function deleteResponsesEndedBefore(db: Db, before: Date, limit: number): Promise<string[]> {
+  const result = await sql<{ id: string }>`
+    delete from responses where id in (
+      select id from responses where finished_at <= ${before} order by finished_at limit ${limit} for update skip locked)
+    returning id`.execute(db)
+  return result.rows.map(({ id }) => id)
+}
+
+/** Notes that a running response is to end as cancelled. */
+export async function noteCancel(tx: Db, owner: Owner, cancel: { id: string; now: Date }): Promise<void> {
+  await tx
+    .updateTable('responses')
+    .set({ cancel_requested_at: cancel.now })
+    .where('org_id', '=', owner.org_id)
+    .where('user_id', '=', owner.user_id)
+    .where('id', '=', cancel.id)
+    .where('finished_at', 'is', null)
+    .execute()
+}
+
+/** The fenced update that begins a run: only the holder of the claim moves it from `queued`. False when the claim was lost. */
+export async function markInProgress(tx: Db, row: { id: string; claim_id: string }): Promise<boolean> {
+  const result = await tx
+    .updateTable('responses')
+    .set({ status: 'in_progress' })
+    .where('id', '=', row.id)
+    .where('claim_id', '=', row.claim_id)
+    .where('finished_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
+/**
+ * The fenced update that ends a response, with its output: nothing happens when it has ended, or another holds the claim. Tells whether
+ * it did.
+ */
+export async function endResponse(
+  tx: Db,
+  row: Owner & { id: string; claim_id: string | null },
+  end: { response: ResponseObject; now: Date },
+): Promise<boolean> {
+  const { response, now } = end
+  const { status, output } = response
+  const text = JSON.stringify(output)
+  const ended = await sql`
+    with ended as (
+      update responses set status = ${status}, body = ${bodyText(response)}::json, size_bytes = size_bytes + ${Buffer.byteLength(text)},
+        finished_at = ${now},
+        completed_at = ${status === 'completed' ? now : null}, request = null, next_run_at = null, claim_id = null, claimed_until = null
+      where id = ${row.id} and finished_at is null and claim_id is not distinct from ${row.claim_id}
+      returning id
+    ), kept as (
+      insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
+      select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, item
+      from ended, rows from (json_array_elements(${text}::json), unnest(${idsOf(output)}::text[])) with ordinality as e (item, item_id, n)
+    )
+    select id from ended`.execute(tx)
+  return ended.rows.length === 1
+}
+
+function bodyText(response: ResponseObject): string {
+  return JSON.stringify({ ...response, output: [] })
+}
+
+function idsOf(items: readonly Item[]): string[] {
+  return items.map(({ id }) => id)
+}

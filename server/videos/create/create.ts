@@ -1,0 +1,95 @@
+import { requireSoundBooks } from '../../billing/audit-state.ts'
+import { quoteVideo } from '../../billing/quote.ts'
+import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/caller/principal.ts'
+import { failpoint } from '../../platform/failpoint.ts'
+import { newId } from '../../platform/ids.ts'
+import { shape } from '../../platform/schema/validate.ts'
+import { requireAcceptance } from '../acceptance.ts'
+import { requireJudgeable } from '../moderation/coverage.ts'
+import { VIDEO_TOPIC } from '../queues.ts'
+import { CreateVideo, type VideoView, videoView } from '../schema.ts'
+import type { NewVideoJob } from '../store.ts'
+import { admitJob } from './admit.ts'
+import { bodyDigests, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
+import { withReplacement } from './openai-fields.ts'
+import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
+
+export type Submission = { request_id: string; idempotency_key: string | undefined; body: unknown }
+
+const checkShape = shape(CreateVideo)
+
+/** Throws ApiError 400; a field of the OpenAI API that this one does not have is refused with what takes its place. */
+function checkBody(body: unknown): CreateVideo {
+  try {
+    return checkShape(body)
+  } catch (error) {
+    throw withReplacement(error, body)
+  }
+}
+
+/**
+ * Accepts a job once for its idempotency key: the first answer is replayed, a refusal frees the key.
+ * The body is parsed, not yet checked: the contract puts the key and the agreement before its shape.
+ */
+export async function submitVideo(
+  ctx: Context,
+  principal: Principal,
+  submission: Submission,
+): Promise<{ video: VideoView; replayed: boolean }> {
+  const { idempotency_key: key, body } = submission
+  if (key === undefined) return { video: await createJob(ctx, principal, submission, null), replayed: false }
+
+  const body_digests = await bodyDigests(ctx.secrets, body)
+  const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
+  if ('remembered' in claimed) return { video: firstView(checkBody(body), claimed.remembered), replayed: true }
+  failpoint('key_claimed')
+  try {
+    return { video: await createJob(ctx, principal, submission, claimed.claim), replayed: false }
+  } catch (error) {
+    await freeKey(ctx.db, claimed.claim)
+    throw error
+  }
+}
+
+/** Accepts a job: checks, quotes, sets the money aside and stores it as `moderating`. Charges nothing. */
+async function createJob(
+  ctx: Context,
+  principal: Principal,
+  { request_id, body: unchecked }: Submission,
+  claim: Claim | null,
+): Promise<VideoView> {
+  const { org_id, user_id, key_id } = principal
+  const now = ctx.clock.now()
+  await requireAcceptance(ctx, principal) // 403 agreement_required
+  const body = checkBody(unchecked) // 400
+  requireConsistentReferences(body) // 400
+  const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
+  const served = ctx.engines.video.get(model.id)!
+  requireCapable(body, served.engine.capabilities(served.model)) // 400
+  const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
+  await requireJudgeable(ctx, org_id, { body, inputs }) // 400
+
+  const { prompt, seconds, aspect_ratio } = body
+  const { per_second } = model
+  const cost = quoteVideo(per_second, seconds)
+  const { currency } = ctx.config
+  const running_max = planOf(ctx.config, principal.plan).max_concurrent_renders
+  const job: NewVideoJob = {
+    ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
+    ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
+  }
+  await requireSoundBooks(ctx) // 503
+  await admitJob(ctx, { job, running_max, claim }) // 402, 429
+  failpoint('after_create')
+  ctx.changes.announce(VIDEO_TOPIC, job.id)
+  return firstView(body, { job_id: job.id, cost, currency, created_at: now })
+}
+
+/** The answer as first sent, also when it is replayed, whatever has become of the job since. */
+function firstView(body: CreateVideo, { job_id, cost, currency, created_at }: Remembered): VideoView {
+  const first = { status: 'moderating', error_code: null, error_message: null, progress: 0 } as const
+  const times = { created_at, completed_at: null, finished_at: null }
+  return videoView({ ...body, ...first, ...times, id: job_id, cost, currency })
+}

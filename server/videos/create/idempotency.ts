@@ -1,0 +1,158 @@
+import { createHmac, randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { addSeconds } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { canonicalPieces } from '../../platform/json/canonical.ts'
+import { turnTaker } from '../../platform/turns.ts'
+
+/** How long a created job is replayed. */
+const REMEMBERED_SECONDS = 86_400
+/** A claim this old belongs to a request that died: creating a job takes far less. */
+const CLAIM_SECONDS = 60
+
+/** Keeps a digest of the body and what of the job a replay needs, never the prompt: that comes from the repeated request. */
+type IdempotencyRow = {
+  org_id: string
+  key: string
+  claim_id: string
+  claimed_at: Date
+  body_digest: string
+  job_id: string | null
+  cost: bigint | null
+  currency: string | null
+  created_at: Date | null
+  expires_at: Date
+}
+
+declare module '../../platform/db/db.ts' {
+  interface Database {
+    video_idempotency: IdempotencyRow
+  }
+}
+
+/** The first answer to a key, less what the repeated body says again. */
+export type Remembered = { job_id: string; cost: bigint; currency: string; created_at: Date }
+export type Claim = { org_id: string; key: string; claim_id: string }
+
+/** The header's value, checked; undefined when not sent. Throws ApiError 400. */
+export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined
+  if (typeof header === 'string' && /^[\x20-\x7e]{1,255}$/.test(header)) return header
+  throw new ApiError(
+    'invalid_value',
+    "Invalid 'Idempotency-Key' header: expected 1 to 255 printable ASCII characters.",
+    {
+      param: 'Idempotency-Key',
+    },
+  )
+}
+
+/**
+ * Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. The first is to be
+ * kept; the others are what was kept of the same body under the secrets before.
+ */
+export async function bodyDigests(secrets: readonly string[], body: unknown): Promise<string[]> {
+  const digests = secrets.map((secret) => createHmac('sha256', `idempotency:${secret}`))
+  const turn = turnTaker(1)
+  for (const piece of canonicalPieces(body)) {
+    for (const digest of digests) digest.update(piece)
+    const other = turn()
+    if (other) await other
+  }
+  return digests.map((digest) => digest.digest('hex'))
+}
+
+/**
+ * Claims a key for one request, or returns what it created before.
+ * Throws ApiError `idempotency_key_reused` for another body, `idempotency_in_progress` while another request has the key.
+ */
+export async function claimKey(
+  db: Db,
+  wanted: { org_id: string; key: string; body_digests: readonly string[] },
+  now: Date,
+): Promise<{ claim: Claim } | { remembered: Remembered }> {
+  const { org_id, key, body_digests } = wanted
+  const body_digest = body_digests[0]!
+  const claim = { org_id, key, claim_id: randomUUID() }
+  const times = { claimed_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
+  const empty = { job_id: null, cost: null, currency: null, created_at: null }
+  for (;;) {
+    const mine = await db
+      .insertInto('video_idempotency')
+      .values({ ...claim, ...times, body_digest, ...empty })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['org_id', 'key'])
+          .doUpdateSet({ ...claim, ...times, body_digest, ...empty })
+          .where(sql<boolean>`video_idempotency.expires_at <= ${now}
+            or (video_idempotency.job_id is null and video_idempotency.claimed_at < ${addSeconds(now, -CLAIM_SECONDS)})`),
+      )
+      .returning('claim_id')
+      .executeTakeFirst()
+    if (mine) return { claim }
+    const row = await db
+      .selectFrom('video_idempotency')
+      .selectAll()
+      .where('org_id', '=', org_id)
+      .where('key', '=', key)
+      .executeTakeFirst()
+    // Freed between the two statements: try again.
+    if (row) return { remembered: recall(row, body_digests) }
+  }
+}
+
+/** Ties the claim to the job. In the transaction that inserts it: when the claim was lost in the meantime, neither happens. */
+export async function rememberJob(tx: Tx, claim: Claim, job: Remembered): Promise<void> {
+  const result = await ofClaim(tx, claim).set(job).executeTakeFirst()
+  if (result.numUpdatedRows !== 1n) throw inProgress()
+}
+
+/** A refusal frees the key. */
+export async function freeKey(db: Db, claim: Claim): Promise<void> {
+  await db
+    .deleteFrom('video_idempotency')
+    .where('org_id', '=', claim.org_id)
+    .where('key', '=', claim.key)
+    .where('claim_id', '=', claim.claim_id)
+    .where('job_id', 'is', null)
+    .execute()
+}
+
+/** Forgets up to `limit` keys whose time is over; returns how many. */
+export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promise<number> {
+  const old = db.selectFrom('video_idempotency').select(['org_id', 'key']).where('expires_at', '<=', now).limit(limit)
+  const result = await db
+    .deleteFrom('video_idempotency')
+    .where(({ eb, refTuple }) => eb(refTuple('org_id', 'key'), 'in', old.$asTuple('org_id', 'key')))
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+function ofClaim(db: Db, { org_id, key, claim_id }: Claim) {
+  return db
+    .updateTable('video_idempotency')
+    .where('org_id', '=', org_id)
+    .where('key', '=', key)
+    .where('claim_id', '=', claim_id)
+}
+
+function recall(row: IdempotencyRow, body_digests: readonly string[]): Remembered {
+  if (!body_digests.includes(row.body_digest)) {
+    const text = 'This Idempotency-Key was used with another body. Send the same body again, or use a new key.'
+    throw new ApiError('idempotency_key_reused', text, { param: 'Idempotency-Key' })
+  }
+  const { job_id, cost, currency, created_at } = row
+  if (job_id === null || cost === null || currency === null || created_at === null) throw inProgress()
+  return { job_id, cost, currency, created_at }
+}
+
+function inProgress(): ApiError {
+  return new ApiError(
+    'idempotency_in_progress',
+    'A request with this Idempotency-Key is still being processed. Try again in a moment.',
+    {
+      retry_after_seconds: 1,
+    },
+  )
+}

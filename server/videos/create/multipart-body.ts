@@ -1,0 +1,162 @@
+import type { Multipart } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../../platform/errors.ts'
+import { parseJson } from '../../platform/json/parse.ts'
+import { requireSafeJson } from '../../platform/schema/validate.ts'
+import { fileRefused } from './openai-fields.ts'
+
+/** More fields than the longest valid request has: 4 texts, 2 frames of 2 fields, 13 references. */
+const FIELDS_MAX = 64
+/** A prompt of 7000 code points has at most 28,000 bytes. */
+const FIELD_BYTES_MAX = 1024 * 1024
+
+/** Members that may come whole, as JSON: generated clients send objects, and arrays of them, in parts of their own. */
+const JSON_FIELDS: ReadonlySet<string> = new Set(['image_reference', 'references'])
+
+const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
+
+/**
+ * Reads the multipart form of a create body into what the JSON form would have been. Texts become strings, `seconds` an integer when it
+ * reads as one; `image_reference[][role]` and numeric indices build arrays; a part of JSON is taken as it is. Source: contract 5.2.
+ * Throws ApiError 400 for file parts: media goes through `/v1/files`.
+ */
+export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
+  const body: Record<string, unknown> = Object.create(null)
+  const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FIELD_BYTES_MAX, fieldNameSize: 200 }
+  const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
+  const form = { limits, isPartAFile, throwFileSizeLimit: false }
+  try {
+    for await (const part of request.parts(form)) await putPart(body, part)
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', {
+      cause: error,
+    })
+  }
+  requireSafeJson(body)
+  return body
+}
+
+/** Parts of JSON come as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
+function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
+  return filename !== undefined || type === 'application/octet-stream' || isJsonType(type)
+}
+
+function isJsonType(type: string | undefined): boolean {
+  return type !== undefined && /^application\/json\s*(;|$)/i.test(type)
+}
+
+async function putPart(body: Record<string, unknown>, part: Multipart): Promise<void> {
+  const { fieldname: name } = part
+  if (part.type === 'field') {
+    if (part.valueTruncated || part.fieldnameTruncated) throw fieldTooLarge()
+    const text = String(part.value)
+    if (JSON_FIELDS.has(name) && /^\s*[[{]/.test(text)) putJson(body, name, await readJson(Buffer.from(text), name))
+    else putField(body, name, text)
+    return
+  }
+  const named = JSON_FIELDS.has(name)
+  if (!isJsonType(part.mimetype) || (part.filename !== undefined && !named)) {
+    part.file.resume()
+    throw fileRefused(name)
+  }
+  const bytes = await part.toBuffer()
+  if (part.file.truncated) throw fieldTooLarge()
+  const value = await readJson(bytes, name)
+  if (named) putJson(body, name, value)
+  else putField(body, name, typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+async function readJson(bytes: Buffer, name: string): Promise<unknown> {
+  try {
+    return await parseJson(bytes)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'invalid_json') throw error
+    throw new ApiError('invalid_json', `'${name}' is not valid JSON.`, { param: name })
+  }
+}
+
+/** The whole member, or the next element of an array. */
+function putJson(body: Record<string, unknown>, name: string, value: unknown): void {
+  const present = body[name]
+  const element = name === 'image_reference' && !Array.isArray(value)
+  if (present === undefined) body[name] = element ? [value] : value
+  else if (element && Array.isArray(present)) present.push(value)
+  else throw sentTwice(name)
+}
+
+function fieldTooLarge(): ApiError {
+  return new ApiError('request_too_large', 'A form field is too large.')
+}
+
+function sentTwice(name: string): ApiError {
+  return new ApiError('invalid_value', `'${name}' is sent twice. Send it once.`, { param: name })
+}
+
+function putField(body: Record<string, unknown>, name: string, text: string): void {
+  const match = SEGMENT.exec(name)
+  if (!match)
+    throw new ApiError('unknown_parameter', `Unknown parameter: '${name.slice(0, 100)}'.`, {
+      param: name.slice(0, 100),
+    })
+  const path = [...match[2]!.matchAll(/\[([\w-]*)\]/g)].map((segment) => segment[1]!)
+  const value = name === 'seconds' && /^\d{1,9}$/.test(text) ? Number(text) : text
+  put(body, [match[1]!, ...path], value, name)
+}
+
+/**
+ * `[]` appends; inside an array of objects a member goes to the first element without it, so that it does not matter whether a client
+ * sends element after element or, as generated clients do, all values of one name after another.
+ */
+function put(target: Record<string, unknown>, path: string[], value: unknown, name: string): void {
+  const [head, next, ...rest] = path as [string, ...string[]]
+  if (head === '__proto__') throw unreadable(name)
+  if (next === undefined) {
+    if (Object.hasOwn(target, head)) throw sentTwice(name)
+    target[head] = value
+    return
+  }
+  if (next !== '' && !/^\d+$/.test(next)) {
+    target[head] ??= Object.create(null)
+    put(recordOf(target[head], name), [next, ...rest], value, name)
+    return
+  }
+  target[head] ??= []
+  const list = target[head]
+  if (!Array.isArray(list)) throw unreadable(name)
+  if (rest.length === 0) {
+    list.push(value)
+    return
+  }
+  put(elementOf(list, { index: next, member: rest[0]! }, name), rest, value, name)
+}
+
+function elementOf(list: unknown[], wanted: { index: string; member: string }, name: string): Record<string, unknown> {
+  if (wanted.index !== '') {
+    const index = Number(wanted.index)
+    if (index > list.length)
+      throw new ApiError('invalid_value', `'${name}' skips an index. Count from 0.`, { param: name })
+    list[index] ??= Object.create(null)
+    return recordOf(list[index], name)
+  }
+  const waiting = list.find((each) => !Object.hasOwn(recordOf(each, name), wanted.member))
+  if (waiting !== undefined) return recordOf(waiting, name)
+  const fresh: Record<string, unknown> = Object.create(null)
+  list.push(fresh)
+  return fresh
+}
+
+function recordOf(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw unreadable(name)
+}
+
+function unreadable(name: string): ApiError {
+  return new ApiError(
+    'invalid_value',
+    `'${name}' does not fit the other fields. See the multipart form in docs/api/videos.md.`,
+    {
+      param: name,
+    },
+  )
+}

@@ -1,0 +1,81 @@
+import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
+import { ApiError, notFound } from '../../platform/errors.ts'
+import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { isTerminal } from '../job.ts'
+import { CANCEL_QUEUE, CANCEL_TOPIC } from '../queues.ts'
+import { servedModel } from '../render/served-model.ts'
+import { findJob, findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
+import { type AdvanceContext, advance } from './advance.ts'
+import { describeFault } from './retry.ts'
+
+/** Longest a person waits for an engine to say whether it stops a render. */
+const ASK_SECONDS = 10
+/** An engine that cannot be reached for this long will have finished by itself. */
+const REPEAT_SECONDS = 3600
+
+/**
+ * Cancels a job: the reservation is released at once, and what the engine still delivers is discarded. A job whose render has begun is
+ * canceled only when `mayStop` says so; without it always. A canceled job stays as it is.
+ * Throws ApiError `not_found`, or `conflict` when the job has completed or failed or its render cannot be stopped.
+ */
+export async function cancelJob(
+  ctx: AdvanceContext,
+  { org_id, id }: { org_id: string; id: string },
+  mayStop: (job: VideoJobRow) => Promise<boolean> = async () => true,
+): Promise<VideoJobRow> {
+  for (;;) {
+    const job = await findJob(ctx.db, org_id, id)
+    if (!job) throw notFound('video')
+    if (job.status === 'canceled') return job
+    if (isTerminal(job.status)) {
+      throw new ApiError('conflict', `This job has ${job.status} and can no longer be canceled. Delete it instead.`)
+    }
+    if (job.status === 'in_progress' && !(await mayStop(job))) {
+      throw new ApiError(
+        'conflict',
+        'The engine cannot stop this render. The job goes on, and is charged when it completes.',
+      )
+    }
+    // Under no claim: only a change of status, or another attempt than the one that was to be stopped, is in its way.
+    const canceled = await advance(ctx, { ...job, claim_id: null }, { to: 'canceled' })
+    if (!canceled) continue
+    ctx.changes.announce(CANCEL_TOPIC, id)
+    if (canceled.job.cancel_due_at !== null) ctx.changes.announce(QUEUE_TOPIC, CANCEL_QUEUE)
+    return canceled.job
+  }
+}
+
+/**
+ * Asks the engine to stop the job's render. False when it says that it cannot; true when it stops, when nothing was begun, and when it
+ * cannot be asked: a client is not kept waiting for an engine that is away. Call it outside any transaction.
+ */
+export async function engineStops(
+  ctx: Pick<Context, 'config' | 'engines' | 'log'>,
+  job: VideoJobRow,
+  { ask_seconds = ASK_SECONDS }: { ask_seconds?: number } = {},
+): Promise<boolean> {
+  const served = servedModel(ctx, job)
+  if (!served || job.ticket === null) return true
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new Error('The engine did not answer in time.')), ask_seconds * 1000)
+  const timeout = new Promise<never>((_, reject) => {
+    limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true })
+  })
+  try {
+    return await Promise.race([served.engine.cancel(job.ticket, limit.signal), timeout])
+  } catch (error) {
+    ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
+    return true
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Asks the engine of a canceled job to stop. Throws when it could not be reached, so that it is asked again. */
+export async function cancelAtEngine(ctx: Context, id: string): Promise<void> {
+  const job = await findJobOfAnyOrg(ctx.db, id)
+  if (job?.status !== 'canceled' || job.ticket === null) return
+  if (ctx.clock.now() > addSeconds(job.finished_at!, REPEAT_SECONDS)) return
+  await servedModel(ctx, job)?.engine.cancel(job.ticket)
+}

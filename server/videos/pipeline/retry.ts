@@ -1,0 +1,49 @@
+import type { Context } from '../../context.ts'
+import { EngineError } from '../../engines/video/contract.ts'
+import type { LogFields } from '../../platform/log.ts'
+import type { FailureCode, Outcome } from '../job.ts'
+import type { VideoJobRow } from '../store.ts'
+
+/** Pauses between the three tries of a check that fails closed. */
+const PAUSES_SECONDS = [2, 8]
+
+/** Longest pause between tries against an engine that does not answer. */
+const BACKOFF_SECONDS_MAX = 60
+
+/** Another try of the step, or the failure when it was the third. */
+export function tryAgain(job: VideoJobRow, failure: FailureCode): Outcome {
+  const pause = PAUSES_SECONDS[job.tries]
+  if (pause === undefined) return { to: 'failed', code: failure }
+  return { to: 'same', retry_after_seconds: pause, set: { tries: job.tries + 1 } }
+}
+
+/** Seconds to wait before try number `tries` + 1: doubling, with up to a quarter of jitter, or as long as the engine asked for. */
+export function backoffSeconds(tries: number, error?: unknown): number {
+  const asked = error instanceof EngineError ? error.retry_after_seconds : undefined
+  if (asked !== undefined) return Math.min(300, Math.max(1, asked))
+  const base = Math.min(BACKOFF_SECONDS_MAX, 2 ** Math.min(tries, 10))
+  return base * (0.75 + Math.random() / 4)
+}
+
+/** The outcome, with its wait cut short at a time limit `left_seconds` away: whatever an engine asks for, the limit holds. */
+export function notAfter(left_seconds: number, outcome: Outcome): Outcome {
+  if (outcome.to !== 'same') return outcome
+  return { ...outcome, retry_after_seconds: Math.min(outcome.retry_after_seconds, left_seconds) }
+}
+
+export function secondsSince(ctx: Pick<Context, 'clock'>, since: Date): number {
+  return (ctx.clock.now().getTime() - since.getTime()) / 1000
+}
+
+/** What of an engine's fault may stand in the log. */
+export function describeFault(error: unknown): LogFields {
+  if (!(error instanceof EngineError)) return { error }
+  return { code: error.kind, engine_code: error.engine_code, detail: error.message }
+}
+
+/** A call that failed says nothing about the render: the hold stays, the next poll comes, until the render's time limit. */
+export function keepPolling(ctx: Pick<Context, 'log'>, job: VideoJobRow, error: unknown): Outcome {
+  const alarming = !(error instanceof EngineError) || error.kind === 'permanent'
+  ctx.log[alarming ? 'error' : 'warn']('poll_failed', { video_id: job.id, ...describeFault(error) })
+  return { to: 'same', retry_after_seconds: backoffSeconds(job.tries + 1, error), set: { tries: job.tries + 1 } }
+}

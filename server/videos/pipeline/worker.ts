@@ -1,0 +1,90 @@
+import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
+import { isDatabaseDown } from '../../platform/db/db.ts'
+import { startWorker } from '../../platform/queue/worker.ts'
+import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_QUEUE } from '../queues.ts'
+import { cancelQuietly } from '../render/follow.ts'
+import { servedModel } from '../render/served-model.ts'
+import type { VideoJobRow } from '../store.ts'
+import { cancelAtEngine } from './cancel.ts'
+import { askedToStop, cancelClaims, videoClaims } from './claims.ts'
+import { describeFault } from './retry.ts'
+import { runJob } from './step.ts'
+
+/** A job that has to wait no longer than this stays with its worker; others are released and claimed again when they are due. */
+const HELD_SECONDS = 6
+
+/** How long work in progress may take to come to a point where it can be released. What goes on beyond it is a start of unknown outcome. */
+const STOP_SECONDS = { finish: 0, abort: 20 }
+
+/** Renders stopped at their engines at a time. */
+const CANCELS = 4
+/** Longest pause before an engine is asked once more to stop a render. */
+const CANCEL_PAUSE_SECONDS_MAX = 300
+
+export type Pipeline = { stop(): Promise<void> }
+
+/** Works on video jobs as they become due. `sole` says that no other worker can be alive on this database. */
+export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeline {
+  const { db, clock, changes, config } = ctx
+  const shared = { db, clock, changes, sole, stop_seconds: STOP_SECONDS }
+  const jobs = startWorker<VideoJobRow>({
+    ...shared,
+    ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
+    run: (job, signal) => work(ctx, job, signal),
+    on_error: (error, job) => logFault(ctx, error, job),
+  })
+  const cancels = startWorker<VideoJobRow>({
+    ...shared,
+    ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
+    run: (job) => stopRender(ctx, job),
+    on_error: (error, job) => logFault(ctx, error, job),
+  })
+  // The render of a job that was canceled while its start was in flight: this process alone may be able to reach it.
+  const stopListening = changes.on(CANCEL_TOPIC, (id) => {
+    const job = id === null ? null : jobs.drop(id)
+    const served = job && servedModel(ctx, job)
+    if (served && job.ticket !== null) void cancelQuietly(ctx, served.engine, job)
+  })
+  return {
+    async stop() {
+      stopListening()
+      await Promise.all([jobs.stop(), cancels.stop()])
+    },
+  }
+}
+
+/** Runs a job until it has ended or has to wait: for a moment in hand, else released. */
+async function work(
+  ctx: Context,
+  claimed: VideoJobRow,
+  signal: AbortSignal,
+): Promise<{ row: VideoJobRow; wait_seconds: number } | null> {
+  const waiting = await runJob(ctx, claimed, signal)
+  if (!waiting) return null
+  if (waiting.wait_seconds <= HELD_SECONDS) return { row: waiting.job, wait_seconds: waiting.wait_seconds }
+  await videoClaims.release(ctx.db, [waiting.job])
+  return null
+}
+
+/** Asks again until the engine was reached, ever less often. */
+async function stopRender(ctx: Context, job: VideoJobRow): Promise<null> {
+  let again: Date | null = null
+  try {
+    await cancelAtEngine(ctx, job.id)
+  } catch (error) {
+    if (isDatabaseDown(error)) throw error
+    ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
+    const now = ctx.clock.now()
+    const since_seconds = (now.getTime() - job.finished_at!.getTime()) / 1000
+    again = addSeconds(now, Math.min(CANCEL_PAUSE_SECONDS_MAX, Math.max(1, since_seconds)))
+  }
+  await askedToStop(ctx.db, job, again)
+  return null
+}
+
+function logFault(ctx: Context, error: unknown, job: VideoJobRow | null): void {
+  const level = isDatabaseDown(error) ? 'warn' : 'error'
+  if (job) ctx.log[level]('job_interrupted', { video_id: job.id, error })
+  else ctx.log[level]('queue_failed', { error })
+}

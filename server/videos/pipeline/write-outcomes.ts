@@ -1,0 +1,175 @@
+import { settleHolds } from '../../billing/holds.ts'
+import { releasePins } from '../../files/store-pins.ts'
+import { addSeconds } from '../../platform/clock.ts'
+import { isDatabaseDown, type Tx } from '../../platform/db/db.ts'
+import { failpoint } from '../../platform/failpoint.ts'
+import { FAILURES, isTerminal, type Outcome } from '../job.ts'
+import { insertRecords } from '../moderation/records.ts'
+import { keepUnsettledStarts, recordRenders } from '../render/store.ts'
+import { type JobColumns, type VideoJobRow, writeJobs } from '../store.ts'
+import { type AdvanceContext, type Advanced, unknownStart } from './advance.ts'
+
+/** What was decided for one job, as its step read it. */
+export type Decided = { job: VideoJobRow; outcome: Outcome }
+
+/** One row to be written, under its fence. */
+type Move = Decided & { set: JobColumns }
+
+/**
+ * Writes what was decided for several jobs in one commit, each under its own fence: status, money, moderation records, renders, pins.
+ * Returns for each what came of it; null where another got there first. When the group cannot be written although the database is
+ * there, each is tried alone, so that what is wrong with one is an Error for that one only.
+ */
+export async function writeOutcomes(
+  ctx: AdvanceContext,
+  decided: readonly Decided[],
+): Promise<Array<Advanced | null | Error>> {
+  const [first, later] = firstOfEachJob(decided)
+  const written = await writeGroup(ctx, first)
+  // Whatever becomes of these, the first are written.
+  const rest = later.length > 0 ? await writeOutcomes(ctx, later).catch((error: Error) => later.map(() => error)) : []
+  return decided.map((each) => {
+    const i = first.indexOf(each)
+    return i >= 0 ? written[i]! : rest[later.indexOf(each)]!
+  })
+}
+
+/** One statement writes a row once, so what was decided twice for a job, by its worker and by a cancellation, is written in turn. */
+function firstOfEachJob(decided: readonly Decided[]): [first: Decided[], later: Decided[]] {
+  const seen = new Set<string>()
+  const first: Decided[] = []
+  const later: Decided[] = []
+  for (const each of decided) {
+    ;(seen.has(each.job.id) ? later : first).push(each)
+    seen.add(each.job.id)
+  }
+  return [first, later]
+}
+
+async function writeGroup(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Advanced | null | Error>> {
+  try {
+    return await writeTogether(ctx, decided)
+  } catch (error) {
+    // After a commit whose answer was lost nobody knows what was written: the steps are taken again.
+    if (isDatabaseDown(error) || decided.length === 1) throw error
+    const results: Array<Advanced | null | Error> = []
+    for (const each of decided) {
+      results.push(
+        await writeTogether(ctx, [each]).then(
+          ([one]) => one!,
+          (reason: Error) => reason,
+        ),
+      )
+    }
+    return results
+  }
+}
+
+async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Advanced | null>> {
+  const now = ctx.clock.now()
+  if (!decided.some(needsTransaction)) {
+    const moves = decided.map((each) => moveOf(each, now))
+    const rows = await writeJobs(ctx.db, moves)
+    passFailpoints(moves.filter(({ job }) => rows.has(job.id)))
+    return written(moves, rows)
+  }
+  return ctx.db.transaction().execute(async (tx) => {
+    const moves = (await withoutTakenRenders(ctx, tx, decided, now)).map((each) => moveOf(each, now))
+    const rows = await writeJobs(tx, moves)
+    failpoint('within_group_moved')
+    const moved = moves.filter(({ job }) => rows.has(job.id))
+    await writeBeside(tx, moved, now)
+    passFailpoints(moved)
+    return written(moves, rows)
+  })
+}
+
+/** Whether anything is written beside the row itself. */
+function needsTransaction({ outcome }: Decided): boolean {
+  if (outcome.to === 'failed' || outcome.to === 'canceled' || outcome.to === 'completed') return true
+  if (outcome.render_key !== undefined) return true
+  return outcome.to === 'same' ? outcome.unpin === true : outcome.record !== undefined
+}
+
+/** A render that belongs to another job counts as a start that was not answered. */
+async function withoutTakenRenders(
+  ctx: AdvanceContext,
+  tx: Tx,
+  decided: readonly Decided[],
+  now: Date,
+): Promise<readonly Decided[]> {
+  const renders = decided.flatMap(({ job, outcome }) =>
+    'render_key' in outcome && outcome.render_key !== undefined
+      ? [{ render_key: outcome.render_key, job_id: job.id, created_at: now }]
+      : [],
+  )
+  if (renders.length === 0) return decided
+  const taken = await recordRenders(tx, renders)
+  return decided.map(({ job, outcome }) => {
+    if (!taken.has(job.id)) return { job, outcome }
+    ctx.log.error('render_taken', { video_id: job.id, attempt_id: job.attempt_id ?? undefined })
+    return { job, outcome: { to: 'same', retry_after_seconds: 1, set: unknownStart(job) } }
+  })
+}
+
+/** The columns an outcome sets. The status itself, and what belongs to it, are pinned by the checks of the table. */
+function moveOf({ job, outcome }: Decided, now: Date): Move {
+  // What goes on at once stays due as it was: a row whose indexed columns do not change is written without touching the indexes.
+  if (outcome.to === 'same') {
+    const { retry_after_seconds } = outcome
+    const wait = retry_after_seconds > 0 ? { next_run_at: addSeconds(now, retry_after_seconds) } : {}
+    return { job, outcome, set: { ...outcome.set, ...wait } }
+  }
+  const status = outcome.to
+  const common = { status, tries: 0 }
+  const ended = isTerminal(status) ? { finished_at: now, claim_id: null, claimed_until: null } : {}
+  switch (status) {
+    case 'failed':
+      return {
+        ...{ job, outcome },
+        set: { ...common, ...ended, error_code: outcome.code, error_message: FAILURES[outcome.code] },
+      }
+    case 'canceled':
+      return { job, outcome, set: { ...common, ...ended, cancel_due_at: job.ticket === null ? null : now } }
+    case 'completed':
+      return { job, outcome, set: { ...common, ...ended, ...outcome.set, completed_at: now, progress: 100 } }
+    case 'queued':
+      return { job, outcome, set: { ...common, ...outcome.set, queued_at: now } }
+    case 'in_progress':
+      return { job, outcome, set: { ...common, ...outcome.set, render_started_at: now } }
+    case 'translating':
+      return { job, outcome, set: { ...common, ...outcome.set } }
+  }
+}
+
+/**
+ * A completed job is charged its quote, any other that ended is never charged, and its files are unpinned. A start that nobody will ask
+ * about any more is noted, so that its render is not taken for another job's.
+ */
+async function writeBeside(tx: Tx, moved: readonly Move[], now: Date): Promise<void> {
+  const records = moved.flatMap(({ job, outcome }) => {
+    const note = 'record' in outcome ? outcome.record : undefined
+    return note ? [{ job_id: job.id, org_id: job.org_id, user_id: job.user_id, ...note }] : []
+  })
+  await insertRecords(tx, records, now)
+  const ended = moved.filter(({ outcome }) => outcome.to !== 'same' && isTerminal(outcome.to))
+  const captured = ended.flatMap(({ job, outcome }) => (outcome.to === 'completed' ? [job] : []))
+  const released = ended.flatMap(({ job, outcome }) => (outcome.to === 'completed' ? [] : [job.id]))
+  await settleHolds(tx, { captured, released, now })
+  failpoint('within_group_settled')
+  await keepUnsettledStarts(tx, { job_ids: released, now })
+  const unpinned = moved.filter((each) => ended.includes(each) || ('unpin' in each.outcome && each.outcome.unpin))
+  const holders = unpinned.flatMap(({ job }) => (job.inputs.length > 0 ? [job.id] : []))
+  await releasePins(tx, { holders, now })
+}
+
+function passFailpoints(moved: readonly Move[]): void {
+  for (const { outcome } of moved) if (outcome.to !== 'same') failpoint(`within_${outcome.to}`)
+}
+
+function written(moves: readonly Move[], rows: ReadonlyMap<string, VideoJobRow>): Array<Advanced | null> {
+  return moves.map(({ job, outcome }) => {
+    const row = rows.get(job.id)
+    return row ? { job: row, applied: outcome } : null
+  })
+}

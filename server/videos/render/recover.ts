@@ -1,0 +1,76 @@
+import type { Context } from '../../context.ts'
+import { EngineError, type Recovery, type RenderRequest, type Ticket } from '../../engines/video/contract.ts'
+import { addSeconds } from '../../platform/clock.ts'
+import type { Outcome } from '../job.ts'
+import { STARTS_UNKNOWN_MAX } from '../pipeline/advance.ts'
+import { backoffSeconds, describeFault } from '../pipeline/retry.ts'
+import type { VideoJobRow } from '../store.ts'
+import type { ServedModel } from './served-model.ts'
+import { findForeignRenders, hasUnsettledStart } from './store.ts'
+
+/** A render begun by a job that ended unsettled may show up in the list for so long. */
+export const UNSETTLED_SECONDS = 3600
+
+/** How often an engine is asked that shows several renders which fit, before the job is given up. */
+const ASKED_MAX = 5
+
+/**
+ * Settles an attempt that was begun and has no ticket: the render that was found; or how many starts of unknown outcome the job has
+ * with this one, when it may be started again; or what becomes of the job. An outcome that is never learned ends the job at the
+ * second start, and renders that cannot be told from each other end it at once: a wrong guess would give one clip to two customers.
+ */
+export async function recoverRender(
+  ctx: Context,
+  job: VideoJobRow,
+  { served, request, since }: { served: ServedModel; request: RenderRequest; since: Date },
+): Promise<{ found: Ticket } | { unknown_starts: number } | Outcome> {
+  let recovery: Recovery
+  try {
+    recovery = await askEngine(ctx, job, { served, request, since })
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error
+    ctx.log.warn('recover_failed', { video_id: job.id, ...describeFault(error) })
+    return { to: 'same', retry_after_seconds: backoffSeconds(job.tries, error), set: { tries: job.tries + 1 } }
+  }
+  if (typeof recovery === 'object') return recovery
+  if (recovery === 'several') {
+    if (job.tries >= ASKED_MAX) return giveUp(ctx, job, 'Several renders at the engine may be this one.')
+    return { to: 'same', retry_after_seconds: backoffSeconds(job.tries), set: { tries: job.tries + 1 } }
+  }
+  // A start that the service did not live to see is settled by a list that would show it; an engine that fell silent may be late.
+  const learned = job.start_unknown || recovery === 'absent'
+  const unknown_starts = job.unknown_starts + (learned ? 0 : 1)
+  if (unknown_starts < STARTS_UNKNOWN_MAX) return { unknown_starts }
+  return giveUp(ctx, job, 'Two starts were not answered.')
+}
+
+/** An engine that refuses to be asked cannot tell. Throws EngineError when it may tell later. */
+async function askEngine(
+  ctx: Context,
+  job: VideoJobRow,
+  { served, request, since }: { served: ServedModel; request: RenderRequest; since: Date },
+): Promise<Recovery> {
+  const taken = (render_keys: readonly string[]) => findForeignRenders(ctx.db, { render_keys, job_id: job.id })
+  try {
+    const recovery = (await served.engine.recover?.(request, { since, taken })) ?? 'unknown'
+    const isGuess = typeof recovery === 'object' && !recovery.certain
+    return isGuess && (await mayBeForeign(ctx, job)) ? 'several' : recovery
+  } catch (error) {
+    if (error instanceof EngineError && error.kind !== 'transient') return 'unknown'
+    throw error
+  }
+}
+
+/** The engine may be rendering for nobody, at the operator's cost. */
+function giveUp(ctx: Context, job: VideoJobRow, detail: string): Outcome {
+  const { id: video_id, attempt_id } = job
+  ctx.log.error('render_start_unknown', { video_id, attempt_id: attempt_id ?? undefined, detail })
+  return { to: 'failed', code: 'render_failed' }
+}
+
+/** Whether the render of equal words may be that of a job which was canceled or failed before it knew. */
+async function mayBeForeign(ctx: Context, { id: job_id, start_key }: VideoJobRow): Promise<boolean> {
+  if (start_key === null) return false
+  const since = addSeconds(ctx.clock.now(), -UNSETTLED_SECONDS)
+  return hasUnsettledStart(ctx.db, { start_key, job_id, since })
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Context } from '../../context.ts'
+import type { RenderInput, RenderRequest } from '../../engines/video/contract.ts'
+import { signFileUrl } from '../../files/sign.ts'
+import { outputSize } from '../../media/aspect.ts'
+import type { ProbeResult } from '../../media/probe.ts'
+import { isMediaFault, type JobFile, probeInput } from '../inputs.ts'
+import type { Outcome } from '../job.ts'
+import type { VideoJobRow } from '../store.ts'
+import type { ServedModel } from './served-model.ts'
+
+/** What the engine is asked for, after the preflight of every input; the outcome instead when one cannot be used. */
+export async function buildRequest(
+  ctx: Context,
+  job: VideoJobRow,
+  { files, served, attempt_id }: { files: readonly JobFile[]; served: ServedModel; attempt_id: string },
+): Promise<RenderRequest | Outcome> {
+  const inputs: RenderInput[] = []
+  for (const input of files) {
+    const probe = await preflight(ctx, input)
+    if (probe === null) return fileGone(job)
+    if ('to' in probe) return probe
+    inputs.push(renderInput(ctx, input, { probe, pin: job.id, ttl_seconds: served.signed_url_ttl_seconds }))
+  }
+  return {
+    job_id: job.id,
+    attempt_id,
+    model: served.model,
+    prompt: job.engine_prompt ?? job.prompt,
+    original_prompt: job.prompt,
+    seconds: job.seconds,
+    aspect_ratio: job.aspect_ratio,
+    ...outputSize(job.aspect_ratio, inputs),
+    // Where a list is all the engine offers, the seed tells one attempt from another; elsewhere a job looks the same each time.
+    seed: seedOf(served.engine.capabilities(served.model).idempotency === 'none' ? attempt_id : job.id),
+    inputs,
+  }
+}
+
+/** What becomes of a job whose file is gone. Once its first render has begun, it only has no second one. */
+export function fileGone(job: VideoJobRow): Outcome {
+  return { to: 'failed', code: job.status === 'queued' ? 'reference_unavailable' : 'render_failed' }
+}
+
+/** Null when the bytes are gone or no longer those that were uploaded. */
+async function preflight(ctx: Context, input: JobFile): Promise<ProbeResult | Outcome | null> {
+  try {
+    const probe = await probeInput(ctx, input)
+    return probe === 'bad_duration' ? { to: 'failed', code: 'invalid_reference_media' } : probe
+  } catch (error) {
+    if (isMediaFault(error)) return { to: 'failed', code: 'invalid_reference_media' }
+    throw error
+  }
+}
+
+/** A stored file as an engine sees it: its bytes, or a URL that is signed only when it is asked for, and ends with the job. */
+function renderInput(
+  ctx: Context,
+  { role, file }: JobFile,
+  { probe, pin, ...defaults }: { probe: ProbeResult; pin: string; ttl_seconds: number },
+): RenderInput {
+  const { media_type, size_bytes, blob_key } = file
+  return {
+    role,
+    media_type,
+    size_bytes,
+    probe,
+    open: async () => Readable.toWeb(await ctx.blobs.open(blob_key)) as ReadableStream<Uint8Array>,
+    signedUrl: async (ttl_seconds = defaults.ttl_seconds) =>
+      signFileUrl({
+        secret: ctx.secret,
+        base_url: ctx.site.engine_url,
+        file,
+        method: 'GET',
+        now: ctx.clock.now(),
+        ttl_seconds,
+        pin,
+      }),
+  }
+}
+
+function seedOf(id: string): number {
+  return createHash('sha256').update(id).digest().readUInt32BE(0) & 0x7fffffff
+}

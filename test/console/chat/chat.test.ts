@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { formatMoney, parseMoney } from '../../../server/platform/money.ts'
+import { type ChatConsole, startChatConsole } from '../../support/browser/chat-console.ts'
+import { chunk } from '../../support/upstream/chat-upstream.ts'
+
+let stage: ChatConsole
+before(async () => {
+  stage = await startChatConsole()
+})
+after(() => stage?.close())
+
+const ROLE = chunk({ role: 'assistant', content: '' })
+
+test('an answer arrives piece by piece; stopping keeps what came, ends the work of the model and shows what it cost', async () => {
+  const { page, chat, person, close, screenshot } = await stage.visit({ model: 'Scripted' })
+  const frames = [ROLE, chunk({ content: 'Once upon' }), chunk({ content: ' a time' })]
+  stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
+  await chat.box.fill('Tell me a story.')
+  await chat.box.press('Enter')
+  await page.getByText('Once upon a time').waitFor()
+  assert.equal(await chat.answers.getAttribute('aria-busy'), 'true')
+  await screenshot('chat-streaming')
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await stage.upstream.left()
+  await page.locator('[data-cost]').waitFor()
+  assert.equal(await chat.answers.getAttribute('data-status'), 'stopped')
+  await page.getByText('Once upon a time').waitFor()
+  const [entry] = await stage.ledger(person)
+  assert.deepEqual(await chat.costs(), [entry.amount.replace('-', '')])
+  assert.ok(entry.output_tokens > 0 && entry.amount !== '0.00000000')
+  await screenshot('chat-stopped')
+  await close()
+})
+
+test('an answer goes on while one looks elsewhere; a page that is closed meanwhile shows on return what came and what it cost', async () => {
+  const { page, chat, person, close } = await stage.visit({ model: 'Scripted' })
+  const frames = [ROLE, chunk({ content: 'A part' })]
+  stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
+  await chat.box.fill('Go on.')
+  await chat.box.press('Enter')
+  await page.getByText('A part').waitFor()
+  await page.getByRole('link', { name: 'Files' }).click()
+  await page.waitForURL('**/files')
+  await page.getByRole('link', { name: 'Chat' }).click()
+  await page.locator('[data-status=streaming]').getByText('A part').waitFor()
+  await page.reload()
+  await stage.upstream.left()
+  await page.locator('[data-status=stopped]').getByText('A part').waitFor()
+  await page.locator('[data-cost]').waitFor()
+  const [entry] = await stage.ledger(person)
+  assert.deepEqual(await chat.costs(), [entry.amount.replace('-', '')])
+  assert.equal(await chat.spent(), entry.amount.replace('-', ''))
+  await close()
+})
+
+test('every answer shows what the ledger charged for it, and the conversation their sum, to the last digit', async () => {
+  const { page, chat, person, close } = await stage.visit()
+  for (const text of ['Hello.', 'sandbox:echo one two three', 'sandbox:refuse', 'sandbox:empty', 'sandbox:filter'])
+    await chat.say(text)
+  const charged = (await stage.ledger(person)).filter(({ kind }: { kind: string }) => kind === 'charge')
+  assert.equal(charged.length, 5)
+  const amounts: string[] = charged.map(({ amount }: { amount: string }) => amount.replace('-', '')).reverse()
+  assert.deepEqual(await chat.costs(), amounts)
+  assert.equal(await chat.spent(), formatMoney(amounts.reduce((sum, amount) => sum + parseMoney(amount)!, 0n)))
+  await page.getByText('The model refused').waitFor()
+  await page.getByText('The model said nothing.').waitFor()
+  await page.getByText('Ended by the content filter').waitFor()
+  await close()
+})
+
+test('a tool goes there and back: its call is a card, its result is typed, and the model goes on', async () => {
+  const { page, chat, person, close, screenshot } = await stage.visit()
+  await page.getByRole('button', { name: 'Add tools' }).click()
+  const editor = page.getByRole('dialog').getByRole('textbox')
+  await editor.fill('[\n  {"type": "function",\n   "function": {"name": "get weather"}}\n]')
+  await page.getByText('Line 3: names have 1 to 64 letters').waitFor()
+  await screenshot('chat-tools-mistake')
+  await page.getByRole('button', { name: 'Use', exact: true }).press('Enter')
+  await editor.fill('')
+  await page.getByRole('button', { name: 'Insert an example' }).click()
+  await page.getByRole('button', { name: 'Use', exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+
+  await chat.say('How warm is it in Paris?')
+  const result = page.getByRole('textbox', { name: 'Result of get_weather' })
+  await page.getByText('"city": "Paris"').waitFor()
+  await page.getByText('The model waits for the result of its tool above.').waitFor()
+  await chat.box.fill('And in Rome?')
+  await chat.box.press('Enter')
+  assert.equal(await chat.answers.count(), 1, 'nothing is sent while a call is open')
+  await page.getByRole('button', { name: 'As code' }).click()
+  const code = page.getByRole('dialog', { name: 'This request as code' })
+  await code.getByText('The model waits for the result of its tool above.').waitFor()
+  assert.equal(await code.getByRole('tab').count(), 0, 'no program that the service would refuse')
+  await page.keyboard.press('Escape')
+  await screenshot('chat-tool-call')
+  await result.fill('{"celsius": 21}')
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.locator('[data-cost]').nth(1).waitFor()
+  await page
+    .getByText(/get_weather.*celsius/)
+    .last()
+    .waitFor()
+  assert.equal((await chat.costs()).length, 2)
+  assert.equal((await stage.ledger(person)).length, 3)
+  await screenshot('chat-tool-result')
+
+  await page.getByRole('button', { name: 'Change' }).click()
+  await result.waitFor()
+  assert.equal(await chat.answers.count(), 1, 'taking a result back drops what was said since')
+  await close()
+})
+
+test('messages are edited, answered again and deleted', async () => {
+  const { page, chat, close } = await stage.visit()
+  await chat.say('sandbox:echo first')
+  await chat.say('sandbox:echo second')
+  const mine = page.getByRole('article', { name: 'You' })
+  await mine.first().hover()
+  await mine.first().getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('textbox', { name: 'Text of the message' }).fill('sandbox:echo changed')
+  await page.getByRole('button', { name: 'Save and answer again' }).click()
+  await page.getByRole('article', { name: 'Sandbox' }).getByText('changed').waitFor()
+  await page.locator('[data-cost]').waitFor()
+  assert.deepEqual([await mine.count(), await chat.answers.count()], [1, 1], 'what followed is gone')
+
+  await chat.answers.getByRole('button', { name: 'Answer again' }).click()
+  await page.locator('[data-status=done] [data-cost]').waitFor()
+  assert.equal(await chat.answers.count(), 1)
+  await chat.answers.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('textbox', { name: 'Text of the message' }).fill('Put into its mouth')
+  await page.keyboard.press('Control+Enter')
+  await page.getByText('Put into its mouth').waitFor()
+  await chat.answers.getByRole('button', { name: 'Delete' }).click()
+  assert.equal(await chat.answers.count(), 0)
+  await mine.getByRole('button', { name: 'Answer this' }).click()
+  await page.locator('[data-status=done] [data-cost]').waitFor()
+  await close()
+})
+
+test('Enter sends and Shift + Enter does not; nor does the Enter that ends a word of Japanese', async () => {
+  const { page, chat, close } = await stage.visit({ language: 'ja' })
+  await chat.box.click()
+  const session = await page.context().newCDPSession(page)
+  await session.send('Input.imeSetComposition', { text: 'とうだい', selectionStart: 4, selectionEnd: 4 })
+  await chat.box.press('Enter')
+  // Safari tells of that key once the composition has ended, with its code alone.
+  await chat.box.evaluate((box) =>
+    box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true } as KeyboardEventInit)),
+  )
+  await session.send('Input.insertText', { text: '灯台' })
+  await chat.box.press('Shift+Enter')
+  await page.keyboard.type('2')
+  assert.match(await chat.box.inputValue(), /灯台\n2/)
+  assert.equal(await chat.answers.count(), 0)
+  await chat.box.press('Enter')
+  await page.locator('[data-cost]').waitFor()
+  await page.getByRole('article', { name: 'あなた' }).getByText('灯台').waitFor()
+  await close()
+})
+
+test('the page follows an answer as it grows until the reader scrolls up, and again when asked', async () => {
+  const { page, chat, close } = await stage.visit({ height: 500 })
+  const fromEnd = () =>
+    page.evaluate(() => document.documentElement.scrollHeight - window.innerHeight - Math.round(window.scrollY))
+  await chat.say('sandbox:long')
+  assert.ok((await fromEnd()) <= 2)
+  await page.mouse.move(400, 200)
+  await page.mouse.wheel(0, -900)
+  const jump = page.getByRole('button', { name: 'Jump to the end' })
+  await jump.waitFor()
+  const before = await page.evaluate(() => window.scrollY)
+  await page.evaluate(() => document.querySelector('[role=log]')!.append('x'.repeat(20)))
+  assert.equal(await page.evaluate(() => window.scrollY), before)
+  await jump.click()
+  await page.waitForFunction(
+    () => document.documentElement.scrollHeight - window.innerHeight - Math.round(window.scrollY) <= 2,
+  )
+  await jump.waitFor({ state: 'detached' })
+  await close()
+})
+
+test('reasoning stands apart and closed; parameters are sent only once they are set', async () => {
+  const { page, chat, close, screenshot } = await stage.visit()
+  await page.getByRole('combobox', { name: 'Reasoning effort' }).selectOption('low')
+  await page.getByRole('textbox', { name: 'Temperature' }).fill('3')
+  await page.getByText('A setting cannot be sent: Temperature: From 0 to 2.').waitFor()
+  await page.getByRole('textbox', { name: 'Temperature' }).fill('0.5')
+  await page.getByRole('textbox', { name: 'Token limit' }).fill('200')
+  const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), chat.say('Think about it.')])
+  const { messages, ...sent } = request.postDataJSON()
+  assert.deepEqual(messages, [{ role: 'user', content: 'Think about it.' }])
+  assert.deepEqual(sent, {
+    ...{ model: 'sandbox-1', reasoning_effort: 'low', temperature: 0.5, max_completion_tokens: 200 },
+    ...{ stream: true, stream_options: { include_usage: true } },
+  })
+  const reasoning = page.getByRole('button', { name: /Reasoning|Thought for/ })
+  assert.equal(await reasoning.getAttribute('aria-expanded'), 'false')
+  await reasoning.click()
+  await page
+    .getByText('First I look at what was actually asked.')
+    .or(page.getByText('“Think about it.”'))
+    .first()
+    .waitFor()
+  await screenshot('chat-reasoning')
+  await close()
+})
+
+test('a conversation is there again after a reload, for this person and organization alone, and gone after signing out', async () => {
+  const { page, chat, close, allow } = await stage.visit()
+  await chat.say('sandbox:echo remember me')
+  await page.reload()
+  await page.getByRole('article', { name: 'Sandbox' }).getByText('remember me').waitFor()
+  const kept = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('kinora.kept.')))
+  assert.equal((await kept()).filter((key) => !key.endsWith('.signed-in')).length, 1)
+  allow(/status of 401/)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in')
+  assert.deepEqual(await kept(), [])
+  await close()
+})
+
+test('a new conversation begins empty and keeps the settings', async () => {
+  const { page, chat, close } = await stage.visit()
+  await page.getByRole('textbox', { name: 'System prompt' }).fill('Be brief.')
+  await chat.say('Hello.')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  assert.equal(await chat.answers.count(), 0)
+  assert.equal(await chat.spent(), '0.00000000')
+  assert.equal(await page.getByRole('textbox', { name: 'System prompt' }).inputValue(), 'Be brief.')
+  await page.getByRole('button', { name: 'Compare MP4, WebM and MOV' }).click()
+  assert.match(await chat.box.inputValue(), /^Compare MP4/)
+  await close()
+})
+
+test('a test model says so, also where somebody named it otherwise, and other models do not', async () => {
+  const { page, close } = await stage.visit({ model: 'Plain' })
+  await page
+    .getByRole('button', { name: /^Model: Plain/ })
+    .getByText('Test model')
+    .waitFor()
+  await page.getByRole('button', { name: /^Model:/ }).click()
+  await page
+    .getByRole('menuitemradio', { name: /Sandbox/ })
+    .getByText('Test model')
+    .waitFor()
+  assert.equal(
+    await page
+      .getByRole('menuitemradio', { name: /Scripted/ })
+      .getByText('Test model')
+      .count(),
+    0,
+  )
+  await page.getByRole('menuitemradio', { name: /Scripted/ }).click()
+  await page.getByRole('button', { name: /^Model: Scripted/ }).waitFor()
+  assert.equal(
+    await page
+      .getByRole('button', { name: /^Model:/ })
+      .getByText('Test model')
+      .count(),
+    0,
+  )
+  await close()
+})

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { ChatModel } from '../../../console/api/chat-models.ts'
+import {
+  type AssistantMessage,
+  type Message,
+  NEW_SETTINGS,
+  newAnswer,
+} from '../../../console/chat/conversation/conversation.ts'
+import { addMoney, costOf } from '../../../console/chat/conversation/cost.ts'
+import { bodyOf } from '../../../console/chat/conversation/request-body.ts'
+import { readSchema, readTools } from '../../../console/chat/settings/check-json.ts'
+import { readJson } from '../../../console/chat/settings/json-text.ts'
+import { readSettings } from '../../../console/chat/settings/read-settings.ts'
+import { priceTokens } from '../../../server/billing/token-price.ts'
+import { formatMoney } from '../../../server/platform/money.ts'
+import { law } from '../../support/law.ts'
+
+const MODEL: ChatModel = {
+  ...{ id: 'm', object: 'model', created: 0, owned_by: 'organization', name: 'M', description: '', test_model: false },
+  ...{ context_length: null, max_output_tokens: 100, default_reasoning_effort: null },
+  capabilities: ['vision', 'tools', 'structured_outputs'],
+  reasoning_efforts: ['low', 'high'],
+  pricing: {
+    ...{ input_per_million: '1.00000000', cached_input_per_million: '0.50000000', output_per_million: '2.00000000' },
+    currency: 'usd',
+  },
+}
+
+law('an answer costs here what the service charges, to the last digit', (seed) => {
+  const price = fc.bigInt({ min: 0n, max: 10_000_000_000_000n })
+  const count = fc.integer({ min: 0, max: 2 ** 31 - 1 })
+  fc.assert(
+    fc.property(price, price, price, count, count, count, (input, cached_input, output, a, b, c) => {
+      const tokens = { input: Math.max(a, b), cached_input: Math.min(a, b), output: c, reasoning: 0 }
+      const pricing = {
+        input_per_million: formatMoney(input),
+        cached_input_per_million: formatMoney(cached_input),
+        output_per_million: formatMoney(output),
+        currency: 'usd',
+      }
+      assert.equal(costOf(tokens, pricing), formatMoney(priceTokens({ input, cached_input, output }, tokens)))
+    }),
+    { seed, numRuns: 500 },
+  )
+})
+
+test('sums of money lose nothing', () => {
+  assert.equal(addMoney('0.10000000', '0.20000000'), '0.30000000')
+  assert.equal(addMoney('99999999999.99999999', '0.00000001'), '100000000000.00000000')
+})
+
+law('JSON is read as JSON.parse reads it, and what that refuses is refused', (seed) => {
+  const pieces = [
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"a"',
+    '1',
+    '-0.5e3',
+    'true',
+    'null',
+    ' ',
+    '\n',
+    '"\\u00e9"',
+    '"\\x"',
+    'a',
+    "'",
+    '01',
+    '-',
+    '1.',
+    '"',
+    '“',
+    '\\',
+    '//',
+    '/*',
+    '\u00a0',
+    '"__proto__"',
+  ]
+  const random = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((each) => each.join(''))
+  fc.assert(
+    fc.property(fc.oneof(random, fc.json()), (text) => {
+      let value: unknown
+      let refused = false
+      try {
+        value = JSON.parse(text)
+      } catch {
+        refused = true
+      }
+      const read = readJson(text)
+      assert.equal('mistake' in read, refused, text)
+      if ('json' in read) assert.deepEqual(read.json.value, value)
+    }),
+    { seed, numRuns: 3000 },
+  )
+})
+
+for (const [text, problem, line, column] of [
+  ['{\n  "a": 1,\n}', 'trailing_comma', 2, 9],
+  ['{\n  "a": 1\n  "b": 2\n}', 'missing_comma', 3, 3],
+  ['[\n{"a": 1}', 'unexpected_end', 2, 9],
+  ["{'a': 1}", 'wrong_quotes', 1, 2],
+  ['{a: 1}', 'unquoted_name', 1, 2],
+  ['{"a": "b\n"}', 'line_break_in_text', 1, 9],
+  ['{"a": "\\q"}', 'bad_escape', 1, 8],
+  ['{\n"a": [\n{a": 1}]}', 'unquoted_name', 3, 2],
+  ['{"a" 1}', 'unexpected_character', 1, 6],
+  ['[01]', 'bad_number', 1, 2],
+  ['[1_000]', 'bad_number', 1, 2],
+  ['[\n-]', 'bad_number', 2, 1],
+  ['[1\n-2]', 'missing_comma', 2, 1],
+  ['["a\n', 'line_break_in_text', 1, 4],
+  ['["a', 'unexpected_end', 1, 4],
+  ['[1, /*', 'unexpected_character', 1, 5],
+  ['["a",\nb"\n]', 'unexpected_character', 2, 1],
+  ['[null"\n]', 'line_break_in_text', 1, 7],
+  ['{}\n{}', 'after_end', 2, 1],
+  ['['.repeat(65), 'too_deep', 1, 65],
+  ['{"a":'.repeat(100_000), 'too_deep', 1, 321],
+] as const) {
+  test(`a mistake in JSON is shown with its line: ${problem}`, () => {
+    const read = readJson(text)
+    assert.deepEqual('mistake' in read && read.mistake, { problem, line, column })
+  })
+}
+
+test('of two members with one name the last counts, and its line is the one shown', () => {
+  const read = readTools('{"type": "function", "function": {"name": "good",\n"name": "not good"}}')
+  assert.deepEqual('mistake' in read && read.mistake, { problem: 'bad_name', line: 2 })
+})
+
+test('a name such as __proto__ is a member like any other', () => {
+  const read = readSchema('{"__proto__": {"polluted": true}}')
+  assert.ok('schema' in read && Object.hasOwn(read.schema, '__proto__'))
+  assert.equal(({} as { polluted?: boolean }).polluted, undefined)
+})
+
+const tool = (members: object) => ({ type: 'function', function: { name: 'a', ...members } })
+
+for (const [tools, problem, line] of [
+  ['"a"', 'not_list', 1],
+  ['[\n1]', 'not_object', 2],
+  ['[{\n"type": "web_search"}]', 'not_function', 2],
+  ['[{"type": "function",\n"name": "a"}]', 'no_function', 1],
+  ['[{"type": "function", "function":\n{}}]', 'no_name', 2],
+  ['[{"type": "function", "function": {\n"name": "a b"}}]', 'bad_name', 2],
+  [`[${JSON.stringify(tool({}))},\n${JSON.stringify(tool({}))}]`, 'name_taken', 2],
+  [JSON.stringify([tool({ parameters: [] })]), 'parameters_no_object', 1],
+  [JSON.stringify([tool({ description: 1 })]), 'description_no_text', 1],
+  [JSON.stringify([tool({ strict: 'yes' })]), 'strict_no_boolean', 1],
+  [JSON.stringify(Array.from({ length: 129 }, (_, i) => tool({ name: `t${i}` }))), 'too_many', 1],
+] as const) {
+  test(`a list of tools that the service would refuse is not sent: ${problem}`, () => {
+    const read = readTools(tools)
+    assert.deepEqual('mistake' in read && read.mistake, { problem, line })
+  })
+}
+
+test('one tool may stand alone, and no text is no tools', () => {
+  assert.deepEqual(readTools(JSON.stringify(tool({}))), { tools: [tool({})] })
+  assert.deepEqual(readTools(' \n'), { tools: [] })
+})
+
+test('only what was set is sent, and numbers as they were meant', () => {
+  assert.deepEqual(readSettings(NEW_SETTINGS, MODEL), { parameters: {}, problems: [] })
+  const typed = {
+    temperature: '0,7',
+    top_p: '１',
+    max_tokens: ' 50 ',
+    seed: '-3',
+    stop: 'END\n\\n\\n',
+    reasoning_effort: 'low',
+  }
+  const { parameters, problems } = readSettings({ ...NEW_SETTINGS, ...typed, response_format: 'json_object' }, MODEL)
+  assert.deepEqual(problems, [])
+  assert.deepEqual(parameters, {
+    ...{
+      temperature: 0.7,
+      top_p: 1,
+      max_completion_tokens: 50,
+      seed: -3,
+      stop: ['END', '\n\n'],
+      reasoning_effort: 'low',
+    },
+    response_format: { type: 'json_object' },
+  })
+})
+
+test('what the service would refuse is a problem of its field', () => {
+  const problemsOf = (settings: object, model = MODEL) =>
+    readSettings({ ...NEW_SETTINGS, ...settings }, model).problems.map(({ field, problem }) => `${field} ${problem}`)
+  assert.deepEqual(
+    problemsOf({ temperature: '2.1', top_p: 'x', max_tokens: '101', seed: '1.5', stop: '1\n2\n3\n4\n5' }),
+    [
+      ...[
+        'temperature out_of_range',
+        'top_p no_number',
+        'max_tokens out_of_range',
+        'seed no_integer',
+        'stop too_many_stops',
+      ],
+    ],
+  )
+  const plain = { ...MODEL, capabilities: [], reasoning_efforts: [] }
+  const schema = { response_format: 'json_schema', schema: '{}' }
+  assert.deepEqual(problemsOf({ ...schema, tools: JSON.stringify(tool({})) }, plain), [
+    ...['response_format no_schemas', 'tools no_tools'],
+  ])
+  assert.deepEqual(problemsOf({ ...schema, schema: '' }), ['schema missing'])
+  assert.deepEqual(problemsOf({ ...schema, schema: '[', schema_name: '' }), ['schema_name bad_name', 'schema json'])
+  assert.deepEqual(readSettings({ ...NEW_SETTINGS, reasoning_effort: 'max' }, MODEL).parameters, {})
+})
+
+test('a conversation becomes the messages of a request', () => {
+  const answer = (changes: Partial<AssistantMessage>): AssistantMessage => ({
+    ...newAnswer('m'),
+    status: 'done',
+    ...changes,
+  })
+  const image = { id: '1', kind: 'image', name: 'a.png', size_bytes: 1 } as const
+  const messages: Message[] = [
+    {
+      ...{ id: '1', role: 'user', text: 'Look' },
+      attachments: [
+        { ...image, source: { from: 'data', url: 'data:image/png;base64,AA' } },
+        { ...image, kind: 'pdf', source: { from: 'file', file_id: 'file-1' } },
+      ],
+    },
+    answer({ status: 'failed' }),
+    answer({
+      reasoning: 'Hm.',
+      tool_calls: [
+        { id: 'c1', name: 'a', arguments: '{}', result: '21' },
+        { id: 'c2', name: 'b', arguments: '', result: '' },
+      ],
+    }),
+    answer({ text: 'Done' }),
+    { id: '2', role: 'user', text: 'Thanks', attachments: [] },
+  ]
+  const called = (id: string, name: string, text: string) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: text },
+  })
+  assert.deepEqual(bodyOf({ settings: { ...NEW_SETTINGS, system: ' Be kind. ' }, messages }, MODEL), {
+    model: 'm',
+    messages: [
+      { role: 'system', content: 'Be kind.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
+          { type: 'file', file: { file_id: 'file-1' } },
+          { type: 'text', text: 'Look' },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: null,
+        reasoning_content: 'Hm.',
+        tool_calls: [called('c1', 'a', '{}'), called('c2', 'b', '')],
+      },
+      { role: 'tool', tool_call_id: 'c1', content: '21' },
+      { role: 'tool', tool_call_id: 'c2', content: '' },
+      { role: 'assistant', content: 'Done' },
+      { role: 'user', content: 'Thanks' },
+    ],
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+})

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { isQuick, readPattern, textMatching } from '../../../server/engines/chat/sandbox/pattern.ts'
+import { law } from '../../support/law.ts'
+
+const { source: anySource } = fc.letrec<{ source: string }>((tie) => ({
+  source: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom(
+      'a',
+      '[a-f]',
+      '[^\\d\\s]',
+      '\\d',
+      '\\w',
+      '.',
+      '\\.',
+      '-',
+      '\\u3042',
+      '[ぁ-ん]',
+      '\\p{Lu}',
+      '\\/',
+      '[\\]x]',
+    ),
+    fc
+      .tuple(tie('source'), fc.constantFrom('*', '+', '?', '{2}', '{0,3}', '{2,}', '+?'))
+      .map(([part, count]) => `(?:${part})${count}`),
+    fc.array(tie('source'), { minLength: 1, maxLength: 4 }).map((parts) => parts.join('')),
+    fc.array(tie('source'), { minLength: 1, maxLength: 3 }).map((branches) => `(${branches.join('|')})`),
+  ),
+}))
+
+law('a text written for a pattern is matched by RegExp', async (seed) => {
+  fc.assert(
+    fc.property(anySource, fc.nat(3), fc.array(fc.nat(), { minLength: 5, maxLength: 5 }), (source, growth, numbers) => {
+      const pattern = readPattern(`^${source}$`)
+      assert.ok(pattern !== null, source)
+      let drawn = 0
+      const text = textMatching(pattern, growth, (count) => numbers[drawn++ % 5]! % count)
+      if (text === null || !isQuick(pattern, text)) return
+      assert.ok(pattern.regexp.test(text), `${source}: ${JSON.stringify(text)}`)
+    }),
+    { seed, numRuns: 500 },
+  )
+})
+
+const COMMON = {
+  'a code': '^[A-Z]{2}-\\d{4}$',
+  'a handle': '^@[a-zA-Z0-9_]+$',
+  'a slug': '^[a-z0-9]+(?:-[a-z0-9]+)*$',
+  'an address': '^[\\w.+-]+@([\\w-]+\\.)+[a-z]{2,}$',
+  'a phone number': '^(\\([0-9]{3}\\))?[0-9]{3}-[0-9]{4}$',
+  'a date with names': '^(?<year>\\d{4})-(?<month>0[1-9]|1[0-2])$',
+  'an escape that only older engines take': '^\\d{3}\\-\\d{4}$',
+  'a version': '^v?(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)$',
+  kana: '^[ぁ-んァ-ヶ]{2,8}$',
+  'something unanchored': 'cat|dog',
+}
+
+for (const [what, source] of Object.entries(COMMON)) {
+  test(`writes ${what}`, () => {
+    const pattern = readPattern(source)!
+    for (const number of [0, 3, 7]) {
+      const text = textMatching(pattern, 2, (count) => number % count)!
+      assert.ok(isQuick(pattern, text) && pattern.regexp.test(text), text)
+    }
+  })
+}
+
+test('a search that backtracks without end is detected within a bounded number of steps', () => {
+  const text = `${'a'.repeat(250)}!`
+  for (const source of [
+    '^(a+)+$',
+    '^(a|aa)+$',
+    '(?:a*)*b',
+    '(a|a)*?b',
+    'a*a*a*a*a*a*b',
+    '^(?:(?:a?){50}){50}$',
+    '(.*){9}b',
+  ]) {
+    const pattern = readPattern(source)!
+    const before = process.cpuUsage()
+    assert.ok(!isQuick(pattern, text), source)
+    assert.ok(process.cpuUsage(before).user < 200_000, source)
+  }
+})
+
+test('a search that ends soon is allowed, whether it matches or not', () => {
+  const pattern = readPattern('^[a-z]+(?: [a-z]+)*$')!
+  assert.ok(isQuick(pattern, 'word '.repeat(40).trim()))
+  assert.ok(isQuick(readPattern('[a-z]+\\d')!, 'a'.repeat(100)))
+})
+
+test('look-around, back references, word boundaries and invalid expressions are not supported', () => {
+  for (const source of [
+    '(?=a)a',
+    '(?!a)b',
+    '(?<=a)b',
+    '(?<!a)b',
+    '(a)\\1',
+    '(?<n>a)\\k<n>',
+    '\\ba',
+    '(',
+    '[z-a]',
+    'a'.repeat(1001),
+  ])
+    assert.equal(readPattern(source), null, source)
+})

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { FAILURES } from '../../../server/videos/job.ts'
+import { samplePicture } from '../../support/data/media.ts'
+import type { Fault } from '../../support/upstream/engine-server-faults.ts'
+import { OPENING, openStage, type Stage, upload } from '../stage.ts'
+
+const OPENAI = '{ kind: openai-moderations, base_url: "{engines}", timeout_seconds: 1 }'
+const GUARD = '{ kind: chat-guard, format: llama-guard, model: guard, base_url: "{engines}", timeout_seconds: 1 }'
+
+let stage: Stage
+let guarded: Stage
+before(async () => {
+  stage = await openStage({ moderation: OPENAI })
+  guarded = await openStage({ moderation: GUARD })
+})
+after(() => Promise.all([stage.close(), guarded.close()]))
+afterEach(async () => {
+  for (const each of [stage, guarded]) {
+    each.engines.unscript()
+    each.engines.release()
+    assert.deepEqual(await each.app.audit(), {})
+    assert.deepEqual(await each.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
+    assert.equal(each.engines.started(), 0, 'nothing of this file reaches a video engine')
+  }
+})
+
+test('a prompt that violates the policy fails from moderating with the fixed text, whatever it said', async () => {
+  for (const prompt of ['forbidden', 'Something else that is forbidden <d>forbidden</d>']) {
+    const id = await stage.submit({ prompt })
+    const job = await stage.drive(id)
+    assert.deepEqual([job.error_code, job.error_message], ['moderation_blocked', FAILURES.moderation_blocked])
+    assert.deepEqual(await stage.statuses(id), ['moderating', 'failed'])
+  }
+})
+
+test('a picture is judged before it may be used', async () => {
+  const file_id = await upload(stage, await samplePicture('png'))
+  const { moderation } = stage.engines.answers
+  stage.engines.answers.moderation = ({ input }) => {
+    const flagged = JSON.stringify(input).includes('image_url')
+    return {
+      flagged,
+      categories: { sexual: flagged },
+      category_scores: {},
+      category_applied_input_types: { sexual: ['image'] },
+    }
+  }
+  const job = await stage.drive(await stage.submit({ image_reference: [{ file_id, role: 'first_frame' }] }))
+  stage.engines.answers.moderation = moderation
+  assert.equal(job.error_code, 'moderation_blocked')
+})
+
+test('moderation that does not answer is asked three times within a minute, then the job fails closed', async () => {
+  const asked = stage.engines.requests.length
+  const begun = stage.app.clock.now().getTime()
+  stage.engines.script({ path: '/v1/moderations', times: 2, fault: { kind: 'status', status: 503 } })
+  const id = await stage.submit({ prompt: 'forbidden' })
+  assert.equal((await stage.drive(id)).error_code, 'moderation_blocked')
+  assert.equal(stage.engines.requests.length - asked, 3, 'the third answer still counts')
+
+  stage.engines.script({ path: '/v1/moderations', times: 99, fault: { kind: 'status', status: 503 } })
+  const job = await stage.drive(await stage.submit())
+  assert.equal(job.error_code, 'moderation_unavailable')
+  assert.equal(stage.engines.requests.length - asked, 6)
+  assert.ok(stage.app.clock.now().getTime() - begun <= 2 * 60_000)
+})
+
+const answer = (body: unknown): Fault => ({ kind: 'status', status: 200, body: body as object })
+const results = (result: unknown) => answer({ model: 'm', results: [result] })
+const said = (content: unknown, finish_reason = 'stop') =>
+  answer({ choices: [{ finish_reason, message: { content } }] })
+const status = (code: number): Fault => ({ kind: 'status', status: code, body: { flagged: false, results: [] } })
+
+/** Faults of any server; then those of the form of its answer. */
+const TRANSPORT: Record<string, Fault> = {
+  'connection reset': { kind: 'reset' },
+  'reply lost': { kind: 'lost_reply' },
+  'no answer': { kind: 'stall' },
+  'body cut': { kind: 'cut' },
+  'length wrong': { kind: 'wrong_length' },
+  'not HTTP': { kind: 'garbage' },
+  'gzip bomb': { kind: 'gzip_bomb' },
+  'sixteen megabytes': { kind: 'giant_line' },
+  '204': status(204),
+  redirect: { kind: 'status', status: 302, headers: { location: '/v1/elsewhere' } },
+  '400': status(400),
+  '401': status(401),
+  '404': status(404),
+  '429': status(429),
+  '500': status(500),
+  '503': status(503),
+  'empty body': { kind: 'status', status: 200 },
+  HTML: { kind: 'status', status: 200, body: '<html>safe</html>' },
+  null: { kind: 'status', status: 200, body: 'null', headers: { 'content-type': 'application/json' } },
+  list: answer([]),
+  object: answer({}),
+}
+const MODERATIONS: Record<string, Fault> = {
+  'no result': answer({ results: [] }),
+  'two results': answer({
+    results: [
+      { flagged: false, categories: { a: false } },
+      { flagged: false, categories: { a: false } },
+    ],
+  }),
+  'empty result': results({}),
+  'verdict as text': results({ flagged: 'false', categories: { a: false } }),
+  'verdict as number': results({ flagged: 0, categories: { a: false } }),
+  'no categories': results({ flagged: false }),
+  'empty categories': results({ flagged: false, categories: {} }),
+  'category as text': results({ flagged: false, categories: { a: 'no' } }),
+  'verdict null': results({ flagged: null, categories: { a: false } }),
+}
+const GUARDS: Record<string, Fault> = {
+  'no choices': answer({ choices: [] }),
+  'no text': said(null),
+  'empty text': said(''),
+  'cut answer': said('safe', 'length'),
+  'refused answer': said('safe', 'content_filter'),
+  chatter: said('I believe this request is perfectly safe.'),
+  'two verdicts': said('safe\nunsafe\nS1'),
+  'almost safe': said('safety'),
+  'another word': said('allow'),
+}
+
+for (const [name, path, faults] of [
+  ['openai-moderations', '/v1/moderations', { ...TRANSPORT, ...MODERATIONS }],
+  ['chat-guard', '/v1/chat/completions', { ...TRANSPORT, ...GUARDS }],
+] as const) {
+  test(`${name}: ${Object.keys(faults).length} kinds of fault, none passes as allow, each is tried three times`, async () => {
+    const on = name === 'chat-guard' ? guarded : stage
+    for (const [fault_name, fault] of Object.entries(faults)) {
+      on.engines.script({ path, times: 3, fault })
+      const asked = on.engines.requests.length
+      const job = await on.drive(await on.submit())
+      assert.equal(job.error_code, 'moderation_unavailable', fault_name)
+      assert.equal(on.engines.requests.length - asked, 3, fault_name)
+      on.engines.release()
+    }
+  })
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
+import { readEvents } from '../../support/http/response-stream.ts'
+import { textFrames } from '../../support/upstream/chat-upstream.ts'
+import { type PostgresProxy, postgresProxy } from '../../support/upstream/postgres-proxy.ts'
+
+/** `far` answers requests over a stretch of network that can be damaged; `stage` works, with a database that stays. */
+let stage: BackgroundStage
+let proxy: PostgresProxy
+let far: BackgroundStage
+before(async () => {
+  stage = await startBackgroundStage()
+  proxy = await postgresProxy(stage.app.database.url)
+  const database = { ...stage.app.database, url: proxy.url }
+  far = await startBackgroundStage({ works: false, beside: { ...stage, app: { ...stage.app, database } } })
+})
+after(async () => {
+  await far.close()
+  await proxy.close()
+  await stage.close()
+})
+afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
+
+const HANGING = {
+  kind: 'stream',
+  frames: textFrames(['One', ' two']),
+  done: false,
+  finally: 'stall',
+} as const
+
+/** A stream that has said `word`; `rest` is its text to the end. */
+async function following(answer: Response, word: string) {
+  assert.equal(answer.status, 200)
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  const read = async (until: () => boolean) => {
+    while (!until()) {
+      const { value, done } = await reader.read()
+      if (done) return text
+      text += value
+    }
+    return text
+  }
+  await read(() => text.includes(word))
+  return { id: /"id":"(resp_[^"]+)"/.exec(text)![1]!, rest: () => read(() => false) }
+}
+
+const headers = () => ({ authorization: `Bearer ${stage.person.key}`, 'content-type': 'application/json' })
+const submitStreamed = (app: { url: string }) =>
+  fetch(`${app.url}/v1/responses`, {
+    method: 'POST',
+    headers: headers(),
+    body: JSON.stringify({ model: 'm', input: 'Hello', background: true, stream: true }),
+  })
+const readStreamed = (app: { url: string }, id: string) =>
+  fetch(`${app.url}/v1/responses/${id}?stream=true`, { headers: headers() })
+
+test('followers over POST and GET catch up and end after the database was away, with every event once', async () => {
+  stage.upstream.reply(HANGING)
+  const submitted = await following(await submitStreamed(far.app), ' two')
+  const read = await following(await readStreamed(far.app, submitted.id), ' two')
+  proxy.cut()
+  stage.upstream.release()
+  await stage.ended(submitted.id)
+  // Both look again and again, and so does the connection that listens.
+  while (proxy.refused() < 8) await new Promise((resolve) => setTimeout(resolve, 5))
+  proxy.mend()
+  for (const follower of [submitted, read]) {
+    const events = readEvents(await follower.rest())
+    assert.deepEqual(
+      events.map(({ sequence_number }) => sequence_number),
+      events.map((_, index) => index),
+    )
+    assert.equal(events.at(-1)!.type, 'response.completed')
+  }
+})
+
+test('a stop cuts those who follow what does not end, long before its limit for requests', async () => {
+  const leaving = await startBackgroundStage({ works: false, beside: stage })
+  stage.upstream.reply(HANGING)
+  const submitted = await following(await submitStreamed(leaving.app), ' two')
+  let stopped = false
+  const closing = leaving.app.app.close().then(() => {
+    stopped = true
+  })
+  await assert.rejects(submitted.rest(), 'the stream breaks off, so that the client follows again elsewhere')
+  await closing
+  assert.ok(stopped)
+  stage.upstream.release()
+  await stage.ended(submitted.id)
+})

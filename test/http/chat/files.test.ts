@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import sharp from 'sharp'
+import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
+import { endlessPdf, lockedPdf, samplePdf } from '../../support/data/pdf.ts'
+import type { TestPerson } from '../../support/http/app.ts'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { uploaded } from '../../support/http/files-app.ts'
+import { type Answer, send } from '../../support/http/identity-app.ts'
+
+/** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
+const MODELS = [
+  { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
+  { id: 'fetcher', engine: { fetches_urls: true } },
+  { id: 'blind', capabilities: ['video', 'audio'] },
+  { id: 'still', capabilities: ['vision', 'audio'] },
+  { id: 'deaf', capabilities: ['vision', 'video'] },
+]
+
+const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
+const DAY_SECONDS = 86_400
+
+let it: ChatApp
+let png: Buffer
+let wav: Buffer
+before(async () => {
+  it = await startChatApp(MODELS, 'signed_url_ttl_seconds: 300\n')
+  png = Buffer.from(await samplePicture('png'))
+  const dir = await mkdtemp(join(tmpdir(), 'kinora-parts-'))
+  wav = await readFile((await sampleMedia(dir, ['wav'], { seconds: 1 })).wav)
+  await rm(dir, { recursive: true, force: true })
+})
+after(() => it.close())
+beforeEach(() => it.upstream.requests.splice(0))
+
+const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+const file = (members: object) => ({ type: 'file', file: members })
+const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+
+test('200: a file becomes a picture, a clip or a sound by what it holds, under any purpose', async () => {
+  const cases = [
+    [png, 'vision', image(dataUrl('image/png', png))],
+    [png, 'user_data', image(dataUrl('image/png', png))],
+    [CLIP, 'video', { type: 'video_url', video_url: { url: dataUrl('video/mp4', CLIP) } }],
+    [CLIP, 'assistants', { type: 'video_url', video_url: { url: dataUrl('video/mp4', CLIP) } }],
+    [wav, 'audio', { type: 'audio_url', audio_url: { url: dataUrl('audio/wav', wav) } }],
+  ] as const
+  for (const [bytes, purpose, part] of cases) {
+    assert.deepEqual(await given([file({ file_id: await upload(bytes, purpose) })]), [part], purpose)
+    assert.deepEqual(await given([file({ file_data: bytes.toString('base64') })]), [part], purpose)
+    assert.deepEqual(
+      await given([file({ file_data: dataUrl('application/octet-stream', bytes), filename: 'x.txt' })]),
+      [part],
+    )
+  }
+})
+
+test('200: text in UTF-8 becomes a text part under its file name, whatever its purpose and form', async () => {
+  const texts = [
+    'Hello',
+    'a,b\r\n1,2\n',
+    '# 見出し\n\t本文',
+    '{"a":1}',
+    '<?xml version="1.0"?><a/>',
+    '\u001b[1mbold\u001b[0m',
+    '<html></html>',
+  ]
+  for (const text of texts) {
+    const file_id = await upload(text, 'user_data', 'notes.md')
+    const part = { type: 'text', text: `File "notes.md":\n${text}` }
+    assert.deepEqual(await given([file({ file_id })]), [part])
+    assert.deepEqual(await given([file({ file_id })], 'fetcher'), [part])
+    assert.deepEqual(
+      await given([file({ file_data: dataUrl('text/plain', Buffer.from(text)), filename: '../x/notes.md' })]),
+      [part],
+    )
+  }
+  const bom = dataUrl('text/plain;charset=utf-8', Buffer.from('\ufeffHi'))
+  assert.deepEqual(await given([file({ file_data: bom })]), [{ type: 'text', text: 'File "file":\nHi' }])
+})
+
+test('200: a PDF becomes a picture of every page, in place, at most 1568 pixels long', async () => {
+  const sizes: Array<[size: object, pixels: [number, number]]> = [
+    [{}, [1108, 1568]],
+    [{ width: 100, height: 50 }, [200, 100]],
+    [{ width: 14_400, height: 14_400 }, [1568, 1568]],
+    [{ width: 14_400, height: 3 }, [1568, 1]],
+  ]
+  for (const [size, [width, height]] of sizes) {
+    const pdf = samplePdf(2, size)
+    const text = { type: 'text', text: 'Read' }
+    const parts = await given([text, file({ file_id: await upload(pdf, 'user_data') }), text])
+    assert.deepEqual([parts.length, parts[0], parts[3]], [4, text, text])
+    for (const page of parts.slice(1, 3)) {
+      const picture = sharp(bytesOf(page.image_url.url))
+      const meta = await picture.metadata()
+      assert.deepEqual([meta.format, meta.width, meta.height], ['jpeg', width, height])
+      if (width < 1000 || height < 1000) continue
+      const { data } = await picture.raw().toBuffer({ resolveWithObject: true })
+      const at = (x: number, y: number) => [...data.subarray((y * width + x) * 3, (y * width + x) * 3 + 3)]
+      assert.ok(near(at(5, height - 5), [255, 0, 0]), 'the red square is in the lower left')
+      assert.ok(near(at(width - 5, 5), [255, 255, 255]), 'the rest is white')
+    }
+  }
+  const inline = await given([file({ file_data: dataUrl('application/pdf', samplePdf(50)), filename: 'a.pdf' })])
+  assert.equal(inline.length, 50)
+})
+
+test('400 for a PDF that is too long, locked, broken or declared as something else', async () => {
+  const cases: Array<[pdf: Buffer, message: RegExp]> = [
+    [samplePdf(51), /more than 50 pages/],
+    [samplePdf(5000), /more than 50 pages/],
+    [lockedPdf(), /protected by a password|damaged/],
+    [Buffer.from('%PDF-1.7\nnothing'), /damaged/],
+    [samplePdf(1).subarray(0, 60), /damaged/],
+    [samplePdf(0), /damaged/],
+  ]
+  for (const [pdf, message] of cases) {
+    await assertRefused(file({ file_id: await upload(pdf, 'user_data') }), 'invalid_file', 'file.file_id', message)
+    await assertRefused(
+      file({ file_data: dataUrl('application/pdf', pdf) }),
+      'invalid_file_data',
+      'file.file_data',
+      message,
+    )
+  }
+  await assertRefused(
+    file({ file_data: dataUrl('image/png', samplePdf()) }),
+    'invalid_file_data',
+    'file.file_data',
+    /declared as image\/png/,
+  )
+})
+
+test('400 for a PDF that outgrows its child; the service lives and reads the next one', async () => {
+  const [endless, good] = await Promise.all([
+    ask([file({ file_data: dataUrl('application/pdf', endlessPdf()) })]),
+    ask([file({ file_data: dataUrl('application/pdf', samplePdf()) })]),
+  ])
+  assert.deepEqual([endless.status, endless.body.error?.code], [400, 'invalid_file_data'])
+  assert.match(endless.body.error.message, /too long or too much memory/)
+  assert.equal(good.status, 200)
+})
+
+test('400, and one text, for a file that does not exist, is of another organization, deleted or expired', async () => {
+  const foreign = await upload(png, 'vision', 'a.png', it.stranger)
+  const deleted = await upload(png, 'vision')
+  await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
+  const expired = await upload(png, 'vision')
+  it.app.clock.advance(30 * DAY_SECONDS)
+  const texts = new Set<string>()
+  for (const id of [foreign, deleted, expired, 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', 'x', "'; drop table files"]) {
+    const text = await assertRefused(file({ file_id: id }), 'invalid_file', 'file.file_id', /no such file/)
+    texts.add(text.replace(id, ''))
+  }
+  assert.equal(texts.size, 1)
+})
+
+test('400 for bytes that are neither media nor PDF nor text', async () => {
+  const zip = Buffer.from('504b0304140000000000', 'hex')
+  for (const bytes of [
+    zip,
+    Buffer.from('a\0b'),
+    Buffer.from('caf\xe9', 'latin1'),
+    Buffer.from('\ufeffhi', 'utf16le'),
+    Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]),
+  ]) {
+    await assertRefused(
+      file({ file_id: await upload(bytes, 'user_data') }),
+      'invalid_file',
+      'file.file_id',
+      /no type that a chat model can be given/,
+    )
+    await assertRefused(
+      file({ file_data: bytes.toString('base64') }),
+      'invalid_file_data',
+      'file.file_data',
+      /no type that a chat model can be given/,
+    )
+  }
+})
+
+test('400 for what the model does not take, by content; a text is for every model', async () => {
+  const cases = [
+    ['blind', 'images', png, 'vision'],
+    ['blind', 'images, which the pages of a PDF become', samplePdf(), 'user_data'],
+    ['still', 'video', CLIP, 'video'],
+    ['deaf', 'sound', wav, 'audio'],
+  ] as const
+  for (const [model, what, bytes, purpose] of cases) {
+    for (const members of [{ file_id: await upload(bytes, purpose) }, { file_data: bytes.toString('base64') }]) {
+      const { status, body } = await ask([file(members)], model)
+      const message = `The model '${model}' does not take ${what}. GET /v1/models lists what each model takes.`
+      const error = {
+        message,
+        type: 'invalid_request_error',
+        param: 'messages[0].content[0].file',
+        code: 'model_capability_mismatch',
+      }
+      assert.deepEqual([status, body], [400, { error }])
+    }
+  }
+  for (const { id } of MODELS)
+    assert.equal((await given([file({ file_id: await upload('Hi', 'batch') })], id)).length, 1)
+})
+
+test('200 with a signed URL of ours where the engine fetches by itself; it serves the very bytes, for the configured time', async () => {
+  const uploads = [
+    [png, 'vision', 'image_url'],
+    [png, 'evals', 'image_url'],
+    [CLIP, 'video', 'video_url'],
+    [wav, 'audio', 'audio_url'],
+  ] as const
+  for (const [bytes, purpose, member] of uploads) {
+    const file_id = await upload(bytes, purpose)
+    const [part] = await given([file({ file_id })], 'fetcher')
+    assert.equal(part.type, member)
+    const url: string = part[member].url
+    assert.ok(url.startsWith(`${it.app.ctx.site.engine_url}/v1/files/${file_id}/signed?`), url)
+    const served = await fetch(url)
+    assert.equal(served.status, 200)
+    assert.deepEqual(Buffer.from(await served.arrayBuffer()), Buffer.from(bytes))
+    assert.equal((await fetch(url.replace('signature=', 'signature=x'))).status, 403)
+    it.app.clock.advance(299)
+    assert.equal((await fetch(url)).status, 200)
+    it.app.clock.advance(2)
+    assert.equal((await fetch(url)).status, 403)
+  }
+  const [page] = await given([file({ file_id: await upload(samplePdf(), 'user_data') })], 'fetcher')
+  assert.match(page.image_url.url, /^data:image\/jpeg;base64,/)
+})
+
+test('400 for a picture over 50 megapixels that was uploaded as a document, by either way to the engine', async () => {
+  const file_id = await upload(Buffer.from(pngHeader(10_001, 5000)), 'user_data')
+  for (const model of ['m', 'fetcher']) {
+    await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /50 megapixels/, model)
+  }
+})
+
+test('400 above the size of its kind, and above 64 MB for a whole request, where the bytes pass through the service', async () => {
+  const padded = (bytes: Uint8Array, size: number) => Buffer.concat([bytes, Buffer.alloc(size - bytes.length)])
+  const at = await upload(padded(png, 20_000_000), 'vision')
+  const above = await upload(padded(png, 20_000_001), 'vision')
+  const long = await upload('x'.repeat(10_000_001), 'user_data')
+  assert.equal((await given([file({ file_id: at })])).length, 1)
+  await assertRefused(file({ file_id: above }), 'invalid_file', 'file.file_id', /larger than 20000000 bytes/)
+  await assertRefused(file({ file_id: long }), 'invalid_file', 'file.file_id', /larger than 10000000 bytes/)
+  assert.equal((await given([file({ file_id: above })], 'fetcher')).length, 1)
+  const four = Array.from({ length: 4 }, () => file({ file_id: at }))
+  assert.equal((await given(four.slice(0, 3))).length, 3)
+  const { status, body } = await ask(four)
+  assert.deepEqual(
+    [status, body.error.code, body.error.param],
+    [400, 'invalid_file', 'messages[0].content[3].file.file_id'],
+  )
+  assert.match(body.error.message, /at most 64000000 bytes/)
+})
+
+test('400, not 500, for a file whose bytes are lost', async () => {
+  const file_id = await upload(png, 'user_data')
+  const { rows } = await it.app.database.pool.query('select blob_key from files where id = $1', [file_id])
+  await it.app.ctx.blobs.remove(rows[0].blob_key)
+  for (const model of ['m', 'fetcher'])
+    await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /no such file/, model)
+})
+
+function ask(content: unknown[], model = 'm'): Promise<Answer> {
+  return it.chat({ model, messages: [{ role: 'user', content }] })
+}
+
+/** The parts the engine was given for these. */
+// biome-ignore lint/suspicious/noExplicitAny: parts of many shapes.
+async function given(content: unknown[], model = 'm'): Promise<any[]> {
+  const { status, body } = await ask(content, model)
+  assert.equal(status, 200, JSON.stringify(body))
+  return it.asked().messages[0].content
+}
+
+/** The message of the refusal. The engine is not asked. */
+async function assertRefused(
+  part: object,
+  code: string,
+  member: string,
+  message: RegExp,
+  model = 'm',
+): Promise<string> {
+  const before = it.upstream.requests.length
+  const { status, body } = await ask([part], model)
+  const param = `messages[0].content[0].${member}`
+  assert.deepEqual(
+    [status, body.error?.code, body.error?.param],
+    [400, code, param],
+    JSON.stringify(body).slice(0, 500),
+  )
+  assert.match(body.error.message, message)
+  assert.equal(it.upstream.requests.length, before)
+  return body.error.message
+}
+
+async function upload(
+  bytes: Uint8Array | string,
+  purpose: string,
+  filename = 'a.bin',
+  who: TestPerson = it.person,
+): Promise<string> {
+  return (await uploaded(it.app, bytes, { purpose, filename, key: who.key })).id
+}
+
+function bytesOf(url: string): Buffer {
+  return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')
+}
+
+function near(color: number[], wanted: number[]): boolean {
+  return color.every((value, i) => Math.abs(value - wanted[i]!) < 12)
+}

@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { typed } from '../../support/data/chat-parameter-rows.ts'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+
+const MODELS = [
+  { id: 'm' },
+  { id: 'developer', engine: { developer_role: true } },
+  { id: 'recalls', engine: { reasoning_content_input: true } },
+]
+
+let it: ChatApp
+before(async () => {
+  it = await startChatApp(MODELS)
+})
+after(() => it.close())
+beforeEach(() => it.upstream.requests.splice(0))
+
+const USER = { role: 'user', content: 'Hi' }
+const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } })
+const asks = (...ids: string[]) => ({ role: 'assistant', content: null, tool_calls: ids.map(call) })
+const tells = (tool_call_id: unknown, content: unknown = 'Blue') => ({ role: 'tool', tool_call_id, content })
+const text = (words: string) => ({ type: 'text', text: words })
+
+/** What a conversation becomes upstream; `same` where it goes as it came. */
+const TAKEN: ReadonlyArray<[title: string, messages: object[], upstream: object[] | 'same']> = [
+  ['text as a string', [{ role: 'system', content: 'Be brief' }, USER], 'same'],
+  ['an empty text', [{ role: 'user', content: '' }], 'same'],
+  [
+    'text parts',
+    [
+      { role: 'system', content: [text('a'), text('b')] },
+      { role: 'user', content: [text('')] },
+    ],
+    'same',
+  ],
+  [
+    'names',
+    [
+      { role: 'system', content: 'x', name: 'rules' },
+      { ...USER, name: 'ann' },
+      { role: 'assistant', content: 'y', name: 'bot' },
+    ],
+    'same',
+  ],
+  ['only a system message', [{ role: 'system', content: 'Begin' }], 'same'],
+  ['an assistant message last, to be continued', [USER, { role: 'assistant', content: 'The sky' }], 'same'],
+  [
+    'a tool call and its answer',
+    [USER, asks('c1'), tells('c1'), { role: 'assistant', content: 'Blue.' }, USER],
+    'same',
+  ],
+  ['answers in any order, in parts', [USER, asks('c1', 'c2'), tells('c2', [text('Red')]), tells('c1')], 'same'],
+  ['a call left unanswered', [USER, asks('c1', 'c2'), tells('c1'), USER], 'same'],
+  [
+    'null members',
+    [
+      { ...USER, name: null },
+      { role: 'assistant', content: 'y', tool_calls: null, refusal: null },
+    ],
+    [USER, { role: 'assistant', content: 'y' }],
+  ],
+  [
+    'content absent beside calls',
+    [USER, { role: 'assistant', tool_calls: [call('c1')] }, tells('c1')],
+    [USER, asks('c1'), tells('c1')],
+  ],
+  [
+    'a refusal',
+    [USER, { role: 'assistant', content: null, refusal: 'No.' }],
+    [USER, { role: 'assistant', content: 'No.', refusal: 'No.' }],
+  ],
+  [
+    'text and refusal parts of an assistant',
+    [USER, { role: 'assistant', content: [text('a'), { type: 'refusal', refusal: 'No.' }] }],
+    [USER, { role: 'assistant', content: [text('a')], refusal: 'No.' }],
+  ],
+  [
+    'reasoning, which this server does not take back',
+    [USER, { role: 'assistant', content: 'y', reasoning_content: 'hm' }],
+    [USER, { role: 'assistant', content: 'y' }],
+  ],
+  [
+    'a developer message as system',
+    [{ role: 'developer', content: 'Be brief' }, USER],
+    [{ role: 'system', content: 'Be brief' }, USER],
+  ],
+]
+
+for (const [title, messages, upstream] of TAKEN) {
+  test(`200 for ${title}`, async () => {
+    const { status, body } = await it.chat({ messages })
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual(it.asked().messages, upstream === 'same' ? messages : upstream)
+  })
+}
+
+test('200 for a developer message as developer, and for earlier reasoning under either name, where the server takes them', async () => {
+  const messages = [{ role: 'developer', content: 'Be brief' }, USER]
+  await it.chat({ model: 'developer', messages })
+  assert.deepEqual(it.asked().messages, messages)
+  for (const name of ['reasoning_content', 'reasoning']) {
+    await it.chat({ model: 'recalls', messages: [USER, { role: 'assistant', content: 'y', [name]: 'hm' }] })
+    assert.deepEqual(it.asked().messages[1], {
+      role: 'assistant',
+      content: 'y',
+      reasoning_content: 'hm',
+      reasoning: 'hm',
+    })
+  }
+})
+
+const missing = (param: string) =>
+  ['missing_required_parameter', `Missing required parameter: '${param}'.`, param] as const
+const wrong = (param: string, expected: string, got: string) =>
+  ['invalid_type', typed(param, expected, got), param] as const
+const value = (param: string, got: string, supported: string) =>
+  ['invalid_value', `Invalid value: '${got}'. ${supported}`, param] as const
+const short = (param: string, kind: 'string' | 'array') => {
+  const noun = kind === 'array' ? 'an array' : 'a string'
+  const message = `Invalid '${param}': ${kind} too short. Expected ${noun} with minimum length 1, but got ${noun} with length 0 instead.`
+  return [`${kind}_below_min_length`, message, param] as const
+}
+const uncalled = (i: number, id: string) => {
+  const param = `messages[${i}].tool_call_id`
+  const message = `Invalid '${param}': no tool call '${id}' in the assistant message before. Each tool message answers one of its 'tool_calls'.`
+  return ['invalid_value', message, param] as const
+}
+const ROLES = "Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'."
+const PARTS = "Supported values are: 'text', 'image_url', 'video_url', 'audio_url', 'input_audio', and 'file'."
+const user = (...content: unknown[]) => ({ role: 'user', content })
+
+type Refusal = [messages: unknown[], refusal: readonly [code: string, message: string, param: string]]
+const REFUSED: Record<string, Refusal[]> = {
+  'a message that is no object': [
+    [['Hi'], wrong('messages[0]', 'an object', 'a string')],
+    [[USER, null], wrong('messages[1]', 'an object', 'null')],
+    [[[USER]], wrong('messages[0]', 'an object', 'an array')],
+  ],
+  'a role that does not exist': [
+    [[{ content: 'Hi' }], missing('messages[0].role')],
+    [[USER, { role: 'function', name: 'f', content: 'x' }], value('messages[1].role', 'function', ROLES)],
+    [[{ role: 'User', content: 'x' }], value('messages[0].role', 'User', ROLES)],
+    [[{ role: 7, content: 'x' }], wrong('messages[0].role', 'a string', 'an integer')],
+  ],
+  'content that is absent or of a wrong type': [
+    ...['system', 'developer', 'user'].flatMap((role): Refusal[] => [
+      [[{ role }], missing('messages[0].content')],
+      [[{ role, content: null }], wrong('messages[0].content', 'a string or an array', 'null')],
+      [[{ role, content: 7 }], wrong('messages[0].content', 'a string or an array', 'an integer')],
+      [[{ role, content: text('Hi') }], wrong('messages[0].content', 'a string or an array', 'an object')],
+      [[{ role, content: [] }], short('messages[0].content', 'array')],
+      [[{ role, content: ['Hi'] }], wrong('messages[0].content[0]', 'an object', 'a string')],
+    ]),
+    [[{ ...USER, name: 7 }], wrong('messages[0].name', 'a string', 'an integer')],
+  ],
+  'a part that is not one': [
+    [[user({ text: 'Hi' })], missing('messages[0].content[0].type')],
+    [[user(text('a'), { type: 'input_text', text: 'Hi' })], value('messages[0].content[1].type', 'input_text', PARTS)],
+    [[user({ type: 'text' })], missing('messages[0].content[0].text')],
+    [[user({ type: 'text', text: 7 })], wrong('messages[0].content[0].text', 'a string', 'an integer')],
+    [[user({ type: 'refusal', refusal: 'x' })], value('messages[0].content[0].type', 'refusal', PARTS)],
+  ],
+  'a picture, clip or sound without its address': ['image_url', 'video_url', 'audio_url'].flatMap((type): Refusal[] => {
+    const path = `messages[0].content[0].${type}`
+    return [
+      [[user({ type })], missing(path)],
+      [[user({ type, [type]: 'https://example.com/a' })], wrong(path, 'an object', 'a string')],
+      [[user({ type, [type]: {} })], missing(`${path}.url`)],
+      [[user({ type, [type]: { url: 7 } })], wrong(`${path}.url`, 'a string', 'an integer')],
+      [[user({ type, [type]: { url: '' } })], short(`${path}.url`, 'string')],
+    ]
+  }),
+  'a detail, sound or file of a wrong shape': [
+    [
+      [user({ type: 'image_url', image_url: { url: 'https://example.com/a', detail: 'max' } })],
+      value('messages[0].content[0].image_url.detail', 'max', "Supported values are: 'auto', 'low', and 'high'."),
+    ],
+    [
+      [user({ type: 'input_audio', input_audio: { format: 'wav' } })],
+      missing('messages[0].content[0].input_audio.data'),
+    ],
+    [
+      [user({ type: 'input_audio', input_audio: { data: 'AAAA' } })],
+      missing('messages[0].content[0].input_audio.format'),
+    ],
+    [
+      [user({ type: 'input_audio', input_audio: { data: 'AAAA', format: 'aiff' } })],
+      value(
+        'messages[0].content[0].input_audio.format',
+        'aiff',
+        "Supported values are: 'wav', 'mp3', 'flac', 'ogg', and 'm4a'.",
+      ),
+    ],
+    [[user({ type: 'file' })], missing('messages[0].content[0].file')],
+    [[user({ type: 'file', file: {} })], missing('messages[0].content[0].file.file_id')],
+    [[user({ type: 'file', file: { filename: 'a.txt' } })], missing('messages[0].content[0].file.file_id')],
+    [
+      [user({ type: 'file', file: { file_id: 7 } })],
+      wrong('messages[0].content[0].file.file_id', 'a string', 'an integer'),
+    ],
+    [
+      [user({ type: 'file', file: { file_id: 'file-1', file_data: 'AAAA' } })],
+      [
+        'invalid_value',
+        "Invalid 'messages[0].content[0].file': give either 'file_id' or 'file_data', not both.",
+        'messages[0].content[0].file',
+      ],
+    ],
+  ],
+  'media where only text may stand': ['system', 'developer', 'tool'].map((role): Refusal => {
+    const content = [{ type: 'image_url', image_url: { url: 'https://example.com/a' } }]
+    const before = role === 'tool' ? [USER, asks('c1')] : []
+    const param = `messages[${before.length}].content[0].type`
+    return [
+      [...before, { role, tool_call_id: 'c1', content }],
+      value(param, 'image_url', "Supported value is: 'text'."),
+    ]
+  }),
+  'an assistant message that says nothing': [
+    [[USER, { role: 'assistant' }], missing('messages[1].content')],
+    [[USER, { role: 'assistant', content: null }], missing('messages[1].content')],
+    [[USER, { role: 'assistant', content: null, tool_calls: [] }], missing('messages[1].content')],
+  ],
+  'tool calls of a wrong shape': [
+    [[USER, { role: 'assistant', tool_calls: {} }], wrong('messages[1].tool_calls', 'an array', 'an object')],
+    [
+      [USER, { role: 'assistant', tool_calls: [{ ...call('c'), id: undefined }] }],
+      missing('messages[1].tool_calls[0].id'),
+    ],
+    [[USER, { role: 'assistant', tool_calls: [call('')] }], short('messages[1].tool_calls[0].id', 'string')],
+    [
+      [USER, { role: 'assistant', tool_calls: [{ ...call('c'), type: 'custom' }] }],
+      value('messages[1].tool_calls[0].type', 'custom', "Supported value is: 'function'."),
+    ],
+    [
+      [USER, { role: 'assistant', tool_calls: [{ ...call('c'), function: { name: 'f', arguments: {} } }] }],
+      wrong('messages[1].tool_calls[0].function.arguments', 'a string', 'an object'),
+    ],
+  ],
+  'a tool message that answers no call of the assistant message before': [
+    [[USER, { role: 'tool', content: 'x' }], missing('messages[1].tool_call_id')],
+    [[tells('c1')], uncalled(0, 'c1')],
+    [[USER, tells('c1')], uncalled(1, 'c1')],
+    [[USER, asks('c1'), tells('c2')], uncalled(2, 'c2')],
+    [[USER, asks('c1'), tells('c1'), tells('c2')], uncalled(3, 'c2')],
+    [[USER, asks('c1'), USER, tells('c1')], uncalled(3, 'c1')],
+    [[USER, asks('c1'), tells('c1'), { role: 'assistant', content: 'x' }, tells('c1')], uncalled(4, 'c1')],
+    [[USER, { role: 'assistant', content: 'x' }, tells('c1')], uncalled(2, 'c1')],
+    [[USER, asks('c1'), tells('c1', null)], wrong('messages[2].content', 'a string or an array', 'null')],
+    [[USER, asks('c1'), tells('c1', [])], short('messages[2].content', 'array')],
+  ],
+}
+
+for (const [title, cases] of Object.entries(REFUSED)) {
+  test(`400 for ${title}`, async () => {
+    for (const [messages, [code, message, param]] of cases) {
+      const { status, body } = await it.chat({ messages })
+      assert.equal(status, 400, JSON.stringify(messages))
+      assert.deepEqual(body, { error: { message, type: 'invalid_request_error', param, code } })
+    }
+    assert.equal(it.upstream.requests.length, 0)
+  })
+}

@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import type { Answer } from '../../support/http/identity-app.ts'
+
+/** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
+const MODELS = [
+  { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
+  { id: 'fetcher', engine: { fetches_urls: true } },
+  { id: 'blind', capabilities: ['video', 'audio'] },
+  { id: 'still', capabilities: ['vision', 'audio'] },
+  { id: 'deaf', capabilities: ['vision', 'video'] },
+]
+
+const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
+const dataUrl = (type: string, bytes: Uint8Array | string) =>
+  `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+
+let it: ChatApp
+let dir: string
+let png: Uint8Array
+let sounds: Record<'mp3' | 'wav' | 'flac' | 'ogg' | 'm4a', Buffer>
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'kinora-parts-'))
+  it = await startChatApp(MODELS)
+  png = await samplePicture('png')
+  const paths = await sampleMedia(dir, ['mp3', 'wav', 'flac', 'ogg', 'm4a'], { seconds: 1 })
+  const read = Object.entries(paths).map(async ([kind, path]) => [kind, await readFile(path)] as const)
+  sounds = Object.fromEntries(await Promise.all(read)) as typeof sounds
+})
+after(async () => {
+  await it.close()
+  await rm(dir, { recursive: true, force: true })
+})
+beforeEach(() => it.upstream.requests.splice(0))
+
+const part = (type: 'image_url' | 'video_url' | 'audio_url', url: string, more = {}) => ({
+  type,
+  [type]: { url, ...more },
+})
+const sound = (data: string, format: string) => ({ type: 'input_audio', input_audio: { data, format } })
+
+test('200 for each picture format as a data URL, which goes on as it came, its detail with it', async () => {
+  for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
+    const image = part('image_url', dataUrl(`image/${format}`, await samplePicture(format)), { detail: 'low' })
+    assert.deepEqual(await given([image]), [image], format)
+  }
+})
+
+test('200 for video and sound as data URLs, by themselves and between texts', async () => {
+  const clip = part('video_url', dataUrl('video/mp4', CLIP))
+  const tune = part('audio_url', dataUrl('audio/mpeg', sounds.mp3))
+  const text = { type: 'text', text: 'Compare' }
+  assert.deepEqual(await given([text, clip, tune, text]), [text, clip, tune, text])
+})
+
+test('200 for sound of each format as base64', async () => {
+  for (const [format, bytes] of Object.entries(sounds)) {
+    const audio = sound(bytes.toString('base64'), format)
+    assert.deepEqual(await given([audio]), [audio], format)
+  }
+})
+
+test('200 for a data URL whose scheme, parameters or exact type are odd: it goes on as what its bytes are', async () => {
+  const base64 = Buffer.from(png).toString('base64')
+  for (const head of [
+    'DATA:image/png',
+    'data:IMAGE/PNG',
+    'data:image/png;charset=utf-8',
+    'data:image/jpeg',
+    'data:image/jpg',
+  ]) {
+    assert.deepEqual(
+      await given([part('image_url', `${head};base64,${base64}`)]),
+      [part('image_url', dataUrl('image/png', png))],
+      head,
+    )
+  }
+})
+
+test('400 for a data URL that is not base64 of a declared type', async () => {
+  const base64 = Buffer.from(png).toString('base64')
+  const forms = [
+    'data:',
+    'data:,',
+    `data:;base64,${base64}`,
+    `data:image/png,${base64}`,
+    `data:image/png;base64;x=1,${base64}`,
+    `data:image;base64,${base64}`,
+    `data:image/png;base64${base64}`,
+    `data:${'image/png;a=b'.padEnd(300, 'b')};base64,${base64}`,
+    `data:image/png;charset="a,b";base64,${base64}`,
+  ]
+  for (const url of forms)
+    await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url', /has the form 'data:/)
+})
+
+test('400 for base64 that is not strict: line breaks, percent signs, commas, the URL alphabet, missing padding, nothing', async () => {
+  const base64 = Buffer.from(png).toString('base64')
+  const short = Buffer.from(png.subarray(0, 100)).toString('base64')
+  const bad = [
+    `${base64.slice(0, 76)}\n${base64.slice(76)}`,
+    encodeURIComponent(base64),
+    `${short},${short}`,
+    `${short.replaceAll('=', '')}`,
+    `${base64}====`,
+    `=${base64.slice(1)}`,
+    `-${base64.slice(1)}`,
+    `_${base64.slice(1)}`,
+    `é${base64.slice(1)}`,
+    '',
+    '=',
+    'A===',
+  ]
+  for (const text of bad) {
+    await assertRefused(
+      [part('image_url', `data:image/png;base64,${text}`)],
+      'invalid_image_url',
+      'image_url.url',
+      /not valid base64/,
+    )
+    if (text === '') continue
+    await assertRefused([sound(text, 'wav')], 'invalid_file_data', 'input_audio.data', /not valid base64/)
+  }
+})
+
+test('400 for content that is not what it is sent as', async () => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
+  const images: Array<[type: string, bytes: Uint8Array | string]> = [
+    ['image/png', '<!doctype html><script>alert(1)</script>'],
+    ['image/svg+xml', svg],
+    ['image/png', svg],
+    ['image/png', CLIP],
+    ['video/mp4', png],
+    ['text/html', png],
+    ['application/pdf', png],
+    ['image/bmp', Buffer.from('424d46000000000000003600000028000000', 'hex')],
+    ['image/png', new Uint8Array(1000)],
+  ]
+  for (const [type, bytes] of images)
+    await assertRefused([part('image_url', dataUrl(type, bytes))], 'invalid_image_url', 'image_url.url')
+  await assertRefused(
+    [part('video_url', dataUrl('video/mp4', png))],
+    'invalid_file_data',
+    'video_url.url',
+    /its bytes are image\/png/,
+  )
+  await assertRefused([part('video_url', `data:video/jpeg;base64,/9j/,/9j/`)], 'invalid_file_data', 'video_url.url')
+  await assertRefused(
+    [part('audio_url', dataUrl('audio/mpeg', CLIP))],
+    'invalid_file_data',
+    'audio_url.url',
+    /video\/mp4/,
+  )
+  for (const format of Object.keys(sounds)) {
+    const other = format === 'wav' ? 'mp3' : 'wav'
+    await assertRefused(
+      [sound(sounds[other].toString('base64'), format)],
+      'invalid_file_data',
+      'input_audio.data',
+      /the format is/,
+    )
+  }
+})
+
+test('400 for a picture over 50 megapixels by its header, and for a broken one; 200 at 50', async () => {
+  const image = (width: number, height: number) => part('image_url', dataUrl('image/png', pngHeader(width, height)))
+  for (const [width, height] of [
+    [60_000, 60_000],
+    [10_001, 5000],
+    [1, 65_500 * 1000],
+  ] as const) {
+    await assertRefused([image(width, height)], 'invalid_image_url', 'image_url.url', /50 megapixels|damaged/)
+  }
+  assert.equal((await given([image(10_000, 5000)])).length, 1)
+  const broken = part('image_url', dataUrl('image/png', png.subarray(0, 20)))
+  await assertRefused([broken], 'invalid_image_url', 'image_url.url')
+})
+
+test('400 above the size of its kind, 200 at it, counted in decoded bytes', async () => {
+  const padded = (bytes: Uint8Array, size: number) => Buffer.concat([bytes, Buffer.alloc(size - bytes.length)])
+  const image = (size: number) => part('image_url', dataUrl('image/png', padded(png, size)))
+  await assertRefused([image(20_000_001)], 'invalid_image_url', 'image_url.url', /larger than 20000000 bytes/)
+  assert.equal((await given([image(20_000_000)])).length, 1)
+  const audio = (size: number) => sound(padded(sounds.wav, size).toString('base64'), 'wav')
+  await assertRefused([audio(25_000_001)], 'invalid_file_data', 'input_audio.data', /larger than 25000000 bytes/)
+  assert.equal((await given([audio(25_000_000)])).length, 1)
+})
+
+test('400 for content the model does not take, whatever its form, before anything is read', async () => {
+  const address = 'https://example.com/a'
+  const cases = [
+    ['blind', 'images', [part('image_url', address), part('image_url', 'data:nonsense')]],
+    ['still', 'video', [part('video_url', address), part('video_url', 'data:nonsense')]],
+    ['deaf', 'sound', [part('audio_url', address), sound('nonsense', 'wav')]],
+  ] as const
+  for (const [model, what, parts] of cases) {
+    for (const each of parts) {
+      const message = `The model '${model}' does not take ${what}. GET /v1/models lists what each model takes.`
+      const { status, body } = await ask([{ type: 'text', text: 'See' }, each], model)
+      const error = {
+        message,
+        type: 'invalid_request_error',
+        param: 'messages[0].content[1].type',
+        code: 'model_capability_mismatch',
+      }
+      assert.deepEqual([status, body], [400, { error }])
+    }
+  }
+})
+
+test('200 for a public http(s) address where the engine fetches by itself: it is handed over as it is read here', async () => {
+  const pairs = [
+    ['https://93.184.215.14/a.png', 'https://93.184.215.14/a.png'],
+    ['http://93.184.215.14:80/a b?c=d#e', 'http://93.184.215.14/a%20b?c=d#e'],
+    ['HTTPS://93.184.215.14/é', 'https://93.184.215.14/%C3%A9'],
+  ] as const
+  for (const type of ['image_url', 'video_url', 'audio_url'] as const) {
+    for (const [sent, got] of pairs) assert.deepEqual(await given([part(type, sent)], 'fetcher'), [part(type, got)])
+  }
+})
+
+const PRIVATE = [
+  'http://127.0.0.1/a.png',
+  'http://localhost/a.png',
+  'http://[::1]/a.png',
+  'http://0x7f.1/a.png',
+  'http://2130706433/a.png',
+  'http://169.254.169.254/latest/meta-data/',
+  'http://[::ffff:10.0.0.1]/a.png',
+  'http://10.0.0.1/a.png',
+  'https://192.168.1.1/a.png',
+]
+const MALFORMED = [
+  'ftp://example.com/a',
+  'file:///etc/passwd',
+  'http://',
+  '//example.com/a',
+  'a.png',
+  'javascript:alert(1)',
+]
+const FORBIDDEN = [
+  'http://user:pass@example.com/a',
+  'http://example.com:8080/a',
+  'https://example.com:22/a',
+  `http://example.com/${'a'.repeat(8200)}`,
+]
+
+test('400 for an address that may not be fetched, with one text for all of them, which names no address', async () => {
+  const texts = new Set<string>()
+  for (const url of [...PRIVATE, ...MALFORMED, ...FORBIDDEN]) {
+    texts.add(await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url'))
+  }
+  assert.equal(texts.size, 1)
+  assert.match([...texts][0]!, /the URL cannot be fetched\. Give a public http or https URL/)
+  await assertRefused([part('video_url', 'http://10.0.0.1/a')], 'invalid_file_data', 'video_url.url')
+  await assertRefused([part('audio_url', 'http://10.0.0.1/a')], 'invalid_file_data', 'audio_url.url')
+})
+
+test('400 for literal private addresses and malformed ones also where the engine would fetch', async () => {
+  for (const url of [...PRIVATE.filter((each) => !each.includes('localhost')), ...MALFORMED, ...FORBIDDEN]) {
+    await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url', /cannot be fetched/, 'fetcher')
+  }
+})
+
+test('400 names the part at fault among many', async () => {
+  const good = part('image_url', dataUrl('image/png', png))
+  const messages = [
+    { role: 'user', content: [good, good] },
+    { role: 'user', content: [{ type: 'text', text: 'x' }, good, part('image_url', 'data:x')] },
+  ]
+  const { status, body } = await it.chat({ messages })
+  assert.deepEqual([status, body.error.param], [400, 'messages[1].content[2].image_url.url'])
+})
+
+test('400 for more than 256 pieces of media in one request, 200 at 256', async () => {
+  const tiny = part(
+    'image_url',
+    dataUrl('image/gif', Buffer.from('R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==', 'base64')),
+  )
+  const many = (count: number) => Array.from({ length: count }, () => tiny)
+  assert.equal((await given(many(256))).length, 256)
+  const { status, body } = await ask(many(257))
+  assert.deepEqual([status, body.error.param], [400, 'messages[0].content[256].image_url.url'])
+  assert.match(body.error.message, /at most 256/)
+})
+
+function ask(content: unknown[], model = 'm'): Promise<Answer> {
+  return it.chat({ model, messages: [{ role: 'user', content }] })
+}
+
+/** The parts the engine was given for these. */
+async function given(content: unknown[], model = 'm'): Promise<unknown[]> {
+  const { status, body } = await ask(content, model)
+  assert.equal(status, 200, JSON.stringify(body))
+  return it.asked().messages[0].content
+}
+
+/** The message of the refusal. The engine is not asked. */
+async function assertRefused(
+  content: unknown[],
+  code: string,
+  member: string,
+  message = /./,
+  model = 'm',
+): Promise<string> {
+  const before = it.upstream.requests.length
+  const { status, body } = await ask(content, model)
+  const param = `messages[0].content[0].${member}`
+  assert.deepEqual(
+    [status, body.error.code, body.error.param],
+    [400, code, param],
+    JSON.stringify([content, body]).slice(0, 500),
+  )
+  assert.ok(body.error.message.startsWith(`Invalid '${param}': `))
+  assert.match(body.error.message, message)
+  assert.equal(it.upstream.requests.length, before)
+  return body.error.message
+}

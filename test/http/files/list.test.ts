@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { type Answer, call, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
+
+let app: FilesApp
+before(async () => {
+  app = await startFiles()
+})
+after(() => app.close())
+beforeEach(() => app.clear())
+
+const ids = (answer: Answer): string[] => answer.body.data.map((file: { id: string }) => file.id)
+const list = (query = '', key: string = KEYS.acme) => call(app, `/v1/files${query}`, { key })
+
+async function upload(count: number, options: Parameters<typeof uploaded>[2] = {}): Promise<string[]> {
+  const made: string[] = []
+  for (let i = 0; i < count; i++) made.push((await uploaded(app, `file ${i}`, options)).id)
+  return made
+}
+
+test('200 with an empty envelope when there is nothing', async () => {
+  const { status, body } = await list()
+  assert.equal(status, 200)
+  assert.deepEqual(body, { object: 'list', data: [], first_id: null, last_id: null, has_more: false })
+})
+
+test('200 newest first or oldest first, page after page without gap or duplicate', async () => {
+  const made = await upload(5)
+  const newest = made.toReversed()
+  assert.deepEqual(ids(await list()), newest)
+  assert.deepEqual(ids(await list('?order=asc')), made)
+  const page = await list('?limit=2')
+  assert.deepEqual(ids(page), newest.slice(0, 2))
+  assert.deepEqual([page.body.first_id, page.body.last_id, page.body.has_more], [newest[0], newest[1], true])
+  const next = await list(`?limit=3&after=${page.body.last_id}`)
+  assert.deepEqual(ids(next), newest.slice(2))
+  assert.equal(next.body.has_more, false)
+  assert.deepEqual(ids(await list(`?order=asc&after=${made[3]}`)), [made[4]])
+})
+
+test('a position holds when its file is deleted, foreign or was never there', async () => {
+  const [first, second, third] = await upload(3)
+  await call(app, `/v1/files/${second}`, { method: 'DELETE' })
+  assert.deepEqual(ids(await list(`?after=${second}`)), [first])
+  assert.deepEqual(ids(await list(`?order=asc&after=${second}`)), [third])
+  const foreign = (await uploaded(app, 'x', { key: KEYS.rival })).id
+  assert.deepEqual(ids(await list(`?after=${foreign}`)), [third, first])
+  assert.deepEqual(ids(await list('?order=asc&after=file-00000000000000000000000000')), [first, third])
+})
+
+test('400 for a limit, cursor, order or purpose that is not one, naming it', async () => {
+  const [id] = await upload(1)
+  const refusals: Record<string, string[]> = {
+    limit: ['0', '-1', '10001', '1e9', '10abc', '1.5', '', '%20', '99999999999999999999', '1&limit=2'],
+    after: [
+      '',
+      'x',
+      'file-',
+      `${id}0`,
+      id!.toLowerCase(),
+      id!.slice(5),
+      "file-'%20or%201=1--",
+      'file-%00',
+      `${id}&after=${id}`,
+    ],
+    order: ['', 'ASC', 'newest', 'desc;drop'],
+    purpose: ['', 'Vision', 'image', 'assistants_output'],
+  }
+  for (const [param, values] of Object.entries(refusals)) {
+    for (const value of values) {
+      const { status, body } = await list(`?${param}=${value}`)
+      assert.equal(status, 400, `${param}=${value}`)
+      assert.equal(body.error.param, param)
+      assert.equal(body.error.type, 'invalid_request_error')
+    }
+  }
+})
+
+test('200 at both ends of limit, 100 by default, and unknown parameters are ignored', async () => {
+  await upload(3)
+  assert.equal(ids(await list('?limit=1')).length, 1)
+  assert.equal(ids(await list('?limit=10000')).length, 3)
+  assert.equal(ids(await list('?foo=bar')).length, 3)
+  await app.database.pool.query(
+    `insert into files select 'file-' || lpad(i::text, 26, '0'), org_id, user_id, purpose, filename, media_type, size_bytes, sha256,
+       'copy' || i, probe, created_at, expires_at from files, generate_series(1, 98) i where id = (select max(id) from files)`,
+  )
+  const { body } = await list()
+  assert.equal(body.data.length, 100)
+  assert.equal(body.has_more, true)
+})
+
+test('purpose keeps the others out', async () => {
+  const [document] = await upload(1)
+  const [batch] = await upload(1, { purpose: 'batch' })
+  assert.deepEqual(ids(await list('?purpose=batch')), [batch])
+  assert.deepEqual(ids(await list('?purpose=user_data')), [document])
+  assert.deepEqual(ids(await list('?purpose=fine-tune')), [])
+})
+
+test('a colleague sees, reads and deletes the file; another organization meets the 404 of a missing one everywhere', async () => {
+  const { id } = await uploaded(app, 'secret')
+  const missing = 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV'
+  const routes: ReadonlyArray<[method: string, path: (file: string) => string]> = [
+    ['GET', (file) => `/v1/files/${file}`],
+    ['GET', (file) => `/v1/files/${file}/content`],
+    ['DELETE', (file) => `/v1/files/${file}`],
+  ]
+  const expected = (await call(app, `/v1/files/${missing}`)).body
+  assert.equal(expected.error.code, 'not_found')
+  for (const [method, path] of routes) {
+    for (const [file, key] of [
+      [id, KEYS.rival],
+      [missing, KEYS.acme],
+      [missing, KEYS.rival],
+      ["file-'or'1", KEYS.acme],
+      [id.toLowerCase(), KEYS.acme],
+      ['x'.repeat(400), KEYS.acme],
+    ] as const) {
+      const { status, body } = await call(app, path(file), { method, key })
+      assert.equal(status, 404, `${method} ${path(file)}`)
+      assert.deepEqual(body, expected)
+    }
+  }
+  assert.deepEqual(ids(await list('', KEYS.rival)), [])
+  assert.deepEqual(ids(await list('', KEYS.acme_colleague)), [id])
+  assert.equal((await call(app, `/v1/files/${id}`, { key: KEYS.acme_colleague })).body.filename, 'a.bin')
+  const deleted = await call(app, `/v1/files/${id}`, { method: 'DELETE', key: KEYS.acme_colleague })
+  assert.deepEqual(deleted.body, { id, object: 'file', deleted: true })
+})
+
+test('a deleted file is gone from row, disk, list and reads, and cannot be deleted twice', async () => {
+  const before = app.stored()
+  const [id] = await upload(1)
+  assert.equal(app.stored(), before + 1)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => call(app, `/v1/files/${id}`, { method: 'DELETE' })),
+  )
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  assert.equal(answers.filter(({ status }) => status === 404).length, 19)
+  assert.equal(app.stored(), before)
+  assert.deepEqual(ids(await list()), [])
+  assert.equal((await call(app, `/v1/files/${id}/content`)).status, 404)
+})
+
+test('401 without a key, 405 with the allowed methods for others', async () => {
+  const { id } = await uploaded(app, 'x')
+  for (const path of ['/v1/files', `/v1/files/${id}`, `/v1/files/${id}/content`]) {
+    assert.equal((await fetch(app.url + path)).status, 401)
+    const { status, headers } = await call(app, path, { method: 'PATCH' })
+    assert.equal(status, 405)
+    assert.match(headers.get('allow')!, /GET/)
+  }
+})

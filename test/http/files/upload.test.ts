@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, beforeEach, test } from 'node:test'
+import {
+  type Answer,
+  bearer,
+  call,
+  type FilesApp,
+  KEYS,
+  sendForm,
+  startFiles,
+  uploaded,
+} from '../../support/http/files-app.ts'
+import { multipart, rawConnection } from '../../support/http/raw-http.ts'
+
+let app: FilesApp
+before(async () => {
+  app = await startFiles()
+})
+after(() => app.close())
+beforeEach(() => app.clear())
+
+const FILE = { name: 'file', filename: 'notes.txt', body: 'hello' }
+const PURPOSE = { name: 'purpose', body: 'user_data' }
+const ANCHOR = { name: 'expires_after[anchor]', body: 'created_at' }
+const seconds = (text: string) => ({ name: 'expires_after[seconds]', body: text })
+
+function assertRefused(answer: Answer, status: number, code: string, param: string | null): void {
+  assert.equal(answer.status, status, JSON.stringify(answer.body))
+  assert.deepEqual({ ...answer.body.error, message: '' }, { message: '', type: 'invalid_request_error', param, code })
+  assert.ok(answer.body.error.message.length > 10)
+  assert.match(answer.headers.get('x-request-id')!, /^req_[0-9a-f]{32}$/)
+}
+
+async function assertNothingKept(before: number): Promise<void> {
+  assert.equal(app.stored(), before, 'files on disk')
+  const { rows } = await app.database.pool.query('select count(*)::int as count from files')
+  assert.equal(rows[0].count, 0, 'rows')
+}
+
+test('200 with the whole file object, whichever comes first, file or purpose', async () => {
+  for (const parts of [
+    [FILE, PURPOSE],
+    [PURPOSE, FILE],
+  ]) {
+    const { status, body } = await sendForm(app, parts)
+    const now = Math.floor(app.clock.now().getTime() / 1000)
+    assert.equal(status, 200)
+    assert.match(body.id, /^file-[0-9A-HJKMNP-TV-Z]{26}$/)
+    assert.deepEqual(body, {
+      id: body.id,
+      file_id: body.id,
+      object: 'file',
+      bytes: 5,
+      created_at: now,
+      expires_at: now + 2_592_000,
+      filename: 'notes.txt',
+      purpose: 'user_data',
+      status: 'processed',
+      status_details: null,
+    })
+  }
+})
+
+test('200 for every document purpose, and 400 for any other word', async () => {
+  for (const purpose of ['user_data', 'assistants', 'batch', 'fine-tune', 'evals']) {
+    assert.equal((await sendForm(app, [FILE, { name: 'purpose', body: purpose }])).body.purpose, purpose)
+  }
+  await app.clear()
+  const before = app.stored()
+  for (const purpose of ['', 'Vision', 'image', 'user_data ', 'assistants_output', '__proto__', 'a\u0000b']) {
+    assertRefused(await sendForm(app, [FILE, { name: 'purpose', body: purpose }]), 400, 'invalid_value', 'purpose')
+  }
+  await assertNothingKept(before)
+})
+
+test('400 for a missing, empty, repeated, renamed or textual file and leaves nothing', async () => {
+  const before = app.stored()
+  const text = { name: 'file', body: 'hello' }
+  assertRefused(await sendForm(app, [PURPOSE]), 400, 'missing_required_parameter', 'file')
+  assertRefused(await sendForm(app, [FILE]), 400, 'missing_required_parameter', 'purpose')
+  assertRefused(await sendForm(app, [{ ...FILE, body: '' }, PURPOSE]), 400, 'invalid_file', 'file')
+  assertRefused(await sendForm(app, [FILE, FILE, PURPOSE]), 400, 'invalid_value', 'file')
+  assertRefused(await sendForm(app, [FILE, PURPOSE, { ...FILE, name: 'mask' }]), 400, 'invalid_value', 'file')
+  assertRefused(await sendForm(app, [{ ...FILE, name: 'image' }, PURPOSE]), 400, 'unknown_parameter', 'image')
+  assertRefused(await sendForm(app, [text, PURPOSE]), 400, 'invalid_type', 'file')
+  assertRefused(await sendForm(app, [FILE, PURPOSE, PURPOSE]), 400, 'invalid_value', 'purpose')
+  await assertNothingKept(before)
+})
+
+test('200 with unknown small fields, 400 with one over 1000 bytes or with a seventh part', async () => {
+  const extra = (count: number, body = 'x') => Array.from({ length: count }, (_, i) => ({ name: `extra${i}`, body }))
+  assert.equal((await sendForm(app, [...extra(4), FILE, PURPOSE])).status, 200)
+  assert.equal((await sendForm(app, [...extra(1, 'x'.repeat(1000)), FILE, PURPOSE])).status, 200)
+  await app.clear()
+  const before = app.stored()
+  assertRefused(await sendForm(app, [FILE, PURPOSE, ...extra(1, 'x'.repeat(1001))]), 400, 'invalid_value', 'extra0')
+  assertRefused(await sendForm(app, [FILE, PURPOSE, ...extra(5)]), 400, 'invalid_request_error', null)
+  assertRefused(await sendForm(app, [...extra(5), FILE, PURPOSE]), 400, 'invalid_request_error', null)
+  await assertNothingKept(before)
+})
+
+test('expires_after shortens the life from one hour to thirty days and refuses anything else', async () => {
+  for (const text of ['3600', '86400', '2592000']) {
+    const { body } = await sendForm(app, [FILE, PURPOSE, ANCHOR, seconds(text)])
+    assert.equal(body.expires_at - body.created_at, Number(text))
+  }
+  const refusals = [
+    [[seconds('3599'), ANCHOR], 'integer_below_min_value', 'expires_after[seconds]'],
+    [[seconds('2592001'), ANCHOR], 'integer_above_max_value', 'expires_after[seconds]'],
+    [[seconds('-1'), ANCHOR], 'integer_below_min_value', 'expires_after[seconds]'],
+    [[seconds('3600.5'), ANCHOR], 'invalid_type', 'expires_after[seconds]'],
+    [[seconds('1e5'), ANCHOR], 'invalid_type', 'expires_after[seconds]'],
+    [[seconds('3600'), { ...ANCHOR, body: 'last_active_at' }], 'invalid_value', 'expires_after[anchor]'],
+    [[seconds('3600')], 'missing_required_parameter', 'expires_after[anchor]'],
+    [[ANCHOR], 'missing_required_parameter', 'expires_after[seconds]'],
+  ] as const
+  for (const [parts, code, param] of refusals) {
+    assertRefused(await sendForm(app, [FILE, PURPOSE, ...parts]), 400, code, param)
+  }
+})
+
+test('200 at exactly 100,000,000 bytes, 413 with one more, and nothing is left of it', async () => {
+  const bytes = Buffer.alloc(100_000_001, 7)
+  const largest = await uploaded(app, bytes.subarray(1))
+  assert.equal(largest.bytes, 100_000_000)
+  const { rows } = await app.database.pool.query('select sha256 from files')
+  assert.equal(rows[0].sha256, createHash('sha256').update(bytes.subarray(1)).digest('hex'))
+  await call(app, `/v1/files/${largest.id}`, { method: 'DELETE' })
+  const before = app.stored()
+  assertRefused(await sendForm(app, [{ ...FILE, body: bytes }, PURPOSE]), 413, 'file_too_large', 'file')
+  await assertNothingKept(before)
+})
+
+test('413 for a larger body by its declared length, without waiting for it', async () => {
+  const connection = await rawConnection(app.url)
+  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}\r\n`
+  await connection.write(
+    `${head}content-type: multipart/form-data; boundary=b\r\ncontent-length: 200000000\r\n\r\n--b\r\n`,
+  )
+  const { status, body } = await connection.answer()
+  assert.equal(status, 413)
+  assert.equal(JSON.parse(body.toString()).error.code, 'file_too_large')
+  connection.close()
+})
+
+test('401 before a byte of the body is read, without a key and with an unknown one', async () => {
+  const connection = await rawConnection(app.url)
+  const head = 'POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b\r\n'
+  await connection.write(`${head}content-length: 90000000\r\n\r\n`)
+  assert.equal((await connection.answer()).status, 401)
+  connection.close()
+  assert.equal((await sendForm(app, [FILE, PURPOSE], { key: 'nobody/x' })).status, 401)
+})
+
+test('415 for a body that is not multipart, 400 for multipart that cannot be read', async () => {
+  const before = app.stored()
+  const send = (type: string | null, body: string) =>
+    call(app, '/v1/files', { method: 'POST', headers: type ? { 'content-type': type } : {}, body: Buffer.from(body) })
+  for (const type of [
+    'application/json',
+    'application/octet-stream',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+  ]) {
+    assertRefused(await send(type, '{"purpose":"vision"}'), 415, 'unsupported_media_type', null)
+  }
+  assertRefused(await send(null, 'x'), 415, 'unsupported_media_type', null)
+  assertRefused(await call(app, '/v1/files', { method: 'POST' }), 415, 'unsupported_media_type', null)
+  assertRefused(await send('multipart/form-data', 'x'), 400, 'invalid_request_error', null)
+  const whole = multipart([FILE, PURPOSE]).body.toString()
+  const type = 'multipart/form-data; boundary=kinora-boundary'
+  for (const body of [whole.slice(0, -30), whole.slice(0, 60), 'no boundary at all', '--kinora-boundary\r\n\r\n']) {
+    assertRefused(await send(type, body), 400, 'invalid_request_error', null)
+  }
+  assertRefused(await send(type, '--kinora-boundary--\r\n'), 400, 'missing_required_parameter', 'file')
+  const hostile = [FILE, PURPOSE, { name: '__proto__', body: 'x' }, { name: 'constructor', body: 'y' }]
+  assertRefused(await sendForm(app, hostile), 400, 'invalid_request_error', null)
+  await assertNothingKept(before)
+})
+
+test('the connection serves the next request after an upload was refused half way', async () => {
+  const connection = await rawConnection(app.url)
+  const { type, body } = multipart([{ ...FILE, name: 'wrong', body: Buffer.alloc(3_000_000) }, PURPOSE])
+  const head = `authorization: Bearer ${KEYS.acme}\r\nhost: x\r\n`
+  await connection.write(
+    `POST /v1/files HTTP/1.1\r\n${head}content-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`,
+  )
+  await connection.write(body)
+  assert.equal((await connection.answer()).status, 400)
+  await connection.write(`GET /v1/files HTTP/1.1\r\n${head}\r\n`)
+  assert.equal((await connection.answer()).status, 200)
+  connection.close()
+})
+
+test('an upload cut anywhere leaves nothing behind', async () => {
+  const before = app.stored()
+  const { type, body } = multipart([{ ...FILE, body: Buffer.alloc(400_000, 1) }, PURPOSE])
+  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}\r\ncontent-type: ${type}\r\n`
+  for (const cut of [10, 200, 200_000, 399_000, body.length - 60, body.length - 3]) {
+    const ended = new Promise<void>((resolve) => {
+      app.http.server.once('request', (request) => request.once('close', resolve))
+    })
+    const connection = await rawConnection(app.url)
+    await connection.write(`${head}content-length: ${body.length}\r\n\r\n`)
+    await connection.write(body.subarray(0, cut))
+    connection.socket.destroy()
+    await ended
+  }
+  // The last refusals are still being cleaned up; a later upload runs through the same disk after them.
+  for (let i = 0; i < 100 && app.stored() > before; i++) await call(app, '/v1/files')
+  await assertNothingKept(before)
+})
+
+test('503 with advice to retry when the disk is full, and nothing is left behind', async () => {
+  const before = app.stored()
+  for (const full of ['stage', 'publish'] as const) {
+    app.disk.full = full
+    const { status, headers, body } = await sendForm(app, [FILE, PURPOSE])
+    assert.equal(status, 503)
+    assert.equal(body.error.code, 'server_is_overloaded')
+    assert.equal(headers.get('retry-after'), '30')
+    app.disk.full = false
+  }
+  await assertNothingKept(before)
+  assert.equal((await sendForm(app, [FILE, PURPOSE])).status, 200)
+})
+
+test('the filename keeps its base name and nothing dangerous', async () => {
+  const names: ReadonlyArray<[sent: string, kept: string]> = [
+    ['../../etc/passwd', 'passwd'],
+    ['C:\\temp\\clip.mp4', 'clip.mp4'],
+    ['..', 'file'],
+    ['a\u0001b\u007f.png', 'ab.png'],
+    ['夏 2026.png', '夏 2026.png'],
+    ['思'.repeat(100), '思'.repeat(85)],
+  ]
+  for (const [sent, kept] of names) {
+    const file = await uploaded(app, 'x', { filename: sent })
+    assert.equal(file.filename, kept)
+    const content = await fetch(`${app.url}/v1/files/${file.id}/content`, { headers: bearer(KEYS.acme) })
+    assert.doesNotMatch(content.headers.get('content-disposition')!, /\.\.|[\\/\u0000-\u001f]/)
+    await content.arrayBuffer()
+  }
+})

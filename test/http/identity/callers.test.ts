@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { mintKey } from '../../../server/identity/keys/format.ts'
+import { openIdentity } from '../../../server/identity/open.ts'
+import { updatePlan } from '../../../server/identity/people/store.ts'
+import { systemClock } from '../../../server/platform/clock.ts'
+import { openDb } from '../../../server/platform/db/db.ts'
+import { listen } from '../../../server/platform/db/notify.ts'
+import { ApiError } from '../../../server/platform/errors.ts'
+import { silentLog } from '../../../server/platform/log.ts'
+import {
+  browserOf,
+  type IdentityApp,
+  newOrganization,
+  newPerson,
+  type Person,
+  send,
+  startIdentity,
+} from '../../support/http/identity-app.ts'
+import { law } from '../../support/law.ts'
+
+/** Two processes on one database, and a third that hears no notices and whose time is moved by hand. */
+let here: IdentityApp
+let there: IdentityApp
+let deaf: IdentityApp
+const elapsed = { ms: 0 }
+let org: string
+let owner: Person
+
+before(async () => {
+  here = await startIdentity()
+  const { database } = here
+  there = await startIdentity({ database })
+  deaf = await startIdentity({ database, notices: false, elapsed })
+  org = await newOrganization(here)
+  owner = await newPerson(here, org, 'owner')
+})
+after(async () => {
+  await deaf.close()
+  await there.close()
+  await here.close()
+})
+
+type Caller = { key: string } | { cookie: string }
+const statusAt = async (app: IdentityApp, caller: Caller) => (await send(app, 'GET', '/v1/whoami', caller)).status
+
+/** Runs `change` and resolves when every listener of the database has been given its notice. */
+async function afterNotice(change: () => Promise<unknown>): Promise<void> {
+  const heard = Promise.withResolvers<void>()
+  const listening = await listen(here.database.url, 'kinora_identity', () => heard.resolve(), { onReconnect: () => {} })
+  await change()
+  await heard.promise
+  await listening.close()
+}
+
+/** What ends or changes a caller, by the front door of one process. */
+const ENDINGS: Record<string, () => Promise<{ caller: Caller; end: () => Promise<unknown> }>> = {
+  'a revoked key': async () => {
+    const { key, key_id } = await newPerson(here, org)
+    const browser = await browserOf(here, owner)
+    return { caller: { key }, end: () => send(here, 'DELETE', `/console/api_keys/${key_id}`, browser) }
+  },
+  'the key of a removed member': async () => {
+    const { key, user_id } = await newPerson(here, org)
+    const browser = await browserOf(here, owner)
+    return { caller: { key }, end: () => send(here, 'DELETE', `/console/members/${user_id}`, browser) }
+  },
+  'the session of a removed member': async () => {
+    const person = await newPerson(here, org)
+    const browser = await browserOf(here, owner)
+    const caller = await browserOf(here, person)
+    return { caller, end: () => send(here, 'DELETE', `/console/members/${person.user_id}`, browser) }
+  },
+  'a session that was signed out': async () => {
+    const caller = await browserOf(here, await newPerson(here, org))
+    return { caller, end: () => send(here, 'POST', '/console/auth/sign-out', caller) }
+  },
+}
+
+for (const [title, prepare] of Object.entries(ENDINGS)) {
+  test(`401 in every process: ${title}, as soon as the notice is there`, async () => {
+    const { caller, end } = await prepare()
+    for (const app of [here, there]) assert.equal(await statusAt(app, caller), 200)
+    await afterNotice(end)
+    for (const app of [here, there]) assert.equal(await statusAt(app, caller), 401)
+  })
+
+  test(`401 after five seconds in a process that hears no notices: ${title}`, async () => {
+    const { caller, end } = await prepare()
+    assert.equal(await statusAt(deaf, caller), 200)
+    await end()
+    elapsed.ms += 4999
+    assert.equal(await statusAt(deaf, caller), 200, 'this process was not deaf: the test proves nothing')
+    elapsed.ms += 1
+    assert.equal(await statusAt(deaf, caller), 401)
+  })
+}
+
+test('another plan and another role reach every process by notice, and a deaf one within five seconds', async () => {
+  const place = await newOrganization(here, 'Plans')
+  const person = await newPerson(here, place, 'member')
+  const boss = await browserOf(here, await newPerson(here, place, 'owner'))
+  const seen = async (app: IdentityApp) => {
+    const { plan, role } = (await send(app, 'GET', '/v1/whoami', { key: person.key })).body
+    return { plan, role }
+  }
+  for (const app of [here, there, deaf]) assert.deepEqual(await seen(app), { plan: 'free', role: 'member' })
+  await afterNotice(() => updatePlan(here.database.db, { org_id: place, plan: 'pro' }))
+  const role = { role: 'admin' }
+  await afterNotice(() => send(here, 'PATCH', `/console/members/${person.user_id}`, boss, role))
+  for (const app of [here, there]) assert.deepEqual(await seen(app), { plan: 'pro', role: 'admin' })
+  assert.deepEqual(await seen(deaf), { plan: 'free', role: 'member' })
+  elapsed.ms += 5000
+  assert.deepEqual(await seen(deaf), { plan: 'pro', role: 'admin' })
+})
+
+test('law: of two hundred calls that race a revocation none that begins after its answer succeeds', async () => {
+  const { key, key_id } = await newPerson(here, org)
+  const browser = await browserOf(here, owner)
+  const racing = Array.from({ length: 200 }, () => statusAt(here, { key }))
+  await send(here, 'DELETE', `/console/api_keys/${key_id}`, browser)
+  const later = await Promise.all(Array.from({ length: 20 }, () => statusAt(here, { key })))
+  for (const status of await Promise.all(racing)) assert.ok(status === 200 || status === 401)
+  assert.deepEqual(new Set(later), new Set([401]))
+})
+
+law('text that is not a key, and a cookie we did not sign, are refused without asking the database', async (seed) => {
+  const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
+  const identity = await openIdentity({
+    ...{ db: nowhere.db, config: { login: { oidc: null } }, clock: systemClock, log: silentLog },
+    ...{ secrets: ['x'.repeat(32)] as const, site: { public_url: 'http://127.0.0.1' } },
+  })
+  const { api_key, session } = identity.authenticator
+  const outcome = (authorization: string) => api_key(authorization).catch((error: unknown) => error)
+  const asksTheDatabase = (error: unknown) => !(error instanceof ApiError)
+  assert.ok(asksTheDatabase(await outcome(`Bearer ${mintKey('kin')}`)), 'a key in good form should have been looked up')
+
+  const anything = fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.stringMatching(/^kin_[0-9A-Za-z]{36}$/))
+  await fc.assert(
+    fc.asyncProperty(anything, async (text) => {
+      const error = await outcome(`Bearer ${text}`)
+      assert.ok(error instanceof ApiError && error.code === 'invalid_api_key', text)
+      assert.equal(await session({ cookie: `kinora.session_token=${text}` }), null)
+    }),
+    { seed, numRuns: 3000 },
+  )
+  await identity.close()
+  await nowhere.close()
+})

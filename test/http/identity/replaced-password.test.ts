@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { createMember, newPassword } from '../../../server/identity/people/provision.ts'
+import { replacePassword } from '../../../server/identity/people/store.ts'
+import type { Tx } from '../../../server/platform/db/db.ts'
+import { codeOf } from '../../support/data/totp.ts'
+import {
+  type Answer,
+  browserOf,
+  cookieOf,
+  type IdentityApp,
+  newOrganization,
+  newPerson,
+  PASSWORD,
+  type Person,
+  send,
+  signInAs,
+  startIdentity,
+} from '../../support/http/identity-app.ts'
+import { meanwhile } from '../../support/http/meanwhile.ts'
+
+const NEW_PASSWORD = 'chosen by the operator'
+
+let app: IdentityApp
+let replacement: string
+before(async () => {
+  app = await startIdentity()
+  replacement = (await newPassword(NEW_PASSWORD)).password_hash
+})
+after(() => app.close())
+afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
+
+const reset = (user_id: string) => (tx: Tx) =>
+  replacePassword(tx, { user_id, password_hash: replacement, now: app.clock.now() })
+
+async function assertOut(person: Person, answer: Answer): Promise<void> {
+  assert.equal(answer.status, 401, JSON.stringify(answer.body))
+  const { rows } = await sql`select from sessions where user_id = ${person.user_id}`.execute(app.database.db)
+  assert.equal(rows.length, 0, 'no session is left')
+  assert.equal((await signInAs(app, person.email)).status, 401)
+  assert.equal((await signInAs(app, person.email, NEW_PASSWORD)).status, 200)
+}
+
+test('401 for a sign-in whose password is replaced while it is checked: no session outlives the old password', async () => {
+  const person = await newPerson(app, await newOrganization(app))
+  await assertOut(person, await meanwhile(app, reset(person.user_id), () => signInAs(app, person.email)))
+})
+
+test('401 as well when the operator adds the unverified address to an organization meanwhile', async () => {
+  const person = await newPerson(app, await newOrganization(app))
+  const org_id = await newOrganization(app)
+  const added = { org_id, email: person.email, name: 'x', role: 'member' as const, password_hash: replacement }
+  const add = (tx: Tx) => createMember(tx, { ...added, now: app.clock.now() })
+  await assertOut(person, await meanwhile(app, add, () => signInAs(app, person.email)))
+})
+
+test('401 for a change of a password that is replaced meanwhile: the replacement stays', async () => {
+  const person = await newPerson(app, await newOrganization(app))
+  const browser = await browserOf(app, person)
+  const change = { current_password: PASSWORD, new_password: 'chosen by somebody else' }
+  const answer = await meanwhile(app, reset(person.user_id), () =>
+    send(app, 'POST', '/console/password', browser, change),
+  )
+  await assertOut(person, answer)
+  assert.equal((await signInAs(app, person.email, change.new_password)).status, 401)
+})
+
+test('401 for a second factor that is proved while the password is replaced', async () => {
+  const person = await newPerson(app, await newOrganization(app))
+  const browser = await browserOf(app, person)
+  const { secret } = (await send(app, 'POST', '/console/two_factor', browser, { password: PASSWORD })).body
+  const code = codeOf(secret)
+  assert.equal((await send(app, 'POST', '/console/two_factor/confirm', browser, { code })).status, 200)
+  const challenge = { cookie: cookieOf(await signInAs(app, person.email)) }
+  const answer = await meanwhile(app, reset(person.user_id), () =>
+    send(app, 'POST', '/console/auth/sign-in/two-factor', challenge, { code: codeOf(secret, 1) }),
+  )
+  assert.equal(answer.status, 401, JSON.stringify(answer.body))
+  const { rows } = await sql`select from sessions where user_id = ${person.user_id}`.execute(app.database.db)
+  assert.equal(rows.length, 0, 'no session is left')
+})

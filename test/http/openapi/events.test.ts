@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
+import { ask, type ChatStage, customer, eventsOf, startChatStage } from '../../support/http/chat-stage.ts'
+import { send } from '../../support/http/identity-app.ts'
+import { callDeltas, functionTool, respond, saying } from '../../support/http/response-stage.ts'
+import { readEvents } from '../../support/http/response-stream.ts'
+import { type ApiDocument, closed, resolveRefs } from '../../support/pages/openapi-rules.ts'
+import { chunk, startChatUpstream, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+
+let stage: ChatStage
+let background: BackgroundStage
+let person: { key: string; org_id: string }
+let document: ApiDocument
+before(async () => {
+  const upstream = await startChatUpstream()
+  const open = {
+    ...{ id: 'open-1', capabilities: ['reasoning'], expose_raw_reasoning: true },
+    price_per_million: { input: '1', output: '1' },
+    engine: { kind: 'openai', base_url: upstream.url, model: 'm' },
+  }
+  stage = await startChatStage({ upstream, more: `  - ${JSON.stringify(open)}\n` })
+  background = await startBackgroundStage()
+  person = await customer(stage)
+  document = (await (await fetch(`${stage.app.url}/openapi.json`)).json()) as ApiDocument
+})
+after(async () => {
+  await background?.close()
+  await stage?.close()
+})
+
+/** The published schema of a 200 answer, with no room for members it does not name. */
+function published(name: string, type: string) {
+  const [method, path] = name.split(' ') as [string, string]
+  const answer = resolveRefs(document, document.paths[path]![method.toLowerCase()]!.responses['200'])
+  const { content } = answer as { content: Record<string, { schema: TSchema }> }
+  const compiled = Compile(closed(content[type]!.schema) as TSchema)
+  return (value: unknown) => {
+    assert.ok(compiled.Check(value), `${name}: ${JSON.stringify(value)} ${JSON.stringify(compiled.Errors(value))}`)
+  }
+}
+
+const LOGPROBS = {
+  content: [
+    { token: 'Hi', logprob: -0.5, bytes: null, top_logprobs: [{ token: 'Hi', logprob: -0.5, bytes: [72, 105] }] },
+  ],
+  refusal: null,
+}
+const CALLS = callDeltas(0, { id: 'c1', name: 'look', pieces: ['{"at"', ':1}'] })
+const BROKEN = { kind: 'stream' as const, frames: [...textFrames(['Hel']).slice(0, 2), { error: { message: 'x' } }] }
+
+test('every chunk of a chat stream, and the error that ends one, has the published shape', async () => {
+  const check = published('POST /v1/chat/completions', 'text/event-stream')
+  const tools = [{ type: 'function', function: { name: 'look' } }]
+  const told = async (changes: object) => {
+    const { status, text } = await ask(stage.app, person, { stream: true, ...changes })
+    assert.equal(status, 200, text)
+    return eventsOf(text).slice(0, -1)
+  }
+  stage.upstream.reply(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }, { refusal: 'No.' }]))
+  const events = await told({ stream_options: { include_usage: true } })
+  stage.upstream.reply({
+    kind: 'stream',
+    frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), chunk({}, { finish_reason: 'length', usage: USAGE })],
+  })
+  events.push(...(await told({ logprobs: true, top_logprobs: 1 })))
+  stage.upstream.reply(saying(CALLS, { finish_reason: 'tool_calls' }))
+  events.push(...(await told({ tools })))
+  stage.upstream.reply(BROKEN)
+  const broken = await told({})
+  assert.ok(broken.at(-1).error, JSON.stringify(broken))
+  for (const event of [...events, ...broken]) check(event)
+  for (const wrong of [{}, { ...events[0], id: null }, { ...events[0], more: 1 }, { error: 'x' }])
+    assert.throws(() => check(wrong))
+})
+
+test('every event of a response has the published shape, and every published event is met', async () => {
+  const check = published('POST /v1/responses', 'text/event-stream')
+  const met = new Set<string>()
+  const told = (text: string) => {
+    for (const event of readEvents(text)) {
+      check(event)
+      met.add(event.type)
+    }
+  }
+  const stream = async (reply: Parameters<typeof stage.upstream.reply>[0], changes: object = {}) => {
+    stage.upstream.reply(reply)
+    const { status, text } = await respond(stage.app, person, { stream: true, ...changes })
+    assert.equal(status, 200, text)
+    told(text)
+  }
+  const logprobs = { include: ['message.output_text.logprobs'], top_logprobs: 1 }
+  await stream(
+    { kind: 'stream', frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), ...textFrames(['.'])] },
+    logprobs,
+  )
+  await stream(saying([{ content: 'Well, ' }, { refusal: 'no.' }]))
+  await stream(saying(CALLS, { finish_reason: 'tool_calls' }), { tools: [functionTool('look')] })
+  const patch = callDeltas(0, { id: 'c1', name: 'patch', pieces: ['{"input"', ':"x"}'] })
+  await stream(saying(patch, { finish_reason: 'tool_calls' }), { tools: [{ type: 'custom', name: 'patch' }] })
+  await stream(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]), { reasoning: { summary: 'auto' } })
+  await stream(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]), {
+    model: 'open-1',
+    include: ['reasoning.encrypted_content'],
+    store: false,
+  })
+  await stream(saying([{ content: 'Hi' }], { finish_reason: 'length' }), { metadata: { a: 'b' }, user: 'u' })
+  await stream(BROKEN)
+  told((await respond(background.app, background.person, { model: 'm', background: true, stream: true })).text)
+  const { schemas } = document.components
+  const { discriminator, anyOf } = schemas.ResponseStreamEvent as {
+    discriminator: { mapping: object }
+    anyOf: object[]
+  }
+  assert.deepEqual([...met].sort(), Object.keys(discriminator.mapping).sort())
+  assert.deepEqual(
+    anyOf.map((each) => Object.values(each)[0]),
+    Object.values(discriminator.mapping),
+  )
+})
+
+test('plain answers of chat and responses have the published shape, and no member that it does not name', async () => {
+  const chat = published('POST /v1/chat/completions', 'application/json')
+  stage.upstream.reply({
+    kind: 'stream',
+    frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), ...textFrames(['.'])],
+  })
+  chat((await ask(stage.app, person, { logprobs: true, top_logprobs: 1 })).json)
+  stage.upstream.reply(saying(CALLS, { finish_reason: 'tool_calls' }))
+  const call = (await ask(stage.app, person, { tools: [{ type: 'function', function: { name: 'look' } }] })).json
+  assert.equal(call.choices[0].message.content, null)
+  chat(call)
+  const response = published('POST /v1/responses', 'application/json')
+  stage.upstream.reply(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]))
+  const plain = (await respond(stage.app, person)).json
+  response(plain)
+  stage.upstream.reply(saying([{ content: 'Hi' }], { finish_reason: 'length' }))
+  response(
+    (
+      await respond(stage.app, person, {
+        tools: [functionTool('look')],
+        max_output_tokens: 5,
+        instructions: 'Be brief.',
+      })
+    ).json,
+  )
+  published('GET /v1/models', 'application/json')((await send(stage.app, 'GET', '/v1/models', person)).body)
+  const items = await send(stage.app, 'GET', `/v1/responses/${plain.id}/input_items`, person)
+  published('GET /v1/responses/{response_id}/input_items', 'application/json')(items.body)
+})

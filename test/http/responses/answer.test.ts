@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RESPONSE_MEMBERS, type Wire } from '../../support/data/response-grammar.ts'
+import type { TestPerson } from '../../support/http/app.ts'
+import {
+  type ChatStage,
+  canariesIn,
+  chargesOf,
+  costOf,
+  customer,
+  startChatStage,
+} from '../../support/http/chat-stage.ts'
+import { functionTool, respond, stored } from '../../support/http/response-stage.ts'
+import { completion, USAGE } from '../../support/upstream/chat-upstream.ts'
+
+let stage: ChatStage
+let person: TestPerson
+before(async () => {
+  stage = await startChatStage()
+  person = await customer(stage)
+})
+after(async () => {
+  assert.deepEqual(await stage.app.audit(), {})
+  await stage.close()
+})
+
+const exchange = async (changes: Record<string, unknown> = {}) => {
+  const exchanged = await respond(stage.app, person, changes)
+  assert.equal(exchanged.status, 200, exchanged.text)
+  return exchanged
+}
+const answer = async (changes: Record<string, unknown> = {}) => (await exchange(changes)).json
+const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)
+const asked = () => stage.upstream.requests.at(-1)!.json!
+const says = (message: object, more: object = {}) =>
+  stage.upstream.reply({ kind: 'json', body: completion(message, more) })
+
+test('200: every member is there from the defaults, and the text is one message', async () => {
+  says({ content: 'Hi there' })
+  const { text, json: response } = await exchange()
+  assert.deepEqual(Object.keys(response).sort(), RESPONSE_MEMBERS)
+  assert.match(response.id, /^resp_[0-9a-f]{48}$/)
+  assert.match(response.output[0].id, /^msg_[0-9a-f]{48}$/)
+  const now = Math.floor(stage.app.clock.now().getTime() / 1000)
+  assert.deepEqual(response, {
+    ...{ id: response.id, object: 'response', created_at: now, completed_at: now, status: 'completed' },
+    ...{ incomplete_details: null, error: null, model: 'far-1', previous_response_id: null, instructions: null },
+    output: [
+      {
+        ...{ id: response.output[0].id, type: 'message', status: 'completed', role: 'assistant' },
+        content: [{ type: 'output_text', text: 'Hi there', annotations: [], logprobs: [] }],
+      },
+    ],
+    ...{ tools: [], tool_choice: 'auto', parallel_tool_calls: true, truncation: 'disabled' },
+    ...{ text: { format: { type: 'text' } }, reasoning: { effort: null, summary: null } },
+    ...{ temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0, top_logprobs: 0 },
+    ...{ max_output_tokens: null, max_tool_calls: null, store: true, background: false, service_tier: 'default' },
+    ...{ metadata: {}, safety_identifier: null, prompt_cache_key: null, user: null },
+    usage: {
+      ...{ input_tokens: USAGE.prompt_tokens, input_tokens_details: { cached_tokens: 0 } },
+      ...{ output_tokens: USAGE.completion_tokens, output_tokens_details: { reasoning_tokens: 0 } },
+      total_tokens: USAGE.total_tokens,
+    },
+  })
+  assert.deepEqual(canariesIn(text, stage.upstream), [])
+})
+
+test('200: what was asked is echoed as it was sent', async () => {
+  const body = {
+    ...{ instructions: 'Be brief.', temperature: 0.25, top_p: 0.5, presence_penalty: -1, frequency_penalty: 2 },
+    ...{ max_output_tokens: 55, max_tool_calls: 3, parallel_tool_calls: false, truncation: 'auto', store: false },
+    ...{ metadata: { a: 'b' }, safety_identifier: 'who', prompt_cache_key: 'key', user: 'me' },
+    reasoning: { effort: 'high', summary: 'concise' },
+    text: { format: { type: 'json_schema', name: 'shape', schema: { type: 'object' } }, verbosity: 'low' },
+  }
+  const response = await answer({
+    ...body,
+    service_tier: 'flex',
+    tools: [functionTool('look')],
+    tool_choice: 'required',
+  })
+  for (const [name, value] of Object.entries(body)) {
+    if (name !== 'text') assert.deepEqual(response[name], value, name)
+  }
+  const { type, name, schema } = body.text.format
+  assert.deepEqual(response.text, {
+    format: { type, name, schema, description: null, strict: false },
+    verbosity: 'low',
+  })
+  const tool = { type: 'function', name: 'look', description: null, parameters: { type: 'object' }, strict: null }
+  assert.deepEqual([response.tools, response.tool_choice, response.service_tier], [[tool], 'required', 'default'])
+  const { max_completion_tokens, reasoning_effort, temperature, parallel_tool_calls } = asked()
+  assert.deepEqual(
+    [max_completion_tokens, reasoning_effort, temperature, parallel_tool_calls],
+    [55, 'high', 0.25, false],
+  )
+})
+
+test('200: reasoning is an item of its own, its text only in a summary that was asked for', async () => {
+  const thinking = { content: 'So it is.', reasoning_content: 'Let me see.' }
+  says(thinking)
+  const plain = await answer()
+  assert.deepEqual(
+    plain.output.map(({ type }: { type: string }) => type),
+    ['reasoning', 'message'],
+  )
+  const { id, ...reasoning } = plain.output[0]
+  assert.match(id, /^rs_/)
+  assert.deepEqual(reasoning, { type: 'reasoning', status: 'completed', summary: [] })
+  says(thinking)
+  const told = await answer({ reasoning: { summary: 'auto' } })
+  assert.deepEqual(told.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
+})
+
+test('200: sealed reasoning is opened for the model of the same organization alone', async () => {
+  says({ content: 'Yes.', reasoning_content: 'canary-thought' })
+  const { text, json } = await exchange({ include: ['reasoning.encrypted_content'], store: false })
+  const { output } = json
+  assert.equal(typeof output[0].encrypted_content, 'string')
+  assert.ok(!text.includes('canary-thought'))
+  const input = [...output, { role: 'user', content: 'And?' }]
+  const again = await answer({ input, store: false })
+  assert.equal(again.status, 'completed')
+  const stranger = await customer(stage)
+  assert.equal((await respond(stage.app, stranger, { input })).status, 200, 'what cannot be opened is left out')
+  assert.ok(!JSON.stringify(asked()).includes('canary-thought'))
+})
+
+test('200: a call comes back under the client’s own names', async () => {
+  const tools = [
+    { type: 'namespace', name: 'shop', description: 'Of the shop', tools: [functionTool('find')] },
+    { type: 'custom', name: 'patch' },
+    { type: 'web_search' },
+  ]
+  const call = (id: string, name: string, text: string) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: text },
+  })
+  says(
+    {
+      content: null,
+      tool_calls: [call('c1', 'shop__find', '{"q":1}'), call('c2', 'patch', '{"input":"*** Begin\\n"}')],
+    },
+    { finish_reason: 'tool_calls' },
+  )
+  const { headers, json } = await exchange({ tools })
+  const { output, tools: echoed } = json
+  const [find, patch] = output
+  assert.deepEqual(
+    { ...find, id: '' },
+    {
+      ...{ id: '', type: 'function_call', status: 'completed', call_id: 'c1', name: 'find' },
+      ...{ arguments: '{"q":1}', namespace: 'shop' },
+    },
+  )
+  assert.deepEqual(
+    { ...patch, id: '' },
+    { id: '', type: 'custom_tool_call', status: 'completed', call_id: 'c2', name: 'patch', input: '*** Begin\n' },
+  )
+  assert.match(find.id, /^fc_/)
+  assert.match(patch.id, /^ctc_/)
+  assert.equal(headers.get('x-dropped-tools'), 'web_search')
+  assert.deepEqual(
+    echoed.map(({ type }: { type: string }) => type),
+    ['namespace', 'custom'],
+  )
+})
+
+test('200: log probabilities are given when they are asked for', async () => {
+  const top = { token: 'H', logprob: -2, bytes: [72] }
+  const content = [{ token: 'Hi', logprob: -0.5, bytes: null, top_logprobs: [top] }]
+  says({ content: 'Hi' }, { logprobs: { content, refusal: null } })
+  const { output } = await answer({ include: ['message.output_text.logprobs'], top_logprobs: 1 })
+  assert.deepEqual(output[0].content[0].logprobs, [{ token: 'Hi', logprob: -0.5, bytes: [], top_logprobs: [top] }])
+  assert.deepEqual([asked().logprobs, asked().top_logprobs], [true, 1])
+})
+
+test('200: an answer without a word is one message with an empty text', async () => {
+  says({ content: null })
+  const { output, status } = await answer()
+  assert.deepEqual([status, output.length, output[0].content[0].text], ['completed', 1, ''])
+})
+
+test('200: an answer that was cut off is incomplete and says why', async () => {
+  for (const [finish_reason, reason] of [
+    ['length', 'max_output_tokens'],
+    ['content_filter', 'content_filter'],
+  ]) {
+    says({ content: 'Once upon' }, { finish_reason })
+    const { status, incomplete_details, completed_at, output, id } = await answer()
+    assert.deepEqual([status, incomplete_details, completed_at], ['incomplete', { reason }, null])
+    assert.equal(output[0].status, 'incomplete')
+    assert.equal((await stored(stage.app, person, id)).json.status, 'incomplete')
+  }
+})
+
+test('200: a refusal is a part of its own', async () => {
+  says({ content: null, refusal: 'I would rather not.' })
+  const { output } = await answer()
+  assert.deepEqual(output[0].content, [{ type: 'refusal', refusal: 'I would rather not.' }])
+})
+
+test('200: what is answered is stored and continued from, unless the request says otherwise', async () => {
+  says({ content: 'Blue.' })
+  const first = await answer({ input: 'Which colour?' })
+  assert.deepEqual((await stored(stage.app, person, first.id)).json, first)
+  await answer({ input: 'Why?', previous_response_id: first.id })
+  assert.deepEqual(asked().messages, [
+    { role: 'user', content: 'Which colour?' },
+    { role: 'assistant', content: 'Blue.' },
+    { role: 'user', content: 'Why?' },
+  ])
+  const unstored = await answer({ store: false })
+  assert.equal((await stored(stage.app, person, unstored.id)).status, 404)
+  const next = await respond(stage.app, person, { previous_response_id: unstored.id })
+  assert.deepEqual([next.status, next.json.error.code], [404, 'previous_response_not_found'])
+})
+
+test('200: what is shown as used is what is charged, once, by the request’s own id', async () => {
+  const payer = await customer(stage)
+  says({ content: 'Hi' })
+  const { headers } = await respond(stage.app, payer)
+  const charges = await chargesOf(stage.app, payer)
+  assert.deepEqual(
+    charges.map(({ request_id, amount }) => [request_id, amount]),
+    [[headers.get('x-request-id'), -costOf({ input: USAGE.prompt_tokens, output: USAGE.completion_tokens })]],
+  )
+})
+
+test('200: the embedded model thinks, calls, answers in JSON, looks at pictures and refuses', async () => {
+  const model = 'sandbox-1'
+  const thinking = await answer({ model, reasoning: { effort: 'low', summary: 'auto' } })
+  assert.deepEqual(types(thinking), ['reasoning', 'message'])
+  const weather = functionTool('get_weather', {
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  })
+  const input = [{ role: 'user', content: 'What is the weather in Paris?' }]
+  const calling = await answer({ model, input, tools: [weather] })
+  assert.deepEqual(types(calling), ['function_call'])
+  assert.equal(typeof JSON.parse(calling.output[0].arguments).city, 'string')
+  const { call_id } = calling.output[0]
+  const result = { type: 'function_call_output', call_id, output: 'Sunny' }
+  const done = await answer({ model, tools: [weather], previous_response_id: calling.id, input: [result] })
+  assert.deepEqual(types(done), ['message'])
+  const schema = {
+    type: 'object',
+    properties: { n: { type: 'integer' } },
+    required: ['n'],
+    additionalProperties: false,
+  }
+  const shaped = await answer({ model, text: { format: { type: 'json_schema', name: 'n', schema } } })
+  assert.ok(Number.isInteger(JSON.parse(shaped.output[0].content[0].text).n))
+  const picture =
+    'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+  const looking = await answer({
+    model,
+    input: [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_image', image_url: picture },
+          { type: 'input_text', text: 'What?' },
+        ],
+      },
+    ],
+  })
+  assert.deepEqual(types(looking), ['message'])
+  const refusing = await answer({ model, input: 'sandbox:refuse' })
+  assert.equal(refusing.output[0].content[0].type, 'refusal')
+})

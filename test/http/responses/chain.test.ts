@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { answered, responseObject, said, stored, storedChain } from '../../support/data/stored-responses.ts'
+import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
+import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
+import { type Answer, send } from '../../support/http/identity-app.ts'
+import { assertRefused } from '../../support/http/videos-app.ts'
+import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+
+let stage: BackgroundStage
+let person: TestPerson
+let colleague: TestPerson
+let stranger: TestPerson
+before(async () => {
+  stage = await startBackgroundStage({ works: false })
+  person = stage.person
+  colleague = await newColleague(stage.app, person.org_id)
+  stranger = await newCustomer(stage.app)
+})
+after(() => stage.close())
+
+const ask = (changes: Record<string, unknown>, { key }: TestPerson = person): Promise<Answer> =>
+  send(stage.app, 'POST', '/v1/responses', { key }, { model: 'm', input: 'Go on', ...changes })
+const post = (path: string, body: object, { key }: TestPerson = person): Promise<Answer> =>
+  send(stage.app, 'POST', path, { key }, { model: 'm', ...body })
+/** What the model was last asked. */
+const asked = () =>
+  (stage.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }).messages.map(
+    ({ role, content }) => `${role}: ${content}`,
+  )
+const answering = (text: string) => stage.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+
+test('200 that goes on from a response: its input and output come before the new input, its instructions do not', async () => {
+  answering('Paris.')
+  const first = await ask({ input: 'Where is the tower?', instructions: 'Be brief.' })
+  assert.equal(first.status, 200, JSON.stringify(first.body))
+  answering('On the Seine.')
+  const second = await ask({ input: 'On which river?', previous_response_id: first.body.id, instructions: 'Be long.' })
+  assert.deepEqual([second.status, second.body.previous_response_id], [200, first.body.id])
+  assert.deepEqual(asked(), [
+    'system: Be long.',
+    'user: Where is the tower?',
+    'assistant: Paris.',
+    'user: On which river?',
+  ])
+  await ask({ input: 'Thanks', previous_response_id: second.body.id })
+  assert.deepEqual(asked(), [
+    'user: Where is the tower?',
+    'assistant: Paris.',
+    'user: On which river?',
+    'assistant: On the Seine.',
+    'user: Thanks',
+  ])
+})
+
+test('two may go on from one, and neither sees the other', async () => {
+  const root = await stored(stage.app, person, { output: [answered('root')] }, [said('begin')])
+  const [left] = [await ask({ input: 'left', previous_response_id: root.id })]
+  await ask({ input: 'right', previous_response_id: root.id })
+  assert.deepEqual(asked(), ['user: begin', 'assistant: root', 'user: right'])
+  await ask({ input: 'on', previous_response_id: left!.body.id })
+  assert.deepEqual(asked(), ['user: begin', 'assistant: root', 'user: left', 'assistant: Hello there.', 'user: on'])
+})
+
+test('a call is answered in the next request, and its output stands beside it', async () => {
+  const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const frames = [chunk({ tool_calls: [call] }), chunk({}, { finish_reason: 'tool_calls', usage: USAGE })]
+  stage.upstream.reply({ kind: 'stream', frames })
+  const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
+  const first = await ask({ tools })
+  const unanswered = await ask({ tools, previous_response_id: first.body.id })
+  assertRefused(unanswered, { status: 400, code: 'tool_output_missing', param: unanswered.body.error.param })
+  const output = { type: 'function_call_output', call_id: 'call_1', output: '42' }
+  const second = await ask({ tools, input: [output], previous_response_id: first.body.id })
+  assert.equal(second.status, 200, JSON.stringify(second.body))
+  const { body } = await stage.call('GET', `${second.body.id}/input_items`)
+  assert.deepEqual([body.data.length, body.data[0].type, body.data[0].call_id], [1, 'function_call_output', 'call_1'])
+})
+
+test('a chain of 100 responses is one context', async () => {
+  const chain = await storedChain(stage.app, person, 100)
+  const { status } = await ask({ input: 'And now?', previous_response_id: chain[99]!.id })
+  assert.equal(status, 200)
+  const messages = asked()
+  assert.deepEqual([messages.length, messages[0], messages[199]], [201, 'user: question 0', 'assistant: answer 99'])
+})
+
+test('404, and the same body, wherever an id may stand, for what a colleague or another organization has and for what nobody has', async () => {
+  const item = said('secret')
+  const mine = await stored(stage.app, person, {}, [item])
+  const never = { response: responseObject().id, item: said('').id }
+  const places = [
+    ['/v1/responses', 'response', (id: string) => ({ input: 'x', previous_response_id: id })],
+    ['/v1/responses', 'response', (id: string) => ({ input: 'x', previous_response_id: id, background: true })],
+    ['/v1/responses', 'response', (id: string) => ({ input: 'x', previous_response_id: id, stream: true })],
+    ['/v1/responses/input_tokens', 'response', (id: string) => ({ input: 'x', previous_response_id: id })],
+    ['/v1/responses/compact', 'response', (id: string) => ({ input: 'x', previous_response_id: id })],
+    ['/v1/responses', 'item', (id: string) => ({ input: [{ type: 'item_reference', id }] })],
+    ['/v1/responses', 'item', (id: string) => ({ input: [{ id }] })],
+    ['/v1/responses', 'item', (id: string) => ({ input: [{ type: 'item_reference', id }], background: true })],
+    ['/v1/responses/input_tokens', 'item', (id: string) => ({ input: [{ type: 'item_reference', id }] })],
+    ['/v1/responses/compact', 'item', (id: string) => ({ input: [{ type: 'item_reference', id }] })],
+  ] as const
+  const before = stage.upstream.requests.length
+  for (const [path, kind, body] of places) {
+    const id = kind === 'response' ? mine.id : item.id
+    const code = kind === 'response' ? 'previous_response_not_found' : 'item_not_found'
+    for (const caller of [colleague, stranger]) {
+      const foreign = await post(path, body(id), caller)
+      const none = await post(path, body(never[kind]), caller)
+      assert.deepEqual(
+        [foreign.status, foreign.body.error.code],
+        [404, code],
+        `${path} ${JSON.stringify(foreign.body)}`,
+      )
+      const texts = [
+        JSON.stringify(foreign.body).replaceAll(id, '<id>'),
+        JSON.stringify(none.body).replaceAll(never[kind], '<id>'),
+      ]
+      assert.equal(texts[0], texts[1], path)
+    }
+  }
+  assert.equal(stage.upstream.requests.length, before, 'no model was asked')
+  const { status } = await post('/v1/responses', { input: [{ id: item.id }], previous_response_id: mine.id })
+  assert.equal(status, 200, 'and its owner has both')
+})
+
+test('404 when a link of the chain was deleted: the rest of it is gone with it', async () => {
+  const chain = await storedChain(stage.app, person, 3)
+  await stage.call('DELETE', chain[1]!.id)
+  const answer = await ask({ previous_response_id: chain[2]!.id })
+  const param = 'previous_response_id'
+  assertRefused(answer, { status: 404, code: 'previous_response_not_found', param, message: /deleted or has expired/ })
+  assert.equal((await ask({ previous_response_id: chain[0]!.id })).status, 200)
+})
+
+test('400 for a chain made by hand that goes round', async () => {
+  const chain = await storedChain(stage.app, person, 2)
+  const link = 'update responses set previous_response_id = $2 where id = $1'
+  await stage.app.database.pool.query(link, [chain[0]!.id, chain[1]!.id])
+  const answer = await ask({ previous_response_id: chain[1]!.id })
+  assertRefused(answer, { status: 400, code: 'invalid_value', param: 'previous_response_id', message: /from itself/ })
+})
+
+test('references stand for the items they name, also beside a chain, and are stored as those items', async () => {
+  const call = {
+    id: 'fc_a',
+    type: 'function_call',
+    status: 'completed',
+    call_id: 'call_a',
+    name: 'f',
+    arguments: '{}',
+  } as const
+  const first = await stored(stage.app, person, { output: [call] }, [said('Look it up', 'msg_named')])
+  const output = { type: 'function_call_output', call_id: 'call_a', output: '42' }
+  const input = [{ type: 'item_reference', id: 'msg_named' }, { id: 'fc_a' }, output]
+  const answer = await ask({ input })
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  await stage.call('DELETE', first.id)
+  const { data } = (await stage.call('GET', `${answer.body.id}/input_items?order=asc`)).body
+  assert.deepEqual(
+    data.map(({ type, id }: { type: string; id: string }) => [type, type === 'function_call_output' ? '' : id]),
+    [
+      ['message', 'msg_named'],
+      ['function_call', 'fc_a'],
+      ['function_call_output', ''],
+    ],
+  )
+  assert.deepEqual(data[1], call)
+  const again = await ask({ input: [{ id: 'msg_named' }] })
+  assert.equal(again.status, 200, 'the copy is the newest of that id now')
+})
+
+test('the audit is clean', async () => {
+  assert.deepEqual(await stage.app.audit(), {})
+})

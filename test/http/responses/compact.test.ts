@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { newCustomer } from '../../support/http/app.ts'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { type Answer, send } from '../../support/http/identity-app.ts'
+import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
+
+let it: ChatApp
+before(async () => {
+  it = await startChatApp([
+    { id: 'm', engine: { stream_plain: true }, extra_params: ['prompt_cache_key'] },
+    { id: 'tiny', context_length: 600 },
+  ])
+})
+after(() => it.close())
+beforeEach(() => it.upstream.requests.splice(0))
+
+const CONVERSATION = [
+  { role: 'developer', content: 'Speak plainly.' },
+  { id: 'msg_mine', role: 'user', content: 'Look at x.' },
+  { type: 'function_call', call_id: 'call_a', name: 'look', arguments: '{}' },
+  { type: 'function_call_output', call_id: 'call_a', output: 'x is 7' },
+  { role: 'assistant', content: 'It is 7.' },
+  { role: 'user', content: [{ type: 'input_text', text: 'And y?' }] },
+]
+
+test('200: messages of the user stay as they are, of everything else there is one sealed summary, last', async () => {
+  answerWith('x is 7. y is open.')
+  const { status, body } = await compact({ input: CONVERSATION, instructions: 'Be exact.', prompt_cache_key: 'k' })
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.match(body.id, /^resp_[0-9a-f]{48}$/)
+  assert.equal(body.object, 'response.compaction')
+  const [first, second, last] = body.output
+  const head = { type: 'message', status: 'completed', role: 'user' }
+  assert.deepEqual(first, { id: 'msg_mine', ...head, content: [{ type: 'input_text', text: 'Look at x.' }] })
+  assert.deepEqual(second, { id: second.id, ...head, content: [{ type: 'input_text', text: 'And y?' }] })
+  assert.deepEqual(Object.keys(last).sort(), ['encrypted_content', 'id', 'type'])
+  assert.deepEqual([last.type, body.output.length], ['compaction', 3])
+  assert.match(last.id, /^cmp_/)
+  assert.equal(JSON.stringify(body).includes('y is open'), false)
+  assert.deepEqual(body.usage, {
+    ...{ input_tokens: 9, input_tokens_details: { cached_tokens: 0 }, output_tokens: 2 },
+    ...{ output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 11 },
+  })
+  const asked = it.asked()
+  assert.deepEqual([asked.messages[0].content, asked.tools, asked.prompt_cache_key], ['Be exact.', undefined, 'k'])
+  assert.equal(asked.messages.length, 8)
+  assert.match(asked.messages.at(-1).content, /summary/)
+})
+
+test('200: what was compacted goes on with the summary before the model, for this organization alone', async () => {
+  answerWith('x is 7.')
+  const { body } = await compact({ input: CONVERSATION })
+  const input = [...body.output, { role: 'user', content: 'Go on.' }]
+  const next = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input })
+  assert.equal(next.status, 200, JSON.stringify(next.body))
+  const told = it.asked().messages
+  assert.deepEqual(
+    told.map((each: { role: string }) => each.role),
+    ['user', 'user', 'system', 'user'],
+  )
+  assert.match(told[2].content, /x is 7\.$/)
+  const foreign = await send(it.app, 'POST', '/v1/responses', { key: it.stranger.key }, { model: 'm', input })
+  assert.deepEqual([foreign.status, foreign.body.error.code], [400, 'invalid_encrypted_content'])
+})
+
+test('200 with a previous response; its own id cannot be continued from, since nothing is stored', async () => {
+  const first = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input: 'Look at x.' })
+  answerWith('We greeted.')
+  const { status, body } = await compact({ previous_response_id: first.body.id })
+  assert.deepEqual([status, body.output.length, body.output[0].content[0].text], [200, 2, 'Look at x.'])
+  const read = await send(it.app, 'GET', `/v1/responses/${body.id}`, { key: it.person.key })
+  assert.equal(read.status, 404)
+  const next = await compact({ previous_response_id: body.id })
+  assert.deepEqual([next.status, next.body.error.code], [404, 'previous_response_not_found'])
+  const foreign = await compact({ previous_response_id: first.body.id }, it.stranger.key)
+  assert.deepEqual([foreign.status, foreign.body.error.code], [404, 'previous_response_not_found'])
+})
+
+test('200 for a context longer than the model takes: its oldest part is not in the summary', async () => {
+  const long = Array.from({ length: 8 }, (_, i) => ({ role: 'assistant', content: `n${i}${' word'.repeat(99)}` }))
+  const { status, body } = await compact({ model: 'tiny', input: [...long, { role: 'user', content: 'So?' }] })
+  assert.deepEqual([status, body.output.length], [200, 2])
+  const told = JSON.stringify(it.asked().messages)
+  assert.deepEqual([told.includes('n0 '), told.includes('n7 ')], [false, true])
+})
+
+test('charged once, as any turn', async () => {
+  const spender = await newCustomer(it.app)
+  const balance = async () => (await send(it.app, 'GET', '/console/balance', { cookie: spender.cookie })).body.balance
+  const before = Number(await balance())
+  assert.equal((await compact({ input: 'Hi' }, spender.key)).status, 200)
+  assert.equal(Math.round((before - Number(await balance())) * 1e8), 9 * 100 + 2 * 200)
+  assert.deepEqual(await it.app.audit(), {})
+})
+
+test('400 for a body that says too little or wrongly; what a compaction has no use for is ignored', async () => {
+  const cases = [
+    [{ model: undefined, input: 'Hi', prompt_cache_key: 'k' }, 'missing_required_parameter', 'model'],
+    [{}, 'missing_required_parameter', 'input'],
+    [{ input: [{ type: 'tea' }] }, 'invalid_value', 'input[0].type'],
+    [{ input: CONVERSATION.slice(0, 3) }, 'tool_output_missing', 'input[2]'],
+  ] as const
+  for (const [changes, code, param] of cases) {
+    const { status, body } = await compact(changes)
+    assert.deepEqual([status, body.error.code, body.error.param], [400, code, param])
+  }
+  const { status } = await compact({
+    input: 'Hi',
+    tools: 7,
+    reasoning: 7,
+    temperature: 9,
+    stream: true,
+    conversation: 'x',
+  })
+  assert.equal(status, 200)
+})
+
+test('404 for an unknown model, 502 for a model that writes no summary', async () => {
+  const unknown = await compact({ model: 'gone', input: 'Hi' })
+  assert.deepEqual([unknown.status, unknown.body.error.code], [404, 'model_not_found'])
+  it.upstream.reply({ kind: 'stream', frames: [chunk({ refusal: 'No.' }), ...textFrames([])] })
+  const refused = await compact({ input: 'Hi' })
+  assert.deepEqual([refused.status, refused.body.error.code], [502, 'upstream_error'])
+})
+
+function answerWith(text: string): void {
+  it.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+}
+
+function compact(changes: Record<string, unknown>, key = it.person.key): Promise<Answer> {
+  return send(it.app, 'POST', '/v1/responses/compact', { key }, { model: 'm', ...changes })
+}

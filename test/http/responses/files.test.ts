@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, beforeEach, test } from 'node:test'
+import sharp from 'sharp'
+import { pngHeader, samplePicture } from '../../support/data/media.ts'
+import { lockedPdf, samplePdf } from '../../support/data/pdf.ts'
+import type { TestPerson } from '../../support/http/app.ts'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { uploaded } from '../../support/http/files-app.ts'
+import { type Answer, send } from '../../support/http/identity-app.ts'
+
+/** `m` is given bytes, `fetcher` fetches URLs by itself, `blind` sees nothing. */
+const MODELS = [
+  { id: 'm', engine: { fetches_urls: false, inputs: 'data' } },
+  { id: 'fetcher', engine: { fetches_urls: true } },
+  { id: 'blind', capabilities: ['tools', 'video', 'audio'] },
+]
+const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
+/** The shortest sound there is: a WAV of silence. */
+const WAV = Buffer.from(
+  '524946462400000057415645666d74201000000001000100401f0000401f0000010008006461746100000000',
+  'hex',
+)
+
+let it: ChatApp
+let png: Buffer
+before(async () => {
+  it = await startChatApp(MODELS)
+  png = Buffer.from(await samplePicture('png'))
+})
+after(() => it.close())
+beforeEach(() => it.upstream.requests.splice(0))
+
+const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+const image = (members: object) => ({ type: 'input_image', ...members })
+const file = (members: object) => ({ type: 'input_file', ...members })
+
+test('200: a picture by URL, data URL or file id, with its detail', async () => {
+  const url = dataUrl('image/png', png)
+  const file_id = await upload(png, 'vision')
+  const shown = (detail: string) => [{ type: 'image_url', image_url: { url, detail } }]
+  assert.deepEqual(await given(image({ image_url: url })), shown('auto'))
+  assert.deepEqual(await given(image({ image_url: url, detail: 'low' })), shown('low'))
+  assert.deepEqual(await given(image({ image_url: url, detail: 'original' })), shown('high'))
+  assert.deepEqual(await given(image({ file_id, detail: 'low' })), shown('low'))
+  assert.deepEqual(await given(image({ image_url: 'https://93.184.215.14/a.png' }), 'fetcher'), [
+    { type: 'image_url', image_url: { url: 'https://93.184.215.14/a.png', detail: 'auto' } },
+  ])
+  const [signed] = await given(image({ file_id }), 'fetcher')
+  const served = await fetch(signed.image_url.url)
+  assert.deepEqual(Buffer.from(await served.arrayBuffer()), png)
+})
+
+test('200: a document of any purpose for documents, and of `vision`; text under its name, for every model', async () => {
+  const text = [{ type: 'text', text: 'File "notes.md":\nHello' }]
+  for (const purpose of ['user_data', 'assistants', 'batch', 'evals']) {
+    assert.deepEqual(await given(file({ file_id: await upload('Hello', purpose, 'notes.md') }), 'blind'), text[0]!.text)
+  }
+  const inline = file({ file_data: dataUrl('text/plain', Buffer.from('Hello')), filename: 'notes.md' })
+  assert.deepEqual(await given(inline), text[0]!.text)
+  const bare = file({ file_data: Buffer.from('Hello').toString('base64'), filename: 'notes.md' })
+  assert.deepEqual(await given(bare), text[0]!.text)
+  const [picture] = await given(file({ file_id: await upload(png, 'vision') }))
+  assert.equal(picture.image_url.url, dataUrl('image/png', png))
+})
+
+test('200: a PDF becomes a picture of every page, in place', async () => {
+  const text = { type: 'input_text', text: 'Read' }
+  const file_id = await upload(samplePdf(3), 'user_data')
+  const { status } = await ask([text, file({ file_id }), text])
+  assert.equal(status, 200)
+  const parts = it.asked().messages[0].content
+  assert.deepEqual(
+    parts.map((part: { type: string }) => part.type),
+    ['text', 'image_url', 'image_url', 'image_url', 'text'],
+  )
+  const output = { type: 'function_call_output', call_id: 'c', output: [file({ file_id })] }
+  const answer = await respond([{ type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }, output])
+  assert.equal(answer.status, 200)
+  assert.equal(it.asked().messages.at(-1).content.length, 3)
+})
+
+test('200: a page of 200 inches is drawn no larger than any other', async () => {
+  const pdf = samplePdf(1, { width: 14_400, height: 14_400 })
+  const [page] = await given(file({ file_data: dataUrl('application/pdf', pdf), filename: 'a.pdf' }))
+  const url: string = page.image_url.url
+  const { width, height } = await sharp(Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')).metadata()
+  assert.deepEqual([width, height], [1568, 1568])
+})
+
+test('400 for a PDF of 5,000 pages, one that is locked and one that is broken', async () => {
+  const cases: Array<[pdf: Buffer, message: RegExp]> = [
+    [samplePdf(5000), /more than 50 pages/],
+    [lockedPdf(), /protected by a password|damaged/],
+    [Buffer.from('%PDF-1.7\nnothing'), /damaged/],
+  ]
+  const stored = file({ file_id: await upload(cases[1]![0], 'user_data') })
+  await assertRefused(stored, 'invalid_file', 'file_id', cases[1]![1])
+  for (const [pdf, message] of cases) {
+    await assertRefused(file({ file_data: dataUrl('application/pdf', pdf) }), 'invalid_file_data', 'file_data', message)
+  }
+})
+
+test('400, and one text, for a file that does not exist, is of another organization or deleted', async () => {
+  const foreign = await upload(png, 'vision', 'a.png', it.stranger)
+  const deleted = await upload(png, 'vision')
+  await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
+  const texts = new Set<string>()
+  for (const file_id of [foreign, deleted, 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', "'; drop table files"]) {
+    for (const part of [image({ file_id }), file({ file_id })]) {
+      texts.add((await assertRefused(part, 'invalid_file', 'file_id', /no such file/)).replace(file_id, ''))
+    }
+  }
+  assert.equal(texts.size, 1)
+})
+
+test('400 for a picture that was not uploaded as one', async () => {
+  for (const purpose of ['user_data', 'assistants']) {
+    const part = image({ file_id: await upload(png, purpose) })
+    const text = await assertRefused(
+      part,
+      'invalid_file_purpose',
+      'file_id',
+      /purpose '.+'\. Upload it with one of: 'vision'/,
+    )
+    assert.ok(text.includes(purpose))
+  }
+})
+
+test('400 for video and sound in every form, which are for chat completions', async () => {
+  const message = /Use POST \/v1\/chat\/completions/
+  for (const [bytes, purpose] of [
+    [CLIP, 'video'],
+    [WAV, 'audio'],
+  ] as const) {
+    for (const each of [purpose, 'user_data']) {
+      await assertRefused(file({ file_id: await upload(bytes, each) }), 'invalid_file', 'file_id', message)
+    }
+    await assertRefused(image({ file_id: await upload(bytes, purpose) }), 'invalid_file', 'file_id', message)
+    const file_data = bytes.toString('base64')
+    await assertRefused(file({ file_data, filename: 'a' }), 'invalid_file_data', 'file_data', message)
+  }
+  for (const type of ['input_audio', 'input_video']) {
+    await assertRefused({ type, data: 'x' }, 'invalid_value', 'type', /use POST \/v1\/chat\/completions/)
+  }
+})
+
+test('400 for pictures a model does not take, in every form', async () => {
+  const message = /The model 'blind' does not take images/
+  const parts = [
+    image({ image_url: 'https://example.com/a.png' }),
+    image({ image_url: dataUrl('image/png', png) }),
+    image({ file_id: await upload(png, 'vision') }),
+    file({ file_data: dataUrl('application/pdf', samplePdf()), filename: 'a.pdf' }),
+  ]
+  for (const part of parts) await assertRefused(part, 'model_capability_mismatch', 'type', message, 'blind')
+})
+
+test('400 for URLs and data that are refused or cannot be read', async () => {
+  const cases = [
+    [image({ image_url: 'http://169.254.169.254/latest' }), 'invalid_image_url', 'image_url', /cannot be fetched/],
+    [image({ image_url: 'file:///etc/passwd' }), 'invalid_image_url', 'image_url', /cannot be fetched/],
+    [image({ image_url: 'data:image/png;base64,AAAA' }), 'invalid_image_url', 'image_url', /./],
+    [
+      image({ image_url: dataUrl('image/png', pngHeader(10_001, 5000)) }),
+      'invalid_image_url',
+      'image_url',
+      /50 megapixels/,
+    ],
+    [file({ file_url: 'http://localhost/a.pdf' }), 'invalid_file_data', 'file_url', /cannot be fetched/],
+    [file({ file_data: 'not base64!' }), 'invalid_file_data', 'file_data', /not valid base64/],
+    [file({ file_data: Buffer.from('a\0b').toString('base64') }), 'invalid_file_data', 'file_data', /no type/],
+  ] as const
+  for (const [part, code, member, message] of cases) await assertRefused(part, code, member, message)
+})
+
+test('400 blames the chain for a file of an earlier response that is gone', async () => {
+  const file_id = await upload(png, 'vision')
+  const first = await ask([image({ file_id })])
+  await send(it.app, 'DELETE', `/v1/files/${file_id}`, { key: it.person.key })
+  const previous = { model: 'm', input: 'And?', previous_response_id: first.body.id }
+  const { status, body } = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, previous)
+  assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_file', 'previous_response_id'])
+})
+
+function respond(input: unknown, model = 'm'): Promise<Answer> {
+  return send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model, input })
+}
+
+function ask(content: unknown[], model = 'm'): Promise<Answer> {
+  return respond([{ role: 'user', content }], model)
+}
+
+/** The content the engine was given for this part. */
+// biome-ignore lint/suspicious/noExplicitAny: parts of many shapes.
+async function given(part: object, model = 'm'): Promise<any> {
+  const { status, body } = await ask([part], model)
+  assert.equal(status, 200, JSON.stringify(body))
+  return it.asked().messages[0].content
+}
+
+/** The message of the refusal. The engine is not asked. */
+async function assertRefused(
+  part: object,
+  code: string,
+  member: string,
+  message: RegExp,
+  model = 'm',
+): Promise<string> {
+  const before = it.upstream.requests.length
+  const { status, body } = await ask([{ type: 'input_text', text: 'Look' }, part], model)
+  const what = JSON.stringify([part, body]).slice(0, 500)
+  assert.deepEqual([status, body.error?.code, body.error?.param], [400, code, `input[0].content[1].${member}`], what)
+  assert.match(body.error.message, message)
+  assert.equal(it.upstream.requests.length, before)
+  return body.error.message
+}
+
+async function upload(
+  bytes: Uint8Array | string,
+  purpose: string,
+  filename = 'a.bin',
+  who: TestPerson = it.person,
+): Promise<string> {
+  return (await uploaded(it.app, bytes, { purpose, filename, key: who.key })).id
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { loadHistory, resolveReferences } from '../../../server/responses/context/history.ts'
+import { loadContext } from '../../../server/responses/context/load.ts'
+import type { Item } from '../../../server/responses/schema/items.ts'
+import { answered, responseObject, said, stored, storedChain } from '../../support/data/stored-responses.ts'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
+
+let app: TestApp
+let person: TestPerson
+let colleague: TestPerson
+let stranger: TestPerson
+before(async () => {
+  app = await startApp()
+  person = await newCustomer(app)
+  colleague = await newColleague(app, person.org_id)
+  stranger = await newCustomer(app)
+})
+after(() => app.close())
+
+const history = (id: string, caller = person) => loadHistory(app.ctx, caller, id)
+const refused = (promise: Promise<unknown>, code: string, message: RegExp) =>
+  assert.rejects(promise, (error: Error & { code: string }) => {
+    assert.equal(error.code, code, error.message)
+    assert.match(error.message, message)
+    return true
+  })
+const textOf = (item: Item) =>
+  item.type === 'message' ? item.content.map((part) => ('text' in part ? part.text : '')).join('') : item.type
+const edit = (text: string, values: unknown[]) => app.database.pool.query(text, values)
+/** How many queries an action on the database takes. */
+const queries = async (action: (on: Pick<typeof app.ctx, 'db'>) => Promise<unknown>): Promise<number> => {
+  let count = 0
+  const db = app.ctx.db.withPlugin({
+    transformQuery({ node }) {
+      count += 1
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  await action({ db })
+  return count
+}
+
+test('the context of a chain is input and output of every response, oldest first', async () => {
+  const chain = await storedChain(app, person, 3)
+  const texts = (await history(chain[2]!.id)).map(textOf)
+  assert.deepEqual(texts, ['question 0', 'answer 0', 'question 1', 'answer 1', 'question 2', 'answer 2'])
+  assert.deepEqual((await history(chain[0]!.id)).map(textOf), ['question 0', 'answer 0'])
+})
+
+test('a chain of 100 responses is one query, as is a chain of one', async () => {
+  const chain = await storedChain(app, person, 100)
+  assert.equal((await history(chain[99]!.id)).length, 200)
+  assert.equal(await queries((on) => loadHistory(on, person, chain[0]!.id)), 1)
+  assert.equal(await queries((on) => loadHistory(on, person, chain[99]!.id)), 1)
+})
+
+test('items come back as they were stored, byte for byte', async () => {
+  const call = {
+    id: 'fc_1',
+    type: 'function_call',
+    status: 'completed',
+    call_id: 'c',
+    name: 'f',
+    arguments: '{"b":1, "a":"\\u0000 \\ud83d"}',
+  } as const
+  const odd = answered('\u0000 \u{1f600} \u007f \\u0000 “ ”')
+  const { id } = await stored(app, person, { output: [call, odd] }, [said('é\n\t"\\')])
+  const items = await history(id)
+  assert.deepEqual(items.slice(1), [call, odd])
+  assert.equal(JSON.stringify(items[1]), JSON.stringify(call), 'the order of members too')
+  assert.equal(textOf(items[0]!), 'é\n\t"\\')
+})
+
+test('of failed and cancelled responses only completed items count, of incomplete ones all', async () => {
+  for (const status of ['failed', 'cancelled', 'incomplete'] as const) {
+    const output = [answered('whole'), answered('cut', 'incomplete')]
+    const { id } = await stored(app, person, { status, completed_at: null, output })
+    const texts = (await history(id)).map(textOf)
+    assert.deepEqual(texts, status === 'incomplete' ? ['Hello', 'whole', 'cut'] : ['Hello', 'whole'])
+  }
+})
+
+test('404 for a chain of another person, of the same organization too, as for one that never was', async () => {
+  const { id } = await stored(app, person)
+  const never = responseObject().id
+  for (const caller of [colleague, stranger]) {
+    await refused(
+      history(id, caller),
+      'previous_response_not_found',
+      new RegExp(`^Previous response with id '${id}' not found`),
+    )
+    await refused(
+      history(never, caller),
+      'previous_response_not_found',
+      new RegExp(`^Previous response with id '${never}' not found`),
+    )
+  }
+})
+
+test('404 when an earlier link is gone, or is another person’s', async () => {
+  const chain = await storedChain(app, person, 3)
+  await edit('delete from responses where id = $1', [chain[0]!.id])
+  await refused(history(chain[2]!.id), 'previous_response_not_found', /deleted or has expired/)
+  const theirs = await stored(app, colleague)
+  const mine = await stored(app, person, { previous_response_id: theirs.id })
+  await refused(history(mine.id), 'previous_response_not_found', /deleted or has expired/)
+})
+
+test('400 for a chain that goes round, and no endless query', async () => {
+  const chain = await storedChain(app, person, 3)
+  await edit('update responses set previous_response_id = $2 where id = $1', [chain[0]!.id, chain[2]!.id])
+  for (const { id } of chain) await refused(history(id), 'invalid_value', /continues from itself/)
+  await edit('update responses set previous_response_id = id where id = $1', [chain[1]!.id])
+  await refused(history(chain[1]!.id), 'invalid_value', /continues from itself/)
+})
+
+test('a chain is read up to its limits, in links and in bytes, and not beyond', async () => {
+  const chain = await storedChain(app, person, 4)
+  const within = { links_max: 4, bytes_max: 1_000_000 }
+  assert.equal((await loadHistory(app.ctx, person, chain[3]!.id, within)).length, 8)
+  const long = loadHistory(app.ctx, person, chain[3]!.id, { ...within, links_max: 3 })
+  await refused(long, 'context_length_exceeded', /longer than 3 responses/)
+  const { rows } = await app.database.pool.query(
+    'select sum(size_bytes)::int as bytes from responses where id = any($1)',
+    [chain.map(({ id }) => id)],
+  )
+  const bytes = rows[0].bytes as number
+  assert.equal((await loadHistory(app.ctx, person, chain[3]!.id, { ...within, bytes_max: bytes })).length, 8)
+  const large = loadHistory(app.ctx, person, chain[3]!.id, { ...within, bytes_max: bytes - 1 })
+  await refused(large, 'context_length_exceeded', new RegExp(`more than ${bytes - 1} bytes`))
+})
+
+test('references find input and output items of any response, the newest of an id, in one query', async () => {
+  const first = said('first', 'msg_mine')
+  const { output } = await stored(app, person, {}, [first])
+  await stored(app, person, {}, [said('second', 'msg_mine')])
+  const found = await resolveReferences(app.ctx, person, ['msg_mine', output[0]!.id, 'msg_mine'])
+  assert.deepEqual(
+    [...found].map(([id, item]) => [id, textOf(item)]).sort(),
+    [
+      ['msg_mine', 'second'],
+      [output[0]!.id, 'Hello there.'],
+    ].sort(),
+  )
+  assert.equal(await queries((on) => resolveReferences(on, person, ['msg_mine', output[0]!.id])), 1)
+  assert.equal(await queries((on) => resolveReferences(on, person, [])), 0)
+})
+
+test('404 for the item of another person, of the same organization too, as for one that never was', async () => {
+  await stored(app, person, {}, [said('secret', 'msg_secret')])
+  for (const caller of [colleague, stranger]) {
+    for (const id of ['msg_secret', 'msg_never']) {
+      await refused(
+        resolveReferences(app.ctx, caller, [id]),
+        'item_not_found',
+        new RegExp(`^Item with id '${id}' not found`),
+      )
+    }
+  }
+})
+
+test('references are read up to a limit of bytes, and not beyond, counted each time an item is named', async () => {
+  await stored(app, person, {}, [said('a'.repeat(2000), 'msg_a'), said('b'.repeat(2000), 'msg_b')])
+  const both = ['msg_a', 'msg_b']
+  assert.equal((await resolveReferences(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
+  const beyond = /more than 3000 bytes/
+  await refused(resolveReferences(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
+  const entries = (ids: string[]) => ({ input: ids.map((id) => ({ type: 'item_reference' as const, id })) })
+  assert.equal((await loadContext(app.ctx, person, entries(both))).input.length, 2)
+  await stored(app, person, {}, [said('c'.repeat(1_000_000), 'msg_large')])
+  const often = loadContext(app.ctx, person, entries(Array.from({ length: 10_000 }, () => 'msg_large')))
+  await refused(often, 'context_length_exceeded', /more than 67108864 bytes/)
+  const { id } = await stored(app, person, {}, [said('d'.repeat(1_000_000), 'msg_known')])
+  const known = { ...entries(Array.from({ length: 100 }, () => 'msg_known')), previous_response_id: id }
+  await refused(loadContext(app.ctx, person, known), 'context_length_exceeded', /more than 67108864 bytes/)
+})
+
+test('an id used twice in one request names the later item, and both are kept', async () => {
+  const { id } = await stored(app, person, {}, [said('one', 'msg_twice'), said('two', 'msg_twice')])
+  const items = await history(id)
+  assert.deepEqual(items.map(textOf), ['one', 'two', 'Hello there.'])
+  assert.equal(new Set(items.map((item) => item.id)).size, 3)
+  assert.equal(textOf((await resolveReferences(app.ctx, person, ['msg_twice'])).get('msg_twice')!), 'two')
+})

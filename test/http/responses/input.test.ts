@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { seal } from '../../../server/responses/context/seal.ts'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { type Answer, send } from '../../support/http/identity-app.ts'
+
+/** `thinker` takes what it thought before. */
+const MODELS = [
+  { id: 'm', engine: { developer_role: true, fetches_urls: true } },
+  { id: 'thinker', engine: { reasoning_content_input: true } },
+]
+
+let it: ChatApp
+before(async () => {
+  it = await startChatApp(MODELS)
+})
+after(() => it.close())
+beforeEach(() => it.upstream.requests.splice(0))
+
+const user = (content: unknown) => ({ role: 'user', content })
+const call = (call_id: string, more = {}) => ({
+  type: 'function_call',
+  call_id,
+  name: 'look',
+  arguments: '{"at":1}',
+  ...more,
+})
+const output = (call_id: string, output: unknown = 'seen') => ({ type: 'function_call_output', call_id, output })
+const asked = (id: string, name = 'look', text = '{"at":1}') => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+})
+const told = (tool_call_id: string, content = 'seen') => ({ role: 'tool', tool_call_id, content })
+const text = (text: string) => ({ type: 'input_text', text })
+
+test('200: a text is the message of the user, instructions the system message before everything', async () => {
+  assert.deepEqual(await given('Hi'), [{ role: 'user', content: 'Hi' }])
+  assert.deepEqual(await given([user('Hi')], { instructions: 'Be brief.' }), [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'Hi' },
+  ])
+  assert.deepEqual(await given('Hi', { instructions: '' }), [{ role: 'user', content: 'Hi' }])
+})
+
+test('200: messages keep their roles; one text is told as such, several as parts', async () => {
+  const messages = await given([
+    { role: 'system', content: 'a' },
+    { role: 'developer', content: [text('b'), { type: 'text', text: 'c' }] },
+    { role: 'user', content: [text('d')] },
+    { role: 'assistant', content: 'e', phase: 'commentary' },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'output_text', text: 'f' },
+        { type: 'refusal', refusal: 'No.' },
+      ],
+    },
+    user([text('g'), { type: 'output_text', text: 'h' }]),
+  ])
+  const parts = (...texts: string[]) => texts.map((text) => ({ type: 'text', text }))
+  assert.deepEqual(messages, [
+    { role: 'system', content: 'a' },
+    { role: 'developer', content: parts('b', 'c') },
+    { role: 'user', content: 'd' },
+    { role: 'assistant', content: 'e' },
+    { role: 'assistant', content: 'f', refusal: 'No.' },
+    { role: 'user', content: parts('g', 'h') },
+  ])
+})
+
+test('200: adjacent calls and the text just before are one message, and the outputs follow it', async () => {
+  const messages = await given([
+    user('Hi'),
+    { role: 'assistant', content: 'First.' },
+    { role: 'assistant', content: 'Looking.' },
+    call('call_a'),
+    call('call_b'),
+    output('call_b', 'two'),
+    output('call_a', [text('one'), { type: 'output_text', text: 'more' }]),
+    call('call_c'),
+    output('call_c'),
+    { role: 'assistant', content: 'Done.' },
+    user('And?'),
+  ])
+  assert.deepEqual(messages.slice(1, -2), [
+    { role: 'assistant', content: 'First.' },
+    { role: 'assistant', content: 'Looking.', tool_calls: [asked('call_a'), asked('call_b')] },
+    told('call_b', 'two'),
+    told('call_a', 'one\nmore'),
+    { role: 'assistant', content: null, tool_calls: [asked('call_c')] },
+    told('call_c'),
+  ])
+})
+
+test('200: an output that comes late still follows its call at once, as model servers want it', async () => {
+  const messages = await given([
+    call('call_a'),
+    user('Wait.'),
+    { role: 'assistant', content: 'Yes.' },
+    output('call_a'),
+  ])
+  assert.deepEqual(messages, [
+    { role: 'assistant', content: null, tool_calls: [asked('call_a')] },
+    told('call_a'),
+    { role: 'user', content: 'Wait.' },
+    { role: 'assistant', content: 'Yes.' },
+  ])
+})
+
+test('200: pictures in outputs and instructions follow as a message of the user, after all outputs', async () => {
+  const picture = (name: string) => ({ type: 'input_image', image_url: `https://93.184.215.14/${name}.png` })
+  const part = (name: string) => ({
+    type: 'image_url',
+    image_url: { url: `https://93.184.215.14/${name}.png`, detail: 'auto' },
+  })
+  const messages = await given([
+    { role: 'developer', content: [text('As here:'), picture('rule')] },
+    call('call_a'),
+    call('call_b'),
+    output('call_a', [picture('one'), text('A page.')]),
+    output('call_b', 'nothing'),
+  ])
+  assert.deepEqual(messages, [
+    { role: 'developer', content: 'As here:' },
+    { role: 'user', content: [part('rule')] },
+    { role: 'assistant', content: null, tool_calls: [asked('call_a'), asked('call_b')] },
+    told('call_a', 'A page.'),
+    told('call_b', 'nothing'),
+    { role: 'user', content: [part('one')] },
+  ])
+})
+
+test('200: calls of custom tools and of namespaces go under the names the model knows', async () => {
+  const tools = [
+    { type: 'custom', name: 'shell' },
+    { type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'read' }] },
+  ]
+  const input = [
+    user('Hi'),
+    { type: 'custom_tool_call', call_id: 'call_a', name: 'shell', input: 'ls "x"\n' },
+    call('call_b', { name: 'read', namespace: 'files' }),
+    call('call_c', { name: 'gone', namespace: 'files' }),
+    { type: 'custom_tool_call_output', call_id: 'call_a', output: 'x' },
+    output('call_b'),
+    output('call_c'),
+  ]
+  const messages = await given(input, { tools })
+  assert.deepEqual(messages[1].tool_calls, [
+    asked('call_a', 'shell', '{"input":"ls \\"x\\"\\n"}'),
+    asked('call_b', 'files__read'),
+    asked('call_c', 'files__gone'),
+  ])
+  assert.deepEqual(
+    it.asked().tools.map((tool: { function: { name: string } }) => tool.function.name),
+    ['shell', 'files__read'],
+  )
+})
+
+test('200: reasoning that was sealed for the organization is given back to a model that takes it, once, in its place', async () => {
+  const { secret } = it.app.ctx
+  const sealed = (text: string, org_id = it.person.org_id) => seal(secret, { org_id, purpose: 'reasoning' }, text)
+  const thought = (encrypted_content: string | null) => ({ type: 'reasoning', summary: [], encrypted_content })
+  const input = [
+    user('Hi'),
+    thought(sealed('I should look.')),
+    { role: 'assistant', content: 'Looking.' },
+    call('call_a'),
+    thought(sealed('Twice.')),
+    call('call_b'),
+    output('call_a'),
+    output('call_b'),
+    thought(sealed('foreign', it.stranger.org_id)),
+    thought('made up'),
+    thought(null),
+    { role: 'assistant', content: 'Done.' },
+    thought(sealed('for nobody')),
+    user('And?'),
+  ]
+  const messages = await given(input, { model: 'thinker' })
+  const reasoning = 'I should look.\n\nTwice.'
+  const both = { reasoning, reasoning_content: reasoning }
+  assert.deepEqual(messages.slice(1), [
+    { role: 'assistant', content: 'Looking.', tool_calls: [asked('call_a'), asked('call_b')], ...both },
+    told('call_a'),
+    told('call_b'),
+    { role: 'assistant', content: 'Done.' },
+    { role: 'user', content: 'And?' },
+  ])
+  const plain = await given(input)
+  assert.equal(JSON.stringify(plain).includes('Twice'), false)
+})
+
+test('200: a compaction is a message of the developer; 400 when it was not made for the organization', async () => {
+  const { secret } = it.app.ctx
+  const sealed = (org_id: string) => seal(secret, { org_id, purpose: 'compaction' }, 'We looked at x.')
+  const compaction = (encrypted_content: string) => [
+    user('Hi'),
+    { type: 'compaction', encrypted_content },
+    user('Go on'),
+  ]
+  const messages = await given(compaction(sealed(it.person.org_id)))
+  assert.equal(messages[1].role, 'developer')
+  assert.match(messages[1].content, /^Summary .+\n\nWe looked at x\.$/)
+  for (const wrong of [
+    sealed(it.stranger.org_id),
+    'made up',
+    seal(secret, { org_id: it.person.org_id, purpose: 'reasoning' }, 'x'),
+  ]) {
+    const { status, body } = await respond({ input: compaction(wrong) })
+    assert.deepEqual(
+      [status, body.error.code, body.error.param],
+      [400, 'invalid_encrypted_content', 'input[1].encrypted_content'],
+    )
+  }
+})
+
+test('400 for an output without a call and for a call without an output', async () => {
+  const cases = [
+    [[output('call_x')], 'tool_call_not_found', 'input[0].call_id'],
+    [[output('call_x'), call('call_x')], 'tool_call_not_found', 'input[0].call_id'],
+    [[user('Hi'), call('call_x'), user('Go on')], 'tool_output_missing', 'input[1]'],
+  ] as const
+  for (const [input, code, param] of cases) {
+    const { status, body } = await respond({ input })
+    assert.deepEqual([status, body.error.code, body.error.param], [400, code, param])
+  }
+  assert.equal(it.upstream.requests.length, 0)
+})
+
+test('200: a conversation of 10,000 items', async () => {
+  const input = Array.from({ length: 2500 }, (_, i) => [user('Hi'), call(`c${i}`), output(`c${i}`), user('So?')]).flat()
+  assert.equal((await given(input)).length, 10_000)
+})
+
+function respond(changes: Record<string, unknown>): Promise<Answer> {
+  return send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', ...changes })
+}
+
+/** The messages the engine was given for this input. */
+// biome-ignore lint/suspicious/noExplicitAny: messages of many shapes.
+async function given(input: unknown, changes: Record<string, unknown> = {}): Promise<any[]> {
+  const { status, body } = await respond({ input, store: false, ...changes })
+  assert.equal(status, 200, JSON.stringify(body))
+  return it.asked().messages
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { send } from '../../support/http/identity-app.ts'
+
+let it: ChatApp
+before(async () => {
+  it = await startChatApp([{ id: 'm' }])
+})
+after(() => it.close())
+
+const long = (length: number) => 'é'.repeat(length)
+const named = (i: number) => ({ type: 'function', name: `t${i}` })
+
+const TEXTS: Array<[param: string, max: number, body: (text: string) => object]> = [
+  ['instructions', 1_000_000, (instructions) => ({ instructions })],
+  ['tools[0].description', 65_536, (description) => ({ tools: [{ ...named(0), description }] })],
+  ['tools[0].description', 65_536, (description) => ({ tools: [{ ...named(0), type: 'custom', description }] })],
+  [
+    'tools[0].description',
+    65_536,
+    (description) => ({ tools: [{ type: 'namespace', name: 'n', description, tools: [named(0)] }] }),
+  ],
+  [
+    'tools[0].format.definition',
+    65_536,
+    (definition) => ({
+      tools: [{ type: 'custom', name: 'c', format: { type: 'grammar', syntax: 'regex', definition } }],
+    }),
+  ],
+  [
+    'text.format.description',
+    65_536,
+    (description) => ({ text: { format: { type: 'json_schema', name: 'n', schema: {}, description } } }),
+  ],
+]
+
+for (const [param, max, body] of TEXTS) {
+  test(`400: ${param} of more than ${max} characters, and no fewer, in ${JSON.stringify(body('…'))}`, async () => {
+    const answer = await post(body(long(max + 1)))
+    const { code, param: at } = answer.body.error
+    assert.deepEqual([answer.status, code, at], [400, 'string_above_max_length', param])
+    assert.equal((await post(body(long(max)))).status, 200)
+  })
+}
+
+test('400: tools of more than 4,194,304 characters together, and no fewer', async () => {
+  const tools = Array.from({ length: 70 }, (_, i) => ({ ...named(i), description: long(60_000) }))
+  const answer = await post({ tools })
+  const { code, param } = answer.body.error
+  assert.deepEqual([answer.status, code, param], [400, 'invalid_value', 'tools'])
+  assert.equal((await post({ tools: tools.slice(1) })).status, 200)
+})
+
+test('a choice among tools is repeated without what else a client sends with it', async () => {
+  const choice = { type: 'allowed_tools', mode: 'auto', tools: [{ ...named(0), note: long(100) }] }
+  const { body: answered } = await post({ tools: [named(0)], tool_choice: choice })
+  assert.deepEqual(answered.tool_choice, { type: 'allowed_tools', mode: 'auto', tools: [named(0)] })
+})
+
+function post(body: object) {
+  return send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input: 'Hi', ...body })
+}

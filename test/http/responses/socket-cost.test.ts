@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type ChatStage, customer, grant, startChatStage } from '../../support/http/chat-stage.ts'
+import { openSocket } from '../../support/http/socket-client.ts'
+import { assertError, turnSocket } from '../../support/http/socket-turns.ts'
+import { longestTurn } from '../../support/longest-turn.ts'
+
+let stage: ChatStage
+before(async () => {
+  stage = await startChatStage()
+})
+after(() => stage.close())
+
+const brackets = (depth: number) => `{"type":"response.create","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
+
+test('no turn of the event loop takes 50 ms of processor time for 20 KB that unpack to 20 MB of brackets', async () => {
+  const { key } = await customer(stage)
+  const headers = { authorization: `Bearer ${key}` }
+  const socket = await openSocket(stage.app.url, { headers, client: { perMessageDeflate: true } })
+  const message = brackets(10_000_000)
+  const milliseconds = await longestTurn(async () => {
+    socket.ws.send(message, { compress: true })
+    const answer = await socket.next()
+    assert.deepEqual([answer.type, answer.error.code], ['error', 'invalid_value'])
+  })
+  assert.ok(milliseconds < 50, `${milliseconds} ms`)
+  await socket.close()
+})
+
+test('1009 for a message that unpacks to more than 64 MiB', async () => {
+  const { key } = await customer(stage)
+  const headers = { authorization: `Bearer ${key}` }
+  const socket = await openSocket(stage.app.url, { headers, client: { perMessageDeflate: true } })
+  socket.ws.send(' '.repeat(64 * 1024 * 1024 + 1), { compress: true })
+  assert.equal((await socket.closed).code, 1009)
+})
+
+test('402 before a message is read: whatever it holds', async () => {
+  const socket = await turnSocket(stage.app.url, await customer(stage, 0n))
+  for (const message of [
+    '{',
+    '[]',
+    '{"type":"what"}',
+    brackets(70),
+    brackets(1_000_000),
+    '{"type":"response.create"}',
+  ]) {
+    socket.send(message)
+    assertError(await socket.events(), { status: 402, code: 'insufficient_credits' })
+  }
+  socket.send({ type: 'response.create', stream_id: 'mine', input: 'x'.repeat(200_000) })
+  assert.equal((await socket.events()).last.stream_id, 'mine')
+  await socket.close()
+})
+
+test('a message over 1 MiB is not read for its stream_id alone when its sender is refused', async () => {
+  const message = { type: 'response.create', stream_id: 'mine', model: 'none', input: 'x '.repeat(600_000) }
+  for (const [balance, code, stream_id] of [
+    [10_000n, 'model_not_found', 'mine'],
+    [0n, 'insufficient_credits', undefined],
+  ] as const) {
+    const socket = await turnSocket(stage.app.url, await customer(stage, balance))
+    socket.send(message)
+    const { last } = await socket.events()
+    assert.deepEqual([last.error.code, last.stream_id], [code, stream_id])
+    await socket.close()
+  }
+})
+
+test('a message that waits is read when its turn runs: by then the balance decides', async () => {
+  const person = await customer(stage)
+  const socket = await turnSocket(stage.app.url, person)
+  stage.upstream.requests.length = 0
+  stage.upstream.reply({ kind: 'stall' })
+  socket.send({ type: 'response.create', model: 'far-1', input: 'Hi' })
+  while (stage.upstream.requests.length < 1) await nextTurn()
+  socket.send('{')
+  const { balance } = await stage.app.database.db
+    .selectFrom('accounts')
+    .select('balance')
+    .where('org_id', '=', person.org_id)
+    .executeTakeFirstOrThrow()
+  await grant(stage.app, person, -balance)
+  stage.upstream.release()
+  assert.equal((await socket.events()).response.status, 'completed')
+  assertError(await socket.events(), { status: 402, code: 'insufficient_credits' })
+  await socket.close()
+})
+
+test('every message counts against the limit of requests, those that cannot be read too', async () => {
+  const limited = await startChatStage({ plan: '{ requests_per_minute: 4 }' })
+  const socket = await turnSocket(limited.app.url, await customer(limited))
+  const codes: string[] = []
+  for (const message of ['{', '{"type":"what"}', brackets(70), '{', brackets(1_000_000)]) {
+    socket.send(message)
+    codes.push((await socket.events()).last.error.code)
+  }
+  const wanted = ['invalid_json', 'unknown_event', 'invalid_value', 'rate_limit_exceeded', 'rate_limit_exceeded']
+  assert.deepEqual(codes, wanted)
+  await socket.close()
+  await limited.close()
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type ChatStage, customer, startChatStage } from '../../support/http/chat-stage.ts'
+import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket-turns.ts'
+
+let stage: ChatStage
+let socket: TurnSocket
+before(async () => {
+  stage = await startChatStage()
+  socket = await turnSocket(stage.app.url, await customer(stage))
+})
+beforeEach(() => {
+  stage.upstream.requests.length = 0
+})
+after(async () => {
+  await socket.close()
+  await stage.close()
+})
+
+/** Resolves when the model server has been asked `count` times in this test. */
+const askedTimes = async (count: number) => {
+  while (stage.upstream.requests.length < count) await nextTurn()
+}
+const create = (members: string) => `{"type":"response.create","model":"far-1","input":"Hi",${members}}`
+
+/** What a client may send by mistake, and the code it is told. */
+const MISTAKES: ReadonlyArray<[message: string | Buffer, code: string, param?: string | null]> = [
+  ['', 'invalid_json', null],
+  [' ', 'invalid_json'],
+  ['hello', 'invalid_json'],
+  ['{"type":"response.create"', 'invalid_json'],
+  ["{'type':'response.create'}", 'invalid_json'],
+  ['{"type":"response.create"}{"type":"response.create"}', 'invalid_json'],
+  ['{"type":"response.create",}', 'invalid_json'],
+  ['\ufeff{"type":"response.create"}', 'invalid_json'],
+  ['null', 'invalid_json'],
+  ['[]', 'invalid_json'],
+  ['[{"type":"response.create"}]', 'invalid_json'],
+  ['"response.create"', 'invalid_json'],
+  ['42', 'invalid_json'],
+  [Buffer.from('{"type":"response.create","model":"far-1","input":"Hi"}'), 'invalid_json', null],
+  [Buffer.from([0, 1, 2]), 'invalid_json'],
+  ['{}', 'missing_required_parameter', 'type'],
+  ['{"type":null}', 'invalid_type', 'type'],
+  ['{"type":7}', 'invalid_type', 'type'],
+  ['{"type":{"a":1}}', 'invalid_type', 'type'],
+  ['{"type":"response.steer","input":"Hi"}', 'unknown_event', 'type'],
+  ['{"type":"response.cancel"}', 'unknown_event'],
+  ['{"type":"session.update"}', 'unknown_event'],
+  ['{"type":"Response.create"}', 'unknown_event'],
+  ['{"type":"__proto__"}', 'unknown_event'],
+  [`{"type":"${'x'.repeat(100_000)}"}`, 'unknown_event'],
+  [create('"stream_id":7'), 'invalid_type', 'stream_id'],
+  [create(`"stream_id":"${'x'.repeat(257)}"`), 'string_above_max_length', 'stream_id'],
+  [create('"generate":"no"'), 'invalid_type', 'generate'],
+  ['{"type":"response.create","response":"far-1"}', 'invalid_type', 'response'],
+  ['{"type":"response.create","response":[]}', 'invalid_type', 'response'],
+  ['{"type":"response.create","response":{}}', 'missing_required_parameter', 'model'],
+  ['{"type":"response.create","model":"far-1","response":{"input":"Hi"}}', 'missing_required_parameter', 'model'],
+  ['{"type":"response.create","model":"far-1"}', 'missing_required_parameter', 'input'],
+  ['{"type":"response.create","model":"far-1","input":7}', 'invalid_type', 'input'],
+  ['{"type":"response.create","model":"far-1","input":[{"type":"what"}]}', 'invalid_value', 'input[0].type'],
+  [create('"temperature":3'), 'decimal_above_max_value', 'temperature'],
+  [create('"background":true'), 'unsupported_parameter', 'background'],
+  [create('"background":"yes"'), 'invalid_type', 'background'],
+  [create('"conversation":"conv_1"'), 'unsupported_parameter', 'conversation'],
+  [create('"previous_response_id":7'), 'invalid_type', 'previous_response_id'],
+  [create('"instructions":"a\\u0000b"'), 'invalid_value', 'instructions'],
+  [create('"instructions":"\\ud800"'), 'invalid_value', 'instructions'],
+  [create('"a\\u0000":1'), 'invalid_value'],
+  [create(`"metadata":${'['.repeat(70)}${']'.repeat(70)}`), 'invalid_value', null],
+]
+
+test(`${MISTAKES.length} mistaken messages: each is told what is wrong with it, once, and none ends the connection`, async () => {
+  for (const [message, code, param] of MISTAKES) {
+    socket.ws.send(message)
+    assertError(await socket.events(), { status: 400, code, ...(param === undefined ? {} : { param }) })
+  }
+  assert.equal((await socket.turn({})).response.status, 'completed')
+})
+
+test('mistakes are answered in the order of the messages, behind the turn under way', async () => {
+  stage.upstream.reply({ kind: 'stall' })
+  socket.send(create('"stream_id":"a"'))
+  await askedTimes(1)
+  socket.send('{')
+  socket.send(create('"stream_id":"b","temperature":3'))
+  socket.send('{"type":"x","stream_id":"c"}')
+  socket.send(create('"stream_id":"d"'))
+  stage.upstream.release()
+  const told: unknown[] = []
+  for (let i = 0; i < 5; i++) {
+    const { last } = await socket.events()
+    told.push([last.stream_id, last.error?.code ?? last.type])
+  }
+  assert.deepEqual(told, [
+    ['a', 'response.completed'],
+    [undefined, 'invalid_json'],
+    ['b', 'decimal_above_max_value'],
+    ['c', 'unknown_event'],
+    ['d', 'response.completed'],
+  ])
+})
+
+test('a stream_id that can be read is told even where the rest is refused', async () => {
+  for (const rest of ['"instructions":"\\u0000"', `"x":${'['.repeat(70)}${']'.repeat(70)}`, '"generate":1']) {
+    socket.send(create(`"stream_id":"kept",${rest}`))
+    assert.equal((await socket.events()).last.stream_id, 'kept')
+  }
+})
+
+test('a message in many fragments, with pings between, is one message', async () => {
+  const text = create('"stream_id":"parts"')
+  for (let i = 0; i < text.length; i += 10) {
+    socket.ws.send(text.slice(i, i + 10), { fin: i + 10 >= text.length })
+    socket.ws.ping()
+  }
+  const { response, last } = await socket.events()
+  assert.deepEqual([response.status, last.stream_id], ['completed', 'parts'])
+})
+
+test('1008 for a client that sends a thousand messages and more without waiting for an answer', async () => {
+  const flooding = await turnSocket(stage.app.url, await customer(stage))
+  stage.upstream.reply({ kind: 'stall' })
+  flooding.send(create('"store":false'))
+  await askedTimes(1)
+  for (let i = 0; i < 1100; i++) flooding.send('x')
+  assert.equal((await flooding.closed).code, 1008)
+  stage.upstream.release()
+})

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { TestPerson } from '../../support/http/app.ts'
+import { type ChatStage, chargesOf, costOf, customer, startChatStage } from '../../support/http/chat-stage.ts'
+import { send } from '../../support/http/identity-app.ts'
+import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket-turns.ts'
+import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+
+let stage: ChatStage
+let person: TestPerson
+let stranger: TestPerson
+let socket: TurnSocket
+before(async () => {
+  stage = await startChatStage()
+  person = await customer(stage)
+  stranger = await customer(stage)
+})
+after(() => stage.close())
+beforeEach(async () => {
+  stage.upstream.requests.length = 0
+  socket = await turnSocket(stage.app.url, person)
+})
+afterEach(() => socket.close())
+
+const said = (text: string) => stage.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+/** Role and text of each message that the model server was last asked with. */
+const asked = () => {
+  const messages = stage.upstream.requests.at(-1)!.json!.messages as Array<{ role: string; content: unknown }>
+  return messages.map(({ role, content }) => [role, content])
+}
+/** Resolves when the model server has been asked `count` times in this test. */
+const askedTimes = async (count: number) => {
+  while (stage.upstream.requests.length < count) await nextTurn()
+}
+const fresh = (caller: { key: string } = person) => turnSocket(stage.app.url, caller)
+
+test('a turn is the events of a stream, numbered from 0, without frames and without an end mark; the response is stored', async () => {
+  const { events, response } = await socket.turn({})
+  assert.deepEqual(
+    events.map(({ type }) => type.replace('response.', '')),
+    [
+      ...['created', 'in_progress', 'output_item.added', 'content_part.added', 'output_text.delta'],
+      ...['output_text.done', 'content_part.done', 'output_item.done', 'completed'],
+    ],
+  )
+  assert.deepEqual(
+    events.map(({ sequence_number }) => sequence_number),
+    events.map((_, i) => i),
+  )
+  assert.ok(events.every((event) => !('stream_id' in event)))
+  assert.equal(response.output[0].content[0].text, 'Hello there.')
+  const stored = await send(stage.app, 'GET', `/v1/responses/${response.id}`, { key: person.key })
+  assert.deepEqual([stored.status, stored.body], [200, response])
+})
+
+test('a turn is charged once, under a request id that begins with that of the handshake', async () => {
+  const payer = await customer(stage)
+  const own = await fresh(payer)
+  await own.turn({})
+  await own.turn({})
+  await own.close()
+  const charges = await chargesOf(stage.app, payer)
+  const id = own.headers['x-request-id']
+  assert.deepEqual(
+    charges.map(({ request_id }) => request_id),
+    [`${id}-1`, `${id}-2`],
+  )
+  const cost = costOf({ input: USAGE.prompt_tokens, output: USAGE.completion_tokens })
+  assert.ok(charges.every(({ amount }) => -amount === cost))
+  const logged = stage.lines.map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === `${id}-2`)
+  assert.deepEqual(
+    logged.map(({ event, status, org_id, key_id }) => [event, status, org_id, key_id]),
+    [['request', 200, payer.org_id, payer.key_id]],
+  )
+})
+
+test('the body may stand in `response`; `stream` and `stream_options` change nothing', async () => {
+  const response = { model: 'far-1', input: 'Nested', metadata: { a: 'b' } }
+  socket.send({ type: 'response.create', stream_id: 'n', response: { ...response, stream: false } })
+  const nested = await socket.events()
+  assert.deepEqual([nested.response.status, nested.response.metadata], ['completed', { a: 'b' }])
+  assert.equal(nested.last.stream_id, 'n')
+  assert.deepEqual(asked(), [['user', 'Nested']])
+  for (const stream of [true, false, null, 'yes']) {
+    const { response: plain, events } = await socket.turn({ stream, stream_options: { include_obfuscation: true } })
+    assert.equal(plain.status, 'completed')
+    assert.equal(events[0]!.type, 'response.created')
+  }
+})
+
+test('`background` is refused when true', async () => {
+  assertError(await socket.turn({ background: true }), {
+    status: 400,
+    code: 'unsupported_parameter',
+    param: 'background',
+  })
+  assert.equal((await socket.turn({ background: false })).response.status, 'completed')
+})
+
+test('`generate: false` asks no model and costs nothing; its id is continued from, stored or not', async () => {
+  for (const store of [false, true]) {
+    stage.upstream.requests.length = 0
+    const before = (await chargesOf(stage.app, person)).length
+    const warm = await socket.turn({ generate: false, store, input: 'Remember: blue', instructions: 'Not inherited' })
+    assert.deepEqual(
+      warm.events.map(({ type, sequence_number }) => [type, sequence_number]),
+      [
+        ['response.created', 0],
+        ['response.completed', 1],
+      ],
+    )
+    const { status, output, usage } = warm.response
+    assert.deepEqual([status, output, usage.total_tokens, usage.input_tokens], ['completed', [], 0, 0])
+    assert.equal(stage.upstream.requests.length, 0)
+    assert.equal((await chargesOf(stage.app, person)).length, before)
+    const { response } = await socket.turn({ store, previous_response_id: warm.response.id, input: 'Which?' })
+    assert.equal(response.previous_response_id, warm.response.id)
+    assert.deepEqual(asked(), [
+      ['user', 'Remember: blue'],
+      ['user', 'Which?'],
+    ])
+    const stored = await send(stage.app, 'GET', `/v1/responses/${warm.response.id}`, { key: person.key })
+    assert.equal(stored.status, store ? 200 : 404)
+  }
+})
+
+test('`generate: false` needs no input, and is refused for a model there is not', async () => {
+  const warm = await socket.turn({ generate: false, input: [], store: false })
+  assert.equal(warm.response.status, 'completed')
+  const next = await socket.turn({ previous_response_id: warm.response.id, input: 'Go' })
+  assert.deepEqual([next.response.status, asked()], ['completed', [['user', 'Go']]])
+  assertError(await socket.turn({ generate: false, model: 'nowhere-1' }), { status: 404, code: 'model_not_found' })
+})
+
+test('`stream_id` stands on every event of its turn, errors too, and on no other', async () => {
+  const { events } = await socket.turn({ stream_id: 'a "b" \u00e9' })
+  assert.ok(events.length > 5 && events.every(({ stream_id }) => stream_id === 'a "b" \u00e9'))
+  const refused = await socket.turn({ stream_id: 'c', model: 'nowhere-1' })
+  assertError(refused, { status: 404, code: 'model_not_found' })
+  assert.equal(refused.last.stream_id, 'c')
+  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
+  const failed = await socket.turn({ stream_id: 'd' })
+  assert.deepEqual([failed.last.type, failed.last.stream_id], ['response.failed', 'd'])
+  assert.ok((await socket.turn({})).events.every((event) => !('stream_id' in event)))
+})
+
+test('turns run one at a time and are answered in the order they came', async () => {
+  stage.upstream.reply({ kind: 'stall' }, { kind: 'stall' }, { kind: 'stall' })
+  for (const i of [0, 1, 2]) socket.send({ type: 'response.create', model: 'far-1', input: `${i}`, stream_id: `${i}` })
+  for (const i of [0, 1, 2]) {
+    await askedTimes(i + 1)
+    assert.deepEqual([stage.upstream.requests.length, asked()], [i + 1, [['user', `${i}`]]])
+    stage.upstream.release()
+    const { events, response } = await socket.events()
+    assert.equal(response.status, 'completed')
+    assert.ok(events.every(({ stream_id }) => stream_id === `${i}`))
+  }
+})
+
+test('a message beyond the 16 that may wait is `too_many_requests`, in its place; the others are answered', async () => {
+  stage.upstream.reply({ kind: 'stall' })
+  for (let i = 0; i < 20; i++) {
+    socket.send({ type: 'response.create', model: 'far-1', input: 'Hi', store: false, stream_id: `${i}` })
+  }
+  // Behind them all, and not read either: answered last, so that nothing else can come after it.
+  socket.send({ type: 'what', stream_id: 'end' })
+  await askedTimes(1)
+  // The service reads while the turn waits for the model; an exchange later it has read them all.
+  await send(stage.app, 'GET', '/v1/models', { key: person.key })
+  stage.upstream.release()
+  const ends: Array<[string, string]> = []
+  for (let i = 0; i < 21; i++) {
+    const { last } = await socket.events()
+    ends.push([last.stream_id, last.error?.code ?? last.type])
+  }
+  const wanted = Array.from({ length: 20 }, (_, i) => [`${i}`, i < 17 ? 'response.completed' : 'too_many_requests'])
+  assert.deepEqual(ends, [...wanted, ['end', 'too_many_requests']])
+})
+
+test('a chain that is not stored continues on its connection, from its latest response alone', async () => {
+  const own = await fresh()
+  said('One')
+  const one = await own.turn({ store: false, input: 'First' })
+  said('Two')
+  const two = await own.turn({ store: false, input: 'Second', previous_response_id: one.response.id })
+  said('Three')
+  await own.turn({ store: false, input: 'Third', previous_response_id: two.response.id, instructions: 'Now' })
+  assert.deepEqual(asked(), [
+    ['system', 'Now'],
+    ...[
+      ['user', 'First'],
+      ['assistant', 'One'],
+      ['user', 'Second'],
+      ['assistant', 'Two'],
+      ['user', 'Third'],
+    ],
+  ])
+  for (const previous_response_id of [one.response.id, two.response.id]) {
+    assertError(await own.turn({ previous_response_id }), {
+      status: 400,
+      code: 'previous_response_not_found',
+      param: 'previous_response_id',
+    })
+  }
+  await own.close()
+})
+
+test('chains of two streams go on beside each other on one connection', async () => {
+  const ids: Record<string, string | undefined> = {}
+  for (const round of [1, 2, 3]) {
+    for (const stream_id of ['a', 'b']) {
+      const previous_response_id = ids[stream_id]
+      const { response } = await socket.turn({
+        store: false,
+        stream_id,
+        previous_response_id,
+        input: `${stream_id}${round}`,
+      })
+      ids[stream_id] = response.id
+    }
+  }
+  const said = asked().flatMap(([role, content]) => (role === 'user' ? [content] : []))
+  assert.deepEqual(said, ['b1', 'b2', 'b3'])
+})
+
+test('`previous_response_not_found` for a response that another connection remembers, of whomever', async () => {
+  const { response } = await socket.turn({ store: false })
+  for (const caller of [person, stranger]) {
+    const other = await fresh(caller)
+    assertError(await other.turn({ previous_response_id: response.id }), {
+      status: 400,
+      code: 'previous_response_not_found',
+    })
+    assert.equal((await other.turn({})).response.status, 'completed')
+    await other.close()
+  }
+  assert.equal((await socket.turn({ previous_response_id: response.id })).response.status, 'completed')
+})
+
+test('stored responses are continued from on any connection of their person, and of no other', async () => {
+  const { body } = await send(
+    stage.app,
+    'POST',
+    '/v1/responses',
+    { key: person.key },
+    { model: 'far-1', input: 'Over HTTP' },
+  )
+  const own = await fresh()
+  const { response } = await own.turn({ previous_response_id: body.id, input: 'And on' })
+  assert.equal(response.status, 'completed')
+  assert.deepEqual(asked(), [
+    ['user', 'Over HTTP'],
+    ['assistant', 'Hello there.'],
+    ['user', 'And on'],
+  ])
+  await own.close()
+  const theirs = await fresh(stranger)
+  for (const previous_response_id of [body.id, response.id, `resp_${'0'.repeat(48)}`, 'nothing']) {
+    assertError(await theirs.turn({ previous_response_id }), { status: 400, code: 'previous_response_not_found' })
+  }
+  await theirs.close()
+})
+
+test('a continuation that fails makes the connection forget what it continued from; a stored one is found again', async () => {
+  const wrong = [{ type: 'function_call_output', call_id: 'call_none', output: 'x' }]
+  for (const store of [false, true]) {
+    const { response } = await socket.turn({ store })
+    const previous_response_id = response.id
+    const failed = await socket.turn({ store, previous_response_id, input: wrong })
+    assertError(failed, { status: 400, code: 'tool_call_not_found' })
+    const again = await socket.turn({ store, previous_response_id })
+    if (store) assert.equal(again.response.status, 'completed')
+    else assertError(again, { status: 400, code: 'previous_response_not_found' })
+  }
+  const { response } = await socket.turn({ store: false })
+  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
+  const broken = await socket.turn({ store: false, previous_response_id: response.id })
+  assert.equal(broken.last.type, 'response.failed')
+  assertError(await socket.turn({ previous_response_id: response.id }), {
+    status: 400,
+    code: 'previous_response_not_found',
+  })
+})
+
+test('a failure after `response.created` is `response.failed` and nothing else; what was produced is charged', async () => {
+  const payer = await customer(stage)
+  const own = await fresh(payer)
+  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
+  const { events, response } = await own.turn({})
+  assert.deepEqual(
+    [events.at(-1)!.type, response.status, response.error.code],
+    ['response.failed', 'failed', 'upstream_error'],
+  )
+  assert.ok(events.every(({ type }) => type !== 'error'))
+  const { response: next } = await own.turn({})
+  assert.equal(next.status, 'completed')
+  await own.close()
+  assert.equal((await chargesOf(stage.app, payer)).length, 2)
+  assert.equal((await send(stage.app, 'GET', `/v1/responses/${response.id}`, { key: payer.key })).status, 404)
+})
+
+test('a failure before `response.created` is one `error`, with the status HTTP would have', async () => {
+  stage.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'secret' } } })
+  assertError(await socket.turn({}), { status: 502, code: 'upstream_error' })
+  stage.upstream.reply({ kind: 'json', status: 429, body: { error: { message: 'secret' } } })
+  assertError(await socket.turn({}), { status: 503, code: 'server_is_overloaded' })
+  assertError(await socket.turn({ model: 'nowhere-1' }), { status: 404, code: 'model_not_found', param: 'model' })
+  const poor = await customer(stage, 0n)
+  const own = await fresh(poor)
+  assertError(await own.turn({}), { status: 402, code: 'insufficient_credits' })
+  await own.close()
+})
+
+test('an answer cut short by its length is `response.incomplete`, and is continued from', async () => {
+  const frames = [chunk({ content: 'Half' }), chunk({}, { finish_reason: 'length', usage: USAGE })]
+  stage.upstream.reply({ kind: 'stream', frames })
+  const { last, response } = await socket.turn({ store: false })
+  assert.deepEqual([last.type, response.incomplete_details], ['response.incomplete', { reason: 'max_output_tokens' }])
+  await socket.turn({ previous_response_id: response.id, input: 'Go on' })
+  assert.deepEqual(asked(), [
+    ['user', 'Hello'],
+    ['assistant', 'Half'],
+    ['user', 'Go on'],
+  ])
+})

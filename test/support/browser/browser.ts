@@ -1,0 +1,126 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
+import type { TestApp, TestPerson } from '../http/app.ts'
+import { chromiumPath, fontsFile } from './chromium.ts'
+import { buildConsoleWhenStale } from './console-build.ts'
+
+export type ConsoleOptions = {
+  app: Pick<TestApp, 'url'>
+  /** Who is signed in; nobody when left out. */
+  as?: Pick<TestPerson, 'cookie'>
+  /** Where to begin; default `/`. */
+  path?: string
+  language?: 'en' | 'ja'
+  theme?: 'light' | 'dark'
+  /** Of the window, in pixels. */
+  width?: number
+  height?: number
+}
+
+export type OpenConsole = {
+  page: Page
+  context: BrowserContext
+  /** Allows what would fail the test: a pattern for texts of the console, such as that of an answer that is meant to be 404. */
+  allow(pattern: RegExp): void
+  /** Writes a picture when KINORA_SCREENSHOTS names a directory. */
+  screenshot(name: string): Promise<void>
+  /** Ends the visit. Throws when the page logged an error, broke its policy or asked a foreign host. */
+  close(): Promise<void>
+}
+
+/** Longest a page may take to show what a test waits for, on a busy machine. */
+const TIMEOUT_MS = 30_000
+
+/** One browser for a test file. It plays H.264, and needs no package of the system. */
+export async function openBrowser(): Promise<Browser> {
+  buildConsoleWhenStale()
+  return playwright.launch({
+    executablePath: await chromiumPath(),
+    env: { ...process.env, FONTCONFIG_FILE: fontsFile() },
+    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
+  })
+}
+
+/** Opens the console in a context of its own, signed in as `as`, and waits until it shows a page. */
+export async function openConsole(browser: Browser, options: ConsoleOptions): Promise<OpenConsole> {
+  const { app, as, path = '/', language = 'en', theme = 'light', width = 1280, height = 800 } = options
+  const context = await browser.newContext({
+    viewport: { width, height },
+    locale: language === 'ja' ? 'ja-JP' : 'en-US',
+    timezoneId: 'UTC',
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+  })
+  if (as) await context.addCookies([cookieOf(as.cookie, app.url)])
+  const wrong = await watchFaults(context, app.url)
+  context.setDefaultTimeout(TIMEOUT_MS)
+  const page = await context.newPage()
+  await page.goto(app.url + path)
+  await page.locator('[data-page-title]').first().waitFor()
+  // How the console finds out that nobody is signed in.
+  const allowed = as ? [] : [/status of 401 .*\/console\/session\)$/]
+  return {
+    page,
+    context,
+    allow: (pattern) => void allowed.push(pattern),
+    screenshot: (name) => screenshot(page, name),
+    async close() {
+      await context.close()
+      const faults = wrong.filter((text) => !allowed.some((pattern) => pattern.test(text)))
+      if (faults.length > 0) throw new Error(`The console did wrong:\n  ${faults.join('\n  ')}`)
+    },
+  }
+}
+
+function cookieOf(cookie: string, url: string) {
+  const at = cookie.indexOf('=')
+  return { name: cookie.slice(0, at), value: cookie.slice(at + 1), url, httpOnly: true, sameSite: 'Lax' as const }
+}
+
+/** Everything that no page of the console may do, as lines of text that grow while it is open. */
+async function watchFaults(context: BrowserContext, url: string): Promise<string[]> {
+  const wrong: string[] = []
+  context.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning')
+      wrong.push(`${message.type()}: ${message.text()} (${message.location().url})`)
+  })
+  context.on('weberror', (error) => wrong.push(`thrown: ${error.error().stack}`))
+  context.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    if (/^(https?|wss?):$/.test(protocol) && origin !== new URL(url).origin) wrong.push(`foreign: ${request.url()}`)
+  })
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) => {
+      console.error(`policy: ${violatedDirective} ${blockedURI} ${sourceFile}`)
+    })
+  })
+  return wrong
+}
+
+async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env.KINORA_SCREENSHOTS
+  if (!folder) return
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `${name}.png`) })
+}
+
+export type AxeFinding = { id: string; impact: string; help: string; nodes: string[] }
+
+/** What axe-core finds on the page that is serious or critical; run apart from the page, whose policy refuses injected scripts. */
+export async function findBarriers(page: Page): Promise<AxeFinding[]> {
+  const session = await page.context().newCDPSession(page)
+  const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  const run = `${source}; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, impact, help, nodes }) =>
+      ({ id, impact, help, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+    expression: run,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+  await session.detach()
+  return result.value as AxeFinding[]
+}

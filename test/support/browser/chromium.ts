@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { ROOT } from '../sources.ts'
+
+/**
+ * Where the browser of the package `@sparticuz/chromium` lies. The package unpacks itself into the directory for temporary files,
+ * where test files that run at the same time would write over each other: each unpacks beside, and the first one's is taken.
+ */
+export async function chromiumPath(): Promise<string> {
+  const home = join(tmpdir(), `kinora-chromium-${packageVersion()}-${process.getuid?.() ?? 0}`)
+  const path = join(home, 'chromium')
+  if (existsSync(path)) return path
+  const own = mkdtempSync(`${home}-`)
+  const script =
+    "const { default: chromium } = await import('@sparticuz/chromium'); console.log(await chromium.executablePath())"
+  const env = { ...process.env, TMPDIR: own }
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: ROOT,
+    env,
+  })
+  if (dirname(stdout.trim()) !== own || basename(stdout.trim()) !== 'chromium') return stdout.trim()
+  try {
+    renameSync(own, home)
+  } catch (error) {
+    // Another test file was first.
+    rmSync(own, { recursive: true, force: true })
+    if (!existsSync(path)) throw error
+  }
+  return path
+}
+
+/** Fonts of the machine, and the Japanese one that comes with the packages: a picture of boxes shows nobody what a page looks like. */
+export function fontsFile(): string {
+  const path = join(tmpdir(), `kinora-fonts-${process.getuid?.() ?? 0}.conf`)
+  const parts = [
+    '<include ignore_missing="yes">/etc/fonts/fonts.conf</include>',
+    `<dir>${join(ROOT, 'node_modules', '@expo-google-fonts', 'biz-udpgothic')}</dir>`,
+    '<alias><family>sans-serif</family><prefer><family>DejaVu Sans</family><family>BIZ UDPGothic</family></prefer></alias>',
+    `<cachedir>${join(tmpdir(), 'kinora-fonts-cache')}</cachedir>`,
+  ]
+  writeFileSync(path, `<?xml version="1.0"?><fontconfig>${parts.join('')}</fontconfig>`)
+  return path
+}
+
+function packageVersion(): string {
+  const entry = createRequire(import.meta.url).resolve('@sparticuz/chromium')
+  const { version } = JSON.parse(readFileSync(join(dirname(dirname(entry)), 'package.json'), 'utf8'))
+  return String(version)
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openApp } from '../../../server/app.ts'
+import { runAudit } from '../../../server/audit/audit.ts'
+import { grantCredits } from '../../../server/billing/ledger.ts'
+import { loadConfig } from '../../../server/config/config.ts'
+import type { Context } from '../../../server/context.ts'
+import { type Engines, engineMistakes } from '../../../server/engines/registry.ts'
+import type { Role } from '../../../server/identity/caller/principal.ts'
+import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
+import { type Clock, handMovedClock } from '../../../server/platform/clock.ts'
+import { type Log, silentLog } from '../../../server/platform/log.ts'
+import { videoClaims } from '../../../server/videos/pipeline/claims.ts'
+import { runJob } from '../../../server/videos/pipeline/step.ts'
+import { claimJob } from '../data/claims.ts'
+import { type TestDatabase, testDatabase } from '../data/postgres.ts'
+import { browserOf, newOrganization, newPerson, type Person, send } from './identity-app.ts'
+
+export type TestApp = Awaited<ReturnType<typeof startApp>>
+/** A person with an API key and a console login, who has agreed to the video terms unless told otherwise. */
+export type TestPerson = Person & { cookie: string }
+
+/** Two plain models on the instant engine and roomy limits: what a test does not speak of is out of its way. */
+export const INSTANT_CONFIG = `
+plans:
+  free: { max_concurrent_renders: 1000 }
+video_models:
+  - { id: instant-1, engine: instant, per_second: "0.010000" }
+`
+
+/**
+ * The whole service on a real socket and a database of its own, with a clock moved by hand. Jobs move only by `tick`, unless
+ * `background` starts the real pipeline and sweeps; time goes by then, from where the clock was set. Close it.
+ */
+export async function startApp(
+  options: {
+    /** Text of kinora.yaml. */
+    config?: string
+    engines?: Engines
+    background?: boolean
+    log?: Log
+    /** A second process on the same database and blobs. */
+    beside?: { database: TestDatabase; dir: string; secret: string }
+    /** Secrets that are accepted beside its own. */
+    previous_secrets?: readonly string[]
+  } = {},
+) {
+  const database = options.beside?.database ?? (await testDatabase({ pool_max: 24 }))
+  const dir = options.beside?.dir ?? mkdtempSync(join(tmpdir(), 'kinora-app-'))
+  const secret = options.beside?.secret ?? randomBytes(32).toString('hex')
+  const clock = options.background ? runningClock() : handMovedClock()
+  mkdirSync(join(dir, 'work'), { recursive: true })
+  const app = await openApp({
+    config: readConfig(options.config ?? INSTANT_CONFIG, { dir, previous_secrets: options.previous_secrets ?? [] }),
+    clock,
+    log: options.log ?? silentLog,
+    database_url: database.url,
+    blobs: diskBlobs(join(dir, 'blobs')),
+    secret,
+    work_dir: join(dir, 'work'),
+    background: options.background ? 'shared' : 'none',
+    ...(options.engines ? { engines: options.engines } : {}),
+  })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  if (options.background) await app.startBackground()
+  const { ctx } = app
+  return {
+    ...{ url, app, ctx, clock, database, dir, secret },
+    tick: () => tick(ctx),
+    /** Violations of the audit, by invariant; empty when all is well. */
+    async audit(): Promise<Record<string, number>> {
+      const rows = await runAudit(database.db)
+      return Object.fromEntries(
+        rows.filter(({ violations }) => violations > 0).map(({ invariant, violations }) => [invariant, violations]),
+      )
+    },
+    async close() {
+      app.http.server.closeAllConnections()
+      await app.close()
+      if (options.beside) return
+      await database.close()
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** An organization with `balance` units (default 100.00) and one person in it, signed in and agreed. */
+export async function newCustomer(
+  app: TestApp,
+  options: { balance?: bigint; role?: Role; agreed?: boolean } = {},
+): Promise<TestPerson> {
+  const org_id = await newOrganization(app)
+  const { balance = 10_000_000_000n } = options
+  if (balance !== 0n) {
+    const grant = { org_id, amount: balance, note: 'Test balance', user_id: null, now: app.clock.now() }
+    await app.database.db.transaction().execute((tx) => grantCredits(tx, grant))
+  }
+  return newColleague(app, org_id, { role: 'owner', ...options })
+}
+
+/** One more person in an organization, signed in and agreed. */
+export async function newColleague(
+  app: TestApp,
+  org_id: string,
+  options: { role?: Role; agreed?: boolean } = {},
+): Promise<TestPerson> {
+  const person = await newPerson(app, org_id, options.role)
+  const { cookie } = await browserOf(app, person)
+  if (options.agreed !== false) await agree(app, { cookie })
+  return { ...person, cookie }
+}
+
+/** Agrees to the current video terms as this browser. */
+export async function agree(app: TestApp, browser: { cookie: string }): Promise<void> {
+  const terms_version = app.ctx.config.terms.version
+  const answer = await send(app, 'POST', '/v1/videos/acceptance', browser, { terms_version })
+  if (answer.status !== 200) throw new Error(`terms refused: ${JSON.stringify(answer.body)}`)
+}
+
+/** A valid body for `POST /v1/videos`. */
+export function videoBody(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return { model: 'instant-1', prompt: 'A paper boat on a calm lake', seconds: 4, aspect_ratio: '16:9', ...changes }
+}
+
+/** A clock that can be moved by hand and goes on from there. */
+function runningClock(): Clock & { advance(seconds: number): void; set(date: Date): void } {
+  let ahead_ms = 0
+  return {
+    now: () => new Date(Date.now() + ahead_ms),
+    advance: (seconds) => {
+      ahead_ms += seconds * 1000
+    },
+    set: (date) => {
+      ahead_ms = date.getTime() - Date.now()
+    },
+  }
+}
+
+/** Runs every job that is due by the hand-moved clock until none is. */
+async function tick(ctx: Context): Promise<void> {
+  for (;;) {
+    const due = await ctx.db
+      .selectFrom('video_jobs')
+      .select('id')
+      .where('finished_at', 'is', null)
+      .where('next_run_at', '<=', ctx.clock.now())
+      .execute()
+    if (due.length === 0) return
+    for (const { id } of due) {
+      const claim_id = `tick/${randomBytes(8).toString('hex')}`
+      const job = await claimJob(ctx.db, id, claim_id)
+      if (!job) continue
+      await runJob(ctx, job, new AbortController().signal)
+      await videoClaims.release(ctx.db, [{ id, claim_id }])
+    }
+  }
+}
+
+function readConfig(text: string, { dir, previous_secrets }: { dir: string; previous_secrets: readonly string[] }) {
+  const path = join(dir, 'kinora.yaml')
+  writeFileSync(path, text)
+  const env = { KINORA_SECRET_PREVIOUS: previous_secrets.join(',') }
+  return loadConfig({ config: path, data_dir: dir }, env, engineMistakes)
+}

@@ -1,0 +1,57 @@
+import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
+import { type Answer, send } from './identity-app.ts'
+
+export type ChatApp = Awaited<ReturnType<typeof startChatApp>>
+
+/** What a model of the test service is, beside its id. `fetches_urls` and the like are options of its engine. */
+export type TestModel = { id: string; engine?: object; [setting: string]: unknown }
+
+/**
+ * The whole service before a scriptable chat server, with the models a test names, one customer and one of another organization.
+ * Every model is given everything it can do unless it says otherwise.
+ */
+export async function startChatApp(models: readonly TestModel[], more = '') {
+  const upstream = await startChatUpstream()
+  const app = await startApp({ config: chatConfig(models, upstream) + more })
+  const person = await newCustomer(app)
+  const stranger = await newCustomer(app)
+  return {
+    app,
+    upstream,
+    person,
+    stranger,
+    /** A completion of one user message, or of the messages given. */
+    chat: (changes: Record<string, unknown> = {}, caller: TestPerson = person): Promise<Answer> =>
+      chat(app, caller, changes),
+    /** What the engine was last asked. */
+    asked: () => upstream.requests.at(-1)?.json as Asked,
+    async close() {
+      await app.close()
+      await upstream.close()
+    },
+  }
+}
+
+/** A request as the chat server got it. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into requests of many shapes.
+export type Asked = Record<string, any>
+
+const EVERYTHING = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs']
+
+function chat(app: TestApp, caller: TestPerson, changes: Record<string, unknown>): Promise<Answer> {
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...changes }
+  return send(app, 'POST', '/v1/chat/completions', { key: caller.key }, body)
+}
+
+/** YAML is a superset of JSON. */
+function chatConfig(models: readonly TestModel[], { url }: ChatUpstream): string {
+  const chat_models = models.map(({ engine, ...settings }) => ({
+    capabilities: EVERYTHING,
+    price_per_million: { input: '1', output: '2' },
+    ...settings,
+    engine: { kind: 'openai', base_url: url, model: `upstream/${settings.id}`, ...engine },
+  }))
+  const video_models = [{ id: 'instant-1', engine: 'instant', per_second: '0.010000' }]
+  return `chat_models: ${JSON.stringify(chat_models)}\nvideo_models: ${JSON.stringify(video_models)}\n`
+}

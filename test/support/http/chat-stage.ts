@@ -1,0 +1,207 @@
+import type { AddressInfo, Socket } from 'node:net'
+import { grantCredits } from '../../../server/billing/ledger.ts'
+import { type Meter, openMeter } from '../../../server/billing/meter.ts'
+import { chatEndpoints } from '../../../server/chat/routes.ts'
+import { registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
+import { openIdentity } from '../../../server/identity/open.ts'
+import { openHttp } from '../../../server/platform/http/server.ts'
+import type { StreamTiming } from '../../../server/platform/http/sse.ts'
+import { openLog } from '../../../server/platform/log.ts'
+import { type ChatUpstream, startChatUpstream, UPSTREAM_MODEL } from '../upstream/chat-upstream.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
+
+export type ChatStage = { app: TestApp; upstream: ChatUpstream; lines: string[]; close(): Promise<void> }
+
+/** What no client and no log line may ever hold: how the operator reaches the model server, and what that calls its model. */
+const UPSTREAM_KEY = 'sk-canary-upstream-key'
+
+/** Uneven prices, so that every digit of a charge says something. Units of 10⁻⁸ for a million tokens. */
+const PRICES = { input: 13_700_001n, cached_input: 4_100_003n, output: 59_300_007n }
+const CAPABILITIES = '[vision, tools, reasoning, structured_outputs, logprobs]'
+const PRICE = 'price_per_million: { input: "0.13700001", cached_input: "0.04100003", output: "0.59300007" }'
+
+/**
+ * The service with the embedded test model (`sandbox-1`) and a scriptable chat server as `far-1`; `brief-1` is the same server, believed
+ * lost after a moment of silence, `plain-1` the same again, streamed from whatever the client wants. Log lines are kept.
+ */
+export async function startChatStage(
+  options: { plan?: string; beside?: ChatStage; upstream?: ChatUpstream; more?: string } = {},
+): Promise<ChatStage> {
+  const { plan = '{}', beside, more = '' } = options
+  const upstream = options.upstream ?? beside?.upstream ?? (await startChatUpstream())
+  const lines: string[] = beside?.lines ?? []
+  const log = openLog('debug', { write: (line) => void lines.push(line) })
+  const app = await startApp({
+    config: configText(upstream.url, plan) + more,
+    log,
+    ...(beside ? { beside: beside.app } : {}),
+  })
+  return {
+    ...{ app, upstream, lines },
+    async close() {
+      await app.close()
+      if (!beside) await upstream.close()
+    },
+  }
+}
+
+function configText(upstream_url: string, plan: string): string {
+  const far = `kind: openai, base_url: "${upstream_url}", api_key: "${UPSTREAM_KEY}", model: "${UPSTREAM_MODEL}"`
+  const model = (id: string, engine: string) =>
+    `  - { id: ${id}, engine: ${engine}, context_length: 8192, capabilities: ${CAPABILITIES}, reasoning_efforts: [low, high], ${PRICE} }`
+  return `
+plans:
+  free: ${plan}
+video_models: []
+chat_models:
+${model('sandbox-1', 'sandbox')}
+${model('far-1', `{ ${far} }`)}
+${model('brief-1', `{ ${far}, idle_seconds: 0.25, total_seconds: 1 }`)}
+${model('plain-1', `{ ${far}, stream_plain: true }`)}
+`
+}
+
+/** An answer of the chat endpoint: its bytes as text, and what they hold. */
+export type ChatAnswer = {
+  status: number
+  headers: Headers
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes.
+  json: any
+}
+
+/** Asks for a completion of `content` by `far-1`; a stream's `json` is null, see `eventsOf`. */
+export async function ask(
+  app: { url: string },
+  person: { key: string },
+  changes: Record<string, unknown> = {},
+  signal?: AbortSignal,
+): Promise<ChatAnswer> {
+  const body = { model: 'far-1', messages: [{ role: 'user', content: 'Hello' }], ...changes }
+  const response = await fetch(`${app.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: text.startsWith('{') ? JSON.parse(text) : null,
+  }
+}
+
+/** The data of every event of a stream, `[DONE]` as it is, anything else parsed. Throws on bytes that are no event. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into chunks of many shapes.
+export function eventsOf(text: string): any[] {
+  if (!text.endsWith('\n\n')) throw new Error(`stream cut off: ${text.slice(-80)}`)
+  return text
+    .slice(0, -2)
+    .split('\n\n')
+    .filter((event) => event !== ': keepalive')
+    .map((event) => {
+      const data = /^data: ([^\n]+)$/.exec(event)?.[1]
+      if (data === undefined) throw new Error(`not an event: ${event.slice(0, 80)}`)
+      return data === '[DONE]' ? data : JSON.parse(data)
+    })
+}
+
+/** The charges of an organization for chat, oldest first. */
+export async function chargesOf(app: Pick<TestApp, 'database'>, { org_id }: { org_id: string }) {
+  return app.database.db
+    .selectFrom('ledger_entries')
+    .selectAll()
+    .where('org_id', '=', org_id)
+    .where('kind', '=', 'charge')
+    .orderBy('id')
+    .execute()
+}
+
+export async function balanceOf(app: Pick<TestApp, 'database'>, { org_id }: { org_id: string }): Promise<bigint> {
+  const row = await app.database.db
+    .selectFrom('accounts')
+    .select('balance')
+    .where('org_id', '=', org_id)
+    .executeTakeFirst()
+  return row!.balance
+}
+
+/** Resolves when the organization has `count` charges: those of clients that left come after the fact. */
+export async function chargesReaching(app: TestApp, person: { org_id: string }, count: number) {
+  for (let round = 0; ; round++) {
+    const charges = await chargesOf(app, person)
+    if (charges.length >= count) return charges
+    if (round > 3000) throw new Error(`only ${charges.length} of ${count} charges`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** What tokens cost by `PRICES`, written apart from the product's own arithmetic. */
+export function costOf(tokens: { input: number; cached?: number; output: number }): bigint {
+  const { input, cached = 0, output } = tokens
+  const each = [PRICES.input, PRICES.cached_input, PRICES.output]
+  const counts = [input - cached, cached, output]
+  const exact = counts.reduce((sum, count, i) => sum + BigInt(count) * each[i]!, 0n)
+  return exact % 1_000_000n === 0n ? exact / 1_000_000n : exact / 1_000_000n + 1n
+}
+
+/** Words that name the model server: found in nothing that a client gets or a log keeps. */
+export function canariesIn(text: string, upstream: Pick<ChatUpstream, 'url'>): string[] {
+  const { host, port } = new URL(upstream.url)
+  return [UPSTREAM_MODEL, UPSTREAM_KEY, host, `:${port}`, 'fp_canary', 'chatcmpl-upstream'].filter((word) =>
+    text.includes(word),
+  )
+}
+
+export function customer(stage: ChatStage, balance?: bigint): Promise<TestPerson> {
+  return newCustomer(stage.app, balance === undefined ? {} : { balance })
+}
+
+/**
+ * One more front of the same service, with limits of time of its own for its streams. `waiting` tells how many bytes of answers stand
+ * in its memory, on the fullest connection.
+ */
+export async function startFront({ app }: ChatStage, timing: StreamTiming) {
+  const { ctx } = app
+  const identity = await openIdentity({ ...ctx, config: ctx.config })
+  const meter = openMeter(ctx.db)
+  let admitted = 0
+  const counting: Meter = {
+    ...meter,
+    expect() {
+      admitted += 1
+      meter.expect()
+    },
+  }
+  const http = openHttp({ log: ctx.log })
+  const sockets = new Set<Socket>()
+  http.server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  http.decorateRequest('principal', null)
+  http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
+  http.register(async (routes) =>
+    registerEndpoints(routes, ctx, chatEndpoints(counting, timing), identity.authenticator),
+  )
+  await http.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,
+    connections: () => sockets.size,
+    admitted: () => admitted,
+    waiting: () => Math.max(0, ...[...sockets].map(({ writableLength }) => writableLength)),
+    async close() {
+      http.server.closeAllConnections()
+      await http.close()
+      await meter.close()
+      await identity.close()
+    },
+  }
+}
+
+export async function grant(app: TestApp, { org_id }: { org_id: string }, amount: bigint): Promise<void> {
+  const entry = { org_id, amount, note: 'More', user_id: null, now: app.clock.now() }
+  await app.database.db.transaction().execute((tx) => grantCredits(tx, entry))
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { Purpose } from '../../../server/files/purposes.ts'
+import { insertFile } from '../../../server/files/store.ts'
+import { newId } from '../../../server/platform/ids.ts'
+import type { TestApp } from './app.ts'
+import { videoBody } from './app.ts'
+import { type Answer, type Caller, send } from './identity-app.ts'
+
+export const MIB = 1_048_576
+
+/** Submits a valid body with these changes; a change to `undefined` leaves the member out. */
+export function submit(app: TestApp, caller: Caller, changes: Record<string, unknown> = {}): Promise<Answer> {
+  return send(app, 'POST', '/v1/videos', caller, videoBody(changes))
+}
+
+/** Sends a body byte for byte. */
+export async function sendRaw(
+  app: { url: string },
+  caller: Caller,
+  body: string | Uint8Array<ArrayBuffer>,
+  content_type?: string | null,
+): Promise<Answer> {
+  const headers: Record<string, string> = { ...caller.headers }
+  if (caller.key) headers.authorization = `Bearer ${caller.key}`
+  if (content_type !== null) headers['content-type'] = content_type ?? 'application/json'
+  const answer = await fetch(`${app.url}/v1/videos`, { method: 'POST', headers, body })
+  return { status: answer.status, headers: answer.headers, body: await answer.json() }
+}
+
+/** A file of an organization without its bytes: what a job refers to is the row. */
+export async function storedFile(
+  app: TestApp,
+  owner: { org_id: string; user_id: string },
+  options: { purpose?: Purpose; size_bytes?: number; live_seconds?: number } = {},
+): Promise<string> {
+  const { purpose = 'vision', size_bytes = 1000, live_seconds = 86_400 } = options
+  const created_at = app.clock.now()
+  const id = newId('file', created_at)
+  await insertFile(app.database.db, {
+    ...{ id, org_id: owner.org_id, user_id: owner.user_id, purpose, size_bytes, created_at },
+    ...{ filename: 'a.bin', media_type: 'application/octet-stream', sha256: randomBytes(32).toString('hex') },
+    ...{ blob_key: randomBytes(16).toString('hex'), probe: null },
+    expires_at: new Date(created_at.getTime() + live_seconds * 1000),
+  })
+  return id
+}
+
+/** The whole envelope, and nothing beside it. `message` is compared when given. */
+export function assertRefused(
+  answer: Answer,
+  expected: { status: number; code: string; param?: string | null; message?: string | RegExp; type?: string },
+): void {
+  const { status, code, param = null, message, type = 'invalid_request_error' } = expected
+  const seen = JSON.stringify(answer.body)
+  assert.equal(answer.status, status, seen)
+  assert.deepEqual(Object.keys(answer.body), ['error'])
+  const { error } = answer.body
+  assert.deepEqual(Object.keys(error).sort(), ['code', 'message', 'param', 'type'])
+  assert.deepEqual({ code: error.code, param: error.param, type: error.type }, { code, param, type }, seen)
+  if (typeof message === 'string') assert.equal(error.message, message)
+  else if (message) assert.match(error.message, message)
+  else assert.ok(error.message.length > 0)
+  assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/)
+}
+
+/** Every 400 of the video endpoints has one code. */
+export function assertInvalid(answer: Answer, param: string | null, message?: string | RegExp): void {
+  assertRefused(answer, { status: 400, code: 'invalid_request_error', param, ...(message ? { message } : {}) })
+}
+
+export async function jobsOf(app: TestApp, org_id: string): Promise<number> {
+  const { rows } = await app.database.pool.query('select count(*)::int as count from video_jobs where org_id = $1', [
+    org_id,
+  ])
+  return rows[0].count
+}
