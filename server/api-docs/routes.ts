@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { type PageLanguage, pageLanguage, sendPage } from '../platform/http/page.ts'
-import { describeApi } from './openapi.ts'
-import { docsPage } from './page.ts'
+import { describeApi, examplesOf } from './openapi/document.ts'
+import { docsPage } from './page/render.ts'
 
 /** The API description and the page that shows it, made from the endpoints themselves, once somebody asks. */
 export function openApiEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const description = once(() => describeApi(endpoints))
   const json = once(() => JSON.stringify(description()))
-  const style = once(() => readFileSync(new URL('./page.css', import.meta.url), 'utf8'))
+  const style = once(() => readFileSync(new URL('./page/style.css', import.meta.url), 'utf8'))
   const written: Record<PageLanguage, () => string> = {
-    en: once(() => docsPage(description(), 'en')),
-    ja: once(() => docsPage(description(), 'ja')),
+    en: once(() => docsPage(description(), examplesOf(endpoints), 'en')),
+    ja: once(() => docsPage(description(), examplesOf(endpoints), 'ja')),
   }
   return [
     page('/openapi.json', async (_ctx, { reply }) => sendPage(reply, 'application/json', json())),

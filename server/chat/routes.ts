@@ -31,6 +31,8 @@ export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING
       body_check: 'handler',
       response: ChatCompletion,
       events: ChatStreamEvent,
+      errors: ['insufficient_credits', 'model_not_found', 'upstream_error', 'upstream_timeout'],
+      example: { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say hello.' }] },
       async handle(ctx, { principal, request, reply }) {
         const body = checkBody(request.body)
         const left = abortOnLeaving(reply)

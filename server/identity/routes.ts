@@ -62,6 +62,7 @@ function keyEndpoints({ callers }: Identity): Endpoint[] {
     summary: 'Make an API key for yourself in this organization',
     body: CreateKey,
     response: CreatedApiKey,
+    example: { name: 'laptop' },
     async handle(ctx, { principal, body, reply }) {
       const { org_id, user_id } = principal
       const prefix = ctx.config.api_key_prefix
@@ -107,6 +108,8 @@ function memberEndpoints({ callers }: Identity): Endpoint[] {
     summary: 'Give a person another role',
     body: ChangeRole,
     response: Member,
+    errors: ['conflict'],
+    example: { role: 'admin' },
     async handle(ctx, { principal, params, body }) {
       const user_id = params.user_id!
       const member = await changeRole(ctx.db, principal, { user_id, role: body.role })
@@ -120,6 +123,7 @@ function memberEndpoints({ callers }: Identity): Endpoint[] {
     auth: 'session',
     summary: 'Remove a member from this organization',
     response: Deleted,
+    errors: ['conflict'],
     async handle(ctx, { principal, params }) {
       const id = params.user_id!
       await removeMember(ctx.db, principal, { user_id: id, now: ctx.clock.now() })
@@ -152,6 +156,8 @@ const invitationEndpoints: Endpoint[] = [
     summary: 'Invite a person; hand the address in the answer over to them',
     body: CreateInvitation,
     response: CreatedInvitation,
+    errors: ['conflict'],
+    example: { email: 'noa@example.com', role: 'member' },
     async handle(ctx, { principal, body, reply }) {
       const { token, ...row } = await invite(ctx.db, principal, { ...body, now: ctx.clock.now() })
       reply.header('cache-control', 'no-store')

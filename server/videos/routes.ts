@@ -66,6 +66,13 @@ const createVideo = endpoint({
   response: VideoView,
   idempotent: true,
   headers: { 'idempotent-replayed': 'sometimes' },
+  errors: ['insufficient_credits', 'agreement_required', 'model_not_found', 'concurrency_limit_exceeded'],
+  example: {
+    model: 'storyboard-1',
+    prompt: 'A paper boat on a calm lake. <d>Off we go!</d>',
+    seconds: 5,
+    aspect_ratio: '16:9',
+  },
   async handle(ctx, { principal, request, reply }) {
     const body = request.isMultipart() ? await readMultipartBody(request) : request.body
     const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
@@ -107,6 +114,8 @@ const agreeToTerms = endpoint({
   summary: 'Agree to the video terms, from a console login only',
   body: AcceptTerms,
   response: AcceptanceView,
+  errors: ['terms_version_mismatch'],
+  example: { terms_version: '2026-11-01' },
   async handle(ctx, { principal, body }) {
     const { session_id } = principal
     if (session_id === null)
@@ -122,6 +131,7 @@ const cancelVideo = endpoint({
   path: '/v1/videos/:video_id/cancel',
   summary: 'Cancel a job that has not ended; 409 when its engine cannot stop a render that has begun',
   response: VideoView,
+  errors: ['conflict'],
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)
     const job = { org_id: principal.org_id, id }
@@ -135,6 +145,7 @@ const deleteVideo = endpoint({
   path: '/v1/videos/:video_id',
   summary: 'Delete a job that has ended, with its video',
   response: DeletedVideo,
+  errors: ['conflict'],
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)
     await removeJob(ctx, { org_id: principal.org_id, id })

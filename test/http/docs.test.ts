@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Compile } from 'typebox/compile'
-import { openApiPath } from '../../server/api-docs/openapi.ts'
-import { EXAMPLES } from '../../server/api-docs/page-examples.ts'
-import { JAPANESE } from '../../server/api-docs/page-japanese.ts'
+import { openApiPath } from '../../server/api-docs/openapi/document.ts'
+import { JAPANESE } from '../../server/api-docs/page/japanese.ts'
+import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 
 let app: TestApp
@@ -72,8 +72,10 @@ test('every text of an endpoint, a part or a field is there in Japanese too', as
   visit(document.paths)
   visit(document.components.schemas)
   const missing = [...texts].filter((text) => !Object.hasOwn(JAPANESE, text) && /\p{Ll}/u.test(text) && !isBare(text))
-  assert.deepEqual(missing, [], 'to be added to server/api-docs/page-japanese.ts')
+  assert.deepEqual(missing, [], 'to be added to server/api-docs/page/japanese.ts')
 })
+
+const nameOf = (each: Endpoint) => `${each.method} ${openApiPath(each)}`
 
 /** Ranges are written in the language of the page. */
 const isBare = (text: string) => /^\d+ to \d+ elements\.$/.test(text)
@@ -82,10 +84,10 @@ test('every call that takes JSON shows a body that its schema accepts', async ()
   const taking = app.app.endpoints.filter(
     ({ internal, body, accepts = ['json'] }) => !internal && body && accepts.includes('json'),
   )
-  assert.deepEqual(taking.map((each) => `${each.method} ${openApiPath(each)}`).sort(), Object.keys(EXAMPLES).sort())
+  const shown = app.app.endpoints.filter(({ example }) => example !== undefined)
+  assert.deepEqual(taking.map(nameOf).sort(), shown.map(nameOf).sort())
   for (const each of taking) {
-    const example = EXAMPLES[`${each.method} ${openApiPath(each)}`]!
-    assert.deepEqual([...Compile(each.body!).Errors(example)], [], each.path)
+    assert.deepEqual([...Compile(each.body!).Errors(each.example)], [], each.path)
     for (const page of Object.values(pages)) {
       const block = new RegExp(`curl [\\s\\S]*?${each.path.replace(/:\w+/g, '\\{\\w+\\}')}&quot;[\\s\\S]*?</pre>`).exec(
         page,

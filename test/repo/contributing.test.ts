@@ -44,7 +44,7 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
     )
   const everywhere = [
     'server/app.ts',
-    'server/api-docs/page-japanese.ts',
+    'server/api-docs/page/japanese.ts',
     'test/http/',
     'docs/api/',
     'docs/contract.md',
@@ -53,8 +53,8 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
   const of_a_folder = [
     'ARCHITECTURE.md',
     'test/repo/layout.test.ts',
-    'server/api-docs/openapi.ts',
-    'server/api-docs/page-words.ts',
+    'server/api-docs/openapi/document.ts',
+    'server/api-docs/page/words.ts',
   ]
   for (const path of [...everywhere, ...of_a_folder]) assert.ok(named.includes(path), path)
 })

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema, TUnknown } from 'typebox'
 import type { Context } from '../../context.ts'
-import { ApiError } from '../../platform/errors.ts'
+import { ApiError, type ErrorCode } from '../../platform/errors.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
 import { parseQuery } from '../../platform/schema/query.ts'
@@ -56,7 +56,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   response?: TSchema
   /** Media type of the 200 answer when it is not JSON. */
   response_type?: string
-  /** Shape of the JSON in each event, where the same call can be answered with server-sent events. */
+  /** Shape of the JSON in each event, where the same call can be answered with server-sent events. The last has `[DONE]` instead. */
   events?: TSchema
   /** The answer is an upgrade of the connection. */
   upgrade?: 'websocket'
@@ -68,6 +68,15 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   idempotent?: boolean
   /** For the API page: headers of a successful answer. */
   headers?: Partial<Record<AnswerHeader, 'always' | 'sometimes'>>
+  /** For the API page: those of `headers` that an error has too when it comes after they were set. */
+  error_headers?: readonly AnswerHeader[]
+  /**
+   * For the API page: codes of errors beside those that follow from the credential, body, query, path and kind of answer, and from
+   * `idempotent`. See `errorStatuses` of `api-docs/openapi/errors.ts`.
+   */
+  errors?: readonly ErrorCode[]
+  /** For the API page: the least JSON body that does something, with the models of a service without a `kinora.yaml`. */
+  example?: Static<B>
   /** Video endpoints give every 400 the code `invalid_request_error`. */
   plain_400?: boolean
   /** Not part of the public API page. */

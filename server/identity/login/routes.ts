@@ -37,6 +37,8 @@ function signInEndpoint(identity: Identity): Endpoint {
     body: SignIn,
     response: SignInAnswer,
     headers: { 'cache-control': 'always', 'set-cookie': 'always' },
+    errors: ['invalid_api_key', 'rate_limit_exceeded'],
+    example: { email: 'mika@example.com', password: 'a long password' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)
       const signedIn = await signIn(identity.login, { ...body, ...callerOf(request) })
@@ -80,6 +82,8 @@ function presentSession(identity: Identity): Endpoint[] {
     summary: 'Switch this session to another organization of yours',
     body: SwitchOrganization,
     response: ConsoleSession,
+    errors: ['not_found'],
+    example: { organization_id: 'org_…' },
     async handle(ctx, { principal, body, reply }) {
       return moveSession(ctx, identity, reply, { ...principal, org_id: body.organization_id })
     },
@@ -96,6 +100,8 @@ const previewEndpoint = endpoint({
   body: PreviewInvitation,
   response: InvitationPreview,
   headers: { 'cache-control': 'always' },
+  errors: ['not_found'],
+  example: { token: 'inv_…' },
   async handle(ctx, { body, request, reply }) {
     requireSameOrigin(request)
     reply.header('cache-control', 'no-store')
@@ -112,6 +118,8 @@ function acceptEndpoint(identity: Identity): Endpoint {
     body: AcceptInvitation,
     response: SignInAnswer,
     headers: { 'cache-control': 'always', 'set-cookie': 'sometimes' },
+    errors: ['invalid_api_key', 'not_found', 'conflict', 'rate_limit_exceeded'],
+    example: { token: 'inv_…', name: 'Noa', password: 'another long password' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)
       const { cookie } = request.headers

@@ -21,6 +21,7 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
     redirects: true,
     headers: REDIRECT_HEADERS,
     summary: 'Go to the identity provider',
+    errors: ['unknown_url'],
     async handle(ctx, { reply }) {
       const provider = requireProvider(identity)
       return redirectTo(ctx, reply, async () => {
@@ -38,6 +39,7 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
     headers: REDIRECT_HEADERS,
     summary: 'Come back from the identity provider',
     query: AuthorizationResponse,
+    errors: ['unknown_url'],
     async handle(ctx, { query, request, reply }) {
       const provider = requireProvider(identity)
       const { name, attributes } = stateCookie(identity.cookie())

@@ -44,6 +44,7 @@ const changeProfile = endpoint({
   summary: 'Change your own name',
   body: ChangeProfile,
   response: Profile,
+  example: { name: 'Mika Mori' },
   async handle(ctx, { principal, body }) {
     const { user_id } = principal
     await updateName(ctx.db, { user_id, name: body.name, now: ctx.clock.now() })
@@ -60,6 +61,8 @@ function passwordEndpoint(identity: Identity): Endpoint {
     body: ChangePassword,
     response: ConsoleSession,
     headers: { 'set-cookie': 'always' },
+    errors: ['conflict'],
+    example: { current_password: 'a long password', new_password: 'another long password' },
     async handle(ctx, { principal, body, request, reply }) {
       const { user_id, org_id } = principal
       const signedIn = await changePassword(identity.login, { user_id, ...body, ...callerOf(request) })

@@ -40,6 +40,8 @@ function secondStep(identity: Identity): Endpoint {
     body: SecondFactor,
     response: ConsoleSession,
     headers: { 'cache-control': 'always', 'set-cookie': 'always' },
+    errors: ['missing_api_key', 'invalid_api_key', 'rate_limit_exceeded'],
+    example: { code: '123456' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)
       requireOneProof(body)
@@ -75,6 +77,8 @@ function changes(identity: Identity): Endpoint[] {
     summary: 'Get a secret for an app; it counts once confirmed',
     body: EnrolTwoFactor,
     response: TwoFactorEnrolment,
+    errors: ['conflict'],
+    example: { password: 'a long password' },
     async handle(_ctx, { principal, body, request, reply }) {
       const made = await enrolTwoFactor(login, { ...body, ...holderOf(principal, request) })
       reply.header('cache-control', 'no-store')
@@ -89,6 +93,8 @@ function changes(identity: Identity): Endpoint[] {
     body: ConfirmTwoFactor,
     response: RecoveryCodes,
     headers: { 'set-cookie': 'always' },
+    errors: ['conflict'],
+    example: { code: '123456' },
     async handle(ctx, { principal, body, request, reply }) {
       const holder = { ...body, ...holderOf(principal, request) }
       const { session, recovery_codes } = await confirmTwoFactor(login, holder)
@@ -105,6 +111,8 @@ function changes(identity: Identity): Endpoint[] {
     body: ProveTwoFactor,
     response: ConsoleSession,
     headers: { 'set-cookie': 'always' },
+    errors: ['conflict'],
+    example: { password: 'a long password', code: '123456' },
     async handle(ctx, { principal, body, request, reply }) {
       requireOneProof(body)
       const session = await disableTwoFactor(login, { ...body, ...holderOf(principal, request) })
@@ -123,6 +131,8 @@ function recoveryCodes({ login }: Identity): Endpoint[] {
     summary: 'Replace your recovery codes',
     body: ProveTwoFactor,
     response: RecoveryCodes,
+    errors: ['conflict'],
+    example: { password: 'a long password', code: '123456' },
     async handle(_ctx, { principal, body, request, reply }) {
       requireOneProof(body)
       const recovery_codes = await renewRecoveryCodes(login, { ...body, ...holderOf(principal, request) })

@@ -15,6 +15,15 @@ export function compactEndpoints(meter: Meter): readonly Endpoint[] {
       body: CompactResponse,
       body_check: 'handler',
       response: CompactedResponse,
+      errors: [
+        'insufficient_credits',
+        'model_not_found',
+        'previous_response_not_found',
+        'item_not_found',
+        'upstream_error',
+        'upstream_timeout',
+      ],
+      example: { model: 'sandbox-1', previous_response_id: 'resp_…' },
       async handle(ctx, { principal, request, reply }) {
         const body = checkCompaction(request.body)
         const left = abortOnLeaving(reply)

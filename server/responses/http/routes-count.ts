@@ -21,6 +21,8 @@ export const countEndpoints = (meter: Meter): readonly Endpoint[] => [
     body: CreateResponse,
     body_check: 'handler',
     response: InputTokens,
+    errors: ['insufficient_credits', 'model_not_found', 'previous_response_not_found', 'item_not_found'],
+    example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
       const body = checkBody(request.body)
       const model = entitledChatModel(ctx.config, principal.plan, body.model)

@@ -61,6 +61,7 @@ const cancelStored = endpoint({
   path: '/v1/responses/:response_id/cancel',
   summary: 'Cancel a background response',
   response: ResponseObject,
+  errors: ['invalid_request_error'],
   handle: (ctx, { principal, params }) => cancelResponse(ctx, principal, params.response_id!),
 })
 

@@ -20,6 +20,7 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
     auth: 'api_key_or_session',
     summary: 'Open a WebSocket of responses',
     upgrade: 'websocket',
+    errors: ['invalid_request_error', 'csrf_failed', 'method_not_allowed'],
     async handle(ctx, { principal, request, reply }) {
       if (principal.via === 'session' && deps.sockets.isHandshake(request.raw)) requireOwnPage(request)
       const { authorization, cookie } = request.headers

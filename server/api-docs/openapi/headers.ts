@@ -1,4 +1,4 @@
-import type { AnswerHeader, Endpoint } from '../identity/caller/endpoint.ts'
+import type { AnswerHeader, Endpoint } from '../../identity/caller/endpoint.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,5 +1,5 @@
-import type { PageLanguage } from '../platform/http/page.ts'
-import { translate, WORDS } from './page-words.ts'
+import type { PageLanguage } from '../../platform/http/page.ts'
+import { translate, WORDS } from './words.ts'
 
 type Json = Record<string, unknown>
 

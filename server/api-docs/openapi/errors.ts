@@ -1,6 +1,6 @@
-import type { Endpoint } from '../identity/caller/endpoint.ts'
-import { ERRORS } from '../platform/errors.ts'
-import { errorAnswerHeaders, isBytes } from './openapi-headers.ts'
+import type { Endpoint } from '../../identity/caller/endpoint.ts'
+import { ERRORS, type ErrorCode } from '../../platform/errors.ts'
+import { errorAnswerHeaders, isBytes } from './headers.ts'
 
 type Json = Record<string, unknown>
 
@@ -31,9 +31,9 @@ export function errorResponses(): Record<string, Json> {
 }
 
 /** The response of this status, as every endpoint gives it or with the headers that this one leaves on an error. */
-export function errorResponseOf({ headers = {} }: Endpoint, status: number): Json {
-  if (!headers['x-dropped-tools']) return { $ref: `#/components/responses/${status}` }
-  return errorResponse(status, { 'x-dropped-tools': 'sometimes' })
+export function errorResponseOf({ error_headers }: Endpoint, status: number): Json {
+  if (!error_headers) return { $ref: `#/components/responses/${status}` }
+  return errorResponse(status, Object.fromEntries(error_headers.map((name) => [name, 'sometimes'])))
 }
 
 /** The envelope all errors share. */
@@ -49,45 +49,19 @@ export function errorSchema(): Json {
   return { type: 'object', required: ['error'], properties: { error } }
 }
 
-/** What an endpoint may answer beside success: from its credential, parameters and body, and for a few from what they do. */
+/** The statuses of the errors an endpoint may answer: those it declares, and those that follow from the rest of its declaration. */
 export function errorStatuses(spec: Endpoint): number[] {
-  const found = new Set([500, 503, ...(SPECIAL[`${spec.method} ${spec.path}`] ?? [])])
-  const add = (...statuses: number[]) => {
-    for (const status of statuses) found.add(status)
-  }
-  if (spec.auth !== 'none' && spec.auth !== 'signed_url') add(401, 429)
-  if (spec.auth === 'session' || (spec.auth !== 'api_key' && spec.method !== 'GET')) add(403)
-  if (spec.body) add(400, 408, 413, 415)
-  if (spec.query) add(400)
-  if (/[:*]/.test(spec.path)) add(404)
-  if (isBytes(spec)) add(416)
-  if (spec.redirects) add(404)
-  return [...found].sort((a, b) => a - b)
-}
-
-const SPECIAL: Readonly<Record<string, readonly number[]>> = {
-  'POST /v1/videos': [402, 403, 404, 409, 422],
-  'POST /v1/videos/acceptance': [409],
-  'POST /v1/videos/:video_id/cancel': [409],
-  'DELETE /v1/videos/:video_id': [409],
-  'GET /v1/videos/:video_id/content': [400],
-  'POST /v1/chat/completions': [402, 404, 502, 504],
-  'POST /v1/responses': [402, 404, 502, 504],
-  'POST /v1/responses/input_tokens': [404],
-  'POST /v1/responses/compact': [402, 404, 502, 504],
-  'GET /v1/responses': [400, 403, 405],
-  'POST /v1/responses/:response_id/cancel': [400],
-  'POST /console/auth/sign-in/email': [401, 429],
-  'POST /console/auth/sign-in/two-factor': [401, 429],
-  'POST /console/password': [409],
-  'POST /console/two_factor': [409],
-  'POST /console/two_factor/confirm': [409],
-  'POST /console/two_factor/disable': [409],
-  'POST /console/two_factor/recovery_codes': [409],
-  'POST /console/invitations': [409],
-  'PATCH /console/members/:user_id': [409],
-  'DELETE /console/members/:user_id': [409],
-  'POST /console/invitations/accept': [404, 409],
+  const codes: ErrorCode[] = ['server_error', 'server_is_overloaded', ...(spec.errors ?? [])]
+  const knowsCaller = spec.auth !== 'none' && spec.auth !== 'signed_url'
+  if (knowsCaller) codes.push('missing_api_key', 'invalid_api_key', 'rate_limit_exceeded')
+  if (spec.auth === 'session') codes.push('console_login_required')
+  if (spec.auth !== 'api_key' && spec.method !== 'GET') codes.push('csrf_failed')
+  if (spec.body) codes.push('request_timeout', 'request_too_large', 'unsupported_media_type')
+  if (spec.body || spec.query) codes.push('invalid_request_error')
+  if (/[:*]/.test(spec.path)) codes.push('not_found')
+  if (isBytes(spec)) codes.push('range_not_satisfiable')
+  if (spec.idempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused')
+  return [...new Set(codes.map((code) => ERRORS[code].status))].sort((a, b) => a - b)
 }
 
 function errorResponse(status: number, also: Parameters<typeof errorAnswerHeaders>[1] = {}): Json {

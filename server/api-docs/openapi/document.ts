@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox'
-import type { Endpoint } from '../identity/caller/endpoint.ts'
-import { errorResponseOf, errorResponses, errorSchema, errorStatuses } from './openapi-errors.ts'
-import { answerHeaders, isBytes } from './openapi-headers.ts'
-import { nameSchemas } from './openapi-names.ts'
-import { formContent, withNulls } from './openapi-requests.ts'
+import type { Endpoint } from '../../identity/caller/endpoint.ts'
+import { errorResponseOf, errorResponses, errorSchema, errorStatuses } from './errors.ts'
+import { answerHeaders, isBytes } from './headers.ts'
+import { formContent, withNulls } from './request-bodies.ts'
+import { nameSchemas } from './schema-names.ts'
 
 type Json = Record<string, unknown>
 
@@ -60,6 +60,12 @@ export function describeApi(endpoints: readonly Endpoint[]): Json {
       schemas: { Error: errorSchema(), ...named.schemas },
     },
   }
+}
+
+/** The example of each call that has one, by `operationId`. */
+export function examplesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, unknown> {
+  const shown = endpoints.filter(({ example }) => example !== undefined)
+  return new Map(shown.map((spec) => [operationId(spec), spec.example]))
 }
 
 /** `/v1/videos/:video_id` as `/v1/videos/{video_id}`, and `*`, an id that may hold slashes, as `{id}`. */

@@ -1,5 +1,5 @@
-import type { PageLanguage } from '../platform/http/page.ts'
-import { JAPANESE } from './page-japanese.ts'
+import type { PageLanguage } from '../../platform/http/page.ts'
+import { JAPANESE } from './japanese.ts'
 
 /** The words of the page itself. Values are HTML; functions take text that is escaped already. */
 type Words = {

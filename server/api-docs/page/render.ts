@@ -1,7 +1,6 @@
-import { escapeHtml, type PageLanguage } from '../platform/http/page.ts'
-import { EXAMPLES } from './page-examples.ts'
-import { type Field, fieldsOf, typeOf } from './page-fields.ts'
-import { translate, WORDS } from './page-words.ts'
+import { escapeHtml, type PageLanguage } from '../../platform/http/page.ts'
+import { type Field, fieldsOf, typeOf } from './fields.ts'
+import { translate, WORDS } from './words.ts'
 
 type Json = Record<string, unknown>
 type Tag = { name: string; description?: string }
@@ -17,15 +16,18 @@ type Operation = {
   responses: Record<string, { description?: string; content?: Record<string, { schema?: Json }> }>
 }
 
-/** What a part of the page is written for. */
-type Reader = { language: PageLanguage; words: (typeof WORDS)[PageLanguage] }
+/** A body for each call that takes JSON, by `operationId`. */
+export type Examples = ReadonlyMap<string, unknown>
+
+/** Whom a part of the page is written for, and with which examples. */
+type Reader = { language: PageLanguage; words: (typeof WORDS)[PageLanguage]; examples: Examples }
 
 /**
  * The API as a page of HTML in one language, that loads nothing but its own style sheet and runs no script. `document` comes from
- * `describeApi`.
+ * `describeApi`, `examples` from `examplesOf`.
  */
-export function docsPage(document: Json, language: PageLanguage): string {
-  const reader = { language, words: WORDS[language] }
+export function docsPage(document: Json, examples: Examples, language: PageLanguage): string {
+  const reader = { language, words: WORDS[language], examples }
   const operations = operationsOf(document)
   const tags = document.tags as Tag[]
   const schemas = (document.components as { schemas: Record<string, Json> }).schemas
@@ -94,7 +96,7 @@ function operationBlock(operation: Operation, reader: Reader): string {
           .map((name) => (name === 'api_key' ? words.api_key : words.console_login))
           .join(words.or)
   return `<details id="${operationId}"><summary>${badge(method)}<code>${escapeHtml(path)}</code><span class="what">${inline(translate(language, summary))}</span><i>${who}</i></summary>
-<pre><code>${escapeHtml(curlOf(operation))}</code></pre>
+<pre><code>${escapeHtml(curlOf(operation, reader))}</code></pre>
 ${parametersBlock(operation, reader)}${bodyBlock(operation, reader)}${answerBlock(operation, reader)}</details>`
 }
 
@@ -148,15 +150,16 @@ function fieldTable(rows: readonly Field[], { words }: Reader): string {
 }
 
 /** The call as it is typed, its body included; a quote within the body would end it for the shell. */
-function curlOf({ method, path, security, requestBody }: Operation): string {
+function curlOf(operation: Operation, { examples }: Reader): string {
+  const { operationId, method, path, security, parameters = [], requestBody } = operation
   const types = Object.keys(requestBody?.content ?? {})
   const key = security.some((each) => 'api_key' in each)
-  const example = EXAMPLES[`${method} ${path}`]
+  const example = examples.get(operationId)
   const body = example && JSON.stringify(example, null, 2).replaceAll("'", "'\\''")
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$KINORA_BASE_URL${path}"`,
     ...(key ? ['-H "Authorization: Bearer $KINORA_API_KEY"'] : security.length > 0 ? ['-b cookies.txt'] : []),
-    ...(method === 'POST' && path === '/v1/videos' ? ["-H 'Idempotency-Key: first-clip'"] : []),
+    ...(parameters.some(({ name }) => name === 'Idempotency-Key') ? ["-H 'Idempotency-Key: first-clip'"] : []),
     ...(body ? [`-H 'Content-Type: application/json' -d '${body}'`] : []),
     ...(types.length === 1 && types[0] === 'multipart/form-data' ? ['-F purpose=vision -F file=@photo.png'] : []),
   ]
