@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDatabaseDown } from '../../server/platform/db/db.ts'
-import { openGroups } from '../../server/platform/db/groups.ts'
+import { openGroups, writeGroupOrEach } from '../../server/platform/db/groups.ts'
 
 test('what comes while a group is written is written together, in order, one group of a name at a time', async () => {
   const groups = openGroups()
@@ -44,4 +44,31 @@ test('a write that is never answered fails its own group, as an outage, and the 
   await assert.rejects(lost, isDatabaseDown)
   assert.equal(await next, 2)
   assert.equal(await groups.join('a', 3, async (items) => items), 3)
+})
+
+test('a group that fails together is written one by one, in order: only the item at fault is an Error', async () => {
+  const written: number[][] = []
+  const write = async (items: readonly number[]) => {
+    if (items.includes(2)) throw new Error('bad')
+    written.push([...items])
+    return items.map((item) => item * 10)
+  }
+  const results = await writeGroupOrEach([1, 2, 3], write)
+  assert.deepEqual([results[0], (results[1] as Error).message, results[2]], [10, 'bad', 30])
+  assert.deepEqual(written, [[1], [3]])
+  assert.deepEqual(await writeGroupOrEach([4, 5], write), [40, 50])
+  assert.deepEqual(written.at(-1), [4, 5])
+  await assert.rejects(writeGroupOrEach([2], write), /bad/)
+})
+
+test('a group whose commit was not answered is not written again', async () => {
+  const lost = Object.assign(new Error('connection lost'), { code: '08006' })
+  assert.ok(isDatabaseDown(lost))
+  let writes = 0
+  const write = async (): Promise<never[]> => {
+    writes += 1
+    throw lost
+  }
+  await assert.rejects(writeGroupOrEach([1, 2], write), lost)
+  assert.equal(writes, 1)
 })

@@ -1,4 +1,4 @@
-import { answered } from './db.ts'
+import { answered, isDatabaseDown } from './db.ts'
 
 /** Most items written by one commit. */
 const GROUP_MAX = 200
@@ -57,4 +57,30 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
       return promise
     },
   }
+}
+
+/**
+ * Writes `items` in one commit, or, when that fails although the database is up, each in a commit of its own, in order, so that what is
+ * wrong with one is an Error for that one alone. `write` writes all it is given or throws. Throws what `write` threw for a single item,
+ * and what `isDatabaseDown` recognizes: after a commit whose answer was lost nobody knows what was written.
+ */
+export async function writeGroupOrEach<Item, Result>(
+  items: readonly Item[],
+  write: (items: readonly Item[]) => Promise<ReadonlyArray<Result | Error>>,
+): Promise<ReadonlyArray<Result | Error>> {
+  try {
+    return await write(items)
+  } catch (error) {
+    if (isDatabaseDown(error) || items.length === 1) throw error
+  }
+  const results: Array<Result | Error> = []
+  for (const item of items) {
+    results.push(
+      await write([item]).then(
+        ([result]) => result as Result | Error,
+        (error: Error) => error,
+      ),
+    )
+  }
+  return results
 }

@@ -1,6 +1,6 @@
 import type { Meter, UsageCharge } from '../../billing/meter.ts'
 import type { Context } from '../../context.ts'
-import { isDatabaseDown } from '../../platform/db/db.ts'
+import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import type { ResponseEvent } from '../call.ts'
 import type { ResponseObject } from '../schema/response.ts'
@@ -22,33 +22,10 @@ export type RunEnd = {
  * with other runs that end at that moment. Throws ClaimLost when another worker has it or it ended.
  */
 export function endRun(ctx: Pick<Context, 'db' | 'clock' | 'groups'>, meter: Meter, end: RunEnd): Promise<void> {
-  return ctx.groups.join('response-ends', end, (ends) => writeEnds(ctx, meter, ends))
+  return ctx.groups.join('response-ends', end, (ends) => writeGroupOrEach(ends, (some) => writeEnds(ctx, meter, some)))
 }
 
 async function writeEnds(
-  ctx: Pick<Context, 'db' | 'clock'>,
-  meter: Meter,
-  ends: readonly RunEnd[],
-): Promise<Array<undefined | Error>> {
-  try {
-    return await writeTogether(ctx, meter, ends)
-  } catch (error) {
-    // After a commit whose answer was lost nobody knows what was written.
-    if (isDatabaseDown(error) || ends.length === 1) throw error
-    const results: Array<undefined | Error> = []
-    for (const end of ends) {
-      results.push(
-        await writeTogether(ctx, meter, [end]).then(
-          ([one]) => one,
-          (reason: Error) => reason,
-        ),
-      )
-    }
-    return results
-  }
-}
-
-async function writeTogether(
   ctx: Pick<Context, 'db' | 'clock'>,
   meter: Meter,
   ends: readonly RunEnd[],

@@ -1,6 +1,6 @@
 import { placeHold, placeHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
-import { isDatabaseDown } from '../../platform/db/db.ts'
+import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { VIDEO_QUEUE } from '../queues.ts'
@@ -15,29 +15,18 @@ export type Admission = { job: NewVideoJob; running_max: number; claim: Claim | 
  * Throws ApiError `insufficient_credits`, `concurrency_limit_exceeded`, or `idempotency_in_progress` when the claim was lost.
  */
 export async function admitJob(ctx: AdmitContext, admission: Admission): Promise<void> {
-  await ctx.groups.join(`video-admissions/${admission.job.org_id}`, admission, (together) => storeAll(ctx, together))
+  await ctx.groups.join(`video-admissions/${admission.job.org_id}`, admission, (group) =>
+    writeGroupOrEach(group, (some) => storeJobs(ctx, some)),
+  )
   ctx.changes.announce(QUEUE_TOPIC, VIDEO_QUEUE)
 }
 
 type AdmitContext = Pick<Context, 'db' | 'groups' | 'changes'>
 
-/** All in one commit; when that cannot be, because not all of them fit, each has its own answer. */
-async function storeAll(ctx: AdmitContext, admissions: readonly Admission[]): Promise<Array<true | Error>> {
-  if (await storeTogether(ctx, admissions)) return admissions.map(() => true)
-  return Promise.all(
-    admissions.map((admission) =>
-      storeAlone(ctx, admission).then(
-        () => true as const,
-        (error: Error) => error,
-      ),
-    ),
-  )
-}
-
-/** False when nothing was stored because not all of them can be: each is then to have its own answer. */
-async function storeTogether(ctx: AdmitContext, admissions: readonly Admission[]): Promise<boolean> {
-  if (admissions.length === 1) return false
-  try {
+/** Stores several jobs in one commit. Throws NotAllFit when they do not all fit, so that each is tried on its own. */
+async function storeJobs(ctx: AdmitContext, admissions: readonly Admission[]): Promise<true[]> {
+  if (admissions.length === 1) await storeOne(ctx, admissions[0]!)
+  else {
     await ctx.db.transaction().execute(async (tx) => {
       await insertJobs(
         tx,
@@ -47,17 +36,13 @@ async function storeTogether(ctx: AdmitContext, admissions: readonly Admission[]
       if (!(await placeHolds(tx, admissions.map(holdOf)))) throw new NotAllFit()
       failpoint('within_create')
     })
-    return true
-  } catch (error) {
-    // After a commit whose answer was lost nobody knows what was stored.
-    if (isDatabaseDown(error)) throw error
-    return false
   }
+  return admissions.map(() => true)
 }
 
 class NotAllFit extends Error {}
 
-async function storeAlone(ctx: AdmitContext, admission: Admission): Promise<void> {
+async function storeOne(ctx: AdmitContext, admission: Admission): Promise<void> {
   await ctx.db.transaction().execute(async (tx) => {
     await insertJobs(tx, [admission.job])
     await remember(tx, admission)

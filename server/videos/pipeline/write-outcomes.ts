@@ -1,7 +1,8 @@
 import { settleHolds } from '../../billing/holds.ts'
 import { releasePins } from '../../files/store-pins.ts'
 import { addSeconds } from '../../platform/clock.ts'
-import { isDatabaseDown, type Tx } from '../../platform/db/db.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { FAILURES, isTerminal, type Outcome } from '../job.ts'
 import { insertRecords } from '../moderation/records.ts'
@@ -25,7 +26,7 @@ export async function writeOutcomes(
   decided: readonly Decided[],
 ): Promise<Array<Advanced | null | Error>> {
   const [first, later] = firstOfEachJob(decided)
-  const written = await writeGroup(ctx, first)
+  const written = await writeGroupOrEach(first, (some) => writeTogether(ctx, some))
   // Whatever becomes of these, the first are written.
   const rest = later.length > 0 ? await writeOutcomes(ctx, later).catch((error: Error) => later.map(() => error)) : []
   return decided.map((each) => {
@@ -44,25 +45,6 @@ function firstOfEachJob(decided: readonly Decided[]): [first: Decided[], later: 
     seen.add(each.job.id)
   }
   return [first, later]
-}
-
-async function writeGroup(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Advanced | null | Error>> {
-  try {
-    return await writeTogether(ctx, decided)
-  } catch (error) {
-    // After a commit whose answer was lost nobody knows what was written: the steps are taken again.
-    if (isDatabaseDown(error) || decided.length === 1) throw error
-    const results: Array<Advanced | null | Error> = []
-    for (const each of decided) {
-      results.push(
-        await writeTogether(ctx, [each]).then(
-          ([one]) => one!,
-          (reason: Error) => reason,
-        ),
-      )
-    }
-    return results
-  }
 }
 
 async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Advanced | null>> {
