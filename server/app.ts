@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
-import { auditSweep } from './audit/sweep.ts'
+import { auditSweep } from './audit/audit.ts'
+import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceNews } from './billing/balance-news.ts'
 import { openMeter } from './billing/meter.ts'
 import { billingEndpoints } from './billing/routes.ts'
@@ -88,6 +89,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
   const identity = await openIdentity({ db, config, clock, log, secrets, site, database_url })
   const cache = openJobCache(changes)
+  const audit = openAuditGate(ctx)
   const balances = openBalanceNews(changes)
   const meter = openMeter(db, undefined, balances.changed)
   const live = openLiveEvents(ctx, identity.callers)
@@ -96,7 +98,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
     ...fileRoutes,
-    ...videoEndpoints(cache),
+    ...videoEndpoints({ cache, audit }),
     ...catalogEndpoints,
     ...chatEndpoints(meter),
     ...responseEndpoints(meter, { stopping: stopping.signal }),
@@ -146,6 +148,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       balances.close()
       await engines.close()
       cache.close()
+      audit.close()
       await identity.close()
       await changes.close()
       await closeDb()

@@ -5,6 +5,7 @@ import { type Endpoint, endpoint } from './identity/caller/endpoint.ts'
 import { type Blobs, DiskFull } from './platform/blobs/blobs.ts'
 import { type Clock, unixSeconds } from './platform/clock.ts'
 import type { Database } from './platform/db/db.ts'
+import { freshCache } from './platform/fresh-cache.ts'
 
 const HealthView = Type.Object({
   status: Type.Enum(['ok', 'failing']),
@@ -13,7 +14,7 @@ const HealthView = Type.Object({
 })
 type Health = Static<typeof HealthView>
 
-/** A broken invariant stops new video jobs and nothing else, so it does not make a process unready. Which one it is stands in the log. */
+/** A broken invariant stops new video jobs and nothing else, so it does not make a process unready. The log names it. */
 const AuditView = Type.Object({
   ok: Type.Boolean({ description: 'False: a check of I1 to I4 failed, and new video jobs are refused.' }),
   checked_at: Type.Union([Type.Integer({ description: 'Unix seconds.' }), Type.Null()]),
@@ -65,7 +66,7 @@ async function lastAudit(db: Kysely<Database>): Promise<Static<typeof AuditView>
   return state ? { ok: state.broken.length === 0, checked_at: unixSeconds(state.checked_at) } : NOT_AUDITED
 }
 
-/** What is found holds this long, so that whoever asks often costs nothing. */
+/** A result is reused this long, so that frequent checks cost nothing. */
 const FRESH_MS = 1000
 /** Longest either check may take before it counts as failed. */
 const LIMIT_MS = 2000
@@ -73,8 +74,8 @@ const LIMIT_MS = 2000
 const WRITTEN_BYTES = 65_536
 
 /**
- * A check of what every request needs: one query, and a small file written and removed again. It always answers within `limit_ms`; what
- * hangs is waited for in the background and not begun a second time.
+ * Checks what every request needs: one query, and a small file written and removed again. It always answers within `limit_ms`; a check
+ * that hangs goes on in the background and is not started a second time.
  */
 export function openHealth(needs: {
   db: Kysely<Database>
@@ -88,13 +89,8 @@ export function openHealth(needs: {
     return 'ok'
   })
   const storage = bounded(limit_ms, 'unwritable', () => tryWriting(blobs))
-  let last: { at: number; health: Promise<Health> } | null = null
-  return () => {
-    const now = clock.now().getTime()
-    if (last && now >= last.at && now - last.at < FRESH_MS) return last.health
-    last = { at: now, health: both() }
-    return last.health
-  }
+  const recent = freshCache<Health>({ ttl_ms: FRESH_MS, entries_max: 1, now_ms: () => clock.now().getTime() })
+  return async () => (await recent.find('health', both))!
 
   async function both(): Promise<Health> {
     const [reached, stored] = await Promise.all([database(), storage()])
@@ -116,7 +112,7 @@ async function* oneChunk(): AsyncIterable<Uint8Array> {
   yield new Uint8Array(WRITTEN_BYTES)
 }
 
-/** Runs `work` at most once at a time and gives `failed` when it throws or does not end in time. */
+/** Runs `work` at most once at a time; resolves to `failed` when it throws or does not end in time. */
 function bounded<T>(limit_ms: number, failed: T, work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null
   return () => {

@@ -1,168 +1,69 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
+import { AUDIT_TOPIC, saveAuditState } from '../billing/audit-state.ts'
+import { billingInvariants } from '../billing/invariants.ts'
+import type { Context } from '../context.ts'
+import { fileInvariants } from '../files/invariants.ts'
 import type { Db } from '../platform/db/db.ts'
-import { RESPONSE_CHECKS, responseChecksAt } from './responses.ts'
+import type { Invariant } from '../platform/db/invariant.ts'
+import type { Sweep } from '../platform/sweep.ts'
+import { responseInvariants } from '../responses/invariants.ts'
+import { videoInvariants } from '../videos/invariants.ts'
+
+/** Every invariant that SQL can check. Source: docs/reliability.md. */
+const INVARIANTS: readonly Invariant[] = [
+  ...billingInvariants,
+  ...fileInvariants,
+  ...videoInvariants,
+  ...responseInvariants,
+]
+
+/** Invariants of money and slots: while one is broken no new video job is accepted. Source: docs/reliability.md. */
+const STOPPING: ReadonlySet<string> = new Set(['I1', 'I2', 'I3', 'I4'])
+const AUDIT_SECONDS = 3600
 
 /** One invariant, and how many rows break it. */
 export type AuditRow = { invariant: string; title: string; violations: number }
 
-/**
- * Checks every invariant that SQL can check, in one snapshot, so that work in flight does not show as a violation.
- * `now` is the time by which retention is judged. Source: docs/reliability.md.
- */
+/** Checks every invariant in one snapshot, so that work in flight does not show as a violation. `now` is the time by which retention is judged. */
 export async function runAudit(db: Db, now: Date = new Date()): Promise<AuditRow[]> {
-  const checks = [...CHECKS, ...RESPONSE_CHECKS, ...checksAt(now), ...responseChecksAt(now)]
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (tx) => {
       const rows: AuditRow[] = []
-      for (const { invariant, title, broken } of checks) {
-        const result = await sql<{
-          violations: bigint
-        }>`select count(*) as violations from (${broken}) as broken`.execute(tx)
-        rows.push({ invariant, title, violations: Number(result.rows[0]!.violations) })
+      for (const { invariant, title, broken } of INVARIANTS) {
+        const count = sql<{ violations: bigint }>`select count(*) as violations from (${broken(now)}) as broken`
+        const { rows: counted } = await count.execute(tx)
+        rows.push({ invariant, title, violations: Number(counted[0]!.violations) })
       }
       return rows
     })
 }
 
-export type Check = { invariant: string; title: string; broken: RawBuilder<unknown> }
+/**
+ * Checks every invariant hourly and logs each broken one. A broken I1 to I4 is logged as an error and stops new video jobs on every process, until a
+ * later audit finds all four intact.
+ */
+export function auditSweep(ctx: Context): Sweep {
+  return {
+    name: 'audit',
+    every_seconds: AUDIT_SECONDS,
+    async run() {
+      const now = ctx.clock.now()
+      const rows = (await runAudit(ctx.db, now)).filter(({ violations }) => violations > 0)
+      for (const { invariant, title, violations } of rows) {
+        const level = STOPPING.has(invariant) ? 'error' : 'warn'
+        ctx.log[level]('invariant_broken', { invariant, detail: title, count: violations })
+      }
+      await recordAudit(ctx.db, rows, now)
+      ctx.changes.announce(AUDIT_TOPIC, 'state')
+    },
+  }
+}
 
-/** Each query selects the rows that break its invariant. */
-const CHECKS: readonly Check[] = [
-  {
-    invariant: 'I1',
-    title: "the sum of an organization's ledger entries is its balance",
-    broken: sql`
-      select a.org_id from accounts a left join ledger_entries e using (org_id)
-      group by a.org_id, a.balance having a.balance <> coalesce(sum(e.amount), 0)`,
-  },
-  {
-    invariant: 'I1',
-    title: 'every organization has an account',
-    broken: sql`select o.id from organizations o left join accounts a on a.org_id = o.id where a.org_id is null`,
-  },
-  {
-    invariant: 'I2',
-    title: 'a completed job has exactly one charge, and no other job has any',
-    broken: sql`
-      select j.id from video_jobs j left join ledger_entries e on e.job_id = j.id and e.kind = 'charge'
-      group by j.id, j.status having count(e.id) <> case when j.status = 'completed' then 1 else 0 end`,
-  },
-  {
-    invariant: 'I2',
-    title: 'every charge for a video has its captured hold, and every captured hold its charge',
-    broken: sql`
-      select coalesce(e.job_id, h.job_id) from (select job_id from ledger_entries where kind = 'charge' and job_id is not null) e
-      full join (select job_id from holds where state = 'captured') h using (job_id)
-      where e.job_id is null or h.job_id is null`,
-  },
-  {
-    invariant: 'I3',
-    title: 'charge = quote = per second × seconds',
-    broken: sql`
-      select j.id from video_jobs j join ledger_entries e on e.job_id = j.id and e.kind = 'charge'
-      where -e.amount <> j.cost or j.cost <> j.per_second * j.seconds`,
-  },
-  {
-    invariant: 'I3',
-    title: 'a hold is the quote of its job, and a captured one its charge',
-    broken: sql`
-      select h.job_id from holds h left join video_jobs j on j.id = h.job_id
-      left join ledger_entries e on e.job_id = h.job_id and e.kind = 'charge'
-      where h.amount <> coalesce(j.cost, h.amount) or (h.state = 'captured' and -e.amount <> h.amount)`,
-  },
-  {
-    invariant: 'I4',
-    title: 'held = sum of the quotes of jobs in flight, running = their number',
-    broken: sql`
-      select a.org_id from accounts a left join video_jobs j on j.org_id = a.org_id and j.finished_at is null
-      group by a.org_id, a.held, a.running having a.held <> coalesce(sum(j.cost), 0) or a.running <> count(j.id)`,
-  },
-  {
-    invariant: 'I4',
-    title: 'held = sum of the placed holds',
-    broken: sql`
-      select a.org_id from accounts a left join holds h on h.org_id = a.org_id and h.state = 'placed'
-      group by a.org_id, a.held, a.running having a.held <> coalesce(sum(h.amount), 0) or a.running <> count(h.job_id)`,
-  },
-  {
-    invariant: 'I7',
-    title: 'a job that failed or was canceled has its hold released',
-    broken: sql`
-      select j.id from video_jobs j left join holds h on h.job_id = j.id
-      where j.status in ('failed', 'canceled') and h.state is distinct from 'released'`,
-  },
-  {
-    invariant: 'I8',
-    title: 'a charge without a job is one for chat: it names its request and its tokens',
-    broken: sql`
-      select id from ledger_entries where kind = 'charge' and job_id is null
-        and (num_nulls(request_id, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens) > 0
-             or (amount <> 0 and input_tokens + output_tokens = 0))`,
-  },
-  {
-    invariant: 'I15',
-    title: 'nothing is held for a job that is gone',
-    broken: sql`
-      select h.job_id from holds h left join video_jobs j on j.id = h.job_id where h.state = 'placed' and j.id is null`,
-  },
-  {
-    invariant: 'I10',
-    title: 'the claim of a worker on a job ends with its lease, and with the job',
-    broken: sql`
-      select id from video_jobs
-      where (claim_id is null) <> (claimed_until is null)
-         or (claim_id is not null and finished_at is not null and cancel_due_at is null)`,
-  },
-  {
-    invariant: 'I24',
-    title: 'every job belongs to a person who agreed to the terms before',
-    broken: sql`
-      select j.id from video_jobs j
-      where not exists (select from video_acceptances a where a.org_id = j.org_id and a.user_id = j.user_id and a.accepted_at <= j.created_at)`,
-  },
-]
-
-/** Those that depend on the time: what is kept, and for how long. */
-function checksAt(now: Date): Check[] {
-  return [
-    {
-      invariant: 'I9',
-      title: 'a job past moderation was allowed, one past translation passed it',
-      broken: sql`
-        select j.id from video_jobs j
-        where j.status in ('translating', 'queued', 'in_progress', 'completed') and j.created_at > ${now}::timestamptz - interval '29 days'
-          and not exists (select from moderation_records r where r.job_id = j.id and r.stage = 'prompt' and r.verdict = 'allow')`,
-    },
-    {
-      invariant: 'I12',
-      title: 'a render was started only for a prompt, and a translation, that was allowed',
-      broken: sql`
-        select j.id from video_jobs j
-        where j.attempt_id is not null and j.engine_prompt is not null and j.created_at > ${now}::timestamptz - interval '29 days'
-          and not exists (select from moderation_records r where r.job_id = j.id and r.stage = 'translation' and r.verdict = 'allow')`,
-    },
-    {
-      invariant: 'I16',
-      title: 'no job is kept an hour past its 30 days',
-      broken: sql`select id from video_jobs where finished_at < ${now}::timestamptz - interval '30 days 1 hour'`,
-    },
-    {
-      invariant: 'I17',
-      title: 'no upload is kept an hour past its time',
-      broken: sql`select id from files where expires_at < ${now}::timestamptz - interval '1 hour'`,
-    },
-    {
-      invariant: 'I18',
-      title: 'no moderation record is kept an hour past its 30 days',
-      broken: sql`select id from moderation_records where created_at < ${now}::timestamptz - interval '30 days 1 hour'`,
-    },
-    {
-      invariant: 'I18',
-      title: 'no verdict on a part of a submission is kept an hour past its 30 days',
-      broken: sql`select job_id from moderation_verdicts where created_at < ${now}::timestamptz - interval '30 days 1 hour'`,
-    },
-  ]
+/** Stores what an audit found. Every process reads it, whichever ran the audit. */
+export async function recordAudit(db: Db, rows: readonly AuditRow[], now: Date): Promise<void> {
+  const found = new Set(rows.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant))
+  await saveAuditState(db, { checked_at: now, broken: [...found].filter((each) => STOPPING.has(each)).sort() })
 }

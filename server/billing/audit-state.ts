@@ -2,12 +2,14 @@ import type { Generated } from 'kysely'
 import type { Context } from '../context.ts'
 import type { Db } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
+import { freshCache } from '../platform/fresh-cache.ts'
 
 /** How long a process relies on what it has read. */
-const RECALL_SECONDS = 5
+const STATE_TTL_SECONDS = 5
+/** What a refused client is told to wait. */
 const RETRY_SECONDS = 60
 
-/** The last audit; `broken` names those of I1 to I4 that were. */
+/** The last audit. `broken` holds those of I1 to I4 that it found broken. */
 export type AuditState = { checked_at: Date; broken: string[] }
 
 declare module '../platform/db/db.ts' {
@@ -16,7 +18,7 @@ declare module '../platform/db/db.ts' {
   }
 }
 
-/** Null: no audit has run yet. */
+/** Null when no audit has run yet. */
 export async function findAuditState(db: Db): Promise<AuditState | null> {
   return (await db.selectFrom('audit_state').select(['checked_at', 'broken']).executeTakeFirst()) ?? null
 }
@@ -29,24 +31,28 @@ export async function saveAuditState(db: Db, state: AuditState): Promise<void> {
     .execute()
 }
 
-/** Throws ApiError `server_is_overloaded` while I1 to I4 are not known to hold: reads the database at most every five seconds. */
-export async function requireSoundBooks(ctx: Context): Promise<void> {
-  const now = ctx.clock.now().getTime()
-  let state = recalled.get(ctx)
-  if (!state || Math.abs(now - state.read_at) >= RECALL_SECONDS * 1000) {
-    state = { read_at: now, broken: (await findAuditState(ctx.db))?.broken ?? [] }
-    recalled.set(ctx, state)
-  }
-  if (state.broken.length === 0) return
-  throw new ApiError('server_is_overloaded', 'New video jobs are paused while the operator checks the accounts.', {
-    retry_after_seconds: RETRY_SECONDS,
-    internal: `broken in the last audit: ${state.broken.join(', ')}`,
-  })
+/** Announced with no particular id when an audit has been stored. */
+export const AUDIT_TOPIC = 'audit'
+
+/** Stops new video jobs while the last audit found I1 to I4 broken. */
+export type AuditGate = {
+  /** Throws ApiError `server_is_overloaded` while I1 to I4 are not known to hold. Reads the database at most every five seconds. */
+  requireSoundAccounts(): Promise<void>
+  close(): void
 }
 
-const recalled = new WeakMap<Context, { read_at: number; broken: readonly string[] }>()
-
-/** What was read is read again the next time. */
-export function forgetAuditState(ctx: Context): void {
-  recalled.delete(ctx)
+export function openAuditGate(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): AuditGate {
+  const now_ms = () => ctx.clock.now().getTime()
+  const kept = freshCache<readonly string[]>({ ttl_ms: STATE_TTL_SECONDS * 1000, entries_max: 1, now_ms })
+  return {
+    async requireSoundAccounts() {
+      const broken = await kept.find('broken', async () => (await findAuditState(ctx.db))?.broken ?? [])
+      if (!broken || broken.length === 0) return
+      throw new ApiError('server_is_overloaded', 'New video jobs are paused while the operator checks the accounts.', {
+        retry_after_seconds: RETRY_SECONDS,
+        internal: `broken in the last audit: ${broken.join(', ')}`,
+      })
+    },
+    close: ctx.changes.on(AUDIT_TOPIC, kept.clear),
+  }
 }

@@ -1,5 +1,6 @@
 import type { Changes } from '../platform/db/changes.ts'
 import type { Db } from '../platform/db/db.ts'
+import { freshCache } from '../platform/fresh-cache.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { findJob, type VideoJobRow } from './store.ts'
 
@@ -13,43 +14,17 @@ export type JobCache = {
   close(): void
 }
 
-/** Keeps polled jobs in memory: a poll then costs no query. Dropped on change and after a second. */
+/** Keeps polled jobs in memory, so that most polls cost no query. A row is dropped when it changes, and after a second. */
 export function openJobCache(changes: Changes): JobCache {
-  const kept = new Map<string, { row: VideoJobRow; until: number }>()
-  const loading = new Map<string, Promise<VideoJobRow | null>>()
-  const close = changes.on(VIDEO_TOPIC, (id) => {
-    if (id === null) {
-      kept.clear()
-      loading.clear()
-      return
-    }
-    kept.delete(id)
-    loading.delete(id)
-  })
-  const load = async (db: Db, org_id: string, id: string) => {
-    const promise = findJob(db, org_id, id)
-    loading.set(id, promise)
-    try {
-      const row = await promise
-      // A change announced meanwhile has taken the promise away: the row may be old and is not kept.
-      if (row && loading.get(id) === promise) keep(kept, row)
-      return row
-    } finally {
-      if (loading.get(id) === promise) loading.delete(id)
-    }
-  }
+  const now_ms = () => performance.now()
+  const rows = freshCache<VideoJobRow>({ ttl_ms: KEPT_MILLISECONDS, entries_max: ROWS_MAX, now_ms })
+  const close = changes.on(VIDEO_TOPIC, (id) => (id === null ? rows.clear() : rows.forget(id)))
   return {
     async read(db, org_id, id) {
-      const hit = kept.get(id)
-      if (hit && hit.until > performance.now() && hit.row.org_id === org_id) return hit.row
-      return load(db, org_id, id)
+      const kept = rows.recall(id)
+      // Loads are not shared: another organization's query for the same id finds nothing.
+      return kept?.org_id === org_id ? kept : rows.load(id, () => findJob(db, org_id, id))
     },
     close,
   }
-}
-
-function keep(kept: Map<string, { row: VideoJobRow; until: number }>, row: VideoJobRow): void {
-  kept.delete(row.id)
-  kept.set(row.id, { row, until: performance.now() + KEPT_MILLISECONDS })
-  if (kept.size > ROWS_MAX) kept.delete(kept.keys().next().value!)
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditGate } from '../billing/audit-state.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { BlobMissing } from '../platform/blobs/blobs.ts'
@@ -53,34 +54,6 @@ function filterOf({ status, model }: { status?: string; model?: string }): JobFi
     ...(model !== undefined && { model }),
   }
 }
-
-const createVideo = endpoint({
-  ...common,
-  method: 'POST',
-  path: '/v1/videos',
-  summary: 'Submit a video job',
-  accepts: ['json', 'multipart'],
-  body: CreateVideo,
-  form: CreateVideoForm,
-  body_check: 'handler',
-  response: VideoView,
-  idempotent: true,
-  headers: { 'idempotent-replayed': 'sometimes' },
-  errors: ['insufficient_credits', 'agreement_required', 'model_not_found', 'concurrency_limit_exceeded'],
-  example: {
-    model: 'storyboard-1',
-    prompt: 'A paper boat on a calm lake. <d>Off we go!</d>',
-    seconds: 5,
-    aspect_ratio: '16:9',
-  },
-  async handle(ctx, { principal, request, reply }) {
-    const body = request.isMultipart() ? await readMultipartBody(request) : request.body
-    const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
-    const { video, replayed } = await submitVideo(ctx, principal, { request_id: request.id, idempotency_key, body })
-    if (replayed) reply.header('idempotent-replayed', 'true')
-    return video
-  },
-})
 
 const listVideos = endpoint({
   ...common,
@@ -153,8 +126,39 @@ const deleteVideo = endpoint({
   },
 })
 
-/** The routes of videos. Polled jobs come from `cache`. */
-export function videoEndpoints(cache: JobCache): readonly Endpoint[] {
+/** The routes of videos. Polled jobs come from `cache`; `audit` stops new ones while the accounts are not sound. */
+export function videoEndpoints({ cache, audit }: { cache: JobCache; audit: AuditGate }): readonly Endpoint[] {
+  const createVideo = endpoint({
+    ...common,
+    method: 'POST',
+    path: '/v1/videos',
+    summary: 'Submit a video job',
+    accepts: ['json', 'multipart'],
+    body: CreateVideo,
+    form: CreateVideoForm,
+    body_check: 'handler',
+    response: VideoView,
+    idempotent: true,
+    headers: { 'idempotent-replayed': 'sometimes' },
+    errors: ['insufficient_credits', 'agreement_required', 'model_not_found', 'concurrency_limit_exceeded'],
+    example: {
+      model: 'storyboard-1',
+      prompt: 'A paper boat on a calm lake. <d>Off we go!</d>',
+      seconds: 5,
+      aspect_ratio: '16:9',
+    },
+    async handle(ctx, { principal, request, reply }) {
+      const body = request.isMultipart() ? await readMultipartBody(request) : request.body
+      const idempotency_key = readIdempotencyKey(request.headers['idempotency-key'])
+      const { video, replayed } = await submitVideo(ctx, audit, principal, {
+        request_id: request.id,
+        idempotency_key,
+        body,
+      })
+      if (replayed) reply.header('idempotent-replayed', 'true')
+      return video
+    },
+  })
   const find = async (ctx: Context, org_id: string, id: string) => {
     const job = await cache.read(ctx.db, org_id, requireVideoId(id))
     if (!job) throw notFound('video')

@@ -67,8 +67,7 @@ export const audit = command({
   summary: 'check every invariant that SQL can check; exit code 1 on any violation',
   flags: {},
   async run({ db, clock }) {
-    const { runAudit } = await import('../../audit/audit.ts')
-    const { recordAudit } = await import('../../audit/sweep.ts')
+    const { runAudit, recordAudit } = await import('../../audit/audit.ts')
     const now = clock.now()
     const invariants = await runAudit(db, now)
     await recordAudit(db, invariants, now)

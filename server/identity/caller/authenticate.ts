@@ -2,12 +2,12 @@ import type { Clock } from '../../platform/clock.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { freshCache } from '../../platform/fresh-cache.ts'
 import type { Log } from '../../platform/log.ts'
 import { hashKey, isKey } from '../keys/format.ts'
 import { findKeyOwner, noteKeyUse } from '../keys/store.ts'
 import { findSessionOwner, noteSessionUse } from '../login/store.ts'
 import { hashToken, hasSessionCookie, readSessionToken, SESSION_IDLE_SECONDS, type SessionCookie } from './cookie.ts'
-import { freshCache } from './fresh-cache.ts'
 import type { Authenticator, Principal } from './principal.ts'
 
 /** Longest a revoked key, an ended session or a former member can still call, when no notice arrives. Source: I27. */
@@ -38,7 +38,7 @@ export function openCallers(deps: {
   monotonic: () => number
 }): Callers {
   const { db, clock } = deps
-  const limits = { ttl_ms: CALLER_TTL_MS, entries_max: CALLERS_MAX, monotonic: deps.monotonic }
+  const limits = { ttl_ms: CALLER_TTL_MS, entries_max: CALLERS_MAX, now_ms: deps.monotonic }
   const keys = freshCache<Principal>(limits)
   const sessions = freshCache<SessionCaller>(limits)
   const uses = new Map<string, Date>()

@@ -1,4 +1,4 @@
-import { requireSoundBooks } from '../../billing/audit-state.ts'
+import type { AuditGate } from '../../billing/audit-state.ts'
 import { quoteVideo } from '../../billing/quote.ts'
 import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
 import type { Context } from '../../context.ts'
@@ -35,18 +35,20 @@ function checkBody(body: unknown): CreateVideo {
  */
 export async function submitVideo(
   ctx: Context,
+  audit: AuditGate,
   principal: Principal,
   submission: Submission,
 ): Promise<{ video: VideoView; replayed: boolean }> {
   const { idempotency_key: key, body } = submission
-  if (key === undefined) return { video: await createJob(ctx, principal, submission, null), replayed: false }
+  if (key === undefined)
+    return { video: await createJob(ctx, audit, principal, { ...submission, claim: null }), replayed: false }
 
   const body_digests = await bodyDigests(ctx.secrets, body)
   const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
   if ('remembered' in claimed) return { video: firstView(checkBody(body), claimed.remembered), replayed: true }
   failpoint('key_claimed')
   try {
-    return { video: await createJob(ctx, principal, submission, claimed.claim), replayed: false }
+    return { video: await createJob(ctx, audit, principal, { ...submission, claim: claimed.claim }), replayed: false }
   } catch (error) {
     await freeKey(ctx.db, claimed.claim)
     throw error
@@ -56,9 +58,9 @@ export async function submitVideo(
 /** Accepts a job: checks, quotes, sets the money aside and stores it as `moderating`. Charges nothing. */
 async function createJob(
   ctx: Context,
+  audit: AuditGate,
   principal: Principal,
-  { request_id, body: unchecked }: Submission,
-  claim: Claim | null,
+  { request_id, body: unchecked, claim }: Submission & { claim: Claim | null },
 ): Promise<VideoView> {
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
@@ -80,7 +82,7 @@ async function createJob(
     ...{ id: newId('video', now), org_id, user_id, key_id, request_id, created_at: now },
     ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
   }
-  await requireSoundBooks(ctx) // 503
+  await audit.requireSoundAccounts() // 503
   await admitJob(ctx, { job, running_max, claim }) // 402, 429
   failpoint('after_create')
   ctx.changes.announce(VIDEO_TOPIC, job.id)

@@ -11,13 +11,13 @@ function gate(): Gate {
 
 function cache(entries_max = 10) {
   const time = { now: 0 }
-  return { time, ...freshCache<string>({ ttl_ms: 5000, entries_max, monotonic: () => time.now }) }
+  return { time, ...freshCache<string>({ ttl_ms: 5000, entries_max, now_ms: () => time.now }) }
 }
 
 const never = () => Promise.reject(new Error('this answer should have been kept'))
 const answer = (value: string | null) => () => Promise.resolve(value)
 
-test('an answer is kept for its time and not a millisecond longer', async () => {
+test('a value is kept for its time to live and not a millisecond longer', async () => {
   const { find, time } = cache()
   assert.equal(await find('a', answer('one')), 'one')
   time.now = 4999
@@ -26,7 +26,7 @@ test('an answer is kept for its time and not a millisecond longer', async () => 
   assert.equal(await find('a', answer('two')), 'two')
 })
 
-test('time runs from the beginning of the load, so a slow load cannot stretch an old answer', async () => {
+test('the time to live counts from the start of the load, so a slow load does not extend it', async () => {
   const { find, time } = cache()
   const slow = gate()
   const first = find('a', slow.load)
@@ -37,7 +37,7 @@ test('time runs from the beginning of the load, so a slow load cannot stretch an
   assert.equal(await find('a', answer('two')), 'two')
 })
 
-test('an answer whose load was under way when it was dropped is not kept, and later callers do not join that load', async () => {
+test('a load under way when values are dropped is not kept, and later callers do not share it', async () => {
   const { find, drop } = cache()
   const slow = gate()
   const first = find('a', slow.load)
@@ -48,12 +48,37 @@ test('an answer whose load was under way when it was dropped is not kept, and la
   assert.equal(await find('a', never), 'new')
 })
 
-test('callers that miss together share one load', async () => {
-  const { find } = cache()
+test('callers that miss together share one load; load() starts one of its own', async () => {
+  const { find, load } = cache()
   const slow = gate()
   const both = [find('a', slow.load), find('a', never)]
   slow.open('one')
   assert.deepEqual(await Promise.all(both), ['one', 'one'])
+  assert.equal(await load('a', answer('two')), 'two')
+  assert.equal(await find('a', never), 'two')
+})
+
+test('a value kept or forgotten during a load is not replaced by what that load read', async () => {
+  const { find, load, keep, forget, recall } = cache()
+  const slow = [gate(), gate()]
+  const first = load('a', slow[0]!.load)
+  keep('a', 'new')
+  slow[0]!.open('old')
+  assert.equal(await first, 'old')
+  assert.equal(await find('a', never), 'new')
+  const second = load('a', slow[1]!.load)
+  forget('a')
+  slow[1]!.open('old')
+  assert.equal(await second, 'old')
+  assert.equal(recall('a'), null)
+})
+
+test('a clock that goes back ends every value', async () => {
+  const { find, time } = cache()
+  time.now = 1000
+  await find('a', answer('one'))
+  time.now = 999
+  assert.equal(await find('a', answer('two')), 'two')
 })
 
 test('drop forgets what matches and clear forgets all', async () => {
@@ -77,7 +102,7 @@ test('null is not kept, nor an error', async () => {
   assert.equal(await find('a', answer('one')), 'one')
 })
 
-test('the oldest answer makes room when the cache is full', async () => {
+test('the oldest value makes room when the cache is full', async () => {
   const { find } = cache(2)
   for (const key of ['a', 'b', 'c']) await find(key, answer(key))
   assert.equal(await find('c', never), 'c')

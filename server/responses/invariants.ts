@@ -1,26 +1,31 @@
 import { sql } from 'kysely'
-import type { Check } from './audit.ts'
+import type { Invariant } from '../platform/db/invariant.ts'
 
-/** What is always true of stored responses. Each query selects the rows that break its invariant. */
-export const RESPONSE_CHECKS: readonly Check[] = [
-  {
-    invariant: 'I9',
-    title: 'a response that has not ended has no output yet',
-    broken: sql`
-      select r.id from responses r
-      where r.finished_at is null and exists (select from response_items i where i.response_id = r.id and i.direction = 'output')`,
-  },
+/** What is always true of stored responses and their charges. */
+export const responseInvariants: readonly Invariant[] = [
   {
     invariant: 'I8',
     title: 'a background response that has not ended is not charged',
-    broken: sql`
+    broken: () => sql`
       select r.id from responses r join ledger_entries e on e.request_id = r.request_id and e.kind = 'charge' and e.job_id is null
       where r.background and r.finished_at is null`,
   },
   {
+    invariant: 'I9',
+    title: 'a response that has not ended has no output yet',
+    broken: () => sql`
+      select r.id from responses r
+      where r.finished_at is null and exists (select from response_items i where i.response_id = r.id and i.direction = 'output')`,
+  },
+  {
+    invariant: 'I16',
+    title: 'no response is kept an hour past its 30 days',
+    broken: (now) => sql`select id from responses where finished_at < ${now}::timestamptz - interval '30 days 1 hour'`,
+  },
+  {
     invariant: 'I20',
     title: "an item belongs to the person whose response it is in, and a response's key to the same person",
-    broken: sql`
+    broken: () => sql`
       select i.response_id from response_items i join responses r on r.id = i.response_id
       where (i.org_id, i.user_id) is distinct from (r.org_id, r.user_id)
       union all
@@ -29,7 +34,7 @@ export const RESPONSE_CHECKS: readonly Check[] = [
   {
     invariant: 'I25',
     title: 'a stored response shows the tokens that were charged',
-    broken: sql`
+    broken: () => sql`
       select r.id from responses r left join ledger_entries e on e.request_id = r.request_id and e.kind = 'charge' and e.job_id is null
       where r.body -> 'usage' ->> 'total_tokens' is not null
         and ((r.body -> 'usage' ->> 'input_tokens')::bigint, (r.body -> 'usage' ->> 'output_tokens')::bigint)
@@ -38,32 +43,21 @@ export const RESPONSE_CHECKS: readonly Check[] = [
   {
     invariant: 'I25',
     title: 'the events of a background response are numbered without a gap',
-    broken: sql`
+    broken: () => sql`
       select response_id from (
         select response_id, first_number,
                coalesce(lag(last_number) over (partition by response_id order by first_number), -1) as before
-        from response_event_batches) told
+        from response_event_batches) batch
       where first_number <> before + 1`,
   },
+  {
+    invariant: 'I25',
+    title: 'a background response that ended today has one end event, and one that has not ended none',
+    broken: (now) => sql`
+      select r.id from responses r left join response_event_batches b on b.response_id = r.id
+        left join lateral string_to_table(b.events, E'\n') as last (event)
+          on last.event ~ '^\\{"type":"response\\.(completed|incomplete|failed)"'
+      where r.background and (r.finished_at is null or r.finished_at > ${now}::timestamptz - interval '1 day')
+      group by r.id having count(last.event) <> case when r.finished_at is null then 0 else 1 end`,
+  },
 ]
-
-/** Those that depend on the time. */
-export function responseChecksAt(now: Date): Check[] {
-  return [
-    {
-      invariant: 'I16',
-      title: 'no response is kept an hour past its 30 days',
-      broken: sql`select id from responses where finished_at < ${now}::timestamptz - interval '30 days 1 hour'`,
-    },
-    {
-      invariant: 'I25',
-      title: 'a background response that ended today has told one end, and one that has not ended none',
-      broken: sql`
-        select r.id from responses r left join response_event_batches b on b.response_id = r.id
-          left join lateral string_to_table(b.events, E'\n') as told (event)
-            on told.event ~ '^\\{"type":"response\\.(completed|incomplete|failed)"'
-        where r.background and (r.finished_at is null or r.finished_at > ${now}::timestamptz - interval '1 day')
-        group by r.id having count(told.event) <> case when r.finished_at is null then 0 else 1 end`,
-    },
-  ]
-}
