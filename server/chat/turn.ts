@@ -2,17 +2,11 @@ import type { Meter } from '../billing/meter.ts'
 import { priceTokens } from '../billing/token-price.ts'
 import type { ChatModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
-import {
-  type ChatEngine,
-  ChatEngineError,
-  type ChatEvent,
-  type ChatRequest,
-  type TokensRefused,
-  type TokenUsage,
-} from '../engines/chat/contract.ts'
+import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from '../engines/chat/contract.ts'
+import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
 import type { Principal } from '../identity/caller/principal.ts'
-import { ApiError } from '../platform/errors.ts'
 import { countProduced, countRequest, type ProducedChoice } from './count.ts'
+import { engineFailure } from './engine-failure.ts'
 
 /** Everything one turn needs to know of its request. */
 export type TurnRequest = {
@@ -25,7 +19,7 @@ export type TurnRequest = {
    * Makes the request shorter when the engine refuses it as too long and says how long it may be: it is asked once more then. Throws
    * ApiError when nothing more may be left out.
    */
-  shorten?(tokens: TokensRefused): Promise<ChatRequest>
+  shorten?(tokens: ContextOverflow): Promise<ChatRequest>
 }
 
 /** A turn under way: `first` is in hand, `next` gives null after the last batch, which is `end` with the usage that was charged. */
@@ -97,12 +91,12 @@ async function* produce(
     batches = (await ask(turn, call.signal))[Symbol.asyncIterator]()
     while (!produced.ended) {
       const { done, value } = await nextOf(batches, call)
-      if (done) throw new ChatEngineError('failed', 'the answer broke off')
+      if (done) throw new EngineError('failed', 'the answer broke off')
       const shown = observe(produced, value)
       if (shown.length > 0) yield shown
     }
   } catch (error) {
-    if (!left.aborted) throw refusal(ctx, turn, error)
+    if (!left.aborted) throw engineFailure(ctx.log, turn, error)
   } finally {
     if (batches && !call.failed && isFinished()) await awaitUsage(batches, produced, call)
     await batches?.return?.()
@@ -117,7 +111,7 @@ async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterabl
   try {
     return await turn.engine.generate(turn.request, signal)
   } catch (error) {
-    if (!(error instanceof ChatEngineError) || error.tokens === undefined || !turn.shorten) throw error
+    if (!(error instanceof EngineError) || error.tokens === undefined || !turn.shorten) throw error
     turn.request = { ...(await turn.shorten(error.tokens)), stream: turn.request.stream }
     return await turn.engine.generate(turn.request, signal)
   }
@@ -262,37 +256,4 @@ function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
     output: a.output + b.output,
     reasoning: a.reasoning + b.reasoning,
   }
-}
-
-function refusal(ctx: Pick<Context, 'log'>, { model, request_id }: TurnRequest, error: unknown): unknown {
-  if (!(error instanceof ChatEngineError)) return error
-  const { fault, tokens, retry_after_seconds } = error
-  ctx.log.warn('chat_engine_failed', { request_id, code: fault, engine: model.id, detail: error.message })
-  switch (fault) {
-    case 'rejected':
-      return new ApiError(
-        'invalid_request_error',
-        error.public_message ??
-          'The model did not accept this request. Check the messages and parameters against what the model takes.',
-      )
-    case 'context_length':
-      return new ApiError('context_length_exceeded', contextMessage(model, tokens), { param: 'messages' })
-    case 'overloaded':
-      return new ApiError('server_is_overloaded', 'The model has no capacity at the moment. Try again shortly.', {
-        retry_after_seconds,
-      })
-    case 'unreachable':
-      return new ApiError('server_is_overloaded', 'The model cannot be reached at the moment. Try again shortly.')
-    case 'timeout':
-      return new ApiError('upstream_timeout', 'The model did not answer in time. Try again.')
-    case 'failed':
-      return new ApiError('upstream_error', 'The model failed to answer. Try again.')
-  }
-}
-
-function contextMessage(model: ChatModelConfig, tokens: { limit: number; asked: number } | undefined): string {
-  const limit = tokens?.limit ?? model.context_length
-  if (limit === null) return 'Your input is longer than the model can take. Shorten the messages.'
-  const asked = tokens ? `resulted in ${tokens.asked} tokens` : 'is longer than that'
-  return `This model's maximum context length is ${limit} tokens. However, your input ${asked}. Please reduce the length of the messages.`
 }

@@ -1,166 +1,65 @@
-import { OutboundError } from '../platform/outbound/error.ts'
-import type { OutboundReply } from '../platform/outbound/exchange.ts'
-import { EngineError, type EngineErrorKind } from './video/contract.ts'
-
-/** What a failed call says about the engine: every network fault may pass, only our own address rules do not. */
-export function callFault(error: unknown): unknown {
-  if (!(error instanceof OutboundError)) return error
-  const kind = error.reason === 'forbidden' ? 'permanent' : 'transient'
-  return new EngineError(kind, `The engine could not be reached: ${error.message}`, {
-    engine_code: error.code ?? error.reason,
-    not_begun: kind !== 'transient' || NOT_SENT.test(error.code ?? ''),
-  })
-}
-
-/** Codes of connections that were never opened: nothing of the request has left. */
-const NOT_SENT =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|CERT_.*|.*SELF_SIGNED.*|UNABLE_TO_.*)$/
-
-/** Answers of an engine that fell over in the middle, or of a gateway that has lost it: the engine may be at work. */
-const UNSETTLED_STATUSES = new Set([408, 500, 502, 504, 520, 524])
-
-/** The fault behind a reply whose status is not a success. Its message is ours alone: engines repeat prompts in theirs. */
-export function statusFault(status: number, headers: OutboundReply['headers'], body: unknown): EngineError {
-  const { code, param } = errorDetail(body)
-  const kind = isModerationCode(code) ? 'moderation' : statusKind(status)
-  return new EngineError(kind, `The engine answered with status ${status}.`, {
-    ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
-    ...optional('retry_after_seconds', kind === 'transient' ? retryAfterSeconds(headers) : undefined),
-    ...optional('engine_code', printable(code)),
-    not_begun: !UNSETTLED_STATUSES.has(status),
-  })
-}
-
-/** The fault of a render that the engine itself reports as failed, from the `error` member of its view. */
-export function renderFault(error: unknown): EngineError {
-  const { code, param } = errorDetail({ error })
-  const kind = isModerationCode(code) ? 'moderation' : TRANSIENT_CODES.has(plain(code)) ? 'transient' : 'rejected'
-  return new EngineError(kind, 'The engine reports the render as failed.', {
-    ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
-    ...optional('engine_code', printable(code)),
-  })
-}
-
-/** A reply that came but cannot be read. It says nothing about the work that was asked for. */
-export function unreadableReply(what: string): EngineError {
-  return new EngineError('transient', `The engine's reply cannot be read: ${what}.`, { engine_code: 'unreadable' })
-}
-
-/** The wait an engine asks for, in seconds: `retry-after` as a number or as a date against the reply's own `date`. At most an hour. */
-export function retryAfterSeconds(headers: OutboundReply['headers']): number | undefined {
-  const value = headers['retry-after']
-  if (typeof value !== 'string') return undefined
-  const date = headers.date
-  const seconds = /^\d+(\.\d+)?$/.test(value.trim())
-    ? Number(value)
-    : (Date.parse(value) - Date.parse(typeof date === 'string' ? date : '')) / 1000
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : undefined
-}
+/**
+ * What an engine error means, for engines of every family. Video, moderation and translation engines use the first four: their callers
+ * decide only whether to try again. Chat engines, whose client learns more, use `rejected` and the last five.
+ * - `rejected`: the engine refuses this request as it is.
+ * - `moderation`: the engine's own content filter refused it.
+ * - `transient`: a later try may succeed. A reply that cannot be read is of this kind.
+ * - `permanent`: no request can succeed until the operator acts, as with refused credentials.
+ * - `context_length`: the request is too long for the model.
+ * - `overloaded`: no capacity now.
+ * - `unreachable`: no connection.
+ * - `timeout`: no answer in time, or silence in the middle of one.
+ * - `failed`: anything else that is not the client's doing, such as an answer that is unreadable or incomplete, or refused credentials.
+ */
+export const ENGINE_ERROR_KINDS = [
+  ...(['rejected', 'moderation', 'transient', 'permanent'] as const),
+  ...(['context_length', 'overloaded', 'unreachable', 'timeout', 'failed'] as const),
+] as const
+export type EngineErrorKind = (typeof ENGINE_ERROR_KINDS)[number]
 
 /**
- * The names under which engines report their own content filter, compared without case and punctuation.
- * The words are those of OpenAI and Azure videos, MiniMax (1026 input, 1027 output), Ark, Replicate and gateways in front of them.
+ * Token counts that a server reports for a request that is too long: how many it takes, input and output together, and how many it
+ * counted. `input` is the part of `asked` that was input, where the server tells it apart from the room for the output.
  */
-const MODERATION_CODES = new Set(
-  [
-    '1026',
-    '1027',
-    'moderation',
-    'moderation_blocked',
-    'moderation_error',
-    'input_moderation',
-    'output_moderation',
-    'content_filter',
-    'content_filtered',
-    'content_moderation',
-    'content_policy',
-    'content_policy_violation',
-    'policy_violation',
-    'usage_policy_violation',
-    'responsible_ai_policy_violation',
-    'safety',
-    'safety_violation',
-    'unsafe_content',
-    'nsfw',
-    'nsfw_content',
-    'sensitive_content',
-    'sentinel_blocked',
-    'InputTextSensitiveContentDetected',
-    'InputImageSensitiveContentDetected',
-    'InputVideoSensitiveContentDetected',
-    'OutputVideoSensitiveContentDetected',
-    'OutputAudioSensitiveContentDetected',
-  ].map(plain),
-)
+export type ContextOverflow = { limit: number; asked: number; input?: number }
 
-const MEDIA_CODES = new Set(
-  [
-    'invalid_image',
-    'invalid_image_format',
-    'invalid_image_url',
-    'image_parse_error',
-    'image_too_large',
-    'image_too_small',
-    'unsupported_image_media_type',
-    'invalid_video',
-    'invalid_audio',
-    'invalid_media',
-    'invalid_reference',
-    'invalid_reference_media',
-    'invalid_input_reference',
-    'reference_download_failed',
-  ].map(plain),
-)
-
-const MEDIA_PARAM =
-  /^(body\.)?(input_references?|image_reference|video_reference|audio_reference|conditions|frame_images)\b/
-
-/** Codes of failed renders that may go better when tried again; any other failure would most likely repeat itself at full price. */
-const TRANSIENT_CODES = new Set(
-  ['server_error', 'internal_error', 'internal_server_error', 'overloaded', 'server_is_overloaded', 'engine_overloaded']
-    .concat(['rate_limit_exceeded', 'service_unavailable', 'timeout', 'expired', 'cancelled', 'canceled', 'aborted'])
-    .map(plain),
-)
-
-function statusKind(status: number): EngineErrorKind {
-  if ([408, 425, 429].includes(status) || status >= 500) return 'transient'
-  if ([400, 406, 409, 411, 413, 414, 415, 422, 431].includes(status)) return 'rejected'
-  return 'permanent'
+type Details = {
+  /** With `rejected`: what was refused, if not the request as a whole. */
+  subject?: 'reference_media' | undefined
+  retry_after_seconds?: number | undefined
+  /** The engine's own code, for the log. */
+  engine_code?: string | undefined
+  /** Nothing was begun: the engine refused, or was never reached. Otherwise a call that failed may have had its effect. */
+  not_begun?: boolean
+  /** With `context_length`, when the engine reports it. */
+  tokens?: ContextOverflow | undefined
+  /** With `rejected`: the message of the 400 in place of a general one. Only an embedded engine may set it. */
+  public_message?: string | undefined
+  cause?: unknown
 }
 
-/** `{error: {code, type, param}}`, `{code}` and FastAPI's `{detail: [{loc}]}`; codes may be numbers. */
-function errorDetail(body: unknown): { code: string; param: string } {
-  const outer = record(body)
-  const error = record(outer.error)
-  const location = Array.isArray(outer.detail) ? record(outer.detail[0]).loc : undefined
-  const param = error.param ?? outer.param ?? (Array.isArray(location) ? location.join('.') : '')
-  return { code: text(error.code) || text(outer.code) || text(error.type) || text(outer.type), param: text(param) }
+/** An error of an engine. Its message is for the log and never holds a prompt, a URL, a host or a credential. */
+export class EngineError extends Error {
+  override name = 'EngineError'
+  readonly kind: EngineErrorKind
+  readonly subject: Details['subject']
+  readonly retry_after_seconds: number | undefined
+  readonly engine_code: string | undefined
+  readonly not_begun: boolean
+  readonly tokens: ContextOverflow | undefined
+  readonly public_message: string | undefined
+
+  constructor(kind: EngineErrorKind, message: string, details: Details = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.kind = kind
+    this.subject = details.subject
+    this.retry_after_seconds = details.retry_after_seconds
+    this.engine_code = details.engine_code
+    this.not_begun = details.not_begun ?? !OUTCOME_UNKNOWN.has(kind)
+    this.tokens = details.tokens
+    this.public_message = details.public_message
+  }
 }
 
-function isModerationCode(code: string): boolean {
-  return MODERATION_CODES.has(plain(code))
-}
-
-function isAboutMedia(code: string, param: string): boolean {
-  return MEDIA_CODES.has(plain(code)) || MEDIA_PARAM.test(param)
-}
-
-function printable(code: string): string | undefined {
-  return /^[\w.:-]{1,64}$/.test(code) ? code : undefined
-}
-
-function plain(code: string): string {
-  return code.toLowerCase().replace(/[^a-z0-9]/g, '')
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-}
-
-function record(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
-}
-
-function optional<K extends string, V>(name: K, value: V | undefined): { [key in K]?: V } {
-  return value === undefined ? {} : ({ [name]: value } as { [key in K]?: V })
-}
+/** After these the engine may be at work, unless the thrower knows better. */
+const OUTCOME_UNKNOWN: ReadonlySet<EngineErrorKind> = new Set(['transient', 'timeout', 'failed'])

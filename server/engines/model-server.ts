@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from './base-url.ts'
-import { callFault, statusFault, unreadableReply } from './engine-error.ts'
+import { callError, statusError, unreadableReply } from './reply-error.ts'
 import type { Mistake } from './setting.ts'
 
 /** Where a model server is and how to be let in. `/v1` is added to a base URL that names no version. */
@@ -63,11 +63,11 @@ export async function completeChat(
 export async function postJson(client: EngineClient, path: string, body: object, signal: AbortSignal): Promise<object> {
   try {
     const reply = await client.call({ method: 'POST', path, json: body }, signal)
-    if (reply.status !== 200) throw statusFault(reply.status, reply.headers, reply.json)
+    if (reply.status !== 200) throw statusError(reply.status, reply.headers, reply.json)
     if (typeof reply.json !== 'object' || reply.json === null) throw unreadableReply('it is not a JSON object')
     return reply.json
   } catch (error) {
-    throw callFault(error)
+    throw callError(error)
   }
 }
 

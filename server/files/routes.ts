@@ -91,6 +91,7 @@ const readSigned = endpoint({
   summary: 'Download the bytes of a file by a signed URL',
   internal: true,
   response_type: 'application/octet-stream',
+  errors: ['invalid_signature'],
   async handle(ctx, { params, request, reply }) {
     const find = async () => {
       const now = ctx.clock.now()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import { EngineError, type Ticket, type VideoEngine } from '../../server/engines/video/contract.ts'
+import { EngineError } from '../../server/engines/engine-error.ts'
+import type { Ticket, VideoEngine } from '../../server/engines/video/contract.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { videoClaims } from '../../server/videos/pipeline/claims.ts'
 import { books, COST, CROWD_CONFIG, newPayer, remove, submit, weatheredEngines } from '../laws/crowd.ts'

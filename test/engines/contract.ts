@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import sharp from 'sharp'
-import {
-  type Capabilities,
-  EngineError,
-  type InputRole,
-  type JsonValue,
-  type RenderInput,
-  type RenderMode,
-  type RenderRequest,
-  type RenderState,
-  type VideoEngine,
+import { EngineError } from '../../server/engines/engine-error.ts'
+import type {
+  Capabilities,
+  InputRole,
+  JsonValue,
+  RenderInput,
+  RenderMode,
+  RenderRequest,
+  RenderState,
+  VideoEngine,
 } from '../../server/engines/video/contract.ts'
 import { readAll } from '../../server/platform/outbound/exchange.ts'
 

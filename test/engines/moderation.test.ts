@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { EngineError } from '../../server/engines/engine-error.ts'
 import { type ChatGuardOptions, chatGuard } from '../../server/engines/moderation/chat-guard.ts'
 import type { ModerationEngine } from '../../server/engines/moderation/contract.ts'
 import { openaiModerations } from '../../server/engines/moderation/openai.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { EngineError } from '../../server/engines/video/contract.ts'
 import { startEngineServer } from '../support/upstream/engine-server.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
 

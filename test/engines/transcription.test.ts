@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { EngineError } from '../../server/engines/engine-error.ts'
 import { openaiTranscription } from '../../server/engines/moderation/transcription.ts'
-import { EngineError } from '../../server/engines/video/contract.ts'
 import { startEngineServer } from '../support/upstream/engine-server.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
 

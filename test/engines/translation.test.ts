@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
+import { EngineError } from '../../server/engines/engine-error.ts'
 import { chatTranslation } from '../../server/engines/translation/chat.ts'
 import type {
   TranslationEngine,
@@ -8,7 +9,6 @@ import type {
   TranslationResult,
 } from '../../server/engines/translation/contract.ts'
 import { noTranslation } from '../../server/engines/translation/none.ts'
-import { EngineError } from '../../server/engines/video/contract.ts'
 import { TranslationFailure, translatePrompt } from '../../server/videos/translation/translate-prompt.ts'
 import { law } from '../support/law.ts'
 import { startEngineServer } from '../support/upstream/engine-server.ts'

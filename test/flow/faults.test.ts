@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { EngineError, type VideoEngine } from '../../server/engines/video/contract.ts'
+import { EngineError } from '../../server/engines/engine-error.ts'
+import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
 import { MODEL, OPENING, openStage, type Stage } from './stage.ts'
 

@@ -120,7 +120,7 @@ export type ChatEvent =
 /**
  * One chat engine: a request becomes a stream of events, in batches as they arrived, so that one read of a socket costs one turn of the
  * loop. `generate` resolves once the engine has accepted the request; a refusal is thrown there and can still become an HTTP status.
- * Throws ChatEngineError, before or between batches. Ending the iteration early, or `signal`, ends the work.
+ * Throws EngineError, before or between batches. Ending the iteration early, or `signal`, ends the work.
  */
 export type ChatEngine = {
   /** Whether http(s) URLs of clients are handed over for the engine to fetch; otherwise the caller fetches them. `unread`: it fetches none. */
@@ -131,40 +131,4 @@ export type ChatEngine = {
   /** Input tokens as the engine counts them; absent when it cannot say. */
   countTokens?(request: ChatRequest, signal: AbortSignal): Promise<number>
   close?(): Promise<void>
-}
-
-/**
- * `rejected`: the engine refuses this request as it is. `context_length`: because it is too long. `overloaded`: no capacity now.
- * `unreachable`: no connection. `timeout`: no answer, or silence within it. `failed`: anything else that is not the client's doing,
- * refused credentials and an unreadable or broken-off answer included.
- */
-export type ChatFault = 'rejected' | 'context_length' | 'overloaded' | 'unreachable' | 'timeout' | 'failed'
-
-/**
- * What a server said of a request that is too long, in tokens: how many it takes, input and answer together, and how many it counted.
- * `input` is the part of `asked` that was there already, where the server tells it from the room for the answer.
- */
-export type TokensRefused = { limit: number; asked: number; input?: number }
-
-/** A fault of a chat engine. Its message is for the log and never holds a prompt, a URL, a host or a credential. */
-export class ChatEngineError extends Error {
-  override name = 'ChatEngineError'
-  readonly fault: ChatFault
-  readonly retry_after_seconds: number | undefined
-  /** Set with `context_length` when the engine said so. */
-  readonly tokens: TokensRefused | undefined
-  /** With `rejected`: the message of the 400 instead of a general one. Only an embedded engine may set it. */
-  readonly public_message: string | undefined
-
-  constructor(
-    fault: ChatFault,
-    message: string,
-    options: { retry_after_seconds?: number; tokens?: TokensRefused; public_message?: string; cause?: unknown } = {},
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.fault = fault
-    this.retry_after_seconds = options.retry_after_seconds
-    this.tokens = options.tokens
-    this.public_message = options.public_message
-  }
 }

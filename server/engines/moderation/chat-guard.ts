@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { unreadableReply } from '../engine-error.ts'
 import {
   type ChatMessage,
   completeChat,
@@ -8,6 +7,7 @@ import {
   modelServer,
   modelServerMistakes,
 } from '../model-server.ts'
+import { unreadableReply } from '../reply-error.ts'
 import type { Mistake } from '../setting.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
 import { GUARD_FORMATS } from './guard-formats.ts'

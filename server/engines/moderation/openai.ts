@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { unreadableReply } from '../engine-error.ts'
 import { type ContentPart, imagePart, ModelServerOptions, modelServer, postJson } from '../model-server.ts'
+import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
 import { judgeEach } from './judge-each.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../test/support/law.ts'
+import { EngineError } from '../engine-error.ts'
 import { engineMistakes } from '../registry.ts'
-import { EngineError } from '../video/contract.ts'
 import { type RulesOptions, rulesMistakes, rulesModeration } from './rules.ts'
 
 const judge = (deny: RulesOptions['deny'], text: string) =>

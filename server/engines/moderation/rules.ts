@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createContext, Script } from 'node:vm'
 import Type from 'typebox'
-import { EngineError } from '../video/contract.ts'
+import { EngineError } from '../engine-error.ts'
 import type { ModerationEngine, ModerationResult } from './contract.ts'
 
 /**

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { callFault, statusFault, unreadableReply } from '../engine-error.ts'
 import { ModelServerOptions, modelServer } from '../model-server.ts'
+import { callError, statusError, unreadableReply } from '../reply-error.ts'
 
 /** A server of OpenAI's `/v1/audio/transcriptions`: what is said in a sound, as text that moderation can judge. */
 export const TranscriptionOptions = Type.Object(
@@ -27,12 +27,12 @@ export function openaiTranscription(options: TranscriptionOptions): Transcriptio
       try {
         const body = await formOf(wav, model)
         const reply = await client.call({ method: 'POST', path: '/audio/transcriptions', body }, signal)
-        if (reply.status !== 200) throw statusFault(reply.status, reply.headers, reply.json)
+        if (reply.status !== 200) throw statusError(reply.status, reply.headers, reply.json)
         const text = (reply.json as { text?: unknown } | null | undefined)?.text
         if (typeof text !== 'string') throw unreadableReply('it holds no text')
         return text
       } catch (error) {
-        throw callFault(error)
+        throw callError(error)
       }
     },
     close: () => client.close(),

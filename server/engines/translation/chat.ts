@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { unreadableReply } from '../engine-error.ts'
 import { type ChatMessage, completeChat, ModelServerOptions, modelServer } from '../model-server.ts'
+import { unreadableReply } from '../reply-error.ts'
 import type { TranslationEngine, TranslationResult } from './contract.ts'
 
 /** `response_format`: how the server is told to answer in JSON; `none` for one that knows no such option. */

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { EngineError } from '../video/contract.ts'
+import { EngineError } from '../engine-error.ts'
 import type { TranslationEngine } from './contract.ts'
 
 export const NoneOptions = Type.Object({ kind: Type.Literal('none') }, { additionalProperties: false })

@@ -1,4 +1,5 @@
 import type { ProbeResult } from '../../media/probe.ts'
+import type { EngineError } from '../engine-error.ts'
 
 export const ASPECT_RATIOS = ['Auto', '21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
 export type AspectRatio = (typeof ASPECT_RATIOS)[number]
@@ -105,36 +106,4 @@ export type VideoEngine = {
   cancel(ticket: Ticket, signal?: AbortSignal): Promise<boolean>
   /** Ends what the engine holds in this process (children, sockets). */
   close?(): Promise<void>
-}
-
-export type EngineErrorKind = 'rejected' | 'moderation' | 'transient' | 'permanent'
-
-/** A fault of an outside engine. Its message never holds a prompt, a signed URL or a credential. */
-export class EngineError extends Error {
-  override name = 'EngineError'
-  readonly kind: EngineErrorKind
-  readonly subject: 'reference_media' | undefined
-  readonly retry_after_seconds: number | undefined
-  readonly engine_code: string | undefined
-  /** Nothing was begun: the engine said no, or was never reached. Otherwise a call that failed may have had its effect. */
-  readonly not_begun: boolean
-
-  constructor(
-    kind: EngineErrorKind,
-    message: string,
-    options: {
-      subject?: 'reference_media'
-      retry_after_seconds?: number
-      engine_code?: string
-      not_begun?: boolean
-      cause?: unknown
-    } = {},
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.kind = kind
-    this.subject = options.subject
-    this.retry_after_seconds = options.retry_after_seconds
-    this.engine_code = options.engine_code
-    this.not_begun = options.not_begun ?? kind !== 'transient'
-  }
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import Type from 'typebox'
-import { type Capabilities, EngineError, type RenderState, type Ticket, type VideoEngine } from './contract.ts'
+import { EngineError } from '../engine-error.ts'
+import type { Capabilities, RenderState, Ticket, VideoEngine } from './contract.ts'
 import { refuseUnsupported } from './refuse-unsupported.ts'
 
 const FAULTS = ['rejected', 'rejected_reference', 'moderation', 'transient', 'permanent'] as const

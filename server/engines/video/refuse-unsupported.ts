@@ -1,4 +1,5 @@
-import { type Capabilities, EngineError, type RenderMode, type RenderRequest } from './contract.ts'
+import { EngineError } from '../engine-error.ts'
+import type { Capabilities, RenderMode, RenderRequest } from './contract.ts'
 
 /** Refuses what an engine cannot take, so that no input is ever dropped in silence. Throws EngineError `rejected`. */
 export function refuseUnsupported(request: RenderRequest, capabilities: Capabilities): void {

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { Context } from '../../context.ts'
+import { EngineError } from '../../engines/engine-error.ts'
 import type { ModerationResult } from '../../engines/moderation/contract.ts'
-import { EngineError } from '../../engines/video/contract.ts'
 import type { ModerationNote, MovesOn, Outcome } from '../job.ts'
 import { describeFault, tryAgain } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'

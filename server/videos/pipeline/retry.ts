@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { EngineError } from '../../engines/video/contract.ts'
+import { EngineError } from '../../engines/engine-error.ts'
 import type { LogFields } from '../../platform/log.ts'
 import type { FailureCode, Outcome } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
@@ -33,6 +33,25 @@ export function notAfter(left_seconds: number, outcome: Outcome): Outcome {
 
 export function secondsSince(ctx: Pick<Context, 'clock'>, since: Date): number {
   return (ctx.clock.now().getTime() - since.getTime()) / 1000
+}
+
+/** The code with which a render fails for this error of its engine; null when another try may succeed. */
+export function renderFailure({ kind, subject }: EngineError): FailureCode | null {
+  switch (kind) {
+    case 'moderation':
+      return 'moderation_blocked'
+    case 'rejected':
+    case 'context_length':
+      return subject ? 'invalid_reference_media' : 'render_failed'
+    case 'permanent':
+      return 'render_failed'
+    case 'transient':
+    case 'overloaded':
+    case 'unreachable':
+    case 'timeout':
+    case 'failed':
+      return null
+  }
 }
 
 /** What of an engine's fault may stand in the log. */

@@ -1,7 +1,8 @@
 import type { Context } from '../../context.ts'
-import type { EngineError, RenderState, VideoEngine } from '../../engines/video/contract.ts'
+import type { EngineError } from '../../engines/engine-error.ts'
+import type { RenderState, VideoEngine } from '../../engines/video/contract.ts'
 import type { Outcome } from '../job.ts'
-import { backoffSeconds, describeFault, keepPolling, notAfter, secondsSince } from '../pipeline/retry.ts'
+import { backoffSeconds, describeFault, keepPolling, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
 import { collectOutput } from './output.ts'
 import { servedModel } from './served-model.ts'
@@ -77,9 +78,8 @@ function lostRender(ctx: Context, job: VideoJobRow, engine: VideoEngine, model: 
 
 function failedRender(ctx: Context, job: VideoJobRow, error: EngineError): Outcome {
   ctx.log.warn('render_failed', { video_id: job.id, ...describeFault(error) })
-  if (error.kind === 'moderation') return { to: 'failed', code: 'moderation_blocked' }
-  if (error.kind === 'rejected' && error.subject) return { to: 'failed', code: 'invalid_reference_media' }
-  if (error.kind !== 'transient') return { to: 'failed', code: 'render_failed' }
+  const failure = renderFailure(error)
+  if (failure) return { to: 'failed', code: failure }
   return { to: 'same', retry_after_seconds: backoffSeconds(job.attempts, error), set: NO_ATTEMPT }
 }
 

@@ -1,9 +1,10 @@
 import type { Context } from '../../context.ts'
-import { EngineError, type Recovery, type RenderRequest, type Ticket } from '../../engines/video/contract.ts'
+import { EngineError } from '../../engines/engine-error.ts'
+import type { Recovery, RenderRequest, Ticket } from '../../engines/video/contract.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Outcome } from '../job.ts'
 import { STARTS_UNKNOWN_MAX } from '../pipeline/advance.ts'
-import { backoffSeconds, describeFault } from '../pipeline/retry.ts'
+import { backoffSeconds, describeFault, renderFailure } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
 import type { ServedModel } from './served-model.ts'
 import { findForeignRenders, hasUnsettledStart } from './store.ts'
@@ -56,7 +57,7 @@ async function askEngine(
     const isGuess = typeof recovery === 'object' && !recovery.certain
     return isGuess && (await mayBeForeign(ctx, job)) ? 'several' : recovery
   } catch (error) {
-    if (error instanceof EngineError && error.kind !== 'transient') return 'unknown'
+    if (error instanceof EngineError && renderFailure(error) !== null) return 'unknown'
     throw error
   }
 }

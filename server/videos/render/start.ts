@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { Context } from '../../context.ts'
-import { EngineError, type RenderRequest, type Ticket } from '../../engines/video/contract.ts'
+import { EngineError } from '../../engines/engine-error.ts'
+import type { RenderRequest, Ticket } from '../../engines/video/contract.ts'
 import { pinFiles } from '../../files/store-pins.ts'
 import { isUniqueViolation } from '../../platform/db/db.ts'
 import { failpoint } from '../../platform/failpoint.ts'
@@ -10,7 +11,7 @@ import { findInputs } from '../inputs.ts'
 import type { JobChanges, Outcome } from '../job.ts'
 import { type Allowed, findAllowedOf, textDigest } from '../moderation/records.ts'
 import { advance, STARTS_UNKNOWN_MAX, unknownStart } from '../pipeline/advance.ts'
-import { backoffSeconds, describeFault, notAfter, secondsSince } from '../pipeline/retry.ts'
+import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import { type VideoJobRow, writeJobs } from '../store.ts'
 import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
@@ -148,14 +149,12 @@ function startFailed(
   { served, error }: { served: ServedModel; error: unknown },
 ): Outcome {
   if (!(error instanceof EngineError)) throw error
-  const { kind } = error
-  ctx.log[kind === 'permanent' ? 'error' : 'warn']('start_failed', {
+  ctx.log[error.kind === 'permanent' ? 'error' : 'warn']('start_failed', {
     ...{ video_id: job.id, ...engineFields(served, job) },
     ...describeFault(error),
   })
-  if (kind === 'moderation') return { to: 'failed', code: 'moderation_blocked' }
-  if (kind === 'rejected' && error.subject) return { to: 'failed', code: 'invalid_reference_media' }
-  if (kind !== 'transient') return { to: 'failed', code: 'render_failed' }
+  const failure = renderFailure(error)
+  if (failure) return { to: 'failed', code: failure }
   const retry_after_seconds = backoffSeconds(job.tries, error)
   const tries = job.tries + 1
   // A render that had begun before may need its files again.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ChatEngineError } from '../../../server/engines/chat/contract.ts'
 import { openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
+import { EngineError } from '../../../server/engines/engine-error.ts'
 import {
   type ChatUpstream,
   chunk,
@@ -46,8 +46,8 @@ test('when no server has capacity the refusal says so, with the wait', () =>
     a!.reply(status(503))
     b!.reply(status(429, { 'retry-after': '3' }))
     const refused = await engine.generate(request, live()).catch((error: unknown) => error)
-    assert.ok(refused instanceof ChatEngineError)
-    assert.deepEqual([refused.fault, refused.retry_after_seconds], ['overloaded', 3])
+    assert.ok(refused instanceof EngineError)
+    assert.deepEqual([refused.kind, refused.retry_after_seconds], ['overloaded', 3])
   }))
 
 test('what may have been done already is not done again: a reset, a 500, a refusal, a broken stream', () =>
@@ -61,7 +61,7 @@ test('what may have been done already is not done again: a reset, a 500, a refus
     for (const reply of replies) {
       const engine = open([{ base_url: first!.url }, { base_url: second!.url }])
       first!.reply(reply)
-      await assert.rejects(allEvents(engine, textRequest('m', { stream: true })), ChatEngineError)
+      await assert.rejects(allEvents(engine, textRequest('m', { stream: true })), EngineError)
     }
     assert.equal(second!.requests.length, 0)
   }))
@@ -123,5 +123,5 @@ async function withServers(
 }
 
 function hasFault(fault: string): (error: unknown) => boolean {
-  return (error) => error instanceof ChatEngineError && error.fault === fault
+  return (error) => error instanceof EngineError && error.kind === fault
 }

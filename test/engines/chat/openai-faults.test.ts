@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  ChatEngineError,
-  type ChatEvent,
-  type ChatFault,
-  type ChatRequest,
-} from '../../../server/engines/chat/contract.ts'
+import type { ChatEvent, ChatRequest } from '../../../server/engines/chat/contract.ts'
 import { type OpenaiChatOptions, openaiChat } from '../../../server/engines/chat/openai/adapter.ts'
+import { EngineError, type EngineErrorKind } from '../../../server/engines/engine-error.ts'
 import {
   type ChatUpstream,
   chunk,
@@ -35,19 +31,23 @@ const frames = (list: Array<object | string>, more: object = {}): UpstreamReply 
 const json = { 'content-type': 'application/json' }
 
 /** What goes wrong before any part of an answer, and the fault it is. */
-const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: ChatFault, requests?: ChatRequest[]]> = [
-  ...[400, 404, 413, 422].map((code): [string, UpstreamReply, ChatFault] => [
+const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKind, requests?: ChatRequest[]]> = [
+  ...[400, 404, 413, 422].map((code): [string, UpstreamReply, EngineErrorKind] => [
     `status ${code}`,
     status(code),
     'rejected',
   ]),
-  ...[401, 402, 403, 500, 502, 418, 301].map((code): [string, UpstreamReply, ChatFault] => [
+  ...[401, 402, 403, 500, 502, 418, 301].map((code): [string, UpstreamReply, EngineErrorKind] => [
     `status ${code}`,
     status(code),
     'failed',
   ]),
-  ...[408, 504].map((code): [string, UpstreamReply, ChatFault] => [`status ${code}`, status(code), 'timeout']),
-  ...[429, 503, 529].map((code): [string, UpstreamReply, ChatFault] => [`status ${code}`, status(code), 'overloaded']),
+  ...[408, 504].map((code): [string, UpstreamReply, EngineErrorKind] => [`status ${code}`, status(code), 'timeout']),
+  ...[429, 503, 529].map((code): [string, UpstreamReply, EngineErrorKind] => [
+    `status ${code}`,
+    status(code),
+    'overloaded',
+  ]),
   ['status 500 with HTML', status(500, `<html>${CANARY}</html>`), 'failed'],
   ['HTML instead of JSON', status(200, `<html>${CANARY}</html>`), 'failed'],
   ['truncated JSON', status(200, cut, json), 'failed'],
@@ -87,13 +87,13 @@ for (const [what, reply, fault, requests = [plain, streamed]] of REFUSALS) {
       for (const request of requests) {
         upstream.reply(reply)
         const refused = await faultOf(engine.generate(request, live()))
-        assert.equal(refused.fault, fault)
+        assert.equal(refused.kind, fault)
       }
     }))
 }
 
 /** What goes wrong in the middle: the events before it still come. */
-const BREAKS: Array<[what: string, reply: UpstreamReply, fault: ChatFault]> = [
+const BREAKS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKind]> = [
   ['a reset', frames([chunk({ content: 'Hel' })], { done: false, finally: 'reset' }), 'failed'],
   ['an end without finish_reason', frames([chunk({ content: 'Hel' })]), 'failed'],
   ['an end without finish_reason and [DONE]', frames([chunk({ content: 'Hel' })], { done: false }), 'failed'],
@@ -124,7 +124,7 @@ for (const [what, reply, fault] of BREAKS) {
       upstream.reply(reply)
       const events: ChatEvent[] = []
       const broken = await faultOf(collect(await engine.generate(streamed, live()), events))
-      assert.equal(broken.fault, fault)
+      assert.equal(broken.kind, fault)
       assert.deepEqual(events[0], { type: 'text-delta', choice: 0, text: 'Hel' })
       assert.ok(!events.some(({ type }) => type === 'end'))
     }))
@@ -134,7 +134,7 @@ test('timeout: a server that drips for ever ends at the total limit', () =>
   withEngine({ idle_seconds: 5, total_seconds: 0.5 }, async ({ engine, upstream }) => {
     upstream.reply({ kind: 'flood', frame: chunk({ content: 'x' }) })
     const broken = await faultOf(collect(await engine.generate(streamed, live()), []))
-    assert.equal(broken.fault, 'timeout')
+    assert.equal(broken.kind, 'timeout')
     await upstream.left()
   }))
 
@@ -171,7 +171,7 @@ test('context_length: with the numbers, from a status and from the first event',
     for (const reply of [...replies, frames([{ error: { message, type: 'BadRequestError', code: 400 } }])]) {
       upstream.reply(reply)
       const refused = await faultOf(engine.generate(streamed, live()))
-      assert.equal(refused.fault, 'context_length')
+      assert.equal(refused.kind, 'context_length')
       assert.deepEqual(refused.tokens, { limit: 8192, asked: 9000 })
     }
   }))
@@ -190,7 +190,7 @@ test('overloaded: says when to come back', () =>
 test('unreachable: nobody listens, or the name does not resolve', async () => {
   for (const base_url of ['http://127.0.0.1:9', 'http://does-not-exist.invalid']) {
     const engine = openaiChat({ kind: 'openai', base_url })
-    assert.equal((await faultOf(engine.generate(plain, live()))).fault, 'unreachable')
+    assert.equal((await faultOf(engine.generate(plain, live()))).kind, 'unreachable')
     await engine.close?.()
   }
 })
@@ -264,12 +264,12 @@ async function collect(events: AsyncIterable<readonly ChatEvent[]>, into: ChatEv
 }
 
 /** The fault a call ends with. Its message is ours: nothing of the server, its address or its words. */
-async function faultOf(outcome: Promise<unknown>): Promise<ChatEngineError> {
+async function faultOf(outcome: Promise<unknown>): Promise<EngineError> {
   const failure = await outcome.then(
     () => null,
     (reason: unknown) => reason,
   )
-  assert.ok(failure instanceof ChatEngineError, `ended with ${failure}`)
+  assert.ok(failure instanceof EngineError, `ended with ${failure}`)
   assert.doesNotMatch(`${failure.message} ${JSON.stringify(failure)}`, /canary|127\.0\.0\.1|invalid|secret|maximum/)
   return failure
 }

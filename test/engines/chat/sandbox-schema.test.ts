@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Check } from 'typebox/schema'
-import { ChatEngineError } from '../../../server/engines/chat/contract.ts'
 import { sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
+import { EngineError } from '../../../server/engines/engine-error.ts'
 import { law } from '../../support/law.ts'
 import { longestTurn } from '../../support/longest-turn.ts'
 import { ask, type Told, textOf } from '../../support/upstream/sandbox.ts'
@@ -71,7 +71,7 @@ for (const [what, { schema, problem }] of Object.entries(refused())) {
     ]
     for (const { name, ...options } of asks.slice(0, JSON.stringify(schema).includes('"#"') ? 1 : 2)) {
       await assert.rejects(ask(engine, 'Answer me.', options), (error) => {
-        assert.ok(error instanceof ChatEngineError && error.fault === 'rejected')
+        assert.ok(error instanceof EngineError && error.kind === 'rejected')
         const message = error.public_message ?? ''
         assert.ok(message.startsWith(`Invalid schema for ${name}: `) && message.includes(problem), message)
         return message.length < 500

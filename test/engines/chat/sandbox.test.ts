@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Value } from 'typebox/value'
-import {
-  ChatEngineError,
-  type ChatMessage,
-  type ChatRequest,
-  type ChatTool,
-} from '../../../server/engines/chat/contract.ts'
+import type { ChatMessage, ChatRequest, ChatTool } from '../../../server/engines/chat/contract.ts'
 import { SandboxOptions, sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
+import { EngineError } from '../../../server/engines/engine-error.ts'
 import { countTokens, decodeToken, encode } from '../../../server/platform/tokenizer.ts'
 import { ask, reasonOf, requestOf, type Told, textOf } from '../../support/upstream/sandbox.ts'
 
@@ -243,8 +239,8 @@ test('words in the prompt make the sandbox misbehave', async () => {
   assert.equal(textOf(await ask(engine, 'sandbox:empty')), '')
   const long = await ask(engine, 'sandbox:long')
   assert.ok(long.usage.output >= 2000 && long.usage.output < 2200)
-  await assert.rejects(ask(engine, 'sandbox:overloaded'), { fault: 'overloaded', retry_after_seconds: 1 })
-  await assert.rejects(ask(engine, 'sandbox:too_long'), { fault: 'context_length' })
+  await assert.rejects(ask(engine, 'sandbox:overloaded'), { kind: 'overloaded', retry_after_seconds: 1 })
+  await assert.rejects(ask(engine, 'sandbox:too_long'), { kind: 'context_length' })
   assert.equal(reasonOf(await ask(engine, 'my-sandbox:refused sandbox:unknown')), 'stop')
 })
 
@@ -256,7 +252,7 @@ test('sandbox:error breaks off after some tokens, without an end', async () => {
       async () => {
         for await (const batch of answer) events.push(...batch.map((event) => event.type))
       },
-      (error) => error instanceof ChatEngineError && error.fault === 'failed',
+      (error) => error instanceof EngineError && error.kind === 'failed',
     )
     assert.deepEqual(events, Array(8).fill('text-delta'))
   }

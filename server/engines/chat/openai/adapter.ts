@@ -2,8 +2,9 @@ import Type from 'typebox'
 import { Pool } from 'undici'
 import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
+import { EngineError } from '../../engine-error.ts'
 import type { EngineEnv, Mistake } from '../../setting.ts'
-import { type ChatEngine, ChatEngineError, type ChatRequest } from '../contract.ts'
+import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
 import { type Chance, endpointHealth } from './endpoints.ts'
@@ -126,7 +127,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       signal.throwIfAborted()
       const started = servers.length > 1 ? chance.now() : 0
       const tried: number[] = []
-      let refused: ChatEngineError | null = null
+      let refused: EngineError | null = null
       let server = health.pick(tried, { healthy: false })
       while (server !== null) {
         const total_ms = tried.length === 0 ? limits.total_ms : Math.ceil(limits.total_ms - (chance.now() - started))
@@ -137,10 +138,10 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
         raiseAlarm(env.log, outcome)
         if (outcome.refused.retry_after_seconds !== undefined) health.pause(server, outcome.refused.retry_after_seconds)
         refused = betterOf(refused, outcome.refused)
-        if (outcome.sent && outcome.refused.fault !== 'overloaded') break
+        if (outcome.sent && outcome.refused.kind !== 'overloaded') break
         server = health.pick(tried, { healthy: outcome.sent })
       }
-      throw refused ?? new ChatEngineError('timeout', 'The model server did not answer in time.')
+      throw refused ?? new EngineError('timeout', 'The model server did not answer in time.')
     },
     async close() {
       await Promise.all(servers.map(({ pool }) => pool.destroy()))
@@ -191,18 +192,18 @@ function headersOf(api_key: string | undefined, own: Record<string, string> = {}
 }
 
 /** A server that refuses a request works. */
-function verdict({ fault }: ChatEngineError): 'worked' | 'failed' {
-  return fault === 'rejected' || fault === 'context_length' ? 'worked' : 'failed'
+function verdict({ kind }: EngineError): 'worked' | 'failed' {
+  return kind === 'rejected' || kind === 'context_length' ? 'worked' : 'failed'
 }
 
 /** Of the refusals of several servers, the one that says when to come back. */
-function betterOf(before: ChatEngineError | null, now: ChatEngineError): ChatEngineError {
-  return before?.fault === 'overloaded' && now.fault !== 'overloaded' ? before : now
+function betterOf(before: EngineError | null, now: EngineError): EngineError {
+  return before?.kind === 'overloaded' && now.kind !== 'overloaded' ? before : now
 }
 
 function raiseAlarm(
   log: Pick<Log, 'error'> | undefined,
-  { operator, refused }: { operator: boolean; refused: ChatEngineError },
+  { operator, refused }: { operator: boolean; refused: EngineError },
 ): void {
   if (operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail: refused.message })
 }

@@ -1,9 +1,10 @@
 import type { Dispatcher } from 'undici'
-import { ChatEngineError, type ChatEvent } from '../contract.ts'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEvent } from '../contract.ts'
 import { type EventQueue, eventQueue, oneBatch } from './event-queue.ts'
 import { growingBytes } from './growing-bytes.ts'
 import { type AnswerReader, brokenOff, timedOut, unreadable } from './read-answer.ts'
-import { needsOperator, type ReplyHeaders, statusFault } from './refusal.ts'
+import { needsOperator, type ReplyHeaders, statusError } from './refusal.ts'
 import { streamReader } from './stream-reader.ts'
 
 export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
@@ -20,7 +21,7 @@ export type CallOptions = {
   limits: CallLimits
   signal: AbortSignal
   /** Told once how the exchange ended: null for a whole answer, a fault, or `aborted` by the caller. */
-  onEnd(end: ChatEngineError | 'aborted' | null): void
+  onEnd(end: EngineError | 'aborted' | null): void
 }
 
 /**
@@ -29,7 +30,7 @@ export type CallOptions = {
  */
 export type CallOutcome =
   | { accepted: AsyncIterable<readonly ChatEvent[]> }
-  | { accepted: null; refused: ChatEngineError; sent: boolean; operator: boolean }
+  | { accepted: null; refused: EngineError; sent: boolean; operator: boolean }
 
 /** One exchange with one server. Rejects only with the reason of `signal`. */
 export function call(options: CallOptions): Promise<CallOutcome> {
@@ -137,7 +138,7 @@ function guarded(state: Call, read: () => void): void {
   try {
     read()
   } catch (error) {
-    breakOff(state, error instanceof ChatEngineError ? error : unreadable())
+    breakOff(state, error instanceof EngineError ? error : unreadable())
   }
 }
 
@@ -206,7 +207,7 @@ function readEnd(state: Call): void {
     finish(state)
   } else if (state.mode === 'refusal') {
     const body = parseRefusal(bytes.view())
-    settle(state, statusFault(state.status, state.headers, body), needsOperator(state.status, body))
+    settle(state, statusError(state.status, state.headers, body), needsOperator(state.status, body))
   }
 }
 
@@ -225,7 +226,7 @@ function finish(state: Call): void {
 }
 
 /** Nothing more will be read; a reply still on its way is given up. */
-function breakOff(state: Call, fault: ChatEngineError): void {
+function breakOff(state: Call, fault: EngineError): void {
   if (state.mode === 'done') return
   if (state.mode === 'stream' && state.options.reader.complete()) finishEarly(state)
   else settle(state, fault, false)
@@ -242,7 +243,7 @@ function finishEarly(state: Call): void {
 }
 
 /** Ends the call with a fault: as a refusal while nothing has been told, else after the events that came before it. */
-function settle(state: Call, fault: ChatEngineError, operator: boolean): void {
+function settle(state: Call, fault: EngineError, operator: boolean): void {
   close(state)
   if (state.settled) {
     state.queue!.fail(fault)
@@ -272,8 +273,8 @@ function close(state: Call): void {
 }
 
 /** undici's errors name hosts, so nothing of them is kept but what they mean. */
-function connectionFault({ sent }: Call, error: Error): ChatEngineError {
-  if (!sent) return new ChatEngineError('unreachable', 'The model server cannot be reached.')
+function connectionFault({ sent }: Call, error: Error): EngineError {
+  if (!sent) return new EngineError('unreachable', 'The model server cannot be reached.')
   const code = 'code' in error ? error.code : undefined
   return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut() : brokenOff()
 }

@@ -1,4 +1,4 @@
-import type { TokensRefused } from '../contract.ts'
+import type { ContextOverflow } from '../../engine-error.ts'
 
 /**
  * Whether an error of a model server says that the request is too long, and the numbers when it names them. The forms of OpenAI, vLLM,
@@ -9,7 +9,7 @@ export function readContextLength(error: {
   message: string
   n_prompt_tokens?: unknown
   n_ctx?: unknown
-}): { tokens: TokensRefused | undefined } | null {
+}): { tokens: ContextOverflow | undefined } | null {
   const { message } = error
   if (!CODES.has(error.code) && !ABOUT_LENGTH.some((pattern) => pattern.test(message))) return null
   const sum = /\((\d{1,12}) > (\d{1,12}) - (\d{1,12})\)/.exec(message)
@@ -42,7 +42,7 @@ function numberOf(pattern: RegExp, message: string): number | undefined {
   return found === undefined ? undefined : Number(found)
 }
 
-function figures(limit: unknown, asked: unknown, answer: number | undefined): TokensRefused | undefined {
+function figures(limit: unknown, asked: unknown, answer: number | undefined): ContextOverflow | undefined {
   if (!isCount(limit) || !isCount(asked)) return undefined
   return answer === undefined || answer > asked ? { limit, asked } : { limit, asked, input: asked - answer }
 }

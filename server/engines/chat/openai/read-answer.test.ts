@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../../test/support/law.ts'
-import { ChatEngineError, type ChatEvent } from '../contract.ts'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEvent } from '../contract.ts'
 import { answerReader } from './read-answer.ts'
 import { streamReader } from './stream-reader.ts'
 
@@ -192,7 +193,7 @@ function streamed(reads: readonly Buffer[]): { events: ChatEvent[]; fault: strin
     if (!reader.done()) reader.end(events)
     return { events, fault: null }
   } catch (error) {
-    return { events, fault: error instanceof ChatEngineError ? error.fault : 'unreadable' }
+    return { events, fault: error instanceof EngineError ? error.kind : 'unreadable' }
   }
 }
 
@@ -202,5 +203,5 @@ function splitAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 }
 
 function isFailed(error: unknown): boolean {
-  return error instanceof ChatEngineError && error.fault === 'failed'
+  return error instanceof EngineError && error.kind === 'failed'
 }

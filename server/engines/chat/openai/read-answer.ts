@@ -1,14 +1,15 @@
-import { ChatEngineError, type ChatEvent, type FinishReason, type TokenUsage } from '../contract.ts'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEvent, FinishReason, TokenUsage } from '../contract.ts'
 import { readLogprobs } from './logprobs.ts'
 import { record } from './record.ts'
-import { errorObjectFault } from './refusal.ts'
+import { errorObjectError } from './refusal.ts'
 import { type ToolCalls, toolCalls } from './tool-calls.ts'
 import { readUsage } from './usage.ts'
 
 export type AnswerReader = {
-  /** Reads one object of an answer: a chunk of a stream or a whole completion. Throws ChatEngineError. */
+  /** Reads one object of an answer: a chunk of a stream or a whole completion. Throws EngineError. */
   read(object: unknown, events: ChatEvent[]): void
-  /** Nothing more will come. Throws ChatEngineError unless every choice has finished, or those that came and usage did. */
+  /** Nothing more will come. Throws EngineError unless every choice has finished, or those that came and usage did. */
   end(events: ChatEvent[]): void
   /** Whether every choice has finished. */
   complete(): boolean
@@ -29,15 +30,15 @@ export function answerReader(asked: { choices: number; logprobs: boolean }): Ans
     read(object, events) {
       const chunk = record(object)
       if (chunk === null) throw unreadable()
-      if (chunk.error != null) throw errorObjectFault(chunk.error, begun)
-      if (chunk.object === 'error') throw errorObjectFault(chunk, begun)
+      if (chunk.error != null) throw errorObjectError(chunk.error, begun)
+      if (chunk.object === 'error') throw errorObjectError(chunk, begun)
       if (record(chunk.usage) !== null) usage = readUsage(chunk.usage)
       if (!Array.isArray(chunk.choices)) return
       for (const [position, item] of chunk.choices.entries()) {
         const entry = record(item)
         const index = entry === null ? -1 : choiceIndex(entry.index, position, asked.choices)
         if (entry === null || index < 0) continue
-        if (entry.error != null) throw errorObjectFault(entry.error, begun)
+        if (entry.error != null) throw errorObjectError(entry.error, begun)
         begun = true
         const choice = choices[index] ?? { index, finished: false, calls: null }
         choices[index] = choice
@@ -57,17 +58,17 @@ export function answerReader(asked: { choices: number; logprobs: boolean }): Ans
 }
 
 /** The answer cannot be read. */
-export function unreadable(): ChatEngineError {
-  return new ChatEngineError('failed', 'The answer of the model server cannot be read.')
+export function unreadable(): EngineError {
+  return new EngineError('failed', 'The answer of the model server cannot be read.')
 }
 
 /** The answer ended before its end. */
-export function brokenOff(): ChatEngineError {
-  return new ChatEngineError('failed', 'The answer of the model server broke off.')
+export function brokenOff(): EngineError {
+  return new EngineError('failed', 'The answer of the model server broke off.')
 }
 
-export function timedOut(): ChatEngineError {
-  return new ChatEngineError('timeout', 'The model server did not answer in time.')
+export function timedOut(): EngineError {
+  return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
 type Choice = { index: number; finished: boolean; calls: ToolCalls | null }

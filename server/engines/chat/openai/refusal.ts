@@ -1,27 +1,26 @@
-import { retryAfterSeconds } from '../../engine-error.ts'
-import { ChatEngineError, type ChatFault } from '../contract.ts'
+import { EngineError, type EngineErrorKind } from '../../engine-error.ts'
+import { retryAfterSeconds } from '../../reply-error.ts'
 import { readContextLength } from './context-length.ts'
 import { record } from './record.ts'
 
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 
-/** The fault behind a reply whose status is not 200. Its message is ours alone: servers repeat prompts and their own names in theirs. */
-export function statusFault(status: number, headers: ReplyHeaders, body: unknown): ChatEngineError {
-  const fault = contextLengthFault(status, body) ?? faultOfStatus(status)
-  if (fault instanceof ChatEngineError) return fault
-  const retry_after_seconds = fault === 'overloaded' ? retryAfter(headers) : undefined
-  return new ChatEngineError(fault, `The model server answered with status ${status}.`, {
-    ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
-  })
+/** The error behind a reply whose status is not 200. Its message is ours alone: servers repeat prompts and their own names in theirs. */
+export function statusError(status: number, headers: ReplyHeaders, body: unknown): EngineError {
+  const tooLong = contextLengthError(status, body)
+  if (tooLong !== null) return tooLong
+  const kind = kindOfStatus(status)
+  const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
+  return new EngineError(kind, `The model server answered with status ${status}.`, { retry_after_seconds })
 }
 
-/** The fault behind an error object where an answer, or its next piece, was expected. `begun`: part of the answer had come. */
-export function errorObjectFault(error: unknown, begun: boolean): ChatEngineError {
+/** The error behind an error object where an answer, or its next piece, was expected. `begun`: part of the answer had come. */
+export function errorObjectError(error: unknown, begun: boolean): EngineError {
   const { code } = errorDetail({ error })
   const status = /^[1-5]\d\d$/.test(code) ? Number(code) : (STATUS_OF_CODE.get(code) ?? 500)
-  const fault = statusFault(status, {}, { error })
-  if (!begun || (fault.fault !== 'rejected' && fault.fault !== 'context_length')) return named(fault)
-  return new ChatEngineError('failed', REPORTED)
+  const { kind, message, tokens } = statusError(status, {}, { error })
+  if (kind === 'context_length' && !begun) return new EngineError(kind, message, { tokens })
+  return new EngineError(begun && (kind === 'rejected' || kind === 'context_length') ? 'failed' : kind, REPORTED)
 }
 
 /** Whether the operator has to act before any request can succeed: credentials refused, or nothing left to spend at the provider. */
@@ -49,7 +48,7 @@ const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map([
   ['authentication_error', 401],
 ])
 
-function faultOfStatus(status: number): ChatFault {
+function kindOfStatus(status: number): EngineErrorKind {
   switch (status) {
     case 400:
     case 404:
@@ -69,20 +68,13 @@ function faultOfStatus(status: number): ChatFault {
 }
 
 /** Some servers report a request that is too long with status 500. */
-function contextLengthFault(status: number, body: unknown): ChatEngineError | null {
+function contextLengthError(status: number, body: unknown): EngineError | null {
   if (![400, 413, 422, 500].includes(status)) return null
   const { code, type, message, n_prompt_tokens, n_ctx } = errorDetail(body)
   const known = /context/.test(type) ? type : code
   const found = readContextLength({ code: known, message, n_prompt_tokens, n_ctx })
   if (found === null) return null
-  const options = found.tokens === undefined ? {} : { tokens: found.tokens }
-  return new ChatEngineError('context_length', 'The request is too long for the model.', options)
-}
-
-function named({ fault, tokens }: ChatEngineError): ChatEngineError {
-  if (fault === 'context_length')
-    return new ChatEngineError(fault, 'The request is too long for the model.', { tokens })
-  return new ChatEngineError(fault, REPORTED)
+  return new EngineError('context_length', 'The request is too long for the model.', { tokens: found.tokens })
 }
 
 /** `{error: {code, type, message}}`, `{error: "text"}`, vLLM's and SGLang's `{object: "error", code, message}`, FastAPI's `{detail}`. */

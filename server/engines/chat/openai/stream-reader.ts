@@ -4,7 +4,7 @@ import type { AnswerReader } from './read-answer.ts'
 import { record } from './record.ts'
 
 export type StreamReader = {
-  /** Reads a piece of the body. Throws ChatEngineError, SyntaxError or RangeError; events read before that stay. */
+  /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
   feed(chunk: Buffer, events: ChatEvent[]): void
   /** The body ended. Throws likewise. */
   end(events: ChatEvent[]): void

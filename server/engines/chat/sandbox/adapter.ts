@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import Type from 'typebox'
 import { turnTaker } from '../../../platform/turns.ts'
-import { type ChatEngine, ChatEngineError, type ChatEvent, type TokenUsage } from '../contract.ts'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEngine, ChatEvent, TokenUsage } from '../contract.ts'
 import { type Content, contentOf, type Step, stepsOf } from './answer.ts'
 import { countInput } from './input-tokens.ts'
 import { readPrompt } from './prompt.ts'
@@ -38,9 +39,9 @@ export function sandboxChat({ delay_ms_per_token = 0 }: SandboxOptions): ChatEng
       const input = await countInput(request, signal)
       const tokens = { limit: Math.max(1, input - 1), asked: input }
       if (prompt.directive?.name === 'overloaded')
-        throw new ChatEngineError('overloaded', 'The prompt asked for an overload.', { retry_after_seconds: 1 })
+        throw new EngineError('overloaded', 'The prompt asked for an overload.', { retry_after_seconds: 1 })
       if (prompt.directive?.name === 'too_long')
-        throw new ChatEngineError('context_length', 'The prompt asked to be too long.', { tokens })
+        throw new EngineError('context_length', 'The prompt asked to be too long.', { tokens })
       return batches(await contentOf(request, prompt), { input, signal, delay_ms: delay_ms_per_token })
     },
 
@@ -77,7 +78,7 @@ async function* batches(content: Content, { input, signal, delay_ms }: Delivery)
       signal.throwIfAborted()
     }
   } catch (error) {
-    if (batch.length > 0 && error instanceof ChatEngineError) yield batch
+    if (batch.length > 0 && error instanceof EngineError) yield batch
     throw error
   }
   yield [...batch, { type: 'end', usage }]

@@ -2,15 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { countTokens, decodeToken, encode, encodeInTurns, tokenBytes } from '../../../platform/tokenizer.ts'
 import { turnTaker } from '../../../platform/turns.ts'
+import { EngineError } from '../../engine-error.ts'
 import { chanceOf } from '../../video/storyboard/chance.ts'
-import {
-  ChatEngineError,
-  type ChatEvent,
-  type ChatRequest,
-  type ChatTool,
-  type FinishReason,
-  type TokenLogprob,
-} from '../contract.ts'
+import type { ChatEvent, ChatRequest, ChatTool, FinishReason, TokenLogprob } from '../contract.ts'
 import type { Prompt } from './prompt.ts'
 import { valueFor } from './schema-value.ts'
 import { answerText, longText, refusalText, thoughtsText } from './wording.ts'
@@ -41,7 +35,7 @@ const LOGPROB_WEIGHT = 8
 /** Tokens after which `sandbox:filter` and `sandbox:error` end an answer. */
 const INTERRUPTED_AFTER = 8
 
-/** Gives way to other work between one schema and the next. Throws ChatEngineError for a schema that no value is found for. */
+/** Gives way to other work between one schema and the next. Throws EngineError for a schema that no value is found for. */
 export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<Content> {
   const isPlain = prompt.directive === null
   const calls = []
@@ -123,7 +117,7 @@ export function* stepsOf(content: Content, choice: number): Generator<Step, void
     const end = cut(segment.pieces, { stop: segment.stop ?? [], tokens: limit })
     yield* textSteps(end.pieces, end.tokens, segment.eventOf)
     if (isInterrupted && name === 'error')
-      throw new ChatEngineError('failed', 'The sandbox broke off, as the prompt asked it to.')
+      throw new EngineError('failed', 'The sandbox broke off, as the prompt asked it to.')
     if (isInterrupted) return yield finish(choice, 'content_filter')
     if (end.reason === 'length') return yield finish(choice, 'length')
     left -= end.tokens

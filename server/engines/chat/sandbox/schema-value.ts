@@ -1,5 +1,5 @@
 import { nextTurn, turnTaker } from '../../../platform/turns.ts'
-import { ChatEngineError } from '../contract.ts'
+import { EngineError } from '../../engine-error.ts'
 import { isQuick } from './pattern.ts'
 import {
   check,
@@ -47,7 +47,7 @@ const UNSUPPORTED = /^(patternProperties|dependentSchemas|dependencies|unevaluat
 
 /**
  * A JSON value that satisfies `schema`, with words and numbers of the prompt where they fit; the same input gives the same value. Made for
- * what strict mode knows, `allOf`, `oneOf` and `prefixItems`; the LIMITED keywords are only checked. Throws ChatEngineError `rejected` for
+ * what strict mode knows, `allOf`, `oneOf` and `prefixItems`; the LIMITED keywords are only checked. Throws EngineError `rejected` for
  * another schema, or one without a small value; `subject` names it there.
  * Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
@@ -74,7 +74,7 @@ export async function valueFor(root: unknown, subject: string, given: Given): Pr
     work.problem = error.message
   }
   const message = `Invalid schema for ${subject}: the sandbox finds no value for it: ${work.problem.slice(0, 300)}.`
-  throw new ChatEngineError('rejected', message, { public_message: message })
+  throw new EngineError('rejected', message, { public_message: message })
 }
 
 /** Undefined when there is no value. */

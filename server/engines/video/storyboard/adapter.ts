@@ -7,10 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { ChildError, runChild } from '../../../media/child.ts'
 import { ChildrenBusy, isChildQueueFull } from '../../../media/child-limit.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg-runner.ts'
+import { EngineError } from '../../engine-error.ts'
 import {
   ASPECT_RATIOS,
   type Capabilities,
-  EngineError,
   type RenderRequest,
   type RenderState,
   type Ticket,

@@ -1,16 +1,10 @@
 import Type from 'typebox'
 import { type EngineClient, type EngineReply, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
-import { callFault, statusFault } from '../../engine-error.ts'
+import { EngineError } from '../../engine-error.ts'
+import { callError, statusError } from '../../reply-error.ts'
 import type { Mistake } from '../../setting.ts'
-import {
-  ASPECT_RATIOS,
-  EngineError,
-  type JsonValue,
-  type RenderRequest,
-  type Ticket,
-  type VideoEngine,
-} from '../contract.ts'
+import { ASPECT_RATIOS, type JsonValue, type RenderRequest, type Ticket, type VideoEngine } from '../contract.ts'
 import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
 import { isReference, readCapabilities } from './capabilities.ts'
 import { jsonWithDataUrls } from './data-url.ts'
@@ -129,7 +123,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const { id, where } = readTicket(ticket)
       const reply = await send(clients[where], { method: 'GET', path: videoPath(id) }, signal)
       if (reply.status === 404 || reply.status === 410) return { state: 'lost' }
-      if (reply.status !== 200) throw statusFault(reply.status, reply.headers, reply.json)
+      if (reply.status !== 200) throw statusError(reply.status, reply.headers, reply.json)
       return renderState(reply, id)
     },
 
@@ -149,7 +143,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const path = videoPath(id)
       const reply = await send(clients[where], { method: 'DELETE', path }, signal)
       if (reply.status >= 200 && reply.status < 300) return true
-      const fault = statusFault(reply.status, reply.headers, reply.json)
+      const fault = statusError(reply.status, reply.headers, reply.json)
       if (fault.kind === 'transient') throw fault
       // No such render, or no such route: only the render itself knows.
       return (await send(clients[where], { method: 'GET', path }, signal)).status === 404
@@ -260,7 +254,7 @@ async function send(
   try {
     return await client.call(call, signal)
   } catch (error) {
-    throw callFault(error)
+    throw callError(error)
   }
 }
 
@@ -270,7 +264,7 @@ async function ask(
   signal: AbortSignal,
 ): Promise<EngineReply> {
   const reply = await send(client, call, signal)
-  if (reply.status < 200 || reply.status > 299) throw statusFault(reply.status, reply.headers, reply.json)
+  if (reply.status < 200 || reply.status > 299) throw statusError(reply.status, reply.headers, reply.json)
   return reply
 }
 

@@ -1,6 +1,6 @@
 import { type EngineClient, publicRequest } from '../../../platform/outbound/client.ts'
 import { discard, type OutboundReply } from '../../../platform/outbound/exchange.ts'
-import { callFault, statusFault, unreadableReply } from '../../engine-error.ts'
+import { callError, statusError, unreadableReply } from '../../reply-error.ts'
 
 /** Where an output may come from besides the engine's own origin. */
 export type OutputOptions = { max_bytes: number; timeout_ms: number; trusted_origins: readonly string[] }
@@ -22,7 +22,7 @@ export async function openOutput(
     await discard(first)
     return await clipOf(await open(client, client.resolve(target, location), options, signal))
   } catch (error) {
-    throw callFault(error)
+    throw callError(error)
   }
 }
 
@@ -42,7 +42,7 @@ function open(
 async function clipOf(reply: OutboundReply): Promise<ReadableStream<Uint8Array>> {
   if (reply.status !== 200) {
     await discard(reply)
-    throw statusFault(reply.status, reply.headers, null)
+    throw statusError(reply.status, reply.headers, null)
   }
   if (reply.media_type !== null && !/^video\/|^application\/(octet-stream|mp4)$|^binary\//.test(reply.media_type)) {
     await discard(reply)

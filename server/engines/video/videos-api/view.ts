@@ -1,6 +1,7 @@
 import type { EngineReply } from '../../../platform/outbound/client.ts'
-import { renderFault, retryAfterSeconds, unreadableReply } from '../../engine-error.ts'
-import { EngineError, type JsonValue, type RenderState } from '../contract.ts'
+import { EngineError } from '../../engine-error.ts'
+import { renderError, retryAfterSeconds, unreadableReply } from '../../reply-error.ts'
+import type { JsonValue, RenderState } from '../contract.ts'
 
 /** What an engine says about one render; read leniently, for no two of them agree. */
 export type RenderView = Record<string, unknown> & { id: string }
@@ -26,7 +27,7 @@ export function renderState(reply: EngineReply, id: string): RenderState {
       state: 'failed',
       error: new EngineError('transient', 'The engine ended the render.', { engine_code: status }),
     }
-  if (FAILED.has(status)) return { state: 'failed', error: renderFault(view.error ?? view) }
+  if (FAILED.has(status)) return { state: 'failed', error: renderError(view.error ?? view) }
   const wait = retryAfterSeconds(reply.headers)
   return {
     state: 'running',

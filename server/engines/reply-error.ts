@@ -1,0 +1,166 @@
+import { OutboundError } from '../platform/outbound/error.ts'
+import type { OutboundReply } from '../platform/outbound/exchange.ts'
+import { EngineError, type EngineErrorKind } from './engine-error.ts'
+
+/** What a failed call says about the engine: every network fault may pass, only our own address rules do not. */
+export function callError(error: unknown): unknown {
+  if (!(error instanceof OutboundError)) return error
+  const kind = error.reason === 'forbidden' ? 'permanent' : 'transient'
+  return new EngineError(kind, `The engine could not be reached: ${error.message}`, {
+    engine_code: error.code ?? error.reason,
+    not_begun: kind !== 'transient' || NOT_SENT.test(error.code ?? ''),
+  })
+}
+
+/** Codes of connections that were never opened: nothing of the request has left. */
+const NOT_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|CERT_.*|.*SELF_SIGNED.*|UNABLE_TO_.*)$/
+
+/** Answers of an engine that fell over in the middle, or of a gateway that has lost it: the engine may be at work. */
+const UNSETTLED_STATUSES = new Set([408, 500, 502, 504, 520, 524])
+
+/** The fault behind a reply whose status is not a success. Its message is ours alone: engines repeat prompts in theirs. */
+export function statusError(status: number, headers: OutboundReply['headers'], body: unknown): EngineError {
+  const { code, param } = errorDetail(body)
+  const kind = isModerationCode(code) ? 'moderation' : statusKind(status)
+  return new EngineError(kind, `The engine answered with status ${status}.`, {
+    ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
+    ...optional('retry_after_seconds', kind === 'transient' ? retryAfterSeconds(headers) : undefined),
+    ...optional('engine_code', printable(code)),
+    not_begun: !UNSETTLED_STATUSES.has(status),
+  })
+}
+
+/** The fault of a render that the engine itself reports as failed, from the `error` member of its view. */
+export function renderError(error: unknown): EngineError {
+  const { code, param } = errorDetail({ error })
+  const kind = isModerationCode(code) ? 'moderation' : TRANSIENT_CODES.has(plain(code)) ? 'transient' : 'rejected'
+  return new EngineError(kind, 'The engine reports the render as failed.', {
+    ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
+    ...optional('engine_code', printable(code)),
+  })
+}
+
+/** A reply that came but cannot be read. It says nothing about the work that was asked for. */
+export function unreadableReply(what: string): EngineError {
+  return new EngineError('transient', `The engine's reply cannot be read: ${what}.`, { engine_code: 'unreadable' })
+}
+
+/** The wait an engine asks for, in seconds: `retry-after` as a number or as a date against the reply's own `date`. At most an hour. */
+export function retryAfterSeconds(headers: OutboundReply['headers']): number | undefined {
+  const value = headers['retry-after']
+  if (typeof value !== 'string') return undefined
+  const date = headers.date
+  const seconds = /^\d+(\.\d+)?$/.test(value.trim())
+    ? Number(value)
+    : (Date.parse(value) - Date.parse(typeof date === 'string' ? date : '')) / 1000
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : undefined
+}
+
+/**
+ * The names under which engines report their own content filter, compared without case and punctuation.
+ * The words are those of OpenAI and Azure videos, MiniMax (1026 input, 1027 output), Ark, Replicate and gateways in front of them.
+ */
+const MODERATION_CODES = new Set(
+  [
+    '1026',
+    '1027',
+    'moderation',
+    'moderation_blocked',
+    'moderation_error',
+    'input_moderation',
+    'output_moderation',
+    'content_filter',
+    'content_filtered',
+    'content_moderation',
+    'content_policy',
+    'content_policy_violation',
+    'policy_violation',
+    'usage_policy_violation',
+    'responsible_ai_policy_violation',
+    'safety',
+    'safety_violation',
+    'unsafe_content',
+    'nsfw',
+    'nsfw_content',
+    'sensitive_content',
+    'sentinel_blocked',
+    'InputTextSensitiveContentDetected',
+    'InputImageSensitiveContentDetected',
+    'InputVideoSensitiveContentDetected',
+    'OutputVideoSensitiveContentDetected',
+    'OutputAudioSensitiveContentDetected',
+  ].map(plain),
+)
+
+const MEDIA_CODES = new Set(
+  [
+    'invalid_image',
+    'invalid_image_format',
+    'invalid_image_url',
+    'image_parse_error',
+    'image_too_large',
+    'image_too_small',
+    'unsupported_image_media_type',
+    'invalid_video',
+    'invalid_audio',
+    'invalid_media',
+    'invalid_reference',
+    'invalid_reference_media',
+    'invalid_input_reference',
+    'reference_download_failed',
+  ].map(plain),
+)
+
+const MEDIA_PARAM =
+  /^(body\.)?(input_references?|image_reference|video_reference|audio_reference|conditions|frame_images)\b/
+
+/** Codes of failed renders that may go better when tried again; any other failure would most likely repeat itself at full price. */
+const TRANSIENT_CODES = new Set(
+  ['server_error', 'internal_error', 'internal_server_error', 'overloaded', 'server_is_overloaded', 'engine_overloaded']
+    .concat(['rate_limit_exceeded', 'service_unavailable', 'timeout', 'expired', 'cancelled', 'canceled', 'aborted'])
+    .map(plain),
+)
+
+function statusKind(status: number): EngineErrorKind {
+  if ([408, 425, 429].includes(status) || status >= 500) return 'transient'
+  if ([400, 406, 409, 411, 413, 414, 415, 422, 431].includes(status)) return 'rejected'
+  return 'permanent'
+}
+
+/** `{error: {code, type, param}}`, `{code}` and FastAPI's `{detail: [{loc}]}`; codes may be numbers. */
+function errorDetail(body: unknown): { code: string; param: string } {
+  const outer = record(body)
+  const error = record(outer.error)
+  const location = Array.isArray(outer.detail) ? record(outer.detail[0]).loc : undefined
+  const param = error.param ?? outer.param ?? (Array.isArray(location) ? location.join('.') : '')
+  return { code: text(error.code) || text(outer.code) || text(error.type) || text(outer.type), param: text(param) }
+}
+
+function isModerationCode(code: string): boolean {
+  return MODERATION_CODES.has(plain(code))
+}
+
+function isAboutMedia(code: string, param: string): boolean {
+  return MEDIA_CODES.has(plain(code)) || MEDIA_PARAM.test(param)
+}
+
+function printable(code: string): string | undefined {
+  return /^[\w.:-]{1,64}$/.test(code) ? code : undefined
+}
+
+function plain(code: string): string {
+  return code.toLowerCase().replace(/[^a-z0-9]/g, '')
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { [key in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { [key in K]?: V })
+}

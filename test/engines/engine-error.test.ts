@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { engineFailure } from '../../server/chat/engine-failure.ts'
+import { ENGINE_ERROR_KINDS, EngineError, type EngineErrorKind } from '../../server/engines/engine-error.ts'
+import { callError } from '../../server/engines/reply-error.ts'
+import { ApiError } from '../../server/platform/errors.ts'
+import { OutboundError, type OutboundReason } from '../../server/platform/outbound/error.ts'
+import type { FailureCode } from '../../server/videos/job.ts'
+import { renderFailure } from '../../server/videos/pipeline/retry.ts'
+
+const CHAT: Record<EngineErrorKind, string> = {
+  rejected: '400 invalid_request_error',
+  moderation: '400 invalid_request_error',
+  context_length: '400 context_length_exceeded',
+  overloaded: '503 server_is_overloaded',
+  unreachable: '503 server_is_overloaded',
+  timeout: '504 upstream_timeout',
+  failed: '502 upstream_error',
+  transient: '502 upstream_error',
+  permanent: '502 upstream_error',
+}
+
+const RENDER: Record<EngineErrorKind, FailureCode | null> = {
+  rejected: 'render_failed',
+  moderation: 'moderation_blocked',
+  context_length: 'render_failed',
+  permanent: 'render_failed',
+  overloaded: null,
+  unreachable: null,
+  timeout: null,
+  failed: null,
+  transient: null,
+}
+
+const OUTBOUND: Record<OutboundReason, EngineErrorKind> = {
+  forbidden: 'permanent',
+  unreachable: 'transient',
+  timeout: 'transient',
+  aborted: 'transient',
+  too_large: 'transient',
+  unreadable: 'transient',
+  refused: 'transient',
+}
+
+test('every kind of engine error has its answer in chat, and its message stays in the log', () => {
+  for (const kind of ENGINE_ERROR_KINDS) {
+    const logged: unknown[] = []
+    const log = { warn: (_event: string, fields?: object) => void logged.push(fields) }
+    const turn = { model: { id: 'm', context_length: null }, request_id: 'req_1' }
+    const answer = engineFailure(log, turn, new EngineError(kind, 'secret detail', { retry_after_seconds: 3 }))
+    assert.ok(answer instanceof ApiError, kind)
+    assert.equal(`${answer.status} ${answer.code}`, CHAT[kind])
+    assert.ok(!answer.message.includes('secret'), kind)
+    assert.equal(answer.retry_after_seconds, kind === 'overloaded' ? 3 : undefined)
+    assert.deepEqual(logged, [{ request_id: 'req_1', code: kind, engine: 'm', detail: 'secret detail' }])
+  }
+})
+
+test('every kind of engine error ends a render under its code, or lets it be tried again', () => {
+  for (const kind of ENGINE_ERROR_KINDS) assert.equal(renderFailure(new EngineError(kind, 'x')), RENDER[kind], kind)
+  const subject = 'reference_media'
+  assert.equal(renderFailure(new EngineError('rejected', 'x', { subject })), 'invalid_reference_media')
+})
+
+test('an error that is not of an engine stays what it is, so that it is a 500', () => {
+  const bug = new TypeError('x')
+  const log = { warn: () => assert.fail('logged as an engine error') }
+  assert.equal(engineFailure(log, { model: { id: 'm', context_length: null }, request_id: 'r' }, bug), bug)
+  assert.equal(callError(bug), bug)
+})
+
+test('every way an outgoing request can fail is an engine error; only our own address rules are permanent', () => {
+  for (const [reason, kind] of Object.entries(OUTBOUND) as Array<[OutboundReason, EngineErrorKind]>) {
+    const error = callError(new OutboundError(reason, 'no reply'))
+    assert.ok(error instanceof EngineError, reason)
+    assert.equal(error.kind, kind, reason)
+  }
+})
+
+test('after an error that leaves open whether the engine has begun, nothing is taken as not begun', () => {
+  for (const kind of ENGINE_ERROR_KINDS)
+    assert.equal(new EngineError(kind, 'x').not_begun, !['transient', 'timeout', 'failed'].includes(kind), kind)
+  for (const [code, not_begun] of [
+    ['ECONNREFUSED', true],
+    ['ECONNRESET', false],
+  ] as const) {
+    const error = callError(new OutboundError('unreachable', 'no connection', code))
+    assert.equal((error as EngineError).not_begun, not_begun, code)
+  }
+})
