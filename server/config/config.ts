@@ -2,11 +2,8 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseMoney } from '../platform/money.ts'
 import { StartError } from '../platform/start-error.ts'
-import { type Capability, type ConfigFile, LOG_LEVELS, RENDER_SECONDS } from './file.ts'
-import { type Mistake, readConfigFile, readSecrets, type SecretSettings } from './read.ts'
-
-/** One engine entry: a name, or a kind with its options. Checked by `engines/registry.ts`. */
-export type EngineEntry = string | { kind: string; [option: string]: unknown }
+import { type Capability, type ConfigFile, type EngineEntry, LOG_LEVELS, RENDER_SECONDS } from './file.ts'
+import { type EngineCheck, type Mistake, readConfigFile, readSecrets, type SecretSettings } from './read.ts'
 
 export type Plan = {
   max_concurrent_renders: number
@@ -115,12 +112,6 @@ export type Config = SecretSettings & {
 }
 
 export type ConfigFlags = { host?: string; port?: string; data_dir?: string; config?: string; workers?: string }
-
-/** Checks one engine entry; each mistake has the path of the option inside the entry. */
-export type EngineCheck = (
-  family: 'video' | 'chat' | 'moderation' | 'translation',
-  entry: EngineEntry,
-) => ReadonlyArray<{ path: string; message: string }>
 
 /**
  * Reads flags, environment and file, in that order of precedence, and validates all of it.

@@ -21,6 +21,9 @@ const ModelId = Type.String({
   description: 'What clients send as `model`.',
   patternErrorMessage: 'must begin with a letter or digit and hold letters, digits and . _ : / - alone, at most 128',
 })
+/** One engine entry: a name, or a kind with its options. Checked by `engines/registry.ts`. */
+export type EngineEntry = string | { kind: string; [option: string]: unknown }
+
 const Engine = Type.Union([Type.String(), Type.Object({ kind: Type.String() }, { additionalProperties: true })], {
   description: 'A name or { kind, ... }; see docs/configuration.md for the options of each kind.',
   errorMessage: 'must be the name of an engine or a map with its kind',

@@ -2,11 +2,16 @@ import { Compile } from 'typebox/compile'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { isNetwork } from '../platform/http/client-address.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
-import type { EngineCheck, EngineEntry } from './config.ts'
-import { ConfigFile, RENDER_SECONDS } from './file.ts'
+import { ConfigFile, type EngineEntry, RENDER_SECONDS } from './file.ts'
 
 /** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
 export type Mistake = { place: string; message: string }
+
+/** Checks one engine entry; each mistake has the path of the option inside the entry. */
+export type EngineCheck = (
+  family: 'video' | 'chat' | 'moderation' | 'translation',
+  entry: EngineEntry,
+) => ReadonlyArray<{ path: string; message: string }>
 
 type Path = Array<string | number>
 
