@@ -3,8 +3,8 @@ import type { Kysely } from 'kysely'
 import type { Config } from '../config/config.ts'
 import type { Secrets } from '../context.ts'
 import type { Clock } from '../platform/clock.ts'
+import type { Changes } from '../platform/db/changes.ts'
 import type { Database } from '../platform/db/db.ts'
-import { listen } from '../platform/db/notify.ts'
 import type { Log } from '../platform/log.ts'
 import { type Callers, openCallers } from './caller/authenticate.ts'
 import { cookieSecret, type SessionCookie, sessionCookie } from './caller/cookie.ts'
@@ -21,16 +21,19 @@ export type Identity = {
   cookie(): SessionCookie
   /** Null when none is configured. */
   oidc: OidcProvider | null
-  /** Stops listening and writes what is not yet noted. */
+  /** Stops listening and writes the last uses of keys. */
   close(): Promise<void>
 }
 
 /** How often the use of keys is written. */
 const NOTE_USE_MS = 60_000
 
+/** What triggers on the tables of callers announce: `key:<id>`, `session:<id>`, `user:<id>` or `org:<id>`. See server/migrations/0001-identity.sql. */
+export const IDENTITY_TOPIC = 'kinora_identity'
+
 /**
- * Who is calling, for one process. With `database_url` it hears at once of keys revoked and people removed by any process;
- * without, or while notices fail, within five seconds. `monotonic` counts milliseconds.
+ * Who is calling, for one process. With `changes`, a revoked key or a removed person is refused at once, whichever process made the change;
+ * without, or while announcements fail, within five seconds. `monotonic` counts milliseconds.
  */
 export async function openIdentity(deps: {
   db: Kysely<Database>
@@ -39,7 +42,8 @@ export async function openIdentity(deps: {
   log: Log
   secrets: Secrets
   site: { public_url: string }
-  database_url?: string
+  /** Opened with IDENTITY_TOPIC among its `trigger_topics`. */
+  changes?: Changes
   monotonic?: () => number
 }): Promise<Identity> {
   const { db, clock, log, site } = deps
@@ -54,9 +58,10 @@ export async function openIdentity(deps: {
 
   const settings = deps.config.login.oidc
   const oidc = settings && openOidcProvider(settings, { clock })
-  const hearing = deps.database_url
-    ? await listen(deps.database_url, 'kinora_identity', callers.forget, { onReconnect: callers.forgetAll })
-    : null
+  const stopListening = deps.changes?.on(IDENTITY_TOPIC, (notice) => {
+    if (notice === null) callers.forgetAll()
+    else callers.forget(notice)
+  })
   const noting = setInterval(callers.noteUse, NOTE_USE_MS)
   noting.unref()
   return {
@@ -67,7 +72,7 @@ export async function openIdentity(deps: {
     oidc,
     async close() {
       clearInterval(noting)
-      await hearing?.close()
+      stopListening?.()
       await callers.noteUse()
       await oidc?.close()
     },

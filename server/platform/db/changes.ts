@@ -1,58 +1,71 @@
 import { sql } from 'kysely'
 import type { Db } from './db.ts'
-import { listen } from './notify.ts'
+import { listen } from './listen.ts'
 
-/** Hears the id of what changed; null means that changes may have been missed and everything is to be read again. */
+/** Gets the id of what changed; null means that announcements may have been missed and everything is to be read again. */
 export type ChangeListener = (id: string | null) => void
 
-/** News of changed rows, to every process: for dropping what is kept in memory. Best effort: whoever keeps something also lets it age. */
+/**
+ * Announcements of changed rows, to every process: for dropping what is kept in memory. Best effort: a cache of what is announced also
+ * expires.
+ */
 export type Changes = {
-  /** Tells this process at once and the others within milliseconds. Call it after the commit. */
+  /** Reaches this process at once and the others within milliseconds. Call it after the commit. */
   announce(topic: string, id: string): void
-  /** Returns the way to stop listening. */
+  /** Returns a function that stops listening. */
   on(topic: string, listener: ChangeListener): () => void
   /** Sends what is still waiting first. */
   close(): Promise<void>
 }
 
 const CHANNEL = 'kinora_changes'
-/** Announcements within this time travel together. */
+/** Announcements within this time are sent together. */
 const BATCH_MILLISECONDS = 5
 /** The payload of a NOTIFY must be shorter than 8000 bytes. */
 const IDS_PER_PAYLOAD = 100
 
-/** Outside of transactions on purpose: a NOTIFY inside one holds a lock of the whole server while its commit reaches the disk. */
-export async function openChanges(options: { db: Db; url: string }): Promise<Changes> {
+/**
+ * Opens the announcements of a database. `trigger_topics` are channels that triggers notify in their own transaction, with one id as the
+ * payload: listeners get them under a topic of the same name.
+ *
+ * `announce` notifies outside of transactions on purpose: a NOTIFY inside one holds a lock of the whole server while its commit reaches
+ * the disk.
+ */
+export async function openChanges(options: {
+  db: Db
+  url: string
+  trigger_topics?: readonly string[]
+}): Promise<Changes> {
+  const { db, url, trigger_topics = [] } = options
   const listeners = new Map<string, Set<ChangeListener>>()
   const waiting = new Map<string, Set<string>>()
-  const tell = (topic: string, id: string | null) => {
+  const emit = (topic: string, id: string | null) => {
     for (const listener of listeners.get(topic) ?? []) listener(id)
   }
-  const listening = await listen(
-    options.url,
-    CHANNEL,
-    (payload) => {
+  const listening = await listen({
+    url,
+    channels: [CHANNEL, ...trigger_topics],
+    onPayload(payload, channel) {
+      if (channel !== CHANNEL) return emit(channel, payload)
       const [topic, ...ids] = payload.split(' ')
-      for (const id of ids) tell(topic!, id)
+      for (const id of ids) emit(topic!, id)
     },
-    {
-      onReconnect: () => {
-        for (const topic of listeners.keys()) tell(topic, null)
-      },
+    onReconnect() {
+      for (const topic of listeners.keys()) emit(topic, null)
     },
-  )
+  })
   let sending: Promise<unknown> = Promise.resolve()
   const send = () => {
     const payloads = [...waiting].flatMap(([topic, ids]) => payloadsOf(topic, [...ids]))
     waiting.clear()
     if (payloads.length === 0) return
     sending = sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`
-      .execute(options.db)
+      .execute(db)
       .catch(() => {})
   }
   return {
     announce(topic, id) {
-      tell(topic, id)
+      emit(topic, id)
       if (waiting.size === 0) setTimeout(send, BATCH_MILLISECONDS).unref()
       waiting.set(topic, (waiting.get(topic) ?? new Set()).add(id))
     },

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { mintKey } from '../../../server/identity/keys/format.ts'
-import { openIdentity } from '../../../server/identity/open.ts'
+import { IDENTITY_TOPIC, openIdentity } from '../../../server/identity/open.ts'
 import { updatePlan } from '../../../server/identity/people/store.ts'
 import { systemClock } from '../../../server/platform/clock.ts'
 import { openDb } from '../../../server/platform/db/db.ts'
-import { listen } from '../../../server/platform/db/notify.ts'
+import { listen } from '../../../server/platform/db/listen.ts'
 import { ApiError } from '../../../server/platform/errors.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import {
@@ -20,10 +20,10 @@ import {
 } from '../../support/http/identity-app.ts'
 import { law } from '../../support/law.ts'
 
-/** Two processes on one database, and a third that hears no notices and whose time is moved by hand. */
+/** Two processes on one database, and a third that gets no notices and has a hand-moved clock. */
 let here: IdentityApp
 let there: IdentityApp
-let deaf: IdentityApp
+let unnotified: IdentityApp
 const elapsed = { ms: 0 }
 let org: string
 let owner: Person
@@ -32,12 +32,12 @@ before(async () => {
   here = await startIdentity()
   const { database } = here
   there = await startIdentity({ database })
-  deaf = await startIdentity({ database, notices: false, elapsed })
+  unnotified = await startIdentity({ database, notices: false, elapsed })
   org = await newOrganization(here)
   owner = await newPerson(here, org, 'owner')
 })
 after(async () => {
-  await deaf.close()
+  await unnotified.close()
   await there.close()
   await here.close()
 })
@@ -45,16 +45,18 @@ after(async () => {
 type Caller = { key: string } | { cookie: string }
 const statusAt = async (app: IdentityApp, caller: Caller) => (await send(app, 'GET', '/v1/whoami', caller)).status
 
-/** Runs `change` and resolves when every listener of the database has been given its notice. */
+/** Runs `change` and resolves when every listener of the database has been sent its notice. */
 async function afterNotice(change: () => Promise<unknown>): Promise<void> {
-  const heard = Promise.withResolvers<void>()
-  const listening = await listen(here.database.url, 'kinora_identity', () => heard.resolve(), { onReconnect: () => {} })
+  const notified = Promise.withResolvers<void>()
+  const { url } = here.database
+  const onPayload = () => notified.resolve()
+  const listening = await listen({ url, channels: [IDENTITY_TOPIC], onPayload, onReconnect: () => {} })
   await change()
-  await heard.promise
+  await notified.promise
   await listening.close()
 }
 
-/** What ends or changes a caller, by the front door of one process. */
+/** What ends a caller, over HTTP to one process. */
 const ENDINGS: Record<string, () => Promise<{ caller: Caller; end: () => Promise<unknown> }>> = {
   'a revoked key': async () => {
     const { key, key_id } = await newPerson(here, org)
@@ -79,25 +81,25 @@ const ENDINGS: Record<string, () => Promise<{ caller: Caller; end: () => Promise
 }
 
 for (const [title, prepare] of Object.entries(ENDINGS)) {
-  test(`401 in every process: ${title}, as soon as the notice is there`, async () => {
+  test(`401 in every process: ${title}, as soon as it is notified`, async () => {
     const { caller, end } = await prepare()
     for (const app of [here, there]) assert.equal(await statusAt(app, caller), 200)
     await afterNotice(end)
     for (const app of [here, there]) assert.equal(await statusAt(app, caller), 401)
   })
 
-  test(`401 after five seconds in a process that hears no notices: ${title}`, async () => {
+  test(`401 after five seconds in a process that gets no notices: ${title}`, async () => {
     const { caller, end } = await prepare()
-    assert.equal(await statusAt(deaf, caller), 200)
+    assert.equal(await statusAt(unnotified, caller), 200)
     await end()
     elapsed.ms += 4999
-    assert.equal(await statusAt(deaf, caller), 200, 'this process was not deaf: the test proves nothing')
+    assert.equal(await statusAt(unnotified, caller), 200, 'this process got the notice: the test proves nothing')
     elapsed.ms += 1
-    assert.equal(await statusAt(deaf, caller), 401)
+    assert.equal(await statusAt(unnotified, caller), 401)
   })
 }
 
-test('another plan and another role reach every process by notice, and a deaf one within five seconds', async () => {
+test('a new plan and a new role reach every process by notice, and one without notices within five seconds', async () => {
   const place = await newOrganization(here, 'Plans')
   const person = await newPerson(here, place, 'member')
   const boss = await browserOf(here, await newPerson(here, place, 'owner'))
@@ -105,17 +107,17 @@ test('another plan and another role reach every process by notice, and a deaf on
     const { plan, role } = (await send(app, 'GET', '/v1/whoami', { key: person.key })).body
     return { plan, role }
   }
-  for (const app of [here, there, deaf]) assert.deepEqual(await seen(app), { plan: 'free', role: 'member' })
+  for (const app of [here, there, unnotified]) assert.deepEqual(await seen(app), { plan: 'free', role: 'member' })
   await afterNotice(() => updatePlan(here.database.db, { org_id: place, plan: 'pro' }))
   const role = { role: 'admin' }
   await afterNotice(() => send(here, 'PATCH', `/console/members/${person.user_id}`, boss, role))
   for (const app of [here, there]) assert.deepEqual(await seen(app), { plan: 'pro', role: 'admin' })
-  assert.deepEqual(await seen(deaf), { plan: 'free', role: 'member' })
+  assert.deepEqual(await seen(unnotified), { plan: 'free', role: 'member' })
   elapsed.ms += 5000
-  assert.deepEqual(await seen(deaf), { plan: 'pro', role: 'admin' })
+  assert.deepEqual(await seen(unnotified), { plan: 'pro', role: 'admin' })
 })
 
-test('law: of two hundred calls that race a revocation none that begins after its answer succeeds', async () => {
+test('law: of two hundred calls that race a revocation, none that begins after its answer succeeds', async () => {
   const { key, key_id } = await newPerson(here, org)
   const browser = await browserOf(here, owner)
   const racing = Array.from({ length: 200 }, () => statusAt(here, { key }))
@@ -125,7 +127,7 @@ test('law: of two hundred calls that race a revocation none that begins after it
   assert.deepEqual(new Set(later), new Set([401]))
 })
 
-law('text that is not a key, and a cookie we did not sign, are refused without asking the database', async (seed) => {
+law('malformed keys and cookies without our signature are refused without a query', async (seed) => {
   const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
   const identity = await openIdentity({
     ...{ db: nowhere.db, config: { login: { oidc: null } }, clock: systemClock, log: silentLog },

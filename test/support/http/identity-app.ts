@@ -6,11 +6,12 @@ import type { Context } from '../../../server/context.ts'
 import { endpoint, registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
 import { createKey } from '../../../server/identity/keys/api-keys.ts'
-import { openIdentity } from '../../../server/identity/open.ts'
+import { IDENTITY_TOPIC, openIdentity } from '../../../server/identity/open.ts'
 import { createMember, createOrganization, newPassword } from '../../../server/identity/people/provision.ts'
 import { isOrganizationNameTaken } from '../../../server/identity/people/store.ts'
 import { identityEndpoints } from '../../../server/identity/routes.ts'
 import { handMovedClock } from '../../../server/platform/clock.ts'
+import { openChanges } from '../../../server/platform/db/changes.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
@@ -44,7 +45,7 @@ export async function startIdentity(
   } = {},
 ) {
   const database = options.database ?? (await testDatabase())
-  const { db, url: database_url } = database
+  const { db } = database
   const clock = handMovedClock()
   const site = { public_url: options.public_url ?? '', engine_url: '' }
   const login = { oidc: options.oidc ?? null }
@@ -52,9 +53,11 @@ export async function startIdentity(
   const secrets = [SECRET] as const
   const ctx = { db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as Context
   const { elapsed } = options
+  const changes =
+    options.notices === false ? null : await openChanges({ db, url: database.url, trigger_topics: [IDENTITY_TOPIC] })
   const identity = await openIdentity({
     ...{ db, config, clock, log: silentLog, secrets, site },
-    ...(options.notices === false ? {} : { database_url }),
+    ...(changes && { changes }),
     ...(elapsed && { monotonic: () => elapsed.ms }),
   })
   const http = openHttp({ log: silentLog, trusted_proxies: options.trusted_proxies ?? [] })
@@ -71,6 +74,7 @@ export async function startIdentity(
       http.server.closeAllConnections()
       await http.close()
       await identity.close()
+      await changes?.close()
       if (!options.database) await database.close()
     },
   }

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+export type ListenOptions = {
+  url: string
+  channels: readonly string[]
+  onPayload: (payload: string, channel: string) => void
+  /** Notifications sent during an outage are lost: treat everything as changed. */
+  onReconnect: () => void
+}
+
+/** A connection that died without a message is found by asking; the answer is due within the same time. */
+const PING_SECONDS = 10
+
+/** Listens to the channels over one connection, which reconnects until `close`. Resolves once it listens. */
+export async function listen(options: ListenOptions): Promise<{ close(): Promise<void> }> {
+  const closed = new AbortController()
+  const listening = Promise.withResolvers<void>()
+  const ended = keepConnected(options, { closed: closed.signal, onListening: listening.resolve })
+  await listening.promise
+  return {
+    async close() {
+      closed.abort()
+      await ended
+    },
+  }
+}
+
+async function keepConnected(
+  options: ListenOptions,
+  { closed, onListening }: { closed: AbortSignal; onListening: () => void },
+): Promise<void> {
+  let pause = 50
+  for (let first = true; !closed.aborted; ) {
+    try {
+      const client = await connect(options)
+      if (first) onListening()
+      else options.onReconnect()
+      first = false
+      pause = 50
+      await untilLost(client, closed)
+    } catch {
+      pause = Math.min(pause * 2, 5000)
+    }
+    await sleep(pause, undefined, { signal: closed }).catch(() => {})
+  }
+}
+
+async function connect({ url, channels, onPayload }: ListenOptions): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'kinora listen',
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+    query_timeout: PING_SECONDS * 1000,
+  })
+  client.on('error', () => {})
+  client.on('notification', ({ channel, payload }) => onPayload(payload ?? '', channel))
+  try {
+    await client.connect()
+    for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
+  return client
+}
+
+async function untilLost(client: pg.Client, closed: AbortSignal): Promise<void> {
+  const lost = new AbortController()
+  client.once('end', () => lost.abort())
+  const over = AbortSignal.any([closed, lost.signal])
+  try {
+    while (!over.aborted) {
+      await sleep(PING_SECONDS * 1000, undefined, { signal: over })
+      await client.query('select 1')
+    }
+  } catch {
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
