@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { auditSweep } from './audit/audit.ts'
 import { openAuditGate } from './billing/audit-state.ts'
-import { openBalanceNews } from './billing/balance-news.ts'
+import { openBalanceChanges } from './billing/balance-changes.ts'
 import { openMeter } from './billing/meter.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
@@ -21,7 +21,7 @@ import { knownFileBlobs } from './files/store.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
 import type { Authenticator } from './identity/caller/principal.ts'
-import { openIdentity } from './identity/open.ts'
+import { IDENTITY_TOPIC, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
 import { CHILDREN_DEFAULT, limitChildren } from './media/child-limit.ts'
 import { scratchSweep } from './media/scratch.ts'
@@ -69,7 +69,9 @@ export type App = {
   endpoints: readonly Endpoint[]
   /** Answers on host and port; port 0 picks one. Returns the base URL. Throws StartError when the address cannot be had. */
   listen(at: { host: string; port: number }): Promise<string>
-  /** Works on jobs and does the periodic duties, as `background` says. */
+  /** For a process that does not listen itself: the URL at which others of this service do. */
+  reachAt(url: string): void
+  /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
   /** Stops taking requests, lets those in flight end, hands jobs back, closes everything. */
   close(): Promise<void>
@@ -82,15 +84,15 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
   const engines = options.engines ?? buildEngines(config, { work_dir, log, upstream: upstreamLimits(config) })
-  const changes = await openChanges({ db, url: database_url })
+  const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
   const site = { public_url: '', engine_url: '' }
   const secrets: Secrets = [secret, ...config.previous_secrets]
   const groups = openGroups()
   const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
-  const identity = await openIdentity({ db, config, clock, log, secrets, site, database_url })
+  const identity = await openIdentity({ db, config, clock, log, secrets, site, changes })
   const cache = openJobCache(changes)
   const audit = openAuditGate(ctx)
-  const balances = openBalanceNews(changes)
+  const balances = openBalanceChanges(changes)
   const meter = openMeter(db, undefined, balances.changed)
   const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
@@ -114,15 +116,20 @@ export async function openApp(options: AppOptions): Promise<App> {
   let responses: BackgroundResponses | null = null
   let sweeping: { stop(): Promise<void> } | null = null
 
+  const reachAt = (url: string) => {
+    site.public_url = config.public_url ?? url
+    site.engine_url = config.engine_url ?? site.public_url
+  }
+
   return {
     ctx,
     http,
     endpoints: answered,
+    reachAt,
     async listen(at) {
       const port = await listenOn(http, at)
       const base = `http://${reachableHost(at.host)}:${port}`
-      site.public_url = config.public_url ?? base
-      site.engine_url = config.engine_url ?? site.public_url
+      reachAt(base)
       return base
     },
     async startBackground() {

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { type App, openApp } from '../app.ts'
+import type { App } from '../app.ts'
 import { grantCredits, openAccount } from '../billing/ledger.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { engineMistakes } from '../engines/registry.ts'
@@ -10,15 +10,15 @@ import {
   publishFirstRun,
   settleFirstRun,
 } from '../identity/people/first-run.ts'
-import { diskBlobs } from '../platform/blobs/disk.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Log, openLog } from '../platform/log.ts'
 import { describeUnjudged } from '../videos/moderation/coverage.ts'
+import { type Boot, openService } from './boot.ts'
 import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 import { describeUnreachable } from './reach.ts'
 import { loadSecret } from './secret.ts'
-import { type Boot, startHttpWorkers } from './workers.ts'
+import { startHttpWorkers } from './workers.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -35,7 +35,7 @@ Runs the service: API, console and background work. Without DATABASE_URL it runs
 
 ${describeFlags(FLAGS)}
 
-What neither flag nor variable says, the file may: host, port, data_dir, workers.
+Settings without a flag or variable come from the file: host, port, data_dir, workers.
 `
 
 export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise<void> }
@@ -70,8 +70,8 @@ export async function serveUntilStopped(config: Config): Promise<number> {
 
 /** Starts everything the configuration asks for and resolves once it answers. */
 export async function serve(config: Config, log: Log): Promise<Serving> {
-  warnOfWeakModeration(config, log)
-  warnOfPlaceholderTerms(config, log)
+  warnAboutModeration(config, log)
+  warnAboutTerms(config, log)
   const database = await openDatabase(config, log)
   const stops: Array<() => Promise<void>> = [database.stop]
   const stop = async () => {
@@ -87,14 +87,14 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
       work_dir: data_dir.work,
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
-    warnOfUnjudgedMedia(app, log)
+    warnAboutMedia(app, log)
     stops.push(app.close)
     const http = config.workers > 1 ? await startHttpWorkers(boot, log) : null
     if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
-    if (http) Object.assign(app.ctx.site, siteOf(config, http.url))
-    warnOfUnreachableFiles(app, log)
-    const first_run = await makeFirstRun(app, config, { data_dir: data_dir.path, base_url: url })
+    if (http) app.reachAt(http.url)
+    warnAboutFileUrls(app, log)
+    const first_run = await makeFirstRun(app, config, data_dir.path)
     await app.startBackground()
     return { url, first_run, stop }
   } catch (error) {
@@ -103,30 +103,13 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
   }
 }
 
-/** Only once the port is ours: a first run that is never printed would leave an owner without a password. */
-async function makeFirstRun(
-  { ctx: { db } }: App,
-  config: Config,
-  { data_dir, base_url }: { data_dir: string; base_url: string },
-): Promise<FirstRun | null> {
+/** Call it once the port is taken: a first run that is never printed would leave an owner without a password. */
+async function makeFirstRun({ ctx: { db, site } }: App, config: Config, data_dir: string): Promise<FirstRun | null> {
   await settleFirstRun(db, data_dir)
-  const keep = (run: FirstRun) => draftFirstRun(data_dir, { base_url, ...run })
+  const keep = (run: FirstRun) => draftFirstRun(data_dir, { base_url: site.public_url, ...run })
   const first_run = await ensureFirstRun({ db, config, clock: systemClock, openAccount, grantCredits, keep })
   if (first_run) publishFirstRun(data_dir)
   return first_run
-}
-
-/** The service over what `boot` names; used by the one process, and by each of several. */
-export async function openService(boot: Boot, log: Log, background: 'sole' | 'shared' | 'none'): Promise<App> {
-  const { config, database_url, secret, blobs_dir, work_dir } = boot
-  const blobs = diskBlobs(blobs_dir)
-  return openApp({ config, clock: systemClock, log, database_url, blobs, secret, work_dir, background })
-}
-
-/** How others reach us when we listen on `url`. */
-export function siteOf(config: Config, url: string): { public_url: string; engine_url: string } {
-  const public_url = config.public_url ?? url
-  return { public_url, engine_url: config.engine_url ?? public_url }
 }
 
 function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>['given'] | null {
@@ -144,7 +127,7 @@ function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>[
   }
 }
 
-function warnOfWeakModeration(config: Config, log: Log): void {
+function warnAboutModeration(config: Config, log: Log): void {
   const { moderation } = config
   const kind = typeof moderation === 'string' ? moderation : moderation.kind
   if (kind !== 'rules') return
@@ -153,7 +136,7 @@ function warnOfWeakModeration(config: Config, log: Log): void {
   })
 }
 
-function warnOfPlaceholderTerms({ terms }: Config, log: Log): void {
+function warnAboutTerms({ terms }: Config, log: Log): void {
   if (terms.url !== null) return
   log.warn('terms_are_a_placeholder', {
     detail:
@@ -161,12 +144,12 @@ function warnOfPlaceholderTerms({ terms }: Config, log: Log): void {
   })
 }
 
-function warnOfUnjudgedMedia({ ctx }: App, log: Log): void {
+function warnAboutMedia({ ctx }: App, log: Log): void {
   const detail = describeUnjudged(ctx)
   if (detail !== null) log.warn('media_not_judged', { detail })
 }
 
-function warnOfUnreachableFiles({ ctx }: App, log: Log): void {
+function warnAboutFileUrls({ ctx }: App, log: Log): void {
   const detail = describeUnreachable(ctx)
   if (detail !== null) log.warn('engine_url_is_loopback', { detail })
 }

@@ -1,11 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
-import type { Config } from '../config/config.ts'
 import { type Log, openLog } from '../platform/log.ts'
 import { StartError } from '../platform/start-error.ts'
-import { openService } from './serve.ts'
-
-/** What a process needs to be part of one service. */
-export type Boot = { config: Config; database_url: string; secret: string; blobs_dir: string; work_dir: string }
+import { type Boot, openService } from './boot.ts'
 
 /** Where it listens, or what the operator should know of why it cannot. */
 type FromWorker = { ready: string } | { refused: string }

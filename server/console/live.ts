@@ -1,4 +1,4 @@
-import { BALANCE_TOPIC } from '../billing/balance-news.ts'
+import { BALANCE_TOPIC } from '../billing/balance-changes.ts'
 import { balanceView } from '../billing/schema.ts'
 import { findAccount } from '../billing/store.ts'
 import type { Context } from '../context.ts'

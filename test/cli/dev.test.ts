@@ -40,7 +40,7 @@ after(async () => {
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(url + path, { headers })
 
-test('npm run dev: the console comes from its sources and is replaced in the browser as they change', async () => {
+test('npm run dev: the console is served from its sources with hot module replacement', async () => {
   for (const path of ['/', ...CLIENT_PATHS]) {
     const page = await get(path, { accept: 'text/html' })
     assert.equal(page.status, 200, path)
@@ -51,7 +51,7 @@ test('npm run dev: the console comes from its sources and is replaced in the bro
   assert.match(await module.text(), /import\.meta\.hot/)
 })
 
-test('npm run dev: whatever the service answers is answered by the service, at the same address', async () => {
+test('npm run dev: requests to routes of the service reach the service, at the same address', async () => {
   const { paths } = (await (await get('/openapi.json')).json()) as { paths: Record<string, Record<string, unknown>> }
   const asked = ['/docs', '/terms', '/healthz', '/readyz', ...Object.keys(paths).filter((path) => paths[path]!.get)]
   assert.ok(asked.length > 20)
@@ -63,8 +63,9 @@ test('npm run dev: whatever the service answers is answered by the service, at t
   }
 })
 
-test('npm run dev: one signs in and opens a socket at that address', async () => {
-  const { email, password, api_key } = JSON.parse(readFileSync(join(dir, 'first-run.json'), 'utf8'))
+test('npm run dev: first-run.json names that address, where signing in and WebSockets work', async () => {
+  const { base_url, email, password, api_key } = JSON.parse(readFileSync(join(dir, 'first-run.json'), 'utf8'))
+  assert.equal(base_url, url)
   const site = (await (await get('/console/site')).json()) as { public_url: string }
   assert.equal(site.public_url, url)
   const signed = await fetch(`${url}/console/auth/sign-in/email`, {
@@ -80,7 +81,7 @@ test('npm run dev: one signs in and opens a socket at that address', async () =>
   socket.close()
 })
 
-test('npm run dev: the service starts anew when a file of it changes, and ends when asked to', async () => {
+test('npm run dev: the service restarts when one of its files changes, and stops when asked to', async () => {
   const starts = createServer().listen(0, '127.0.0.1')
   await once(starts, 'listening')
   const { port } = starts.address() as { port: number }
@@ -91,7 +92,7 @@ test('npm run dev: the service starts anew when a file of it changes, and ends w
   const service = watchService({ args: [], port, public_url: url, script })
   await Promise.all([first, service.settled()])
   const second = once(starts, 'connection')
-  // Nobody says when the watching has begun; changes that follow each other closely count as one.
+  // Nothing reports when watching has started; changes in quick succession count as one.
   const changing = setInterval(() => writeFileSync(script, `${program}\n`), 1000)
   await second
   clearInterval(changing)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BALANCE_TOPIC } from '../../billing/balance-news.ts'
+import { BALANCE_TOPIC } from '../../billing/balance-changes.ts'
 import { grantCredits } from '../../billing/ledger.ts'
 import { findAccount } from '../../billing/store.ts'
 import { openChanges } from '../../platform/db/changes.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { BALANCE_TOPIC } from '../../../server/billing/balance-news.ts'
+import { BALANCE_TOPIC } from '../../../server/billing/balance-changes.ts'
 import { grantCredits } from '../../../server/billing/ledger.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { browserOf, newOrganization, send } from '../../support/http/identity-app.ts'

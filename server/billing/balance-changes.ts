@@ -1,13 +1,13 @@
 import type { Changes } from '../platform/db/changes.ts'
 
-/** Organizations whose balance changed are announced on this topic; what their video jobs change is told by the jobs. */
+/** Announces organizations whose balance changed, other than by video jobs: those announce themselves. */
 export const BALANCE_TOPIC = 'balance'
 
-/** Charges of chat come by the thousand a second: an organization is announced this often at most. */
+/** Chat charges arrive by the thousand a second: an organization is announced at most this often. */
 const PAUSE_MILLISECONDS = 500
 
-/** Announces balances that chat changed, many charges at a time. */
-export function openBalanceNews(changes: Changes): { changed(org_id: string): void; close(): void } {
+/** Batches the announcements of chat charges. `close` sends what is waiting. */
+export function openBalanceChanges(changes: Changes): { changed(org_id: string): void; close(): void } {
   const waiting = new Set<string>()
   let timer: NodeJS.Timeout | null = null
   const announce = () => {
