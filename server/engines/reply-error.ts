@@ -1,3 +1,4 @@
+import { asRecord } from '../platform/json/record.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import type { OutboundReply } from '../platform/outbound/exchange.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
@@ -130,9 +131,9 @@ function statusKind(status: number): EngineErrorKind {
 
 /** `{error: {code, type, param}}`, `{code}` and FastAPI's `{detail: [{loc}]}`; codes may be numbers. */
 function errorDetail(body: unknown): { code: string; param: string } {
-  const outer = record(body)
-  const error = record(outer.error)
-  const location = Array.isArray(outer.detail) ? record(outer.detail[0]).loc : undefined
+  const outer = asRecord(body) ?? {}
+  const error = asRecord(outer.error) ?? {}
+  const location = Array.isArray(outer.detail) ? asRecord(outer.detail[0])?.loc : undefined
   const param = error.param ?? outer.param ?? (Array.isArray(location) ? location.join('.') : '')
   return { code: text(error.code) || text(outer.code) || text(error.type) || text(outer.type), param: text(param) }
 }
@@ -155,10 +156,6 @@ function plain(code: string): string {
 
 function text(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-}
-
-function record(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }
 
 function optional<K extends string, V>(name: K, value: V | undefined): { [key in K]?: V } {

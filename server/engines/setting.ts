@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { canonicalPieces } from '../platform/json/canonical.ts'
 import type { Log } from '../platform/log.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
 
@@ -60,7 +61,9 @@ export function settingMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting:
 /** The same for two entries of one engine, whatever the order of their options and the model they ask it for. */
 export function settingIdentity(setting: EngineSetting): string {
   const { model: _, ...options } = settingOptions(setting)
-  return createHash('sha256').update(canonical(options)).digest('hex')
+  return createHash('sha256')
+    .update([...canonicalPieces(options)].join(''))
+    .digest('hex')
 }
 
 function shapeMistakes(schema: TSchema, options: unknown): Mistake[] {
@@ -71,12 +74,4 @@ function shapeMistakes(schema: TSchema, options: unknown): Mistake[] {
   if (found.length === 0 && !Value.Check(schema, options))
     return [{ path: '', message: 'Is not a valid entry of this engine.' }]
   return found
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  members.sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`
 }

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { asRecord } from '../../platform/json/record.ts'
 import { type ContentPart, imagePart, ModelServerOptions, modelServer, postJson } from '../model-server.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
@@ -47,10 +48,10 @@ export function openaiModerations(options: OpenaiModerationsOptions): Moderation
 
 /** The categories that block. Throws EngineError unless the reply is one whole, consistent result that covers what was sent. */
 function readResult(results: unknown, thresholds: Record<string, number>, withImage: boolean): string[] {
-  const result = Array.isArray(results) && results.length === 1 ? record(results[0]) : null
+  const result = Array.isArray(results) && results.length === 1 ? asRecord(results[0]) : null
   if (result === null) throw unreadableReply('it does not hold one result')
-  const categories = record(result.categories)
-  const scores = record(result.category_scores)
+  const categories = asRecord(result.categories)
+  const scores = asRecord(result.category_scores)
   if (typeof result.flagged !== 'boolean' || categories === null || Object.keys(categories).length === 0)
     throw unreadableReply('the result has no verdict')
   if (withImage && !sawImage(result.category_applied_input_types))
@@ -72,12 +73,6 @@ function readResult(results: unknown, thresholds: Record<string, number>, withIm
 }
 
 function sawImage(applied: unknown): boolean {
-  const types = record(applied)
+  const types = asRecord(applied)
   return types !== null && Object.values(types).some((list) => Array.isArray(list) && list.includes('image'))
-}
-
-function record(value: unknown): Record<string, unknown> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null
 }

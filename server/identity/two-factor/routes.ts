@@ -40,7 +40,7 @@ function secondStep(identity: Identity): Endpoint {
     body: SecondFactor,
     response: ConsoleSession,
     headers: { 'cache-control': 'always', 'set-cookie': 'always' },
-    errors: ['missing_api_key', 'invalid_api_key', 'rate_limit_exceeded'],
+    errors: ['missing_api_key', 'invalid_api_key', 'conflict', 'rate_limit_exceeded'],
     example: { code: '123456' },
     async handle(ctx, { body, request, reply }) {
       requireSameOrigin(request)

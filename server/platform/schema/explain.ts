@@ -1,4 +1,5 @@
 import { ApiError, type ErrorCode } from '../errors.ts'
+import { isRecord } from '../json/record.ts'
 import { countCodePoints, describeLength, isLongerThan } from '../text.ts'
 
 /** The part of JSON Schema that our request schemas use. */
@@ -247,10 +248,6 @@ function nameOf(value: unknown): string {
 
 function article(type: string): string {
   return type === 'null' ? 'null' : `${/^[aeio]/.test(type) ? 'an' : 'a'} ${type}`
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function join(path: string, name: string): string {

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { ApiError, errorBody } from '../../platform/errors.ts'
 import { parseJson } from '../../platform/json/parse.ts'
+import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
 import { shape } from '../../platform/schema/validate.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
@@ -17,7 +18,7 @@ export const SMALL_MESSAGE_BYTES = 64 * 1024
 export async function readMessage(text: Buffer | null): Promise<WantedTurn> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
   const value = await parseMessage(text)
-  if (!isObject(value)) throw UNREAD
+  if (!isRecord(value)) throw UNREAD
   return { ...readTurn(value), stream_id: readableStreamId(value) }
 }
 
@@ -26,7 +27,7 @@ export async function streamIdOf(text: Buffer | null): Promise<string | undefine
   if (text === null) return undefined
   try {
     const value = text.length > SMALL_MESSAGE_BYTES ? await parseJson(text) : JSON.parse(text.toString('utf8'))
-    return isObject(value) ? readableStreamId(value) : undefined
+    return isRecord(value) ? readableStreamId(value) : undefined
   } catch {
     return undefined
   }
@@ -52,10 +53,6 @@ async function parseMessage(text: Buffer): Promise<unknown> {
   } catch (error) {
     throw error instanceof ApiError && error.code === 'invalid_json' ? UNREAD : error
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function readableStreamId({ stream_id }: Record<string, unknown>): string | undefined {

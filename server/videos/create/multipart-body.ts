@@ -2,6 +2,7 @@ import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../platform/errors.ts'
 import { parseJson } from '../../platform/json/parse.ts'
+import { isRecord } from '../../platform/json/record.ts'
 import { requireSafeJson } from '../../platform/schema/validate.ts'
 import { fileRefused } from './openai-fields.ts'
 
@@ -147,7 +148,7 @@ function elementOf(list: unknown[], wanted: { index: string; member: string }, n
 }
 
 function recordOf(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  if (isRecord(value)) return value
   throw unreadable(name)
 }
 

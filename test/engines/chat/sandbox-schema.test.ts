@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Check } from 'typebox/schema'
 import { sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
 import { EngineError } from '../../../server/engines/engine-error.ts'
+import { isRecord } from '../../../server/platform/json/record.ts'
 import { law } from '../../support/law.ts'
 import { longestTurn } from '../../support/longest-turn.ts'
 import { ask, type Told, textOf } from '../../support/upstream/sandbox.ts'
@@ -351,10 +352,6 @@ function accepts(schema: Record<string, unknown>, value: unknown): boolean {
     schema,
     JSON.parse(JSON.stringify(value), (_, part) => (isRecord(part) ? withoutPrototype(part) : part)),
   )
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function withoutPrototype(value: Record<string, unknown>): object {

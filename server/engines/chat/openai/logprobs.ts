@@ -1,9 +1,9 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import type { TokenLogprob } from '../contract.ts'
-import { record } from './record.ts'
 
 /** The tokens of `logprobs.content`, entries that cannot be read left out. Source: contract 9.3. */
 export function readLogprobs(value: unknown): TokenLogprob[] {
-  const content = record(value)?.content
+  const content = asRecord(value)?.content
   return Array.isArray(content) ? content.flatMap(readToken) : []
 }
 
@@ -11,7 +11,7 @@ export function readLogprobs(value: unknown): TokenLogprob[] {
 const LOGPROB_MIN = -9999
 
 function readToken(value: unknown): TokenLogprob[] {
-  const alternatives = record(value)?.top_logprobs
+  const alternatives = asRecord(value)?.top_logprobs
   return readAlternative(value).map((token) => ({
     ...token,
     top_logprobs: Array.isArray(alternatives) ? alternatives.flatMap(readAlternative) : [],
@@ -19,7 +19,7 @@ function readToken(value: unknown): TokenLogprob[] {
 }
 
 function readAlternative(value: unknown): Array<{ token: string; logprob: number; bytes: number[] | null }> {
-  const entry = record(value)
+  const entry = asRecord(value)
   if (entry === null || typeof entry.token !== 'string') return []
   const logprob = Number.isFinite(entry.logprob) ? (entry.logprob as number) : LOGPROB_MIN
   return [{ token: entry.token, logprob, bytes: isBytes(entry.bytes) ? entry.bytes : null }]

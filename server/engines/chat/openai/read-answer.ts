@@ -1,7 +1,7 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent, FinishReason, TokenUsage } from '../contract.ts'
 import { readLogprobs } from './logprobs.ts'
-import { record } from './record.ts'
 import { errorObjectError } from './refusal.ts'
 import { type ToolCalls, toolCalls } from './tool-calls.ts'
 import { readUsage } from './usage.ts'
@@ -28,14 +28,14 @@ export function answerReader(asked: { choices: number; logprobs: boolean }): Ans
 
   return {
     read(object, events) {
-      const chunk = record(object)
+      const chunk = asRecord(object)
       if (chunk === null) throw unreadable()
       if (chunk.error != null) throw errorObjectError(chunk.error, begun)
       if (chunk.object === 'error') throw errorObjectError(chunk, begun)
-      if (record(chunk.usage) !== null) usage = readUsage(chunk.usage)
+      if (asRecord(chunk.usage) !== null) usage = readUsage(chunk.usage)
       if (!Array.isArray(chunk.choices)) return
       for (const [position, item] of chunk.choices.entries()) {
-        const entry = record(item)
+        const entry = asRecord(item)
         const index = entry === null ? -1 : choiceIndex(entry.index, position, asked.choices)
         if (entry === null || index < 0) continue
         if (entry.error != null) throw errorObjectError(entry.error, begun)
@@ -80,8 +80,8 @@ function choiceIndex(value: unknown, position: number, choices: number): number 
 
 /** A `delta` may end its choice or not; a whole `message` always does. */
 function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: boolean, events: ChatEvent[]): void {
-  const delta = record(entry.delta)
-  const said = delta ?? record(entry.message)
+  const delta = asRecord(entry.delta)
+  const said = delta ?? asRecord(entry.message)
   const whole = delta === null && said !== null
   if (said !== null) readMessage(choice, said, logprobs && entry.logprobs != null ? entry.logprobs : null, events)
   if (typeof entry.finish_reason !== 'string' && !whole) return
@@ -110,20 +110,20 @@ function readMessage(choice: Choice, said: Record<string, unknown>, logprobs: un
   if (tool_calls == null && said.function_call == null) return
   choice.calls ??= toolCalls(index)
   choice.calls.read(tool_calls, events)
-  if (record(said.function_call) !== null) choice.calls.read([{ index: 0, function: said.function_call }], events)
+  if (asRecord(said.function_call) !== null) choice.calls.read([{ index: 0, function: said.function_call }], events)
 }
 
 /** Content as parts: text, refusals, and the thinking of Mistral. */
 function readParts(choice: number, parts: unknown[], events: ChatEvent[]): void {
   for (const item of parts) {
-    const part = record(item)
+    const part = asRecord(item)
     if (part === null) continue
     if (typeof part.text === 'string' && part.text !== '') events.push({ type: 'text-delta', choice, text: part.text })
     if (typeof part.refusal === 'string' && part.refusal !== '')
       events.push({ type: 'refusal-delta', choice, text: part.refusal })
     if (!Array.isArray(part.thinking)) continue
     for (const thought of part.thinking) {
-      const text = record(thought)?.text
+      const text = asRecord(thought)?.text
       if (typeof text === 'string' && text !== '') events.push({ type: 'reasoning-delta', choice, text })
     }
   }

@@ -1,7 +1,7 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import { EngineError, type EngineErrorKind } from '../../engine-error.ts'
 import { retryAfterSeconds } from '../../reply-error.ts'
 import { readContextLength } from './context-length.ts'
-import { record } from './record.ts'
 
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 
@@ -79,8 +79,8 @@ function contextLengthError(status: number, body: unknown): EngineError | null {
 
 /** `{error: {code, type, message}}`, `{error: "text"}`, vLLM's and SGLang's `{object: "error", code, message}`, FastAPI's `{detail}`. */
 function errorDetail(body: unknown) {
-  const outer = record(body) ?? {}
-  const inner = record(outer.error) ?? (typeof outer.error === 'string' ? { message: outer.error } : outer)
+  const outer = asRecord(body) ?? {}
+  const inner = asRecord(outer.error) ?? (typeof outer.error === 'string' ? { message: outer.error } : outer)
   const type = text(inner.type)
   return {
     code: text(inner.code) || type,

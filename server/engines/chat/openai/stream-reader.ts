@@ -1,7 +1,7 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import type { ChatEvent } from '../contract.ts'
 import { eventLines } from './event-lines.ts'
 import type { AnswerReader } from './read-answer.ts'
-import { record } from './record.ts'
 
 export type StreamReader = {
   /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
@@ -24,7 +24,7 @@ export function streamReader(reader: AnswerReader): StreamReader {
     if (data.startsWith('[DONE]')) return finish()
     if (data.trim() === '') return
     const object: unknown = JSON.parse(data)
-    reader.read(is_error ? { error: record(object)?.error ?? object } : object, sink)
+    reader.read(is_error ? { error: asRecord(object)?.error ?? object } : object, sink)
     begun = true
   })
 

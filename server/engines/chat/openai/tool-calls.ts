@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { asRecord } from '../../../platform/json/record.ts'
 import type { ChatEvent } from '../contract.ts'
-import { record } from './record.ts'
 
 /** The tool calls of one choice. */
 export type ToolCalls = {
@@ -59,15 +59,15 @@ type Entry = { index: number | null; id: string; name: string; arguments: string
 const ID_LENGTH_MAX = 256
 
 function readEntry(item: unknown): Entry | null {
-  const entry = record(item)
+  const entry = asRecord(item)
   if (entry === null) return null
-  const called = record(entry.function)
+  const called = asRecord(entry.function)
   const piece = called?.arguments
   const read = {
     index: Number.isSafeInteger(entry.index) ? (entry.index as number) : null,
     id: typeof entry.id === 'string' ? entry.id : '',
     name: typeof called?.name === 'string' ? called.name : '',
-    arguments: typeof piece === 'string' ? piece : record(piece) === null ? '' : JSON.stringify(piece),
+    arguments: typeof piece === 'string' ? piece : asRecord(piece) === null ? '' : JSON.stringify(piece),
   }
   return read.id === '' && read.name === '' && read.arguments === '' ? null : read
 }

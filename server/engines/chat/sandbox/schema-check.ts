@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { isRecord } from '../../../platform/json/record.ts'
 
 export type Keywords = Readonly<Record<string, unknown>>
 /** What a value has cost so far, in microseconds as an ordinary machine needs them, roughly. */
@@ -109,14 +110,6 @@ function bare(value: unknown): unknown {
 
 export function sizeOf(value: unknown, otherwise = 0): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : otherwise
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function recordOf(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {}
 }
 
 export function listOf(value: unknown): unknown[] {

@@ -1,3 +1,4 @@
+import { asRecord, isRecord } from '../../../platform/json/record.ts'
 import { nextTurn, turnTaker } from '../../../platform/turns.ts'
 import { EngineError } from '../../engine-error.ts'
 import { isQuick } from './pattern.ts'
@@ -6,13 +7,11 @@ import {
   errorOf,
   follow,
   isMuch,
-  isRecord,
   type Keywords,
   LIMITED,
   listOf,
   OPTION,
   OWN,
-  recordOf,
   sizeOf,
   spend,
   Unsatisfiable,
@@ -186,7 +185,7 @@ function guessType(keywords: Keywords): string {
 }
 
 async function objectOf(work: Work, keywords: Keywords, parts: Keywords[], place: Place): Promise<object | undefined> {
-  const wanted = isShort(work, place) ? [] : parts.flatMap((part) => Object.keys(recordOf(part.properties)))
+  const wanted = isShort(work, place) ? [] : parts.flatMap((part) => Object.keys(asRecord(part.properties) ?? {}))
   const required = new Set(listOf(keywords.required).map(String))
   const names = new Set([...wanted, ...required])
   const least = Math.min(sizeOf(keywords.minProperties), VALUES_FULL)
@@ -204,7 +203,8 @@ async function objectOf(work: Work, keywords: Keywords, parts: Keywords[], place
 }
 
 function memberSchema({ properties, additionalProperties }: Keywords, name: string): unknown {
-  return Object.hasOwn(recordOf(properties), name) ? recordOf(properties)[name] : (additionalProperties ?? true)
+  const named = asRecord(properties) ?? {}
+  return Object.hasOwn(named, name) ? named[name] : (additionalProperties ?? true)
 }
 
 async function arrayOf(
@@ -248,7 +248,7 @@ function partsOf(
     throw new Unsatisfiable(`${place.path} refers too far`)
   const { $ref, allOf, ...own } = schema
   spend(work, 1 + Object.keys(own).length + (typeof $ref === 'string' ? $ref.length / 64 : 0))
-  const isPlain = (part: unknown) => Object.keys(recordOf(part)).every((keyword) => OWN.test(keyword))
+  const isPlain = (part: unknown) => Object.keys(asRecord(part) ?? {}).every((keyword) => OWN.test(keyword))
   const isUnsupported = (name: string) => UNSUPPORTED.test(name) || (LIMITED.test(name) && !isPlain(own[name]))
   const unsupported = Object.keys(own).find(isUnsupported)
   if (unsupported !== undefined) throw new Unsatisfiable(`'${unsupported}' at ${place.path} is not supported`)
@@ -275,7 +275,7 @@ async function mayBe(work: Work, schema: unknown, value: unknown, place: Place):
     const other = work.turn()
     if (other) await other
     if (!check(work, part, value)) return false
-    for (const [name, member] of Object.entries(recordOf(value)))
+    for (const [name, member] of Object.entries(asRecord(value) ?? {}))
       if (!(await mayBe(work, memberSchema(part, name), member, place))) return false
   }
   return true

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { isRecord } from '../../../platform/json/record.ts'
 import { type EngineClient, type EngineReply, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
 import { EngineError } from '../../engine-error.ts'
@@ -279,8 +280,7 @@ function addressOf(dialect: Dialect, request: RenderRequest): Where {
 }
 
 function outputUrl(output: JsonValue): string | null {
-  const isObject = output !== null && typeof output === 'object' && !Array.isArray(output)
-  return isObject && typeof output.url === 'string' ? output.url : null
+  return isRecord(output) && typeof output.url === 'string' ? output.url : null
 }
 
 function readTicket(ticket: Ticket): { id: string; where: Where } {

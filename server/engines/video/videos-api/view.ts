@@ -1,3 +1,4 @@
+import { isRecord } from '../../../platform/json/record.ts'
 import type { EngineReply } from '../../../platform/outbound/client.ts'
 import { EngineError } from '../../engine-error.ts'
 import { renderError, retryAfterSeconds, unreadableReply } from '../../reply-error.ts'
@@ -54,8 +55,4 @@ function outputUrl(view: Record<string, unknown>): { url?: JsonValue } {
 function progress(value: unknown): { progress?: number } {
   const percent = Number(value ?? Number.NaN)
   return Number.isFinite(percent) ? { progress: Math.max(0, Math.min(99, Math.floor(percent))) } : {}
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
