@@ -12,7 +12,7 @@ export async function listJobs(db: Db, org_id: string, page: Position, filter: J
   if (filter.statuses === undefined && filter.model === undefined) return listAll(db, org_id, page)
   const { statuses = STATUSES, model } = filter
   const open = statuses.filter((status) => !isTerminal(status))
-  const parts = statuses.filter(isTerminal).map((status) => sql`finished_at is not null and status = ${status}`)
+  const parts = statuses.filter(isTerminal).map((status) => sql`finished_at is not null and ${ENDED_AS} = ${status}`)
   if (open.length > 0) parts.push(sql`finished_at is null and status = any(${open as Status[]}::text[])`)
   const of_model = model === undefined ? sql`` : sql` and model = ${model}`
   const after = page.after === null ? sql`` : sql` and id ${sql.raw(comparisonOf(page.order))} ${page.after}`
@@ -24,6 +24,9 @@ export async function listJobs(db: Db, org_id: string, page: Position, filter: J
   const found = await sql<VideoJobRow>`select * from (${sql.join(walks, sql` union all `)}) as found ${end}`.execute(db)
   return found.rows
 }
+
+/** The status of a job that has ended, as its indexes have it: by columns that never change before its end. */
+const ENDED_AS = sql`(case when completed_at is not null then 'completed' when error_code is not null then 'failed' else 'canceled' end)`
 
 async function listAll(db: Db, org_id: string, page: Position): Promise<VideoJobRow[]> {
   let query = db.selectFrom('video_jobs').selectAll().where('org_id', '=', org_id)
