@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Static } from 'typebox'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/caller/principal.ts'
@@ -23,10 +24,15 @@ export function termsUrl({ config, site }: Pick<Context, 'config' | 'site'>): st
 }
 
 /** Throws ApiError `agreement_required` unless this very person has agreed to the current terms in this organization. */
-export async function requireAcceptance(ctx: Pick<Context, 'db' | 'config' | 'site'>, person: Person): Promise<void> {
+export async function requireAcceptance(
+  ctx: Pick<Context, 'db' | 'config' | 'site' | 'groups'>,
+  person: Person,
+): Promise<void> {
   const { version } = ctx.config.terms
-  const row = await acceptances(ctx.db, person).where('terms_version', '=', version).executeTakeFirst()
-  if (row) return
+  const hasAccepted = await ctx.groups.join('video-acceptances', person, (people) =>
+    haveAccepted(ctx.db, people, version),
+  )
+  if (hasAccepted) return
   const text = `Agree to the video terms ${version} (${termsUrl(ctx)}) in the console first. Each person agrees for themselves; an API key cannot.`
   throw new ApiError('agreement_required', text)
 }
@@ -71,6 +77,17 @@ export async function acceptTerms(
     .values({ org_id, user_id, terms_version, session_id, accepted_at: ctx.clock.now() })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** For each of the people, whether they agreed to this version in that organization. One query for all. */
+async function haveAccepted(db: Db, people: readonly Person[], version: string): Promise<boolean[]> {
+  const [org_ids, user_ids] = [people.map(({ org_id }) => org_id), people.map(({ user_id }) => user_id)]
+  const { rows } = await sql<Person>`
+    select org_id, user_id from video_acceptances
+    where terms_version = ${version} and (org_id, user_id) in (
+      select * from unnest(${org_ids}::text[], ${user_ids}::text[]))`.execute(db)
+  const accepted = new Set(rows.map(({ org_id, user_id }) => `${org_id}/${user_id}`))
+  return people.map(({ org_id, user_id }) => accepted.has(`${org_id}/${user_id}`))
 }
 
 function acceptances(db: Db, { org_id, user_id }: Person) {

@@ -20,7 +20,7 @@ export type Changes = {
 
 const CHANNEL = 'kinora_changes'
 /** Announcements within this time are sent together. */
-const BATCH_MILLISECONDS = 5
+const BATCH_MILLISECONDS = 20
 /** The payload of a NOTIFY must be shorter than 8000 bytes. */
 const IDS_PER_PAYLOAD = 100
 
@@ -55,11 +55,13 @@ export async function openChanges(options: {
     },
   })
   let sending: Promise<unknown> = Promise.resolve()
+  // Hints need not survive a power cut: no flush is waited for. The setting ends with the statement.
   const send = () => {
     const payloads = [...waiting].flatMap(([topic, ids]) => payloadsOf(topic, [...ids]))
     waiting.clear()
     if (payloads.length === 0) return
-    sending = sql`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`
+    sending = sql`
+      select set_config('synchronous_commit', 'off', true), (select count(pg_notify(${CHANNEL}, payload)) from unnest(${payloads}::text[]) as payload)`
       .execute(db)
       .catch(() => {})
   }

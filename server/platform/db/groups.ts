@@ -51,8 +51,8 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
       if (line) line.push(waiting)
       else {
         lines.set(name, [waiting])
-        // What comes in this same turn shares the first commit already.
-        queueMicrotask(() => void serve(name, write as (items: never) => Promise<readonly unknown[]>))
+        // What comes in this same turn of the event loop shares the first commit already.
+        setImmediate(() => void serve(name, write as (items: never) => Promise<readonly unknown[]>))
       }
       return promise
     },

@@ -44,6 +44,9 @@ export type Worker<Row> = {
 
 /** Most rows claimed by one statement. */
 const BATCH_MAX = 100
+/** With more than this part of the slots taken, a claim waits for a moment, so that it claims for several slots. */
+const GATHER_ABOVE = 0.75
+const GATHER_SECONDS = 0.005
 /** A row that was released after a fault is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
 
@@ -117,6 +120,7 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
     for (const row of rows) begin(state, hold(state, row), { slot: true })
     state.more = rows.length === limit
     if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? 1, state.hinted.promise)
+    if (state.slots > state.concurrency * GATHER_ABOVE) await pause(state, GATHER_SECONDS)
   }
 }
 
