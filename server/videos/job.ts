@@ -86,6 +86,14 @@ export type Outcome =
   | { to: 'canceled' }
   | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
 
+/** This many starts of unknown outcome end a job: the first may be repeated, the repetition may not. */
+export const STARTS_UNKNOWN_MAX = 2
+
+/** The changes to a job whose start was not answered. */
+export function unknownStart(job: { unknown_starts: number }): JobChanges {
+  return { start_unknown: true, unknown_starts: Math.min(STARTS_UNKNOWN_MAX, job.unknown_starts + 1) }
+}
+
 /** A verdict to be kept with the transition it caused. */
 export type ModerationNote = {
   stage: 'prompt' | 'translation'

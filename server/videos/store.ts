@@ -192,31 +192,30 @@ const CHANGING = [
 /**
  * The fenced update every status, and everything else about a job, goes through, of several jobs in one statement. Nothing happens to a
  * job that no longer has the status and claim it was read with; without a claim, as a cancellation is, the attempt and whether it has a
- * ticket count instead. Returns the jobs that were written as they now are, by id.
+ * ticket count instead. Returns the ids of the jobs that were written.
  */
 export async function writeJobs(
   db: Db,
   moves: ReadonlyArray<{ job: VideoJobRow; set: JobColumns }>,
-): Promise<Map<string, VideoJobRow>> {
-  const rows = moves.map(({ job, set }) => {
-    const { id, status, claim_id, attempt_id, ticket } = job
-    return { id, was: status, claim: claim_id, attempt: attempt_id, has_ticket: ticket !== null, set }
-  })
+): Promise<Set<string>> {
   const columns = sql.join(CHANGING.map((name) => sql.ref(name)))
   const values = sql.join(CHANGING.map((name) => sql.ref(`r.${name}`)))
-  const result = await sql<VideoJobRow>`
+  const result = await sql<{ id: string }>`
     update video_jobs as j set (${columns}) = (select ${values} from jsonb_populate_record(j, u.set) as r)
-    from jsonb_to_recordset(${jsonText(rows)}::jsonb)
+    from jsonb_to_recordset(${JSON.stringify(moves.map(fencedMove))}::jsonb)
       as u (id text, was text, claim text, attempt text, has_ticket boolean, set jsonb)
     where j.id = any(${moves.map(({ job }) => job.id)}::text[]) and j.id = u.id and j.status = u.was
       and case when u.claim is null then j.attempt_id is not distinct from u.attempt and (j.ticket is not null) = u.has_ticket
                else j.claim_id = u.claim end
-    returning j.*`.execute(db)
-  return new Map(result.rows.map((row) => [row.id, row]))
+    returning j.id`.execute(db)
+  return new Set(result.rows.map(({ id }) => id))
 }
 
-function jsonText(value: unknown): string {
-  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
+function fencedMove({ job, set }: { job: VideoJobRow; set: JobColumns }) {
+  const { id, status: was, claim_id: claim, attempt_id: attempt, ticket } = job
+  const { output_size_bytes: size } = set
+  const columns = size === undefined ? set : { ...set, output_size_bytes: String(size) }
+  return { id, was, claim, attempt, has_ticket: ticket !== null, set: columns }
 }
 
 /** Deletes a job that has ended and returns what it leaves behind; `running` when it has not ended, null when there is none. */

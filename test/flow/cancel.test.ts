@@ -75,7 +75,7 @@ test('a job canceled while its clip is being fetched stays canceled, and the cli
   stage.engines.script({ method: 'GET', path: /\/content$/, fault: { kind: 'stall' } })
   const fetching = stage.engines.received('GET', /\/content$/)
   const job = (await claimJob(stage.app.ctx.db, id, 'test/late'))!
-  const running = runJob(stage.app.ctx, job, live())
+  const running = runJob(stage.app.ctx, job, { signal: live(), faults: new Map() })
   await fetching
   await cancel(id)
   stage.engines.release()
@@ -89,7 +89,7 @@ test('a job canceled while the engine is being asked to start has that render en
   const count = stage.engines.requests.length
   const id = await stage.submit()
   const job = (await claimJob(stage.app.ctx.db, id, 'test/start'))!
-  const running = runJob(stage.app.ctx, job, live())
+  const running = runJob(stage.app.ctx, job, { signal: live(), faults: new Map() })
   while (!stage.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
   await cancel(id)
   stage.engines.release()
@@ -103,7 +103,7 @@ test('a worker that was too slow does not end the render that another worker fol
   const count = stage.engines.requests.length
   const { ctx, database } = stage.app
   const id = await stage.submit({ prompt: 'A boat with two helmsmen' })
-  const slow = runJob(ctx, (await claimJob(ctx.db, id, 'test/slow'))!, live())
+  const slow = runJob(ctx, (await claimJob(ctx.db, id, 'test/slow'))!, { signal: live(), faults: new Map() })
   while (!stage.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
   await database.pool.query("update video_jobs set claimed_until = now() - interval '1 second' where id = $1", [id])
   const job = (await claimJob(ctx.db, id, 'test/next'))!

@@ -67,6 +67,42 @@ test('a fault of ours that passes leaves no trace on the job', async () => {
   assert.equal((await stage.drive(await stage.submit())).status, 'completed')
 })
 
+test('an outcome that cannot be written is tried again after ever longer waits, then the job fails', async () => {
+  const { pool } = stage.app.database
+  await pool.query(`
+    create function refuse_write() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+    create trigger refuse_write before update on video_jobs for each row
+      when (new.status = 'in_progress' and old.status = 'queued') execute function refuse_write()`)
+  try {
+    assert.equal((await stage.drive(await stage.submit())).error_code, 'internal_error')
+  } finally {
+    await pool.query('drop function refuse_write cascade')
+  }
+})
+
+test('a job that cannot be written at all is claimed again after waits of up to a minute', async () => {
+  const { pool } = stage.app.database
+  await pool.query(`
+    create function refuse_write() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+    create trigger refuse_write before update on video_jobs for each row
+      when (new.status <> old.status or new.claim_id = old.claim_id) execute function refuse_write()`)
+  const id = await stage.submit()
+  const waits: number[] = []
+  try {
+    for (let tries = 0; tries < 9; tries++) {
+      await stage.app.tick()
+      const { status, next_run_at } = await stage.row(id)
+      assert.equal(status, 'moderating')
+      waits.push((next_run_at.getTime() - stage.app.clock.now().getTime()) / 1000)
+      stage.app.clock.set(next_run_at)
+    }
+  } finally {
+    await pool.query('drop function refuse_write cascade')
+  }
+  assert.ok(waits[0]! <= 1 && waits[8]! > 40 && Math.max(...waits) <= 60, String(waits))
+  assert.equal((await stage.drive(id)).status, 'completed')
+})
+
 test('an engine that was away for long does not use up the patience with a fault of ours', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
   const id = await stage.submit()

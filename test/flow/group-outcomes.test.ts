@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import type { Outcome } from '../../server/videos/job.ts'
-import { type Advanced, advance } from '../../server/videos/pipeline/advance.ts'
+import { advance } from '../../server/videos/pipeline/advance.ts'
 import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
+import type { Applied } from '../../server/videos/pipeline/write-outcomes.ts'
 import type { VideoJobRow } from '../../server/videos/store.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { COST, openStage, type Stage } from './stage.ts'
@@ -97,7 +98,7 @@ test('a hold that was settled already stops its own job from ending, and no othe
 test('an end and a cancellation of one job in one group: one of them is written, the other finds it so', async () => {
   for (let round = 0; round < 5; round++) {
     const [job] = await claimed(1)
-    const [ended, canceled]: Array<Advanced | null> = await Promise.all([
+    const [ended, canceled]: Array<Applied | null> = await Promise.all([
       advance(stage.app.ctx, job!, outcome),
       advance(stage.app.ctx, { ...job!, claim_id: null }, { to: 'canceled' }),
     ])

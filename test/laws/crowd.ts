@@ -145,7 +145,7 @@ export const remove = (app: { url: string }, person: Person, id: string) =>
 /** One worker's turn with a job, as the pipeline gives it; nothing when another has it. */
 export async function work(app: TestApp, id: string, worker: string): Promise<void> {
   const job = await claimJob(app.ctx.db, id, worker)
-  if (job) await runJob(app.ctx, job, new AbortController().signal)
+  if (job) await runJob(app.ctx, job, { signal: new AbortController().signal, faults: new Map() })
 }
 
 /** The account, its ledger and its jobs, as SQL sees them at one moment. */

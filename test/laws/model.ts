@@ -107,7 +107,7 @@ function staleWorker(nth: number): Command {
     const seen = (await findJobOfAnyOrg(ctx.db, id))!
     assert.equal((await cancel(prices[0]!, payer, id)).status, 200)
     job.status = 'canceled'
-    await runJob(ctx, { ...seen, claim_id: null }, new AbortController().signal)
+    await runJob(ctx, { ...seen, claim_id: null }, { signal: new AbortController().signal, faults: new Map() })
   })
 }
 
@@ -118,7 +118,8 @@ function atOnce(nth: number): Command {
     if (!job || isTerminal(job.status)) return
     const { ctx } = prices[0]!
     const seen = (await findJobOfAnyOrg(ctx.db, id))!
-    const worker = () => runJob(ctx, { ...seen, claim_id: null }, new AbortController().signal)
+    const worker = () =>
+      runJob(ctx, { ...seen, claim_id: null }, { signal: new AbortController().signal, faults: new Map() })
     const [, , , removed] = await Promise.all([
       worker(),
       worker(),

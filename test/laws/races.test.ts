@@ -153,7 +153,9 @@ test('twenty workers with the same job: every transition happens once, and so do
     const { body } = await submit(app, payer)
     const job = (await findJobOfAnyOrg(app.ctx.db, body.id))!
     // Without a claim, as when every lease had run out: the fence of the status alone has to hold.
-    await times(round % 2 === 0 ? 20 : 3, () => runJob(app.ctx, job, new AbortController().signal))
+    await times(round % 2 === 0 ? 20 : 3, () =>
+      runJob(app.ctx, job, { signal: new AbortController().signal, faults: new Map() }),
+    )
     await app.tick()
     const { charges, held, running } = await books(app, payer.org_id)
     assert.deepEqual([charges, held, running], [1, 0n, 0])

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { isTerminal, type Outcome, type Status } from '../job.ts'
 import { moderate } from '../moderation/moderate.ts'
@@ -10,7 +11,9 @@ import { recordRenders } from '../render/store.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
 import { translate } from '../translation/translate.ts'
 import { advance } from './advance.ts'
+import { videoClaims } from './claims.ts'
 import { backoffSeconds } from './retry.ts'
+import type { Applied } from './write-outcomes.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
 
@@ -22,54 +25,74 @@ const STEPS: Partial<Record<Status, Step>> = {
   in_progress: followRender,
 }
 
-/** How often in a row a step may fall over by a fault of ours before the job fails. */
+/** How many faults of ours in a row a job survives. */
 const FAULTS_MAX = 5
 
-/** Faults in a row of the jobs this process works on. Apart from `tries`, which an engine may drive up for hours. */
-const faults = new Map<string, number>()
+/** Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. */
+export type Faults = Map<string, number>
+
+type Waiting = { job: VideoJobRow; wait_seconds: number }
 
 /**
- * Takes a job from step to step until it ends or has to wait. Null when it has ended, or another got there first; otherwise the job
- * as it stands and the seconds to wait. Throws when the database is gone or `signal` aborts; the job is then as its last step left it.
+ * Takes a job from step to step until it ends or has to wait. Null when it has ended or was released, or when another worker came
+ * first; otherwise the job as it now is and the seconds to wait. Throws when the database is down or `signal` aborts: the job is then
+ * as its last step left it.
  */
 export async function runJob(
   ctx: Context,
   job: VideoJobRow,
-  signal: AbortSignal,
-): Promise<{ job: VideoJobRow; wait_seconds: number } | null> {
+  { signal, faults }: { signal: AbortSignal; faults: Faults },
+): Promise<Waiting | null> {
   let current = job
   for (;;) {
     signal.throwIfAborted()
-    const outcome = await decide(ctx, current, signal)
-    const next = await advance(ctx, current, outcome)
-    if (!next) await discardLate(ctx, current, outcome)
+    let next: Applied | null
+    try {
+      const outcome = await STEPS[current.status]!(ctx, current, signal)
+      next = await advance(ctx, current, outcome)
+      if (!next) await discardLate(ctx, current, outcome)
+    } catch (error) {
+      if (signal.aborted || isDatabaseDown(error)) throw error
+      return retryFaulty(ctx, current, { error, faults })
+    }
+    faults.delete(current.id)
     if (!next || isTerminal(next.job.status)) return null
-    const { applied } = next
     current = next.job
-    if (applied.to === 'same' && applied.retry_after_seconds > 0) {
-      return { job: current, wait_seconds: applied.retry_after_seconds }
+    if (next.outcome.to === 'same' && next.outcome.retry_after_seconds > 0) {
+      return { job: current, wait_seconds: next.outcome.retry_after_seconds }
     }
   }
 }
 
-async function decide(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
-  const step = STEPS[job.status]
-  if (!step) throw new Error(`no step for ${job.status}`)
+/**
+ * What becomes of a job whose step, or the writing of its outcome, failed by a fault of ours: it is tried again, less and less often, and
+ * fails at last. A job that cannot be written at all is released, to be claimed again after the same wait.
+ */
+async function retryFaulty(
+  ctx: Context,
+  job: VideoJobRow,
+  { error, faults }: { error: unknown; faults: Faults },
+): Promise<Waiting | null> {
+  const count = (faults.get(job.id) ?? 0) + 1
+  faults.set(job.id, count)
+  ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
+  const wait_seconds = backoffSeconds(count - 1)
+  const outcome: Outcome =
+    count > FAULTS_MAX ? { to: 'failed', code: 'internal_error' } : { to: 'same', retry_after_seconds: wait_seconds }
   try {
-    const outcome = await step(ctx, job, signal)
-    faults.delete(job.id)
-    return outcome
-  } catch (error) {
-    if (signal.aborted || isDatabaseDown(error)) throw error
-    const count = (faults.get(job.id) ?? 0) + 1
-    ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
-    if (count <= FAULTS_MAX) {
-      faults.set(job.id, count)
-      return { to: 'same', retry_after_seconds: backoffSeconds(count - 1) }
+    const next = await advance(ctx, job, outcome)
+    if (next && !isTerminal(next.job.status)) {
+      // The step may have written to the row before it failed.
+      const written = await findJobOfAnyOrg(ctx.db, job.id)
+      return written && { job: written, wait_seconds }
     }
     faults.delete(job.id)
-    return { to: 'failed', code: 'internal_error' }
+  } catch (again) {
+    if (isDatabaseDown(again)) throw again
+    ctx.log.error('fault_not_written', { video_id: job.id, job_status: job.status, count, error: again })
+    await videoClaims.release(ctx.db, [job], { not_before: addSeconds(ctx.clock.now(), wait_seconds) })
   }
+  return null
 }
 
 /**

@@ -9,7 +9,7 @@ import type { VideoJobRow } from '../store.ts'
 import { cancelAtEngine } from './cancel.ts'
 import { askedToStop, cancelClaims, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
-import { runJob } from './step.ts'
+import { type Faults, runJob } from './step.ts'
 
 /** A job that has to wait no longer than this stays with its worker; others are released and claimed again when they are due. */
 const HELD_SECONDS = 6
@@ -28,10 +28,11 @@ export type Pipeline = { stop(): Promise<void> }
 export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeline {
   const { db, clock, changes, config } = ctx
   const shared = { db, clock, changes, sole, stop_seconds: STOP_SECONDS }
+  const faults: Faults = new Map()
   const jobs = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
-    run: (job, signal) => work(ctx, job, signal),
+    run: (job, signal) => work(ctx, job, { signal, faults }),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startWorker<VideoJobRow>({
@@ -58,9 +59,9 @@ export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeli
 async function work(
   ctx: Context,
   claimed: VideoJobRow,
-  signal: AbortSignal,
+  run: { signal: AbortSignal; faults: Faults },
 ): Promise<{ row: VideoJobRow; wait_seconds: number } | null> {
-  const waiting = await runJob(ctx, claimed, signal)
+  const waiting = await runJob(ctx, claimed, run)
   if (!waiting) return null
   if (waiting.wait_seconds <= HELD_SECONDS) return { row: waiting.job, wait_seconds: waiting.wait_seconds }
   await videoClaims.release(ctx.db, [waiting.job])

@@ -1,17 +1,22 @@
 import { settleHolds } from '../../billing/holds.ts'
+import type { Context } from '../../context.ts'
 import { releasePins } from '../../files/store-pins.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
-import { FAILURES, isTerminal, type Outcome } from '../job.ts'
+import { FAILURES, isTerminal, type Outcome, unknownStart } from '../job.ts'
 import { insertRecords } from '../moderation/records.ts'
 import { keepUnsettledStarts, recordRenders } from '../render/store.ts'
 import { type JobColumns, type VideoJobRow, writeJobs } from '../store.ts'
-import { type AdvanceContext, type Advanced, unknownStart } from './advance.ts'
 
 /** What was decided for one job, as its step read it. */
 export type Decided = { job: VideoJobRow; outcome: Outcome }
+
+/** The job as it now is, and the outcome that was applied to it: not always the one decided. */
+export type Applied = { job: VideoJobRow; outcome: Outcome }
+
+type WriteContext = Pick<Context, 'db' | 'clock' | 'log'>
 
 /** One row to be written, under its fence. */
 type Move = Decided & { set: JobColumns }
@@ -22,9 +27,9 @@ type Move = Decided & { set: JobColumns }
  * there, each is tried alone, so that what is wrong with one is an Error for that one only.
  */
 export async function writeOutcomes(
-  ctx: AdvanceContext,
+  ctx: WriteContext,
   decided: readonly Decided[],
-): Promise<Array<Advanced | null | Error>> {
+): Promise<Array<Applied | null | Error>> {
   const [first, later] = firstOfEachJob(decided)
   const written = await writeGroupOrEach(first, (some) => writeTogether(ctx, some))
   // Whatever becomes of these, the first are written.
@@ -47,22 +52,22 @@ function firstOfEachJob(decided: readonly Decided[]): [first: Decided[], later: 
   return [first, later]
 }
 
-async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): Promise<Array<Advanced | null>> {
+async function writeTogether(ctx: WriteContext, decided: readonly Decided[]): Promise<Array<Applied | null>> {
   const now = ctx.clock.now()
   if (!decided.some(needsTransaction)) {
     const moves = decided.map((each) => moveOf(each, now))
-    const rows = await writeJobs(ctx.db, moves)
-    passFailpoints(moves.filter(({ job }) => rows.has(job.id)))
-    return written(moves, rows)
+    const ids = await writeJobs(ctx.db, moves)
+    passFailpoints(moves.filter(({ job }) => ids.has(job.id)))
+    return written(moves, ids)
   }
   return ctx.db.transaction().execute(async (tx) => {
     const moves = (await withoutTakenRenders(ctx, tx, decided, now)).map((each) => moveOf(each, now))
-    const rows = await writeJobs(tx, moves)
+    const ids = await writeJobs(tx, moves)
     failpoint('within_group_moved')
-    const moved = moves.filter(({ job }) => rows.has(job.id))
+    const moved = moves.filter(({ job }) => ids.has(job.id))
     await writeBeside(tx, moved, now)
     passFailpoints(moved)
-    return written(moves, rows)
+    return written(moves, ids)
   })
 }
 
@@ -75,7 +80,7 @@ function needsTransaction({ outcome }: Decided): boolean {
 
 /** A render that belongs to another job counts as a start that was not answered. */
 async function withoutTakenRenders(
-  ctx: AdvanceContext,
+  ctx: WriteContext,
   tx: Tx,
   decided: readonly Decided[],
   now: Date,
@@ -149,9 +154,8 @@ function passFailpoints(moved: readonly Move[]): void {
   for (const { outcome } of moved) if (outcome.to !== 'same') failpoint(`within_${outcome.to}`)
 }
 
-function written(moves: readonly Move[], rows: ReadonlyMap<string, VideoJobRow>): Array<Advanced | null> {
-  return moves.map(({ job, outcome }) => {
-    const row = rows.get(job.id)
-    return row ? { job: row, applied: outcome } : null
-  })
+function written(moves: readonly Move[], ids: ReadonlySet<string>): Array<Applied | null> {
+  return moves.map(({ job, outcome, set }) =>
+    ids.has(job.id) ? { job: { ...job, ...(set as Partial<VideoJobRow>) }, outcome } : null,
+  )
 }

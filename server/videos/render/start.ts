@@ -8,9 +8,9 @@ import { isUniqueViolation } from '../../platform/db/db.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { newId } from '../../platform/ids.ts'
 import { findInputs } from '../inputs.ts'
-import type { JobChanges, Outcome } from '../job.ts'
+import { type JobChanges, type Outcome, STARTS_UNKNOWN_MAX, unknownStart } from '../job.ts'
 import { type Allowed, findAllowedOf, textDigest } from '../moderation/records.ts'
-import { advance, STARTS_UNKNOWN_MAX, unknownStart } from '../pipeline/advance.ts'
+import { advance } from '../pipeline/advance.ts'
 import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import { type VideoJobRow, writeJobs } from '../store.ts'
 import { recoverRender } from './recover.ts'
@@ -76,9 +76,9 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
     // Not ended by a cancellation: a render that was begun can only be ended by its ticket.
     const ticket = await served.engine.start(request, new AbortController().signal)
     failpoint('engine_started')
-    return started({ ...job, unknown_starts }, ticket, { served, request })
+    return started({ ...job, ...intent }, ticket, { served, request })
   } catch (error) {
-    return startFailed(ctx, { ...job, unknown_starts }, { served, error })
+    return startFailed(ctx, { ...job, ...intent }, { served, error, intent })
   }
 }
 
@@ -105,8 +105,11 @@ function started(
   { served, request }: { served: ServedModel; request: RenderRequest },
 ): Outcome {
   const { attempt_id, width, height } = request
-  const { unknown_starts } = job
-  const set = { ticket, attempt_id, start_key: null, width, height, tries: 0, start_unknown: false, unknown_starts }
+  const { attempt_started_at, attempts, unknown_starts } = job
+  const set = {
+    ...{ ticket, attempt_id, attempt_started_at, attempts, start_key: null, width, height },
+    ...{ tries: 0, start_unknown: false, unknown_starts },
+  }
   const render_key = served.engine.renderKey?.(ticket)
   const named = render_key === undefined ? {} : { render_key }
   return job.status === 'queued'
@@ -146,7 +149,7 @@ function startKey(ctx: Pick<Context, 'secret'>, served: ServedModel, request: Re
 function startFailed(
   ctx: Context,
   job: VideoJobRow,
-  { served, error }: { served: ServedModel; error: unknown },
+  { served, error, intent }: { served: ServedModel; error: unknown; intent: JobChanges },
 ): Outcome {
   if (!(error instanceof EngineError)) throw error
   ctx.log[error.kind === 'permanent' ? 'error' : 'warn']('start_failed', {
@@ -159,9 +162,9 @@ function startFailed(
   const tries = job.tries + 1
   // A render that had begun before may need its files again.
   const unpin = error.not_begun && job.status === 'queued' ? ({ unpin: true } as const) : {}
-  if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { tries }, ...unpin }
+  if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { ...intent, tries }, ...unpin }
   const settled = error.not_begun ? { attempt_id: null, attempt_started_at: null, start_key: null } : unknownStart(job)
-  return { to: 'same', retry_after_seconds, set: { tries, ...settled }, ...unpin }
+  return { to: 'same', retry_after_seconds, set: { ...intent, tries, ...settled }, ...unpin }
 }
 
 /** Nothing reaches an engine without a stored `allow` for that exact text, by its digest under any secret, and those very files. */

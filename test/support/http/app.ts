@@ -13,7 +13,7 @@ import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { type Clock, handMovedClock } from '../../../server/platform/clock.ts'
 import { type Log, silentLog } from '../../../server/platform/log.ts'
 import { videoClaims } from '../../../server/videos/pipeline/claims.ts'
-import { runJob } from '../../../server/videos/pipeline/step.ts'
+import { type Faults, runJob } from '../../../server/videos/pipeline/step.ts'
 import { claimJob } from '../data/claims.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
 import { browserOf, newOrganization, newPerson, type Person, send } from './identity-app.ts'
@@ -66,9 +66,10 @@ export async function startApp(
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   if (options.background) await app.startBackground()
   const { ctx } = app
+  const faults: Faults = new Map()
   return {
     ...{ url, app, ctx, clock, database, dir, secret },
-    tick: () => tick(ctx),
+    tick: () => tick(ctx, faults),
     /** Violations of the audit, by invariant; empty when all is well. */
     async audit(): Promise<Record<string, number>> {
       const rows = await runAudit(database.db)
@@ -139,7 +140,7 @@ function runningClock(): Clock & { advance(seconds: number): void; set(date: Dat
 }
 
 /** Runs every job that is due by the hand-moved clock until none is. */
-async function tick(ctx: Context): Promise<void> {
+async function tick(ctx: Context, faults: Faults): Promise<void> {
   for (;;) {
     const due = await ctx.db
       .selectFrom('video_jobs')
@@ -152,7 +153,7 @@ async function tick(ctx: Context): Promise<void> {
       const claim_id = `tick/${randomBytes(8).toString('hex')}`
       const job = await claimJob(ctx.db, id, claim_id)
       if (!job) continue
-      await runJob(ctx, job, new AbortController().signal)
+      await runJob(ctx, job, { signal: new AbortController().signal, faults })
       await videoClaims.release(ctx.db, [{ id, claim_id }])
     }
   }
