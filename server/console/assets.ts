@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from '../platform/http/server.ts'
 
-const DIST = fileURLToPath(new URL('../console/dist/', import.meta.url))
+const DIST = fileURLToPath(new URL('../../console/dist/', import.meta.url))
 
 /** Pages of the console; below `/videos` lies one for each video. Source: console/routes.tsx; a test compares them. */
 export const CLIENT_PATHS = [
