@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
-import { QUEUE_TOPIC } from '../platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { deleteExpiredKeys } from './create/idempotency.ts'
 import { deleteRecordsUntil } from './moderation/records.ts'
@@ -17,25 +17,31 @@ export const JOB_RETENTION_SECONDS = 30 * 86_400
 export const RECORD_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
+/** Leases that ended just now. All others are looked for once a minute: the entries of past leases stay in the index while a snapshot is held. */
+const RECENT = { expired_seconds_max: 120 }
 
 /** The periodic duties of video jobs. */
 export function videoSweeps(ctx: Context): Sweep[] {
   return [
-    { name: 'videos.reclaim', every_seconds: 2, run: () => reclaimJobs(ctx) },
+    { name: 'videos.reclaim', every_seconds: 2, run: () => reclaimJobs(ctx, RECENT) },
+    { name: 'videos.reclaim_all', every_seconds: 60, run: () => reclaimJobs(ctx, {}) },
     { name: 'videos.retention', every_seconds: 300, run: () => removeOldJobs(ctx) },
     { name: 'videos.records', every_seconds: 300, run: () => removeOldRecords(ctx) },
   ]
 }
 
 /** Frees jobs, and cancellations, whose worker died. */
-async function reclaimJobs(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
+async function reclaimJobs(
+  ctx: Pick<Context, 'db' | 'changes' | 'log'>,
+  expired: { expired_seconds_max?: number },
+): Promise<void> {
   for (const [queue, claims] of [
     [VIDEO_QUEUE, videoClaims],
     [CANCEL_QUEUE, cancelClaims],
   ] as const) {
-    const count = await claims.releaseExpired(ctx.db)
+    const count = await claims.releaseExpired(ctx.db, expired)
     if (count === 0) continue
-    ctx.changes.announce(QUEUE_TOPIC, queue)
+    ctx.changes.announce(RECLAIMED_TOPIC, queue)
     ctx.log.warn('jobs_reclaimed', { count })
   }
 }

@@ -20,7 +20,7 @@ before(async () => {
   await pool.query(`
     create table queue_rows (id text primary key, n int not null default 0, done boolean not null default false,
       due_at timestamptz not null default now(), claim_id text, claimed_until timestamptz);
-    create index on queue_rows (due_at) where not done and claim_id is null;
+    create index queue_rows_ready on queue_rows (due_at) where not done and claim_id is null;
     create index on queue_rows (claimed_until) where claim_id is not null`)
 })
 after(async () => {
@@ -154,7 +154,7 @@ test('rows that are stuck while every slot is taken hold up no row that is in ha
       return again.ids.length < 2 ? { row, wait_seconds: 0.05 } : finish(row)
     },
   })
-  await pool.query(`insert into queue_rows (id, due_at) values ('in hand', now() - interval '1 minute')`)
+  await pool.query(`insert into queue_rows (id, due_at) values ('in hand', now() - interval '1 second')`)
   await add('stuck')
   await again.all
   stuck.resolve()

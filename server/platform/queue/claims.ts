@@ -18,16 +18,21 @@ export type Claimed = { id: string; claim_id: string | null }
 export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>; also?: RawBuilder<unknown> }
 
 export type Claims<Row extends Claimed> = {
-  /** Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. */
-  claim(db: Db, wanted: { claim_id: string; now: Date; limit: number }): Promise<Row[]>
+  /**
+   * Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. With
+   * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read.
+   */
+  claim(db: Db, wanted: { claim_id: string; now: Date; limit: number; due_from?: Date | null }): Promise<Row[]>
+  /** When a row is, or was, due. */
+  dueOf(row: Row): Date
   /** Renews leases that have run for a while, and returns the ids of the rows that are no longer under their claim. */
   renew(db: Db, held: ReadonlyArray<Claimed>): Promise<Set<string>>
   /** Frees rows, which are due no earlier than `not_before`, else when they were. Rows of other claims stay as they are. */
   release(db: Db, held: ReadonlyArray<Claimed>, options?: { not_before?: Date }): Promise<void>
   /** Frees every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
   releaseAllBut(db: Db, held: ReadonlyArray<Claimed>): Promise<number>
-  /** Frees the rows of workers that died. */
-  releaseExpired(db: Db): Promise<number>
+  /** Frees the rows of workers that died; with `expired_seconds_max`, only those whose lease ended no longer ago. */
+  releaseExpired(db: Db, options?: { expired_seconds_max?: number }): Promise<number>
 }
 
 /**
@@ -44,15 +49,18 @@ export function claimsOn<Row extends Claimed>({
   const due = sql.ref(column)
   const lease = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
   return {
-    async claim(db, { claim_id, now, limit }) {
+    async claim(db, { claim_id, now, limit, due_from = null }) {
+      const since = due_from ? sql`and ${due} >= ${due_from}` : sql``
       const result = await sql<Row>`
         update ${table} as q set claim_id = ${claim_id}, claimed_until = ${lease}${also}
         where id = any(array(
-          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now}
+          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since}
           order by ${due} limit ${limit} for update skip locked))
         returning q.*`.execute(db)
       return result.rows
     },
+
+    dueOf: (row) => (row as Record<string, unknown>)[column] as Date,
 
     async renew(db, held) {
       if (held.length === 0) return new Set()
@@ -86,10 +94,14 @@ export function claimsOn<Row extends Claimed>({
       return Number(result.numAffectedRows)
     },
 
-    async releaseExpired(db) {
+    async releaseExpired(db, { expired_seconds_max } = {}) {
+      const since =
+        expired_seconds_max === undefined
+          ? sql``
+          : sql`and claimed_until >= now() - ${expired_seconds_max} * interval '1 second'`
       const result = await sql`
         update ${table} set claim_id = null, claimed_until = null
-        where ${open} and claim_id is not null and claimed_until < now()`.execute(db)
+        where ${open} and claim_id is not null and claimed_until < now() ${since}`.execute(db)
       return Number(result.numAffectedRows)
     },
   }

@@ -7,6 +7,8 @@ import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
 
 /** Queues that have become ready are announced on this topic by name, after the commit. A hint that is lost costs one poll. */
 export const QUEUE_TOPIC = 'queue'
+/** Queues in which rows were freed that may have been due for long, announced by name. */
+export const RECLAIMED_TOPIC = 'queue_reclaimed'
 
 export type WorkerOptions<Row extends Claimed> = {
   db: Db
@@ -49,6 +51,13 @@ const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
 /** A row that was released after a fault is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
+/**
+ * A claim looks at rows that became due since the last one, and this much before, for what was committed late. Rows that were due earlier,
+ * of a release elsewhere or of a clock that lags, are found by a look at everything, once in `FULL_SCAN_SECONDS`. Without this bound each
+ * claim would read the index entries of all rows that have ended since the oldest snapshot was taken: vacuum cannot remove those.
+ */
+const OVERLAP_SECONDS = 2
+const FULL_SCAN_SECONDS = 5
 
 type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null }
 
@@ -60,6 +69,10 @@ type State<Row extends Claimed> = WorkerOptions<Row> & {
   running: Set<Promise<void>>
   /** Whether rows may be under claims that nobody holds. */
   orphans: boolean
+  /** Rows due before this were claimed already; null: everything is to be looked at. */
+  due_from: Date | null
+  /** When everything was looked at last, in milliseconds of `performance.now()`. */
+  scanned_at: number
   /** Whether the last claim took as many as it could, so that there may be more. */
   more: boolean
   stopping: AbortController
@@ -81,6 +94,8 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
       slots: 0,
       running: new Set(),
       orphans: true,
+      due_from: null,
+      scanned_at: 0,
       more: true,
       stopping: new AbortController(),
       over: new AbortController(),
@@ -91,6 +106,11 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     if (queue === null) state.orphans = true
     if (queue === null || queue === options.queue) state.hinted.resolve()
   })
+  const stopListeningToReclaims = options.changes.on(RECLAIMED_TOPIC, (queue) => {
+    if (queue !== null && queue !== options.queue) return
+    state.due_from = null
+    state.hinted.resolve()
+  })
   const claiming = claimLoop(state)
   const renewing = renewLoop(state)
   return {
@@ -98,6 +118,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     abort: (id, reason) => state.held.get(id)?.abort.abort(reason),
     async stop() {
       stopListening()
+      stopListeningToReclaims()
       state.stopping.abort(new Error('the service is stopping'))
       state.hinted.resolve()
       await claiming
@@ -125,14 +146,27 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
 }
 
 async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, limit: number): Promise<Row[]> {
+  const now = state.clock.now()
+  if (performance.now() - state.scanned_at >= FULL_SCAN_SECONDS * 1000) state.due_from = null
+  const { due_from } = state
+  if (!due_from) state.scanned_at = performance.now()
+  // Changed by a reclaim that is announced meanwhile, and by a failure, to null.
+  state.due_from = now
   try {
     // An answer that comes later is of no use: the leases are over.
-    return await answered(state.claims.claim(state.db, { claim_id, now: state.clock.now(), limit }), LEASE_SECONDS)
+    const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from }), LEASE_SECONDS)
+    if (state.due_from) state.due_from = addSeconds(rows.length < limit ? now : lastDue(state, rows), -OVERLAP_SECONDS)
+    return rows
   } catch (error) {
+    state.due_from = null
     state.on_error(error, null)
     await pause(state, FAULT_SECONDS)
     return []
   }
+}
+
+function lastDue<Row extends Claimed>({ claims }: State<Row>, rows: readonly Row[]): Date {
+  return new Date(Math.max(...rows.map((row) => claims.dueOf(row).getTime())))
 }
 
 function hold<Row extends Claimed>(state: State<Row>, row: Row): Held<Row> {
@@ -224,6 +258,7 @@ async function renew<Row extends Claimed>(state: State<Row>): Promise<void> {
 /** Claims of a worker that was killed, and those whose statement succeeded while its answer was lost. */
 async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<void> {
   state.orphans = false
+  state.due_from = null
   if (!state.sole) return
   try {
     const held = [...state.held.values()].map(({ row }) => row)

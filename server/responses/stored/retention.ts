@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
-import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { RECLAIMED_TOPIC } from '../../platform/queue/worker.ts'
 import type { Sweep } from '../../platform/sweep.ts'
 import { responseClaims } from '../background/claims.ts'
 import { RESPONSE_QUEUE, RESPONSE_TOPIC } from '../queues.ts'
@@ -10,20 +10,26 @@ import { deleteResponsesEndedBefore } from './store.ts'
 export const RESPONSE_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
+/** Leases that ended just now. All others are looked for once a minute: the entries of past leases stay in the index while a snapshot is held. */
+const RECENT = { expired_seconds_max: 120 }
 
 /** The periodic duties of responses. */
 export function responseSweeps(ctx: Context): Sweep[] {
   return [
-    { name: 'responses.reclaim', every_seconds: 2, run: () => reclaimResponses(ctx) },
+    { name: 'responses.reclaim', every_seconds: 2, run: () => reclaimResponses(ctx, RECENT) },
+    { name: 'responses.reclaim_all', every_seconds: 60, run: () => reclaimResponses(ctx, {}) },
     { name: 'responses.retention', every_seconds: 300, run: () => removeOldResponses(ctx) },
   ]
 }
 
 /** Frees responses whose worker died. */
-async function reclaimResponses(ctx: Pick<Context, 'db' | 'changes' | 'log'>): Promise<void> {
-  const count = await responseClaims.releaseExpired(ctx.db)
+async function reclaimResponses(
+  ctx: Pick<Context, 'db' | 'changes' | 'log'>,
+  expired: { expired_seconds_max?: number },
+): Promise<void> {
+  const count = await responseClaims.releaseExpired(ctx.db, expired)
   if (count === 0) return
-  ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
+  ctx.changes.announce(RECLAIMED_TOPIC, RESPONSE_QUEUE)
   ctx.log.warn('responses_reclaimed', { count })
 }
 

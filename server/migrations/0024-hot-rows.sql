@@ -1,0 +1,10 @@
+-- While a snapshot is held open, an account that is charged all the time has thousands of dead versions, and every look at its row reads
+-- them. A foreign key looked at it for each hold and each entry; the row of the organization says the same and rarely changes.
+alter table holds drop constraint holds_org_id_fkey;
+alter table holds add constraint holds_org_id_fkey foreign key (org_id) references organizations (id) not valid;
+alter table ledger_entries drop constraint ledger_entries_org_id_fkey;
+alter table ledger_entries add constraint ledger_entries_org_id_fkey foreign key (org_id) references organizations (id) not valid;
+
+-- No query needs it, and PostgreSQL took it, small as it is, for the quickest way to a hold by its job. Without it a hold is settled without
+-- touching an index.
+drop index holds_placed;
