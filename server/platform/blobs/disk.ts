@@ -35,13 +35,15 @@ type Limits = { max_bytes: number; signal?: AbortSignal | undefined }
 /** Blobs as files of `root`, spread over directories by the first two letters of their random keys. */
 export function diskBlobs(root: string): Blobs {
   mkdirSync(stagingOf(root), { recursive: true, mode: 0o700 })
+  const directories = directoryTurns(root)
+  const publish = (temp: string) => publishInto(directories(), root, temp)
   return {
     stage: (source, limits) => stage(root, source, limits),
-    publish: ({ temp }) => publish(root, temp),
+    publish: ({ temp }) => publish(temp),
     discard: async ({ temp }) => void (await remove(tempPath(root, temp))),
     async write(source, limits) {
       const { temp, ...facts } = await stage(root, source, limits)
-      return { key: await publish(root, temp), ...facts }
+      return { key: await publish(temp), ...facts }
     },
 
     async open(key, range) {
@@ -114,24 +116,53 @@ async function stage(root: string, source: AsyncIterable<Uint8Array>, limits: Li
   }
 }
 
-async function publish(root: string, temp: string): Promise<string> {
-  const key = newName()
+/** A directory that takes new blobs until its turn to be flushed comes; `flushed` settles when their names survive a power cut. */
+type Directory = { prefix: string; arriving: Promise<unknown>[]; flushed: Promise<void> }
+
+/** Directories are flushed one at a time: blobs published meanwhile go into the next one together, and share its flush. */
+function directoryTurns(root: string): () => Directory {
+  let current: Directory | null = null
+  let last: Promise<unknown> = Promise.resolve()
+  const flushNext = async (before: Promise<unknown>, directory: Directory) => {
+    await before
+    current = null
+    await Promise.allSettled(directory.arriving)
+    await sync(join(root, directory.prefix))
+  }
+  return () => {
+    if (current) return current
+    const directory = { prefix: newName().slice(0, 2), arriving: [], flushed: Promise.resolve() }
+    directory.flushed = flushNext(last, directory)
+    last = directory.flushed.catch(() => {})
+    current = directory
+    return directory
+  }
+}
+
+async function publishInto({ prefix, arriving, flushed }: Directory, root: string, temp: string): Promise<string> {
+  const key = prefix + newName().slice(prefix.length)
   const path = keyPath(root, key)
   try {
-    // Its age counts from here on; its bytes were made to last when it was staged.
-    const now = new Date()
-    await utimes(tempPath(root, temp), now, now)
-    await rename(tempPath(root, temp), path).catch(async (error: unknown) => {
-      if (!isMissing(error)) throw error
-      if ((await mkdir(dirname(path), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
-      await rename(tempPath(root, temp), path)
-    })
-    await sync(dirname(path))
+    const moved = move(root, tempPath(root, temp), path)
+    arriving.push(moved)
+    await moved
+    await flushed
     return key
   } catch (error) {
     await Promise.all([rm(tempPath(root, temp), { force: true }), rm(path, { force: true })])
     throw typed(error)
   }
+}
+
+async function move(root: string, from: string, to: string): Promise<void> {
+  // Its age counts from here on; its bytes were flushed when it was staged.
+  const now = new Date()
+  await utimes(from, now, now)
+  await rename(from, to).catch(async (error: unknown) => {
+    if (!isMissing(error)) throw error
+    if ((await mkdir(dirname(to), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
+    await rename(from, to)
+  })
 }
 
 function stagingOf(root: string): string {
