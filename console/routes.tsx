@@ -68,7 +68,7 @@ const videos = createRoute({
 const video = createRoute({
   getParentRoute: () => shell,
   path: '/videos/$id',
-  component: lazyRouteComponent(() => withTexts('videos', import('./videos/job/video-page.tsx')), 'VideoPage'),
+  component: lazyRouteComponent(() => withTexts('videos', import('./videos/job/page.tsx')), 'VideoPage'),
 })
 const chat = createRoute({
   getParentRoute: () => shell,

@@ -1,7 +1,7 @@
 import { type QueryClient, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import type { ConsoleSession } from '../../server/identity/schema.ts'
 import { failureOf } from './failure.ts'
-import { forgetKept, forgetPerson, keep, readKept } from './kept.ts'
+import { clearPersonalStorage, readStored, removeStored, store } from './personal-storage.ts'
 import { RENEWS_SESSION } from './queries.ts'
 import { request } from './request.ts'
 
@@ -17,20 +17,20 @@ export async function readSession(queries: QueryClient): Promise<Session | null>
 
 const SIGNED_IN = 'signed-in'
 
-/** Whether this browser had a session that nobody signed out of. */
+/** Whether this browser had a session that was not ended by signing out. */
 export function wasSignedIn(): boolean {
-  return readKept(SIGNED_IN) === true
+  return readStored(SIGNED_IN) === true
 }
 
-/** From now on a session that is not there is not one that has ended. */
+/** A missing session no longer counts as one that has ended. */
 export function forgetSignedIn(): void {
-  forgetKept((name) => name === SIGNED_IN)
+  removeStored((name) => name === SIGNED_IN)
 }
 
 async function fetchSession(): Promise<Session | null> {
   try {
     const session = await request<Session>('GET', '/console/session')
-    keep(SIGNED_IN, true)
+    store(SIGNED_IN, true)
     return session
   } catch (error) {
     if (failureOf(error).status === 401) return null
@@ -54,24 +54,24 @@ export function useIsManager(): boolean {
   return useSession().organization.role !== 'member'
 }
 
-/** Takes over a new session: nothing that another person or organization was shown stays. */
+/** Switches to a new session and drops everything cached for the previous person or organization. */
 export function beginSession(queries: QueryClient, session: Session): void {
-  keep(SIGNED_IN, true)
+  store(SIGNED_IN, true)
   queries.setQueryData(SESSION_KEY, session)
   void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
 }
 
-/** Looks whether the session is over, or moved to another organization by another tab, and follows it there. */
+/** Checks whether the session has ended or another tab has switched its organization, and follows. */
 export async function followSession(queries: QueryClient): Promise<void> {
   const session = await fetchSession().catch(() => undefined)
   if (session === undefined || queries.isMutating({ mutationKey: RENEWS_SESSION }) > 0) return
-  // The 401 that this meets leads to the sign-in page, as any does.
+  // The 401 of this query leads to the sign-in page, as any 401 does.
   if (session === null) return queries.invalidateQueries({ queryKey: ['balance'] })
   const shown = queries.getQueryData<Session | null>(SESSION_KEY)
   if (shown?.organization.id !== session.organization.id) beginSession(queries, session)
 }
 
-/** Forgets who was signed in and all that was shown. */
+/** Drops the session and everything cached for it. */
 export function endSession(queries: QueryClient): void {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'site' })
   queries.setQueryData(SESSION_KEY, null)
@@ -87,5 +87,5 @@ export function useSwitchOrganization() {
 }
 
 export function useSignOut() {
-  return useMutation({ mutationFn: () => request('POST', '/console/auth/sign-out'), onSuccess: forgetPerson })
+  return useMutation({ mutationFn: () => request('POST', '/console/auth/sign-out'), onSuccess: clearPersonalStorage })
 }

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { FileObject } from '../../server/files/schema.ts'
 import { type Failure, failureFrom, isFailure, newFailure, noAnswer } from './failure.ts'
-import { isPicture, PIXELS_MAX, pixelsOf } from './pictures.ts'
+import { isImage, PIXELS_MAX, pixelsOf } from './image-file.ts'
 
 /** Source: docs/api/files.md, purposes. */
 export type Purpose = 'vision' | 'video' | 'audio' | 'user_data' | 'assistants' | 'batch' | 'fine-tune' | 'evals'
@@ -15,8 +15,8 @@ type UploadOptions = {
 }
 
 /**
- * Uploads one file and reports the share that was sent, 0 to 1. `expires_after_seconds` shortens the 30 days it is kept.
- * Rejects with a `Failure`, whose code names the one cause for which this file is refused; an abort rejects with the reason of the signal.
+ * Uploads one file and reports progress from 0 to 1. `expires_after_seconds` shortens the 30 days it is kept.
+ * Rejects with a `Failure` whose code is the specific cause when the file is refused; an abort rejects with the reason of the signal.
  */
 export async function uploadFile(file: File, options: UploadOptions): Promise<StoredFile> {
   try {
@@ -27,11 +27,11 @@ export async function uploadFile(file: File, options: UploadOptions): Promise<St
   }
 }
 
-/** The service says `invalid_file` of all that it finds in a file; what it found can be seen here too. */
+/** The service answers `invalid_file` to every defect of a file; the browser can find out which one it is. */
 async function withCause(failure: Failure, file: File, purpose: Purpose): Promise<Failure> {
   const { status, type, param, request_id } = failure
   const because = (code: string) => newFailure(status, code, { type, param, request_id })
-  if (purpose !== 'vision' || !(await isPicture(file))) return because('file_of_wrong_kind')
+  if (purpose !== 'vision' || !(await isImage(file))) return because('file_of_wrong_kind')
   return because((await pixelsOf(file)) > PIXELS_MAX ? 'picture_too_large' : 'file_damaged')
 }
 

@@ -1,6 +1,6 @@
 import { MessageSquare } from 'lucide-react'
 import { useText } from '../text/use-text.ts'
-import { usePlayground } from './conversation/playground.ts'
+import { usePlayground } from './playground/playground.ts'
 
 const IDEAS = ['boat', 'json', 'table', 'translate'] as const
 

@@ -7,19 +7,19 @@ import { FailureNote, Note } from '../ui/failure-note.tsx'
 import { EmptyState, PageHeader, Skeleton, usePageTitle } from '../ui/layout.tsx'
 import { Dialog } from '../ui/overlay/dialog.tsx'
 import { useTitleFocus } from '../ui/title-focus.ts'
+import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer/composer.tsx'
 import { useAttachments } from './composer/use-attachments.ts'
-import { useFileDrop } from './composer/use-file-drop.ts'
-import { useTypingFocus } from './composer/use-typing-focus.ts'
-import { settle } from './conversation/answer.ts'
-import { CodeDialog } from './conversation/code-dialog.tsx'
 import { useConversation, useOpenConversation } from './conversation/open-conversation.ts'
-import { PlaygroundContext, useNewPlayground, useOnCharged, usePlayground } from './conversation/playground.ts'
 import { EmptyChat } from './empty-chat.tsx'
 import { useFollowEnd } from './follow-end.ts'
+import { useFileDrop, useTypingFocus } from './page-input.ts'
+import { settle } from './playground/charge.ts'
+import { PlaygroundContext, useNewPlayground, useOnCharged, usePlayground } from './playground/playground.ts'
 import { ModelPicker } from './settings/model-picker.tsx'
 import { SettingsForm } from './settings/settings-form.tsx'
-import { Turns } from './turn/turns.tsx'
+import { AnswerTurn } from './turn/answer-turn.tsx'
+import { UserTurn } from './turn/user-turn.tsx'
 
 /** A conversation with any chat model of the plan, through the public API. */
 export function ChatPage() {
@@ -54,7 +54,7 @@ function PlaygroundPage({ models }: { models: readonly ChatModel[] }) {
   return (
     <PlaygroundContext value={playground}>
       <div className="-mt-6 -mb-16 grid gap-x-10 lg:-mt-8 xl:grid-cols-[minmax(0,1fr)_18.5rem]">
-        <Talk />
+        <ConversationColumn />
         <aside
           aria-label={t('settings')}
           className="sticky top-0 hidden h-dvh overflow-y-auto border-s border-line py-8 ps-8 pe-1 [scrollbar-width:thin] xl:block"
@@ -66,15 +66,15 @@ function PlaygroundPage({ models }: { models: readonly ChatModel[] }) {
   )
 }
 
-/** The conversation with its head and its foot, which stay in sight. */
-function Talk() {
+/** The conversation between its header and composer, which stay in view. */
+function ConversationColumn() {
   const t = useText('chat')
   const { conversation } = usePlayground()
   const empty = useConversation(conversation, ({ messages }) => messages.length === 0)
   const answering = useConversation(conversation, () => conversation.answering !== null)
-  const kept = useConversation(conversation, conversation.isKept)
+  const stored = useConversation(conversation, conversation.isStored)
   const files = useAttachments()
-  const over = useFileDrop(files.takeFiles)
+  const over = useFileDrop(files.addFiles)
   const content = useRef<HTMLDivElement>(null)
   const input = useRef<HTMLTextAreaElement>(null)
   const { away, follow } = useFollowEnd(content, empty)
@@ -84,7 +84,7 @@ function Talk() {
       <Head onNew={() => input.current?.focus()} />
       <div ref={content} className="mx-auto flex w-full max-w-3xl grow flex-col gap-4 pt-4 pb-6">
         {empty ? <EmptyChat onChosen={() => input.current?.focus()} /> : <Turns />}
-        {!kept && <Note tone="warning">{t('not_kept')}</Note>}
+        {!stored && <Note tone="warning">{t('not_kept')}</Note>}
         <p role="status" className="sr-only">
           {!empty && t(answering ? 'answering' : 'answered')}
         </p>
@@ -111,6 +111,25 @@ function Talk() {
         </div>
       )}
     </div>
+  )
+}
+
+/** The conversation so far. */
+function Turns() {
+  const t = useText('chat')
+  const { conversation } = usePlayground()
+  const messages = useConversation(conversation, (now) => now.messages)
+  const answering = useConversation(conversation, () => conversation.answering !== null)
+  return (
+    <section role="log" aria-live="off" aria-label={t('messages')} className="flex flex-col gap-4">
+      {messages.map((message, i) =>
+        message.role === 'user' ? (
+          <UserTurn key={message.id} message={message} last={i === messages.length - 1} locked={answering} />
+        ) : (
+          <AnswerTurn key={message.id} message={message} last={i === messages.length - 1} locked={answering} />
+        ),
+      )}
+    </section>
   )
 }
 

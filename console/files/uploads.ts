@@ -1,7 +1,7 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
-import { onForgetPerson } from '../api/kept.ts'
-import { PIXELS_MAX, pixelsOf } from '../api/pictures.ts'
+import { PIXELS_MAX, pixelsOf } from '../api/image-file.ts'
+import { onSignOut } from '../api/personal-storage.ts'
 import { type Purpose, uploadFile } from '../api/upload.ts'
 import { type Mistake, mistakeOf, type PurposeChoice, purposeOf } from './purposes.ts'
 
@@ -24,7 +24,7 @@ let next = 1
 const cancels = new Map<number, AbortController>()
 const listeners = new Set<() => void>()
 
-onForgetPerson(() => {
+onSignOut(() => {
   for (const { id } of uploads) removeUpload(id)
 })
 

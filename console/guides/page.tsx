@@ -1,17 +1,24 @@
+import { useQuery } from '@tanstack/react-query'
 import { FileCode } from 'lucide-react'
 import { useState } from 'react'
+import { useChatModels } from '../api/chat-models.ts'
+import { useSite } from '../api/queries.ts'
+import { request } from '../api/request.ts'
 import type { SnippetLanguage } from '../api/snippets.ts'
 import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/data/code.tsx'
+import { Tabs } from '../ui/data/tabs.tsx'
 import { PageHeader } from '../ui/layout.tsx'
-import { Clients } from './more-clients.tsx'
+import { CLIENTS, type Client, clientProgram } from './clients.ts'
+import { Guide } from './guide.tsx'
+import type { Target } from './programs.ts'
 import { Chat, Files, Response, Start, Stream, Video } from './topics.tsx'
-import { useTarget } from './use-target.ts'
 
 const TOPICS = ['start', 'chat', 'stream', 'response', 'files', 'video', 'clients'] as const
 
-/** Quick starts: programs that run against this very service as they stand. */
+/** Quick starts: programs that run against this service as they are. */
 export function GuidesPage() {
   const t = useText('guides')
   const target = useTarget()
@@ -61,4 +68,43 @@ function Contents() {
       </ul>
     </nav>
   )
+}
+
+/** Clients that work with this service by their base URL. */
+function Clients({ target }: { target: Target }) {
+  const t = useText('guides')
+  const [client, setClient] = useState<Client>('openai')
+  const tabs = CLIENTS.map(({ value, label }) => ({
+    value,
+    label,
+    panel: (
+      <div className="flex flex-col gap-3">
+        <p className="text-sm">{t(`clients.${value}`)}</p>
+        <CodeBlock code={clientProgram(value, target)} label={label} />
+      </div>
+    ),
+  }))
+  return (
+    <Guide id="clients" title={t('clients.title')} about={t('clients.about')}>
+      <Tabs label={t('client')} value={client} onChange={setClient} tabs={tabs} />
+    </Guide>
+  )
+}
+
+/** The address of this service and models of the plan; the built-in models where the plan has none. */
+function useTarget(): Target {
+  const site = useSite().data
+  const chat = useChatModels().data ?? []
+  const video = useQuery({
+    queryKey: ['video-models'],
+    queryFn: ({ signal }) => request<{ data: Array<{ id: string }> }>('GET', '/v1/videos/models', { signal }),
+    staleTime: 300_000,
+  })
+  const chat_model = chat[0]?.id ?? 'sandbox-1'
+  return {
+    base_url: site?.public_url ?? window.location.origin,
+    chat_model,
+    vision_model: chat.find(({ capabilities }) => capabilities.includes('vision'))?.id ?? chat_model,
+    video_model: video.data?.data[0]?.id ?? 'storyboard-1',
+  }
 }

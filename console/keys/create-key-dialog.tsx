@@ -7,12 +7,12 @@ import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { CodeBlock, CopyButton } from '../ui/data/code.tsx'
-import { ShownOnce } from '../ui/data/shown-once.tsx'
 import { FormError } from '../ui/failure-note.tsx'
 import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/form/field.tsx'
 import { Input } from '../ui/form/input.tsx'
 import { FormDialog } from '../ui/overlay/form-dialog.tsx'
+import { SecretDialog } from '../ui/overlay/secret-dialog.tsx'
 
 type Created = Static<typeof CreatedApiKey>
 type Props = { open: boolean; onOpenChange: (open: boolean) => void }
@@ -71,7 +71,7 @@ function NewKey({ created, onClose }: { created: Created; onClose: () => void })
     confirmLabel: t('close_unsaved_confirm'),
   }
   return (
-    <ShownOnce
+    <SecretDialog
       title={t('made_title', { name: created.name })}
       warning={t('cannot_show_again')}
       doneLabel={t('done')}
@@ -86,6 +86,6 @@ function NewKey({ created, onClose }: { created: Created; onClose: () => void })
         <h3 className="mb-1.5 text-[0.8125rem] font-medium">{t('try_it')}</h3>
         <CodeBlock label={t('try_it')} code={curl} wrap />
       </div>
-    </ShownOnce>
+    </SecretDialog>
   )
 }

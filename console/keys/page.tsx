@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { ApiKey } from '../../server/identity/schema.ts'
+import type { ApiKey, Member } from '../../server/identity/schema.ts'
 import { usePagedList } from '../api/queries.ts'
 import { request } from '../api/request.ts'
-import { useIsManager } from '../api/session.ts'
+import { useIsManager, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/data/code.tsx'
@@ -14,7 +14,6 @@ import { EmptyState, PageHeader } from '../ui/layout.tsx'
 import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
 import { toast } from '../ui/overlay/toast.tsx'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
-import { usePeople } from './people.ts'
 
 export const KEYS = ['api_keys'] as const
 
@@ -108,4 +107,17 @@ function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey | null; onClose: () 
       <p>{t('revoke_text', { hint })}</p>
     </ConfirmDialog>
   )
+}
+
+/** Names of the members by user id. The list of members is read only by those who may see it. */
+function usePeople(isManager: boolean): (user_id: string) => string {
+  const t = useText('keys')
+  const { user } = useSession()
+  const { rows } = usePagedList<Member>(['members'], '/console/members', { limit: 100 }, { enabled: isManager })
+  return (user_id) => {
+    if (user_id === user.id) return t('you')
+    if (rows === null) return ''
+    const member = rows.find((each) => each.user_id === user_id)
+    return member ? member.name || member.email : t('removed_person')
+  }
 }

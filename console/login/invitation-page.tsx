@@ -8,10 +8,10 @@ import { useText } from '../text/use-text.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { FailureNote, FormError, Note } from '../ui/failure-note.tsx'
 import { Skeleton, usePageTitle } from '../ui/layout.tsx'
-import { useAccept } from './accept.ts'
+import { useAccept } from './accept-invitation.ts'
 import { readInvitation } from './invitation-token.ts'
 import { LoginFrame, LoginTitle } from './login-frame.tsx'
-import { NewcomerForm } from './newcomer-form.tsx'
+import { NewAccountForm } from './new-account-form.tsx'
 
 /** Where an invitation leads: to what and for whom it is, then the way in for this reader. */
 export function InvitationPage() {
@@ -67,7 +67,7 @@ function WayIn({ token, invitation }: { token: string; invitation: InvitationPre
   if (session?.user.email === email)
     return <Accept token={token}>{t('continue_as', { email: session.user.email })}</Accept>
   if (session) return <OtherPerson session={session} email={email} onSignedOut={() => setSession(null)} />
-  if (!has_account) return <NewcomerForm token={token} />
+  if (!has_account) return <NewAccountForm token={token} />
   return (
     <>
       <p className="text-sm text-muted">{t('has_account')}</p>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { useText } from '../text/use-text.ts'
-import { LanguageSwitch, ThemeSwitch } from '../ui/appearance.tsx'
+import { LanguageSwitch, ThemeSwitch } from '../ui/form/appearance.tsx'
 import mark from '../ui/mark.svg'
 import { useTitleFocus } from '../ui/title-focus.ts'
 

@@ -8,7 +8,7 @@ import { useFieldError } from '../ui/failure-text.ts'
 
 export type { Profile }
 export type TwoFactorState = Static<typeof TwoFactor>
-export type Enrolment = Static<typeof TwoFactorEnrolment>
+export type Enrollment = Static<typeof TwoFactorEnrolment>
 export type NewRecoveryCodes = Static<typeof RecoveryCodes>
 
 export const PROFILE_KEY = ['profile'] as const
@@ -29,23 +29,23 @@ export function useTwoFactor() {
   })
 }
 
-/** How the person signs in has changed, which sessions there are, and what was asked for between the two may have been refused. */
+/** Reloads everything but session and site after the way of signing in changed: requests in between may have been refused. */
 export function reloadAccount(queries: QueryClient): Promise<void> {
   return queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
 }
 
-/** The words for what is wrong with one field of a proof: a password, or a code that is wrong or was used. */
+/** The error text of one field that proves who the person is: a wrong password, or a code that is wrong or used. */
 export function useProofError(error: unknown): (field: 'password' | 'current_password' | 'code') => string | null {
   const t = useText('settings')
   const errorOf = useFieldError(error)
   return (field) => {
     const names = field === 'code' ? ['code', 'recovery_code'] : [field]
-    const told = names.map(errorOf).find((text) => text !== null)
-    if (told === undefined) return null
-    if (failureOf(error).code !== 'invalid_api_key') return told ?? null
+    const text = names.map(errorOf).find((each) => each !== null)
+    if (text === undefined) return null
+    if (failureOf(error).code !== 'invalid_api_key') return text ?? null
     return t(field === 'code' ? 'wrong_code' : 'wrong_password')
   }
 }
 
-/** The fields a proof can be wrong in, for `FormError`. */
+/** The fields whose errors `useProofError` shows, for `FormError`. */
 export const PROOF_FIELDS = ['password', 'current_password', 'new_password', 'code', 'recovery_code'] as const

@@ -1,5 +1,5 @@
 import { useText } from '../text/use-text.ts'
-import { LanguageSwitch, ThemeSwitch } from '../ui/appearance.tsx'
+import { LanguageSwitch, ThemeSwitch } from '../ui/form/appearance.tsx'
 import { PageHeader } from '../ui/layout.tsx'
 import { PasswordSection } from './password-form.tsx'
 import { ProfileSection } from './profile-form.tsx'

@@ -1,8 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { Static } from 'typebox'
-import type { AcceptanceView } from '../../server/videos/schema.ts'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type Acceptance, agreeToTerms, useAcceptance } from '../api/acceptance.ts'
 import { failureOf } from '../api/failure.ts'
-import { request } from '../api/request.ts'
 import { useSession } from '../api/session.ts'
 import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
@@ -13,19 +11,11 @@ import { FailureNote, Note } from '../ui/failure-note.tsx'
 import { toast } from '../ui/overlay/toast.tsx'
 import { LineSkeleton, Section } from './section.tsx'
 
-type Acceptance = Static<typeof AcceptanceView>
-
-const ACCEPTANCE_KEY = ['video-acceptance'] as const
-
 /** Whether the person has agreed to the video terms in this organization, and to which; the agreement can be given here. */
 export function TermsSection() {
   const t = useText('settings')
   const { organization } = useSession()
-  const { data, error, refetch } = useQuery({
-    queryKey: ACCEPTANCE_KEY,
-    queryFn: ({ signal }) => request<Acceptance>('GET', '/v1/videos/acceptance', { signal }),
-    staleTime: 300_000,
-  })
+  const { data, error, refetch } = useAcceptance()
   return (
     <Section title={t('terms')} description={t('terms_text', { organization: organization.name })}>
       {error ? (
@@ -45,14 +35,10 @@ function Agreement({ acceptance }: { acceptance: Acceptance }) {
   const queries = useQueryClient()
   const { terms_version: version, terms_url, accepted, accepted_version, accepted_at } = acceptance
   const agree = useMutation({
-    mutationFn: () => request<Acceptance>('POST', '/v1/videos/acceptance', { body: { terms_version: version } }),
-    onSuccess: (agreed) => {
-      queries.setQueryData(ACCEPTANCE_KEY, agreed)
-      toast(t('agreed'))
-    },
-    onError: () => queries.invalidateQueries({ queryKey: ACCEPTANCE_KEY }),
+    mutationFn: () => agreeToTerms(queries, version),
+    onSuccess: () => toast(t('agreed')),
   })
-  // What was shown is not in force any more: what is stands here now.
+  // The terms changed after the page was shown; the version in force is shown now.
   const outdated = agree.error !== null && failureOf(agree.error).code === 'terms_version_mismatch'
   const when = accepted_at === null ? '' : dateTime(accepted_at)
   return (

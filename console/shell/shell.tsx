@@ -1,12 +1,15 @@
-import { Outlet, useLocation } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Menu as MenuIcon } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { useEffect, useState } from 'react'
 import { useLiveChanges } from '../api/live.ts'
+import { useBalance } from '../api/queries.ts'
 import { useText } from '../text/use-text.ts'
 import { IconButton } from '../ui/button.tsx'
+import { cx } from '../ui/class-names.ts'
+import { Money } from '../ui/data/format.tsx'
+import { Skeleton } from '../ui/layout.tsx'
 import { AccountMenu } from './account-menu.tsx'
-import { BalanceChip } from './balance-chip.tsx'
 import { Navigation } from './navigation.tsx'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
 
@@ -23,7 +26,7 @@ export function Shell() {
         {t('skip')}
       </a>
       <aside className="sticky top-0 hidden h-dvh flex-col border-e border-line bg-canvas lg:flex">
-        <Side />
+        <Sidebar />
       </aside>
       <TopBar />
       <main
@@ -37,7 +40,7 @@ export function Shell() {
   )
 }
 
-function Side() {
+function Sidebar() {
   return (
     <>
       <div className="p-3">
@@ -52,7 +55,7 @@ function Side() {
   )
 }
 
-/** What the side holds, behind a button, where there is no room for it. */
+/** On narrow screens: the sidebar behind a button. */
 function TopBar() {
   const t = useText('shell')
   const [open, setOpen] = useState(false)
@@ -72,12 +75,37 @@ function TopBar() {
             className="fixed inset-y-0 start-0 z-50 flex w-[min(18rem,85vw)] animate-slide flex-col overflow-y-auto border-e border-line bg-canvas shadow-float focus:outline-none"
           >
             <Dialog.Title className="sr-only">{t('navigation')}</Dialog.Title>
-            <Side />
+            <Sidebar />
           </Dialog.Content>
         </Dialog.Portal>
       </Dialog.Root>
       <span className="grow truncate font-semibold tracking-tight">{t('brand')}</span>
       <BalanceChip compact />
     </header>
+  )
+}
+
+/** The available balance, linked to the billing page. */
+function BalanceChip({ compact }: { compact?: boolean }) {
+  const t = useText('shell')
+  const { data } = useBalance()
+  const empty = data !== undefined && Number(data.available) <= 0
+  return (
+    <Link
+      to="/billing"
+      className={cx(
+        'flex items-center justify-between gap-3 rounded-lg border border-line bg-surface text-sm hover:bg-hover',
+        compact ? 'h-8 px-2.5 pointer-coarse:h-10' : 'h-10 px-3',
+      )}
+    >
+      <span className={compact ? 'sr-only' : 'text-[0.8125rem] text-muted'}>{t('available')}</span>
+      {data ? (
+        <span className={cx('font-medium', empty && 'text-danger')}>
+          <Money amount={data.available} currency={data.currency} />
+        </span>
+      ) : (
+        <Skeleton className="h-4 w-14" />
+      )}
+    </Link>
   )
 }

@@ -1,7 +1,7 @@
 import { createLink } from '@tanstack/react-router'
 import type { AnchorHTMLAttributes, ButtonHTMLAttributes, ReactNode, Ref } from 'react'
 import { cx } from './class-names.ts'
-import { Tooltip } from './overlay/tooltip.tsx'
+import { Tooltip } from './tooltip.tsx'
 
 export type ButtonLook = { variant?: 'primary' | 'secondary' | 'ghost' | 'danger'; size?: 'sm' | 'md' | 'lg' }
 

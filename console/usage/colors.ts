@@ -1,4 +1,4 @@
-/** Apart in lightness too, so that they can be told apart without colours. The last is for the others. */
+/** They differ in lightness too, so that they can be distinguished without color vision. The last is for the others. */
 export const COLORS = [
   'light-dark(#0f6b7c, #62b9c8)',
   'light-dark(#c2791b, #e5b567)',

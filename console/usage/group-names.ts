@@ -4,7 +4,7 @@ import type { UsageSum } from './series.ts'
 
 export type Dimension = 'day' | 'model' | 'key' | 'person'
 
-/** What a group is called: its name where it has one, its id otherwise. */
+/** The display name of a group: its name, or its id when it has none. */
 export function useGroupNames(by: Dimension): (sum: UsageSum) => string {
   const t = useText('usage')
   const { locale } = useFormat()

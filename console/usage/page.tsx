@@ -11,8 +11,8 @@ import { Card, EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
 import { type Dimension, useGroupNames } from './group-names.ts'
 import { boundsOf, daysOf, lastDays } from './period.ts'
 import { PeriodPicker } from './period-picker.tsx'
-import { chartDays, dearestFirst, type Series, seriesOf, type Usage } from './series.ts'
-import { Sums } from './sums.tsx'
+import { byCost, chartDays, type Series, seriesOf, type Usage } from './series.ts'
+import { Totals } from './totals.tsx'
 
 const UsageChart = lazy(() => import('./usage-chart.tsx'))
 
@@ -61,7 +61,7 @@ export function UsagePage() {
       ) : (
         <div className="flex flex-col gap-6">
           <Chart by={by} days={daysOf(period)} usage={usage} byDay={byDay.data} />
-          <Sums by={by} label={t('table', { by: names[by] })} usage={usage} />
+          <Totals by={by} label={t('table', { by: names[by] })} usage={usage} />
         </div>
       )}
     </>
@@ -73,7 +73,7 @@ type ChartProps = { by: Dimension; days: string[]; usage: Usage | undefined; byD
 function Chart({ by, days, usage, byDay }: ChartProps) {
   const t = useText('usage')
   const nameOf = useGroupNames(by)
-  const series = usage && by !== 'day' ? seriesOf(dearestFirst(usage.data)) : []
+  const series = usage && by !== 'day' ? seriesOf(byCost(usage.data)) : []
   const label = ({ id, others }: Series) => {
     const sum = usage?.data.find(({ group }) => group === id)
     return others || !sum ? t('others') : nameOf(sum)

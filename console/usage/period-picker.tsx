@@ -8,7 +8,7 @@ import { lastDays, type Period } from './period.ts'
 const SPANS = ['7', '30', '90'] as const
 type Span = (typeof SPANS)[number] | 'custom'
 
-/** The last week, month or quarter, or any other days. */
+/** The last 7, 30 or 90 days, or a custom range. */
 export function PeriodPicker({ period, onChange }: { period: Period; onChange: (period: Period) => void }) {
   const t = useText('usage')
   const [span, setSpan] = useState<Span>('30')

@@ -15,7 +15,7 @@ export function boundsOf({ from, to }: Period): { from: number; to: number } | n
   return Number.isFinite(start) && Number.isFinite(end) && start < end ? { from: start, to: end } : null
 }
 
-/** Every day of the period, also those on which nothing happened. */
+/** Every day of the period, including days without usage. */
 export function daysOf(period: Period): string[] {
   const bounds = boundsOf(period)
   if (!bounds) return []

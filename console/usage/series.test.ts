@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { boundsOf, daysOf, lastDays } from './period.ts'
-import { chartDays, dearestFirst, SERIES_MAX, seriesOf, type UsageSum } from './series.ts'
+import { byCost, chartDays, SERIES_MAX, seriesOf, type UsageSum } from './series.ts'
 
 const sum = (group: string | null, amount: string, subgroup: string | null = null): UsageSum => ({
   ...{ group, subgroup, amount, name: null, subgroup_name: null },
@@ -19,7 +19,7 @@ test('a period has each of its days once, across months and leap days', () => {
 test('amounts beyond the precision of numbers are ordered rightly', () => {
   const sums = [sum('a', '90071992547409.92000000'), sum('b', '90071992547409.92000001'), sum('c', '0.00000001')]
   assert.deepEqual(
-    dearestFirst(sums).map(({ group }) => group),
+    byCost(sums).map(({ group }) => group),
     ['b', 'a', 'c'],
   )
 })

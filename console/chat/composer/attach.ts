@@ -1,7 +1,8 @@
+import type { ChatModel } from '../../api/chat-models.ts'
 import { type Purpose, uploadFile } from '../../api/upload.ts'
 import { type Attachment, type AttachmentKind, newMessageId } from '../conversation/conversation.ts'
 
-/** Pictures up to this size go along by their bytes; others are uploaded once and referred to, which keeps requests short. */
+/** Images up to this size are sent inline; larger ones are uploaded once and referenced, which keeps requests short. */
 const INLINE_BYTES_MAX = 65_536
 
 /** Source: docs/api/chat.md, Parts. */
@@ -21,7 +22,7 @@ const PURPOSES: Record<AttachmentKind, Purpose> = {
   text: 'user_data',
 }
 
-/** What a file would be to a model, by its declared type; null for pictures no model here takes. The service looks for itself. */
+/** The kind of a file by its declared type; null for image formats that no model accepts. The service checks the bytes. */
 export function kindOf({ type, name }: Pick<File, 'type' | 'name'>): AttachmentKind | null {
   if (/^image\/(png|jpeg|webp|gif)$/.test(type)) return 'image'
   if (type.startsWith('image/') && type !== 'image/svg+xml') return null
@@ -30,7 +31,22 @@ export function kindOf({ type, name }: Pick<File, 'type' | 'name'>): AttachmentK
   return type === 'application/pdf' || /\.pdf$/i.test(name) ? 'pdf' : 'text'
 }
 
-/** Makes a file part of a message: reads it, or uploads it and reports the share that was sent. Rejects as `uploadFile` does. */
+/** Whether a model accepts this kind of file. */
+export function accepts(model: ChatModel, kind: AttachmentKind): boolean {
+  const capability = CAPABILITIES[kind]
+  return capability === null || model.capabilities.includes(capability)
+}
+
+/** The capability that each kind of file needs; null for text, which every model accepts. */
+const CAPABILITIES = {
+  image: 'vision',
+  pdf: 'vision',
+  video: 'video',
+  audio: 'audio',
+  text: null,
+} as const satisfies Record<AttachmentKind, string | null>
+
+/** Turns a file into an attachment: reads it, or uploads it and reports progress. Rejects as `uploadFile` does. */
 export async function attach(
   file: File,
   kind: AttachmentKind,
@@ -44,8 +60,8 @@ export async function attach(
   return { ...about, source: { from: 'file', file_id: id } }
 }
 
-/** Where the browser finds the picture. */
-export function pictureOf({ source }: Attachment): string {
+/** The URL of an image attachment. */
+export function imageUrl({ source }: Attachment): string {
   return source.from === 'data' ? source.url : `/v1/files/${encodeURIComponent(source.file_id)}/content`
 }
 

@@ -7,7 +7,7 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { useFailureText } from '../../ui/failure-text.ts'
 import type { Attachment, AttachmentKind, PendingAttachment } from '../conversation/conversation.ts'
-import { pictureOf } from './attach.ts'
+import { imageUrl } from './attach.ts'
 
 const ICONS: Record<AttachmentKind, typeof Film> = {
   image: Image,
@@ -62,7 +62,7 @@ export function Attachments({
 function Picture({ attachment }: { attachment: Attachment }) {
   return (
     <img
-      src={pictureOf(attachment)}
+      src={imageUrl(attachment)}
       alt={attachment.name}
       title={attachment.name}
       className="size-20 rounded-lg border border-line bg-sunken object-cover"

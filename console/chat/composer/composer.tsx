@@ -5,7 +5,7 @@ import { IconButton } from '../../ui/button.tsx'
 import { Money } from '../../ui/data/format.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { useConversation } from '../conversation/open-conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
+import { usePlayground } from '../playground/playground.ts'
 import { Attachments } from './attachments.tsx'
 import type { useAttachments } from './use-attachments.ts'
 import { useBlockers } from './use-blockers.ts'
@@ -28,7 +28,7 @@ export function Composer({ files, input, onSent }: ComposerProps) {
   const send = () => {
     if (!ready) return
     actions.send()
-    files.forgetRefused()
+    files.clearRefused()
     onSent()
   }
   const remove = (id: string) => {
@@ -54,11 +54,11 @@ export function Composer({ files, input, onSent }: ComposerProps) {
           rows={Math.min(8, draft.text.split('\n').length)}
           onChange={({ target }) => actions.draft({ text: target.value })}
           onKeyDown={onKeyDown}
-          onPaste={({ clipboardData: { files: pasted } }) => pasted.length > 0 && files.takeFiles(pasted)}
+          onPaste={({ clipboardData: { files: pasted } }) => pasted.length > 0 && files.addFiles(pasted)}
           className="field-sizing-content block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 text-base leading-relaxed outline-none sm:text-sm sm:leading-relaxed"
         />
         <div className="flex items-center gap-2 px-2 pb-2">
-          <AttachButton onFiles={files.takeFiles} />
+          <AttachButton onFiles={files.addFiles} />
           <span className="grow" />
           <SendButton ready={ready} answering={answering} onSend={send} />
         </div>
@@ -72,7 +72,7 @@ export function Composer({ files, input, onSent }: ComposerProps) {
 function Remarks({ files, blockers }: { files: ComposerProps['files']; blockers: string[] }) {
   const t = useText('kit')
   const close = (
-    <IconButton size="sm" label={t('close')} icon={<X />} onClick={files.forgetRefused} className="-my-1 -me-2" />
+    <IconButton size="sm" label={t('close')} icon={<X />} onClick={files.clearRefused} className="-my-1 -me-2" />
   )
   return (
     <>

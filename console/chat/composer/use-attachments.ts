@@ -3,11 +3,10 @@ import { failureOf } from '../../api/failure.ts'
 import { useText } from '../../text/use-text.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { type AttachmentKind, newMessageId, type PendingAttachment } from '../conversation/conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
-import { attach, BYTES_MAX, kindOf } from './attach.ts'
-import { takes } from './capabilities.ts'
+import { usePlayground } from '../playground/playground.ts'
+import { accepts, attach, BYTES_MAX, kindOf } from './attach.ts'
 
-/** Takes files for the draft: refuses at once what the model cannot take, uploads the rest. */
+/** Attaches files to the draft: refuses those that the model does not accept and uploads the rest. */
 export function useAttachments() {
   const t = useText('chat')
   const { bytes } = useFormat()
@@ -27,11 +26,11 @@ export function useAttachments() {
 
   const refusalOf = ({ name, size }: File, kind: AttachmentKind | null): string | null => {
     if (kind === null) return t('refused.kind', { name })
-    if (!takes(model, kind)) return t('refused.media', { model: model.name, what: t(`what.${kind}`), name })
+    if (!accepts(model, kind)) return t('refused.media', { model: model.name, what: t(`what.${kind}`), name })
     if (size === 0) return t('refused.empty', { name })
     return size > BYTES_MAX[kind] ? t('refused.size', { name, limit: bytes(BYTES_MAX[kind]) }) : null
   }
-  const take = async (file: File) => {
+  const addFile = async (file: File) => {
     const { name, size } = file
     const kind = kindOf(file)
     const refusal = refusalOf(file, kind)
@@ -54,12 +53,12 @@ export function useAttachments() {
   return {
     pending,
     drop,
-    /** Why files were not taken, until the next are. */
+    /** Why files were refused, until the next ones are added. */
     refused,
-    forgetRefused: () => setRefused([]),
-    takeFiles(files: Iterable<File>) {
+    clearRefused: () => setRefused([]),
+    addFiles(files: Iterable<File>) {
       setRefused([])
-      for (const file of files) void take(file)
+      for (const file of files) void addFile(file)
     },
   }
 }

@@ -3,12 +3,12 @@ import { useText } from '../../text/use-text.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { type Attachment, type Conversation, openCalls } from '../conversation/conversation.ts'
 import { useConversation } from '../conversation/open-conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
-import { useProblemText } from '../settings/problem-text.ts'
-import { readSettings } from '../settings/read-settings.ts'
-import { takes } from './capabilities.ts'
+import { usePlayground } from '../playground/playground.ts'
+import { readSettings } from '../request/read-settings.ts'
+import { useProblemText } from '../settings/setting-problem.ts'
+import { accepts } from './attach.ts'
 
-/** Why nothing can be sent now, in words; an empty list when it can. What the service would refuse is not sent. */
+/** Why the draft cannot be sent now, as texts; empty when it can. Nothing is sent that the service would refuse. */
 export function useBlockers(): string[] {
   const t = useText('chat')
   const { conversation, model } = usePlayground()
@@ -22,14 +22,14 @@ export function useBlockers(): string[] {
     (now) => conversation.answering === null && openCalls(now.messages).length > 0,
   )
   const problems = useMemo(() => readSettings(settings, model).problems, [settings, model])
-  const untaken = useMemo(
-    () => [...attachmentsOf(messages), ...draft].filter(({ kind }) => !takes(model, kind)),
+  const unaccepted = useMemo(
+    () => [...attachmentsOf(messages), ...draft].filter(({ kind }) => !accepts(model, kind)),
     [messages, draft, model],
   )
   const blockers = problems.slice(0, 1).map((each) => t('blocked.settings', { problem: problemText(each, true) }))
-  const [first] = untaken
+  const [first] = unaccepted
   if (first) {
-    const names = [...new Set(untaken.filter(({ kind }) => kind === first.kind).map(({ name }) => name))]
+    const names = [...new Set(unaccepted.filter(({ kind }) => kind === first.kind).map(({ name }) => name))]
     const words = { model: model.name, what: t(`what.${first.kind}`), names: list(names.slice(0, 3)) }
     blockers.push(t('blocked.media', words))
   }

@@ -1,8 +1,9 @@
 import type { Failure } from '../../api/failure.ts'
+import { randomId } from '../../api/random-id.ts'
 
 export type AttachmentKind = 'image' | 'video' | 'audio' | 'pdf' | 'text'
 
-/** A file that goes along with a message: a small picture by its bytes, everything else uploaded and referred to. */
+/** A file sent with a message: a small image inline, everything else uploaded and referenced. */
 export type Attachment = {
   id: string
   kind: AttachmentKind
@@ -11,14 +12,14 @@ export type Attachment = {
   source: { from: 'data'; url: string } | { from: 'file'; file_id: string }
 }
 
-/** A file that is on its way to become an attachment. */
+/** A file that is being uploaded to become an attachment. */
 export type PendingAttachment = Omit<Attachment, 'source'> & { share: number; failure: Failure | null }
 
 export type ToolCall = {
   id: string
   name: string
   arguments: string
-  /** What the person says the tool gave back; null while that is open. */
+  /** The result that the person entered; null while it is missing. */
   result: string | null
 }
 
@@ -33,7 +34,7 @@ export type AssistantMessage = {
   model: string
   text: string
   reasoning: string
-  /** How long reasoning came in, as seen here; null when it did not, or all at once. */
+  /** How long reasoning streamed, as measured here; null when there was none, or it arrived at once. */
   reasoning_ms: number | null
   refusal: string
   tool_calls: ToolCall[]
@@ -50,7 +51,7 @@ export type Message = UserMessage | AssistantMessage
 
 export type ResponseFormat = 'text' | 'json_object' | 'json_schema'
 
-/** As typed: empty texts are what the model's own default is for, and are not sent. */
+/** As typed. Empty texts are not sent: the model's default applies. */
 export type Settings = {
   model: string | null
   system: string
@@ -70,7 +71,7 @@ export type Conversation = {
   settings: Settings
   messages: readonly Message[]
   draft: { text: string; attachments: readonly Attachment[] }
-  /** What the conversation has cost, with answers that were replaced or deleted; decimal string. */
+  /** Total cost, including answers that were replaced or deleted; decimal string. */
   spent: string
 }
 
@@ -95,17 +96,16 @@ export function newAnswer(model: string): AssistantMessage {
 }
 
 export function newMessageId(): string {
-  // `crypto.randomUUID` is missing on plain http addresses.
-  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return randomId(8)
 }
 
-/** Whether the model waits for results of its tools. */
+/** The tool calls whose results the model waits for. */
 export function openCalls(messages: readonly Message[]): ToolCall[] {
   const last = messages.at(-1)
   return last?.role === 'assistant' ? last.tool_calls.filter(({ result }) => result === null) : []
 }
 
-/** Whether the answer holds anything to show, keep or send back. */
-export function saysSomething({ text, refusal, tool_calls }: AssistantMessage): boolean {
+/** Whether the answer has any content to show or send back. */
+export function hasContent({ text, refusal, tool_calls }: AssistantMessage): boolean {
   return text !== '' || refusal !== '' || tool_calls.length > 0
 }

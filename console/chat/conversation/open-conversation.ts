@@ -1,23 +1,25 @@
 import { useMemo, useSyncExternalStore } from 'react'
-import { forgetKept, keep, onForgetPerson, readKept } from '../../api/kept.ts'
+import { onSignOut, readStored, removeStored, store } from '../../api/personal-storage.ts'
 import { useSession } from '../../api/session.ts'
 import { type Conversation, type Message, NEW_CONVERSATION } from './conversation.ts'
 
-/** The conversation of one person in one organization. It outlives the page, so that an answer goes on while one looks elsewhere. */
+/** The conversation of one person in one organization. It outlives the page, so that an answer continues while another page is open. */
 export type OpenConversation = {
   read(): Conversation
   change(change: (now: Conversation) => Conversation): void
-  subscribe(heard: () => void): () => void
-  /** Aborts the answer under way; null when there is none. */
+  subscribe(listener: () => void): () => void
+  /** Aborts the answer in progress; null when there is none. */
   answering: AbortController | null
-  /** Whether this browser had room to keep it. */
-  isKept(): boolean
+  /** Ids of the answers whose charge is being looked up. */
+  settling: Set<string>
+  /** Whether this browser had room to store it. */
+  isStored(): boolean
 }
 
-const KEEP_AFTER_MS = 400
+const STORE_AFTER_MS = 400
 const opened = new Map<string, OpenConversation & { drop(): void }>()
 
-onForgetPerson(() => {
+onSignOut(() => {
   for (const conversation of opened.values()) conversation.drop()
   opened.clear()
 })
@@ -28,7 +30,7 @@ export function useOpenConversation(): OpenConversation {
   return useMemo(() => openConversation(organization.id, user.id), [organization.id, user.id])
 }
 
-/** A part of the conversation; the component is drawn again when that part changes. */
+/** A part of the conversation; the component renders again when that part changes. */
 export function useConversation<T>({ subscribe, read }: OpenConversation, select: (now: Conversation) => T): T {
   return useSyncExternalStore(subscribe, () => select(read()))
 }
@@ -47,46 +49,47 @@ export function changeMessage<M extends Message>(
 
 function openConversation(organization_id: string, user_id: string): OpenConversation {
   const name = `chat.${user_id}.${organization_id}`
-  // What another person left behind in this browser is not ours to keep.
-  forgetKept((each) => each.startsWith('chat.') && !each.startsWith(`chat.${user_id}.`))
-  const known = opened.get(name)
-  if (known) return known
+  // Another person's conversation must not stay in this browser.
+  removeStored((each) => each.startsWith('chat.') && !each.startsWith(`chat.${user_id}.`))
+  const existing = opened.get(name)
+  if (existing) return existing
   const conversation = newConversation(name)
   opened.set(name, conversation)
   return conversation
 }
 
 function newConversation(name: string): OpenConversation & { drop(): void } {
-  let now = restore(readKept(name))
+  let now = restore(readStored(name))
   let timer: ReturnType<typeof setTimeout> | undefined
-  let kept = true
+  let stored = true
   let dropped = false
   const listeners = new Set<() => void>()
-  const tell = () => {
-    for (const heard of listeners) heard()
+  const notify = () => {
+    for (const listener of listeners) listener()
   }
   const save = () => {
     clearTimeout(timer)
     timer = undefined
-    const was = kept
-    kept = keep(name, now)
-    if (kept !== was) tell()
+    const before = stored
+    stored = store(name, now)
+    if (stored !== before) notify()
   }
   const saveNow = () => timer !== undefined && save()
   window.addEventListener('pagehide', saveNow)
   return {
     answering: null,
+    settling: new Set(),
     read: () => now,
-    isKept: () => kept,
+    isStored: () => stored,
     change(change) {
       if (dropped) return
       now = change(now)
-      timer ??= setTimeout(save, KEEP_AFTER_MS)
-      tell()
+      timer ??= setTimeout(save, STORE_AFTER_MS)
+      notify()
     },
-    subscribe(heard) {
-      listeners.add(heard)
-      return () => listeners.delete(heard)
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     drop() {
       dropped = true
@@ -94,20 +97,20 @@ function newConversation(name: string): OpenConversation & { drop(): void } {
       clearTimeout(timer)
       window.removeEventListener('pagehide', saveNow)
       now = NEW_CONVERSATION
-      tell()
+      notify()
     },
   }
 }
 
-/** What was kept, made good: an answer that was under way when the page closed was stopped by that. */
+/** Reads a stored conversation. An answer that was in progress when the page closed was stopped by that. */
 function restore(value: unknown): Conversation {
-  const kept = value as Partial<Conversation> | null
-  if (!kept || !Array.isArray(kept.messages)) return NEW_CONVERSATION
+  const stored = value as Partial<Conversation> | null
+  if (!stored || !Array.isArray(stored.messages)) return NEW_CONVERSATION
   return {
     ...NEW_CONVERSATION,
-    ...kept,
-    settings: { ...NEW_CONVERSATION.settings, ...kept.settings },
-    messages: kept.messages.map((message: Message) =>
+    ...stored,
+    settings: { ...NEW_CONVERSATION.settings, ...stored.settings },
+    messages: stored.messages.map((message: Message) =>
       message.role === 'assistant' && message.status === 'streaming'
         ? { ...message, status: 'stopped' as const, tool_calls: [] }
         : message,

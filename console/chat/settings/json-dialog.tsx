@@ -3,9 +3,9 @@ import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import type { Mistake } from './check-json.ts'
+import type { Mistake } from '../request/check-json.ts'
 import { JsonEditor } from './json-editor.tsx'
-import { useMistakeText } from './problem-text.ts'
+import { useMistakeText } from './setting-problem.ts'
 
 type JsonDialogProps = {
   title: string

@@ -6,7 +6,7 @@ import { Badge } from '../../ui/data/badge.tsx'
 import { useFormat } from '../../ui/data/format.tsx'
 import { useModelDescription } from '../../ui/model-description.ts'
 import { Menu } from '../../ui/overlay/menu.tsx'
-import { usePlayground } from '../conversation/playground.ts'
+import { usePlayground } from '../playground/playground.ts'
 
 const KNOWN = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs'] as const
 

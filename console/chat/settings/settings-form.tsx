@@ -6,10 +6,10 @@ import { Field } from '../../ui/form/field.tsx'
 import { Input, Select, Textarea } from '../../ui/form/input.tsx'
 import { NEW_SETTINGS, type Settings } from '../conversation/conversation.ts'
 import { useConversation } from '../conversation/open-conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
+import { usePlayground } from '../playground/playground.ts'
+import { readSettings } from '../request/read-settings.ts'
 import { ModelFacts } from './model-picker.tsx'
-import { useProblemText } from './problem-text.ts'
-import { readSettings } from './read-settings.ts'
+import { useProblemText } from './setting-problem.ts'
 import { FormatSettings, ToolSettings } from './tool-settings.tsx'
 
 /** Everything that goes into a request beside the messages. What is not set is not sent. */

@@ -6,11 +6,11 @@ import { Segmented } from '../../ui/form/choice.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Input } from '../../ui/form/input.tsx'
 import { useConversation } from '../conversation/open-conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
-import { type Mistake, readSchema, readTools } from './check-json.ts'
+import { usePlayground } from '../playground/playground.ts'
+import { type Mistake, readSchema, readTools } from '../request/check-json.ts'
+import { readSettings } from '../request/read-settings.ts'
 import { JsonDialog } from './json-dialog.tsx'
-import { useProblemText } from './problem-text.ts'
-import { readSettings } from './read-settings.ts'
+import { useProblemText } from './setting-problem.ts'
 
 const EXAMPLE_TOOLS = JSON.stringify(
   [

@@ -6,8 +6,8 @@ import type { AssistantMessage } from '../conversation/conversation.ts'
 
 type AnswerFailureProps = { failure: NonNullable<AssistantMessage['failure']>; onRetry: (() => void) | undefined }
 
-/** Codes that mean something of their own in a conversation. */
-const TOLD = [
+/** Codes with a text of their own in a conversation. */
+const WORDED = [
   'context_length_exceeded',
   'model_not_found',
   'invalid_file',
@@ -15,12 +15,12 @@ const TOLD = [
   'request_too_large',
 ] as const
 
-/** Why there is no answer, or only part of one, and the way to ask again. */
+/** Why the answer failed, with a way to retry. */
 export function AnswerFailure({ failure, onRetry }: AnswerFailureProps) {
   const t = useText('chat')
   const kit = useText('kit')
   const { status, code, param, request_id } = failure
-  const told = TOLD.find((each) => each === code)
+  const worded = WORDED.find((each) => each === code)
   const retry = onRetry && (
     <Button size="sm" onClick={onRetry}>
       {kit('retry')}
@@ -35,10 +35,10 @@ export function AnswerFailure({ failure, onRetry }: AnswerFailureProps) {
         </p>
       </Note>
     )
-  if (told)
+  if (worded)
     return (
       <Note tone="danger" action={retry}>
-        {t(`failure.${told}`)}
+        {t(`failure.${worded}`)}
       </Note>
     )
   return <FailureNote error={newFailure(status, code, { param, request_id })} {...(onRetry && { onRetry })} />

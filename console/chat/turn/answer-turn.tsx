@@ -4,20 +4,20 @@ import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { StatusBadge } from '../../ui/data/badge.tsx'
 import { CopyButton } from '../../ui/data/code.tsx'
+import { Money, useFormat } from '../../ui/data/format.tsx'
 import { Note } from '../../ui/failure-note.tsx'
-import { type AssistantMessage, saysSomething } from '../conversation/conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
-import { TURN_ACTIONS } from './actions-look.ts'
+import { type AssistantMessage, hasContent, type Tokens } from '../conversation/conversation.ts'
+import { Markdown } from '../markdown/markdown.tsx'
+import { usePlayground } from '../playground/playground.ts'
 import { AnswerFailure } from './answer-failure.tsx'
-import { AnswerPrice } from './answer-price.tsx'
 import { EditText } from './edit-text.tsx'
-import { Markdown } from './markdown.tsx'
 import { Reasoning } from './reasoning.tsx'
 import { ToolCalls } from './tool-calls.tsx'
+import { TurnActions } from './turn-actions.tsx'
 
 type AnswerTurnProps = { message: AssistantMessage; last: boolean; locked: boolean }
 
-/** What the model said, thought and called, and what that cost. */
+/** An answer: reasoning, text, tool calls and cost. */
 export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: AnswerTurnProps) {
   const t = useText('chat')
   const { models, actions } = usePlayground()
@@ -60,31 +60,31 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
       {message.tool_calls.length > 0 && <ToolCalls message={message} last={last} />}
       {failure && <AnswerFailure failure={failure} onRetry={locked ? undefined : () => actions.answerAgain(id)} />}
       <footer className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-1">
-        <AnswerPrice message={message} />
-        <TurnActions message={message} locked={locked} onEdit={() => setEditing(true)} />
+        <Price message={message} />
+        <AnswerActions message={message} locked={locked} onEdit={() => setEditing(true)} />
       </footer>
     </article>
   )
 })
 
-type TurnActionsProps = { message: AssistantMessage; locked: boolean; onEdit: () => void }
+type AnswerActionsProps = { message: AssistantMessage; locked: boolean; onEdit: () => void }
 
-function TurnActions({ message: { id, text }, locked, onEdit }: TurnActionsProps) {
+function AnswerActions({ message: { id, text }, locked, onEdit }: AnswerActionsProps) {
   const t = useText('chat')
   const { actions } = usePlayground()
   const again = () => actions.answerAgain(id)
   const remove = () => actions.remove(id)
   return (
-    <div className={`${TURN_ACTIONS} ms-auto -me-2`}>
+    <TurnActions className="ms-auto -me-2">
       {text !== '' && <CopyButton text={text} />}
       {text !== '' && <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={onEdit} />}
       <IconButton size="sm" label={t('regenerate')} icon={<RotateCcw />} disabled={locked} onClick={again} />
       <IconButton size="sm" label={t('remove')} icon={<Trash2 />} disabled={locked} onClick={remove} />
-    </div>
+    </TurnActions>
   )
 }
 
-/** How the answer ended, where that is not plain to see. */
+/** Notes on how the answer ended: refusal, token limit, content filter, stopped, empty. */
 function Remarks({ message }: { message: AssistantMessage }) {
   const t = useText('chat')
   const { status, refusal, finish_reason } = message
@@ -98,8 +98,36 @@ function Remarks({ message }: { message: AssistantMessage }) {
       )}
       {finish_reason === 'length' && <Note>{t('ended.length')}</Note>}
       {finish_reason === 'content_filter' && <Note tone="warning">{t('ended.content_filter')}</Note>}
-      {status === 'stopped' && !saysSomething(message) && <p className="text-sm text-muted">{t('stopped_early')}</p>}
-      {status === 'done' && !saysSomething(message) && <p className="text-sm text-muted">{t('nothing_said')}</p>}
+      {status === 'stopped' && !hasContent(message) && <p className="text-sm text-muted">{t('stopped_early')}</p>}
+      {status === 'done' && !hasContent(message) && <p className="text-sm text-muted">{t('nothing_said')}</p>}
     </>
   )
+}
+
+/** Tokens and cost of an answer, equal to its ledger entry. */
+function Price({ message }: { message: AssistantMessage }) {
+  const t = useText('chat')
+  const { number } = useFormat()
+  const { model } = usePlayground()
+  const { tokens, cost, status, request_id } = message
+  if (cost === null) {
+    const looking = status !== 'streaming' && request_id !== null
+    return looking && <p className="animate-breathe text-xs text-muted">{t('cost_unknown')}</p>
+  }
+  const parts = tokens ? [inputOf(tokens), outputOf(tokens)] : []
+  const shown = parts.map(({ key, all, part }) => t(`tokens.${key}`, { all: number(all), part: number(part) }))
+  return (
+    <p data-cost={cost} className="text-xs text-muted tabular-nums">
+      {shown.map((text) => `${text} · `)}
+      <Money amount={cost} currency={model.pricing.currency} digits="exact" />
+    </p>
+  )
+}
+
+function inputOf({ input: all, cached_input: part }: Tokens) {
+  return { key: part > 0 ? 'input_cached' : 'input', all, part } as const
+}
+
+function outputOf({ output: all, reasoning: part }: Tokens) {
+  return { key: part > 0 ? 'output_reasoning' : 'output', all, part } as const
 }

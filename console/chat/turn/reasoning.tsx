@@ -5,10 +5,10 @@ import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import type { AssistantMessage } from '../conversation/conversation.ts'
 
-/** Below this a time says more about the network than about the model. */
+/** A shorter time is mostly the network's. */
 const SECONDS_MIN = 1
 
-/** What the model thought, apart from what it said; closed until asked for. */
+/** The reasoning of an answer, collapsed by default. */
 export function Reasoning({ message }: { message: AssistantMessage }) {
   const t = useText('chat')
   const { number } = useFormat()
@@ -16,7 +16,7 @@ export function Reasoning({ message }: { message: AssistantMessage }) {
   const [open, setOpen] = useState(false)
   const { reasoning, reasoning_ms, status, text, tool_calls } = message
   if (reasoning === '') return null
-  const thinking = status === 'streaming' && text === '' && tool_calls.length === 0
+  const reasoningNow = status === 'streaming' && text === '' && tool_calls.length === 0
   const seconds = Math.round((reasoning_ms ?? 0) / 1000)
   const title = seconds >= SECONDS_MIN ? t('thought_for', { seconds: number(seconds) }) : t('thought')
   return (
@@ -29,7 +29,7 @@ export function Reasoning({ message }: { message: AssistantMessage }) {
         className="-ms-1 flex h-7 items-center gap-1.5 self-start rounded-md px-1 text-[0.8125rem] text-muted hover:text-ink pointer-coarse:h-10"
       >
         <ChevronRight aria-hidden className={cx('size-4 transition-transform', open && 'rotate-90')} />
-        <span className={cx(thinking && 'animate-breathe')}>{thinking ? t('thinking') : title}</span>
+        <span className={cx(reasoningNow && 'animate-breathe')}>{reasoningNow ? t('thinking') : title}</span>
       </button>
       <div
         id={id}

@@ -6,9 +6,9 @@ import { CodeBlock } from '../../ui/data/code.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Textarea } from '../../ui/form/input.tsx'
 import type { AssistantMessage, ToolCall } from '../conversation/conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
+import { usePlayground } from '../playground/playground.ts'
 
-/** The tools a model calls. The person plays their program: types each result and goes on. */
+/** Tool calls of an answer. The person stands in for their program: enters each result and continues. */
 export function ToolCalls({ message, last }: { message: AssistantMessage; last: boolean }) {
   const t = useText('chat')
   const { actions } = usePlayground()
@@ -16,17 +16,17 @@ export function ToolCalls({ message, last }: { message: AssistantMessage; last: 
   const { id, tool_calls, status } = message
   const open = tool_calls.flatMap(({ result }, i) => (result === null ? [String(i)] : []))
   const ready = open.every((i) => (typed[i] ?? '').trim() !== '')
-  const asked = last && status === 'done' && open.length > 0
-  const goOn = () => ready && actions.giveResults(id, typed)
+  const awaited = last && status === 'done' && open.length > 0
+  const submitResults = () => ready && actions.submitResults(id, typed)
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.nativeEvent.isComposing) goOn()
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.nativeEvent.isComposing) submitResults()
   }
   return (
     <div className="flex flex-col gap-3">
       {tool_calls.map((call, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a model may give two calls one id.
+        // biome-ignore lint/suspicious/noArrayIndexKey: a model may use one id for two calls.
         <CallCard key={i} call={call}>
-          {asked && call.result === null && (
+          {awaited && call.result === null && (
             <Field label={t('tool.result', { name: call.name })} hint={t('tool.result_hint')}>
               <Textarea
                 rows={2}
@@ -39,16 +39,16 @@ export function ToolCalls({ message, last }: { message: AssistantMessage; last: 
           )}
         </CallCard>
       ))}
-      {asked && (
+      {awaited && (
         <div className="flex flex-wrap items-center gap-3">
-          <Button variant="primary" size="sm" aria-disabled={!ready || undefined} onClick={goOn}>
+          <Button variant="primary" size="sm" aria-disabled={!ready || undefined} onClick={submitResults}>
             {t('tool.go_on')}
           </Button>
           {!ready && <span className="text-[0.8125rem] text-muted">{t('tool.go_on_hint')}</span>}
         </div>
       )}
       {status === 'done' && open.length === 0 && (
-        <Button size="sm" className="self-start" onClick={() => actions.takeBackResults(id)}>
+        <Button size="sm" className="self-start" onClick={() => actions.clearResults(id)}>
           {t('tool.change')}
         </Button>
       )}
@@ -80,7 +80,7 @@ function CallCard({ call, children }: { call: ToolCall; children: ReactNode }) {
   )
 }
 
-/** JSON with its members on lines of their own; as it is when it is none, or has numbers that JavaScript would round. */
+/** Indented JSON; unchanged when it is not JSON or has numbers that JavaScript would round. */
 function readable(text: string): string {
   if (/\d{16}/.test(text)) return text
   try {

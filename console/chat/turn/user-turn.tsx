@@ -5,11 +5,11 @@ import { IconButton } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/data/code.tsx'
 import { Attachments } from '../composer/attachments.tsx'
 import type { UserMessage } from '../conversation/conversation.ts'
-import { usePlayground } from '../conversation/playground.ts'
-import { TURN_ACTIONS } from './actions-look.ts'
+import { usePlayground } from '../playground/playground.ts'
 import { EditText } from './edit-text.tsx'
+import { TurnActions } from './turn-actions.tsx'
 
-/** What the person said. */
+/** A message of the person. */
 export const UserTurn = memo(function UserTurn({
   message,
   last,
@@ -48,7 +48,7 @@ export const UserTurn = memo(function UserTurn({
         )
       )}
       {!editing && (
-        <div className={TURN_ACTIONS}>
+        <TurnActions>
           {last && (
             <IconButton size="sm" label={t('answer')} icon={<RotateCcw />} disabled={locked} onClick={actions.answer} />
           )}
@@ -67,7 +67,7 @@ export const UserTurn = memo(function UserTurn({
             disabled={locked}
             onClick={() => actions.remove(id)}
           />
-        </div>
+        </TurnActions>
       )}
     </article>
   )

@@ -3,7 +3,7 @@ import { useSession } from '../../api/session.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/data/code.tsx'
-import { ShownOnce } from '../../ui/data/shown-once.tsx'
+import { SecretDialog } from '../../ui/overlay/secret-dialog.tsx'
 
 type Props = { codes: readonly string[]; onClose: () => void }
 
@@ -18,7 +18,7 @@ export function RecoveryCodesDialog({ codes, onClose }: Props) {
     confirmLabel: t('leave_codes_confirm'),
   }
   return (
-    <ShownOnce
+    <SecretDialog
       title={t('codes_title')}
       warning={t('codes_text')}
       doneLabel={t('done')}
@@ -39,7 +39,7 @@ export function RecoveryCodesDialog({ codes, onClose }: Props) {
           {t('download_codes')}
         </Button>
       </div>
-    </ShownOnce>
+    </SecretDialog>
   )
 }
 

@@ -10,9 +10,9 @@ import { FailureNote, Note } from '../../ui/failure-note.tsx'
 import { toast } from '../../ui/overlay/toast.tsx'
 import { type NewRecoveryCodes, reloadAccount, type TwoFactorState, useProfile, useTwoFactor } from '../account.ts'
 import { LineSkeleton, Section } from '../section.tsx'
-import { EnrolDialog } from './enrol-dialog.tsx'
 import { type Proof, ProofDialog } from './proof-dialog.tsx'
 import { RecoveryCodesDialog } from './recovery-codes-dialog.tsx'
+import { SetUpDialog } from './set-up-dialog.tsx'
 
 /** From this many recovery codes on, it is time for new ones. */
 const FEW_CODES = 3
@@ -36,7 +36,7 @@ export function TwoFactorSection() {
       ) : (
         <LineSkeleton />
       )}
-      {doing?.step === 'enrol' && <EnrolDialog onClose={close} onCodes={showCodes} />}
+      {doing?.step === 'enrol' && <SetUpDialog onClose={close} onCodes={showCodes} />}
       {doing?.step === 'renew' && <RenewDialog onClose={close} onCodes={showCodes} />}
       {doing?.step === 'disable' && <DisableDialog onClose={close} />}
       {doing?.step === 'codes' && <RecoveryCodesDialog codes={doing.codes} onClose={close} />}

@@ -167,14 +167,14 @@ export default {
 
   problem: {
     missing: 'Missing.',
-    no_number: 'Not a number.',
-    no_integer: 'Not a whole number.',
+    not_number: 'Not a number.',
+    not_integer: 'Not a whole number.',
     out_of_range: 'From {{min}} to {{max}}.',
     too_small: 'At least {{min}}.',
     too_many_stops: 'At most {{max}}.',
     bad_name: '1 to 64 letters, digits, _ and -.',
-    no_tools: '{{model}} takes no tools.',
-    no_schemas: '{{model}} takes no JSON schema.',
+    tools_unsupported: '{{model}} takes no tools.',
+    schemas_unsupported: '{{model}} takes no JSON schema.',
     at_line: 'Line {{line}}: {{problem}}',
   },
   json: {
@@ -197,9 +197,9 @@ export default {
     no_name: 'a function has a "name".',
     bad_name: 'names have 1 to 64 letters, digits, _ and -.',
     name_taken: 'this name is used twice.',
-    description_no_text: '"description" is a text.',
-    parameters_no_object: '"parameters" is a JSON schema, an object.',
-    strict_no_boolean: '"strict" is true or false.',
+    description_not_string: '"description" is a text.',
+    parameters_not_object: '"parameters" is a JSON schema, an object.',
+    strict_not_boolean: '"strict" is true or false.',
   },
 
   as_code: 'As code',

@@ -170,14 +170,14 @@ export default {
 
   problem: {
     missing: 'まだ設定されていません。',
-    no_number: '数値を入力してください。',
-    no_integer: '整数を入力してください。',
+    not_number: '数値を入力してください。',
+    not_integer: '整数を入力してください。',
     out_of_range: '{{min}}〜{{max}} の範囲で入力してください。',
     too_small: '{{min}} 以上を入力してください。',
     too_many_stops: '{{max}} つまでです。',
     bad_name: '英数字、_、- を 1〜64 文字で入力してください。',
-    no_tools: '{{model}} はツールに対応していません。',
-    no_schemas: '{{model}} は JSON スキーマに対応していません。',
+    tools_unsupported: '{{model}} はツールに対応していません。',
+    schemas_unsupported: '{{model}} は JSON スキーマに対応していません。',
     at_line: '{{line}} 行目：{{problem}}',
   },
   json: {
@@ -200,9 +200,9 @@ export default {
     no_name: '関数には "name" が必要です。',
     bad_name: '名前は英数字、_、- の 1〜64 文字です。',
     name_taken: '同じ名前が 2 回使われています。',
-    description_no_text: '"description" は文字列です。',
-    parameters_no_object: '"parameters" は JSON スキーマ（オブジェクト）です。',
-    strict_no_boolean: '"strict" は true か false です。',
+    description_not_string: '"description" は文字列です。',
+    parameters_not_object: '"parameters" は JSON スキーマ（オブジェクト）です。',
+    strict_not_boolean: '"strict" は true か false です。',
   },
 
   as_code: 'コードを表示',

@@ -4,11 +4,11 @@ import { usePollMs } from '../../api/live.ts'
 import { useText } from '../../text/use-text.ts'
 import { VirtualList } from '../../ui/data/virtual-list.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
-import { pageQuery, useKnownList } from '../jobs.ts'
-import { GalleryEmpty } from './gallery-empty.tsx'
-import { CARD_FOOT_PIXELS, JobCard, PendingCard, SkeletonCard } from './job-card.tsx'
-import { jobsWithin, type KnownList, lengthOf, placeOf } from './job-list.ts'
-import { type Pending, usePending } from './pending.ts'
+import { pageQuery, useKnownList } from '../jobs/job-cache.ts'
+import { jobsWithin, type KnownList, lengthOf, placeOf } from '../jobs/list-pages.ts'
+import { type Pending, usePending } from '../jobs/pending.ts'
+import { CARD_FOOT_PIXELS, JobCard, PendingCard, SkeletonCard } from './card.tsx'
+import { GalleryEmpty } from './examples.tsx'
 
 /** Narrowest card and the gap between cards, in pixels. */
 const CARD_PIXELS_MIN = 240

@@ -2,10 +2,10 @@ import { X } from 'lucide-react'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
-import { AttachmentPreview } from './attachment-preview.tsx'
-import type { Attachment } from './attachments.ts'
+import type { Attachment } from '../draft/attachments.ts'
+import { detach } from '../draft/uploads.ts'
+import { AttachmentPreview } from './preview.tsx'
 import { AttachmentState, SlotRoom } from './slot-files.tsx'
-import { detach } from './uploads.ts'
 
 /** The picture that a video begins or ends with, or the place for it. */
 export function FrameTile({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Attachment | undefined }) {

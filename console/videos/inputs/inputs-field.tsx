@@ -3,26 +3,20 @@ import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Field } from '../../ui/form/field.tsx'
-import type { VideoModel } from '../jobs.ts'
-import { type Draft, MODES, slotsOf } from '../studio/draft.ts'
-import { changeDraft } from '../studio/draft-store.ts'
-import { INPUT_OF, type Slot } from './attachments.ts'
+import { type Draft, MODES, slotsOf } from '../draft/draft.ts'
+import { changeDraft } from '../draft/draft-store.ts'
+import { accepts, type VideoModel } from '../draft/models.ts'
+import { swapFrames } from '../draft/uploads.ts'
+import { useLimitText } from './attachment-text.ts'
 import { FrameTile } from './frame-tile.tsx'
-import { useLimitText } from './problem-text.ts'
 import { SlotFiles } from './slot-files.tsx'
-import { swapFrames } from './uploads.ts'
-
-/** Whether a model takes what stands in this place. */
-export function takes(model: VideoModel | null, slot: Slot): boolean {
-  return !model?.inputs || model.inputs.includes(INPUT_OF[slot])
-}
 
 /** What a video begins with beside words: nothing, frames, or references. */
 export function InputsField({ draft, model, error }: { draft: Draft; model: VideoModel | null; error: string | null }) {
   const t = useText('videos')
   const { mode } = draft
   const options = MODES.map((value) => {
-    const missing = value !== 'text' && !slotsOf(value).some((slot) => takes(model, slot))
+    const missing = value !== 'text' && !slotsOf(value).some((slot) => accepts(model, slot))
     return {
       value,
       label: t(`mode.${value}`),
@@ -70,7 +64,7 @@ function Frames({ draft: { files } }: { draft: Draft }) {
 function References({ draft, model }: { draft: Draft; model: VideoModel | null }) {
   const t = useText('videos')
   const slots = (['images', 'videos', 'audio'] as const).filter(
-    (slot) => takes(model, slot) || draft.files[slot].length > 0,
+    (slot) => accepts(model, slot) || draft.files[slot].length > 0,
   )
   return (
     <div className="flex flex-col gap-4">

@@ -7,11 +7,11 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { ProgressBar } from '../../ui/data/progress.tsx'
 import { FileDrop } from '../../ui/form/file-drop.tsx'
 import { toast } from '../../ui/overlay/toast.tsx'
-import { AttachmentPreview } from './attachment-preview.tsx'
-import { type Attachment, acceptOf, RULES, type Slot } from './attachments.ts'
-import { useLimitText, useProblemText } from './problem-text.ts'
+import { type Attachment, acceptOf, RULES, type Slot } from '../draft/attachments.ts'
+import { attachFiles, attachStored, detach, move, retryUpload } from '../draft/uploads.ts'
+import { useLimitText, useProblemText } from './attachment-text.ts'
+import { AttachmentPreview } from './preview.tsx'
 import { UploadedPicker } from './uploaded-picker.tsx'
-import { attachFiles, attachStored, detach, move, retryUpload } from './uploads.ts'
 
 /** Files of one kind in the order that counts, and room for more. */
 export function SlotFiles({ slot, files }: { slot: 'images' | 'videos' | 'audio'; files: Attachment[] }) {

@@ -9,8 +9,8 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import { MediaPreview } from './attachment-preview.tsx'
-import { RULES, type Slot } from './attachments.ts'
+import { RULES, type Slot } from '../draft/attachments.ts'
+import { MediaPreview } from './preview.tsx'
 
 type Props = { slot: Slot; onClose: () => void; onChoose: (files: StoredFile[]) => void }
 

@@ -1,4 +1,4 @@
-import { readablePrompt } from '../studio/draft.ts'
+import { readablePrompt } from '../draft/prompt.ts'
 
 /** A prompt as WebVTT: cut into readable pieces that share the length of the video by their own. */
 export function captionsOf(prompt: string, seconds: number): string {

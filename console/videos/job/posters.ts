@@ -1,5 +1,5 @@
 import { useEffect, useSyncExternalStore } from 'react'
-import { contentPath } from '../jobs.ts'
+import { contentPath } from '../jobs/job.ts'
 
 /** Pictures kept at a time; the one that was not asked for longest goes first. */
 const KEPT_MAX = 240

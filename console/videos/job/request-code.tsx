@@ -1,15 +1,15 @@
 import { useState } from 'react'
 import { useSite } from '../../api/queries.ts'
-import { randomKey } from '../../api/random-key.ts'
+import { randomId } from '../../api/random-id.ts'
 import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../../api/snippets.ts'
 import { useText } from '../../text/use-text.ts'
 import { CodeBlock } from '../../ui/data/code.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { Segmented } from '../../ui/form/choice.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import { readInputs } from '../inputs/sent-inputs.ts'
-import type { VideoJob } from '../jobs.ts'
-import { emptyDraft, requestOf } from '../studio/draft.ts'
+import { emptyDraft, requestOf } from '../draft/draft.ts'
+import { readSentInputs } from '../draft/sent-inputs.ts'
+import type { VideoJob } from '../jobs/job.ts'
 import { draftOf } from './use-again.ts'
 
 /** The request of a job as a program. */
@@ -17,10 +17,10 @@ export function RequestCode({ job, onClose }: { job: VideoJob; onClose: () => vo
   const t = useText('videos')
   const { data: site } = useSite()
   const [language, setLanguage] = useState<SnippetLanguage>('curl')
-  const inputs = readInputs(job.id)
+  const inputs = readSentInputs(job.id)
   const body = requestOf(draftOf(job, emptyDraft()), job.model)
   const base_url = site?.public_url ?? location.origin
-  const [key] = useState(randomKey)
+  const [key] = useState(() => randomId())
   const headers = { 'Idempotency-Key': key }
   const code = snippet({ language, method: 'POST', path: '/v1/videos', base_url, body, headers })
   return (

@@ -1,16 +1,16 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useText } from '../../text/use-text.ts'
 import { toast } from '../../ui/overlay/toast.tsx'
-import { SLOTS, storedAttachment } from '../inputs/attachments.ts'
-import { readInputs } from '../inputs/sent-inputs.ts'
-import type { VideoJob } from '../jobs.ts'
-import type { Draft } from '../studio/draft.ts'
-import { readCurrentDraft, replaceDraft, useDraft } from '../studio/draft-store.ts'
+import { SLOTS, storedAttachment } from '../draft/attachments.ts'
+import type { Draft } from '../draft/draft.ts'
+import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.ts'
+import { readSentInputs } from '../draft/sent-inputs.ts'
+import type { VideoJob } from '../jobs/job.ts'
 
 /** The draft that would make this request once more. Files are those known to have been sent with it. */
 export function draftOf(job: VideoJob, base: Draft): Draft {
   const { prompt, model, seconds, aspect_ratio } = job
-  const sent = readInputs(job.id)?.files ?? {}
+  const sent = readSentInputs(job.id)?.files ?? {}
   const files = { ...base.files }
   for (const slot of SLOTS) files[slot] = (sent[slot] ?? []).map(storedAttachment)
   const references = files.images.length + files.videos.length > 0

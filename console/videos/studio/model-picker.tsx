@@ -7,17 +7,17 @@ import { Field, useFieldProps } from '../../ui/form/field.tsx'
 import { CONTROL } from '../../ui/form/input.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { useModelDescription } from '../../ui/model-description.ts'
-import type { VideoModel } from '../jobs.ts'
+import type { VideoModel } from '../draft/models.ts'
 
 type Props = {
-  /** null while they are on their way. */
+  /** null while they load. */
   models: VideoModel[] | null
   chosen: VideoModel | null
   onChange: (id: string) => void
   error: string | null
 }
 
-/** The models of the plan with what they are and what they cost. */
+/** The models of the plan with description and price. */
 export function ModelPicker({ models, chosen, onChange, error }: Props) {
   const t = useText('videos')
   return (
@@ -89,7 +89,7 @@ function Trigger({ children, ...rest }: React.ButtonHTMLAttributes<HTMLButtonEle
   )
 }
 
-/** Name and price, and below what it is. */
+/** Name and price, with the description below. */
 function ModelLines({ model }: { model: VideoModel }) {
   const t = useText('videos')
   const { money } = useFormat()

@@ -8,12 +8,12 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { Note } from '../../ui/failure-note.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { Textarea } from '../../ui/form/input.tsx'
-import { Tooltip } from '../../ui/overlay/tooltip.tsx'
-import { countCharacters, dialogueOf, looksJapanese, PROMPT_MAX, toggleDialogue } from './draft.ts'
+import { Tooltip } from '../../ui/tooltip.tsx'
+import { countCharacters, dialogueOf, looksJapanese, PROMPT_MAX, toggleDialogue } from '../draft/prompt.ts'
 
 type Props = { prompt: string; onChange: (prompt: string) => void; error: string | null }
 
-/** What the video shows, with a count of its characters and a way to mark spoken words. */
+/** The prompt, with a character count and a button that marks dialogue. */
 export function PromptField({ prompt, onChange, error }: Props) {
   const t = useText('videos')
   const { number } = useFormat()
@@ -67,7 +67,7 @@ export function PromptField({ prompt, onChange, error }: Props) {
             className="-ms-2"
             icon={<MessageSquareQuote />}
             aria-keyshortcuts="Control+'"
-            // The selection is what it works on: it must not be lost by the press.
+            // Keeps the selection, which the button works on.
             onPointerDown={(event) => event.preventDefault()}
             onClick={markDialogue}
           >
@@ -84,10 +84,10 @@ export function PromptField({ prompt, onChange, error }: Props) {
   )
 }
 
-/** Changes the whole text as one step that the browser can undo. */
+/** Replaces the text in one step that the browser can undo. */
 function replaceAll(area: HTMLTextAreaElement, text: string, onChange: (text: string) => void): void {
   area.focus()
   area.select()
-  // Deprecated, and still the only way that keeps the undo history.
+  // Deprecated, but the only way that keeps the undo history.
   if (!document.execCommand('insertText', false, text)) onChange(text)
 }

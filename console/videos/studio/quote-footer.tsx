@@ -1,6 +1,7 @@
 import { Clapperboard } from 'lucide-react'
 import { type ReactNode, type RefObject, useEffect, useId, useLayoutEffect, useRef } from 'react'
 import type { Failure } from '../../api/failure.ts'
+import { isNegative, subtract } from '../../api/money.ts'
 import { type Balance, useBalance } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button } from '../../ui/button.tsx'
@@ -8,26 +9,25 @@ import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
 import { FailureNote, Note } from '../../ui/failure-note.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
-import type { Gap } from './draft.ts'
-import { isNegative, minus } from './quote.ts'
-import { placeOfRefusal } from './submit.ts'
+import type { Missing } from '../draft/draft.ts'
+import { refusedField } from './submit.ts'
 
 export type Price = { cost: string; per_second: string; seconds: number; currency: string }
-export type Obstacle = Gap | 'models_awaited' | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
+export type Obstacle = Missing | 'models_awaited' | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
 
 type Props = {
   price: Price | null
   obstacle: Obstacle | null
-  /** The person has tried: the obstacle is said louder. */
+  /** The person has tried to submit: the obstacle is emphasized. */
   tried: boolean
   busy: boolean
   failure: Failure | null
-  /** Stands in the place of the button until it is agreed to. */
+  /** Shown instead of the button until the terms are accepted. */
   terms: ReactNode
   onSubmit: () => void
 }
 
-/** What it costs, what is left then, and the way to start it, or the reason why not. */
+/** The price, the balance left, and the button that submits, or the reason why it cannot. */
 export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSubmit }: Props) {
   const t = useText('videos')
   const reason = useId()
@@ -53,7 +53,7 @@ export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSu
 
 type GenerateProps = Pick<Props, 'obstacle' | 'busy' | 'onSubmit'> & {
   described: string
-  /** The terms stood here before. */
+  /** The terms were shown here before. */
   hadTerms: RefObject<boolean>
 }
 
@@ -61,7 +61,7 @@ function Generate({ obstacle, busy, onSubmit, described, hadTerms }: GeneratePro
   const t = useText('videos')
   const button = useRef<HTMLButtonElement>(null)
   useLayoutEffect(() => {
-    // The button that agreed had the focus, and is gone.
+    // The button that accepted the terms had the focus and is gone.
     if (hadTerms.current && document.activeElement === document.body) button.current?.focus({ preventScroll: true })
   }, [hadTerms])
   return (
@@ -116,7 +116,7 @@ function Left({ balance, price }: { balance: Balance; price: Price }) {
   const t = useText('videos')
   const { money } = useFormat()
   const { currency } = balance
-  const left = minus(balance.available, price.cost)
+  const left = subtract(balance.available, price.cost)
   const available = money(balance.available, currency)
   if (!isNegative(left)) return t('balance_after', { available, left: money(left, currency) })
   return (
@@ -124,14 +124,14 @@ function Left({ balance, price }: { balance: Balance; price: Price }) {
   )
 }
 
-/** Why the service refused, and what can be done about it. What a field shows is not said twice. */
+/** Why the service refused, and what can be done about it; null when a field shows it. */
 function RefusalNote({ failure, price }: { failure: Failure; price: Price | null }) {
   const t = useText('videos')
   const { money } = useFormat()
   const { data: balance } = useBalance()
   const { code, retry_after_seconds } = failure
-  // The note about the terms is there then.
-  if (placeOfRefusal(failure) !== null || code === 'agreement_required') return null
+  // The terms note covers `agreement_required`.
+  if (refusedField(failure) !== null || code === 'agreement_required') return null
   if (code === 'insufficient_credits' && price && balance) {
     const cost = money(price.cost, price.currency)
     return (

@@ -1,22 +1,25 @@
+import { Undo2, X } from 'lucide-react'
 import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type ReactNode, useState } from 'react'
+import { type Acceptance, useAcceptance } from '../../api/acceptance.ts'
 import type { Failure } from '../../api/failure.ts'
+import { isNegative, multiply, subtract } from '../../api/money.ts'
 import { useBalance } from '../../api/queries.ts'
 import { useText } from '../../text/use-text.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { toast } from '../../ui/overlay/toast.tsx'
-import { InputsField, takes } from '../inputs/inputs-field.tsx'
-import { attachAnywhere } from '../inputs/uploads.ts'
-import { type Acceptance, useAcceptance, useVideoModels, type VideoModel } from '../jobs.ts'
-import { type Draft, gapOf, requestOf, slotsOf } from './draft.ts'
-import { changeDraft, useDraft } from './draft-store.ts'
-import { EarlierDraft } from './earlier-draft.tsx'
+import { type Draft, missingFrom, requestOf, slotsOf } from '../draft/draft.ts'
+import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../draft/draft-store.ts'
+import { accepts, useVideoModels, type VideoModel } from '../draft/models.ts'
+import { attachAnywhere } from '../draft/uploads.ts'
+import { InputsField } from '../inputs/inputs-field.tsx'
+import { AspectRatioField } from './aspect-ratio-field.tsx'
 import { ModelPicker } from './model-picker.tsx'
 import { PromptField } from './prompt-field.tsx'
-import { isNegative, minus, quote } from './quote.ts'
 import { type Obstacle, type Price, QuoteFooter } from './quote-footer.tsx'
-import { RatioField, SecondsField } from './shape-fields.tsx'
-import { placeOfRefusal, useSubmission } from './submit.ts'
+import { SecondsField } from './seconds-field.tsx'
+import { refusedField, useSubmission } from './submit.ts'
 import { TermsNote } from './terms-note.tsx'
 
 /** Where a video is described, priced and started. */
@@ -63,7 +66,7 @@ export function Studio() {
           onChange={(seconds) => changeDraft({ seconds })}
           error={refused('seconds')}
         />
-        <RatioField
+        <AspectRatioField
           ratio={draft.aspect_ratio}
           onChange={(aspect_ratio) => changeDraft({ aspect_ratio })}
           error={refused('aspect_ratio')}
@@ -85,6 +88,25 @@ export function Studio() {
   )
 }
 
+/** Offers to restore the draft that another one replaced. */
+function EarlierDraft() {
+  const t = useText('videos')
+  const kit = useText('kit')
+  const earlier = useEarlierDraft()
+  if (earlier === null) return null
+  return (
+    <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken py-1 ps-3 pe-1 text-[0.8125rem] text-muted">
+      <span className="min-w-0 grow truncate" title={earlier.prompt}>
+        {t('earlier', { prompt: earlier.prompt })}
+      </span>
+      <Button size="sm" variant="ghost" icon={<Undo2 />} onClick={() => closeEarlierDraft(true)}>
+        {t('earlier_back')}
+      </Button>
+      <IconButton size="sm" label={kit('close')} icon={<X />} onClick={() => closeEarlierDraft(false)} />
+    </div>
+  )
+}
+
 function chosenModel(models: VideoModel[] | null, { model }: Draft): VideoModel | null {
   if (models === null) return null
   return (model === null ? models[0] : models.find(({ id }) => id === model)) ?? null
@@ -94,7 +116,7 @@ function priceOf(model: VideoModel | null, { seconds }: Draft): Price | null {
   const pricing = model?.pricing[0]
   if (!pricing) return null
   const { per_second, currency } = pricing
-  return { cost: quote(per_second, seconds), per_second, seconds, currency }
+  return { cost: multiply(per_second, seconds), per_second, seconds, currency }
 }
 
 type State = {
@@ -106,31 +128,30 @@ type State = {
   price: Price | null
 }
 
-/** What stands in the way of sending it, in the order a person would mend it; null when nothing is known to. */
+/** What prevents submitting, in the order in which a person would fix it; null when nothing is known to. */
 function obstacleOf({ draft, model, models, acceptance, available, price }: State): Obstacle | null {
-  const gap = gapOf(draft)
-  if (gap) return gap
+  const missing = missingFrom(draft)
+  if (missing) return missing
   if (model === null) return models === null ? 'models_awaited' : 'model_missing'
-  if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !takes(model, slot))) return 'mode_missing'
+  if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !accepts(model, slot))) return 'mode_missing'
   if (acceptance && !acceptance.accepted) return 'terms'
-  if (available !== null && price && isNegative(minus(available, price.cost))) return 'credit'
+  if (available !== null && price && isNegative(subtract(available, price.cost))) return 'credit'
   return null
 }
 
-/** The words of a refusal for the field it is about. */
+/** The text of a refusal for the field it is about. */
 function useRefusal(failure: Failure | null) {
   const t = useText('videos')
-  const place = failure && placeOfRefusal(failure)
+  const refused = failure && refusedField(failure)
   return (field: 'prompt' | 'model' | 'seconds' | 'aspect_ratio' | 'files'): string | null => {
-    if (!failure || place === null) return null
-    if (place !== field && !(place === 'file' && field === 'files')) return null
-    return t(`refused.${place}`)
+    if (refused !== field && !(refused === 'file' && field === 'files')) return null
+    return t(`refused.${refused}`)
   }
 }
 
 type DropZoneProps = { children: ReactNode; labelledBy: string; onKeyDown: (event: KeyboardEvent) => void }
 
-/** The studio takes files wherever they are dropped or pasted in it, and finds them their place. */
+/** Accepts files dropped or pasted anywhere in the studio and puts each in the slot that fits. */
 function DropZone({ children, labelledBy, onKeyDown }: DropZoneProps) {
   const t = useText('videos')
   const [over, setOver] = useState(false)

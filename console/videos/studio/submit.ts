@@ -1,35 +1,37 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
+import { reloadAcceptance } from '../../api/acceptance.ts'
 import { type Failure, failureOf } from '../../api/failure.ts'
-import { randomKey } from '../../api/random-key.ts'
+import { randomId } from '../../api/random-id.ts'
 import { request } from '../../api/request.ts'
-import { addPending, forgetPending } from '../gallery/pending.ts'
-import type { Slot } from '../inputs/attachments.ts'
-import { keepInputs } from '../inputs/sent-inputs.ts'
-import { applyJob, reloadAcceptance, type VideoJob } from '../jobs.ts'
-import type { Draft, VideoRequest } from './draft.ts'
-import { changeFile, readCurrentDraft } from './draft-store.ts'
+import type { Slot } from '../draft/attachments.ts'
+import type { Draft, VideoRequest } from '../draft/draft.ts'
+import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
+import { storeSentInputs } from '../draft/sent-inputs.ts'
+import type { VideoJob } from '../jobs/job.ts'
+import { applyJob } from '../jobs/job-cache.ts'
+import { addPending, forgetPending } from '../jobs/pending.ts'
 
 export type Submission = {
-  /** Sends a request; while one is under way, nothing. */
+  /** Sends a request; does nothing while one is in flight. */
   submit(body: VideoRequest, price: { cost: string; currency: string }): Promise<void>
   busy: boolean
-  /** Why the last request was refused, until the draft it was made of changes. */
+  /** Why the last request was refused, until its draft changes. */
   failure: Failure | null
-  /** Counts what was accepted, so that each can be told. */
+  /** How many were accepted, so that each can be announced. */
   accepted: number
 }
 
-/** Sends requests so that each makes one job, however often it is pressed or sent again, and shows them at once. */
+/** Submits requests so that each creates one job, however often it is clicked or retried, and shows them immediately. */
 export function useSubmission(draft: Draft): Submission {
   const queries = useQueryClient()
   const [busy, setBusy] = useState(false)
   const [refused, setRefused] = useState<{ failure: Failure; draft: Draft } | null>(null)
   const [accepted, setAccepted] = useState(0)
-  const underWay = useRef(false)
+  const inFlight = useRef(false)
   const submit: Submission['submit'] = async (body, price) => {
-    if (underWay.current) return
-    underWay.current = true
+    if (inFlight.current) return
+    inFlight.current = true
     setBusy(true)
     setRefused(null)
     const key = keyFor(body)
@@ -37,7 +39,7 @@ export function useSubmission(draft: Draft): Submission {
     try {
       const job = await request<VideoJob>('POST', '/v1/videos', { body, headers: { 'idempotency-key': key } })
       forgetKey()
-      keepInputs(job.id, body, readCurrentDraft())
+      storeSentInputs(job.id, body, readCurrentDraft())
       forgetPending(queries, (pending) => pending.key === key)
       applyJob(queries, job)
       void queries.invalidateQueries({ queryKey: ['balance'] })
@@ -45,25 +47,25 @@ export function useSubmission(draft: Draft): Submission {
     } catch (caught) {
       forgetPending(queries, (pending) => pending.key === key)
       const refusal = failureOf(caught)
-      // A refusal makes no job: only what may have made one is sent again under the same key.
+      // A refusal creates no job; the key is kept only for a request that may have created one.
       if (refusal.status >= 400 && refusal.status < 500 && refusal.status !== 408) forgetKey()
       if (refusal.code === 'agreement_required') void reloadAcceptance(queries)
-      // With a session that is over, this is what leads to the sign-in page.
+      // When the session has ended, the 401 of this query leads to the sign-in page.
       if (refusal.code === 'insufficient_credits' || refusal.status === 401)
         void queries.invalidateQueries({ queryKey: ['balance'] })
       if (refusal.code === 'model_not_found') void queries.invalidateQueries({ queryKey: ['video-models'] })
       markRefusedFile(refusal.param, body)
       setRefused({ failure: refusal, draft: readCurrentDraft() })
     } finally {
-      underWay.current = false
+      inFlight.current = false
       setBusy(false)
     }
   }
   return { submit, busy, failure: refused?.draft === draft ? refused.failure : null, accepted }
 }
 
-/** Which part of the studio a refusal is about; null for the whole. */
-export function placeOfRefusal({
+/** Which field of the studio a refusal is about; null for none in particular. */
+export function refusedField({
   code,
   param,
 }: Failure): 'prompt' | 'model' | 'seconds' | 'aspect_ratio' | 'file' | 'files' | null {
@@ -73,7 +75,7 @@ export function placeOfRefusal({
   return root === 'prompt' || root === 'model' || root === 'seconds' || root === 'aspect_ratio' ? root : null
 }
 
-/** `references.images[1].file_id`: the file itself says that it cannot be used. */
+/** For a param such as `references.images[1].file_id`: marks that file as refused. */
 function markRefusedFile(param: string | null, body: VideoRequest): void {
   const [, frame, list, index] =
     /^(?:(image_reference)|references\.(images|videos|audio))\[(\d+)\]\.file_id$/.exec(param ?? '') ?? []
@@ -85,26 +87,26 @@ function markRefusedFile(param: string | null, body: VideoRequest): void {
   if (file) changeFile(file.key, { problem: { code: 'refused' } })
 }
 
-const ATTEMPT = 'kinora.video-attempt'
+const STORAGE_KEY = 'kinora.video-attempt'
 
-/** One key for one body, until it is answered: a request repeated after a lost answer, or a reload, is the same request. */
+/** One idempotency key per body until it is answered: a retry after a lost response or a reload is the same request. */
 function keyFor(body: VideoRequest): string {
   const text = JSON.stringify(body)
   try {
-    const kept = JSON.parse(sessionStorage.getItem(ATTEMPT) ?? 'null')
-    if (kept?.text === text) return kept.key
-    const key = randomKey()
-    sessionStorage.setItem(ATTEMPT, JSON.stringify({ key, text }))
+    const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? 'null')
+    if (stored?.text === text) return stored.key
+    const key = randomId()
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ key, text }))
     return key
   } catch {
-    return randomKey()
+    return randomId()
   }
 }
 
 function forgetKey(): void {
   try {
-    sessionStorage.removeItem(ATTEMPT)
+    sessionStorage.removeItem(STORAGE_KEY)
   } catch {
-    // Nothing was kept.
+    // Storage is unavailable: nothing was stored.
   }
 }

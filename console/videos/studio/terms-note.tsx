@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type Acceptance, agreeToTerms } from '../../api/acceptance.ts'
 import { failureOf } from '../../api/failure.ts'
 import { inLanguage } from '../../text/languages.ts'
 import { useText } from '../../text/use-text.ts'
 import { Button, ExternalLink } from '../../ui/button.tsx'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { toast } from '../../ui/overlay/toast.tsx'
-import { type Acceptance, agreeToTerms } from '../jobs.ts'
 
-/** The terms in force, to be agreed to where the first video is made. */
+/** The terms in force with a button to accept them, shown before the first video. */
 export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
   const t = useText('videos')
   const queries = useQueryClient()
@@ -16,7 +16,7 @@ export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
     mutationFn: () => agreeToTerms(queries, version),
     onSuccess: () => toast(t('agreed')),
   })
-  // What was shown is not in force any more: the note shows what is, and says so.
+  // The terms changed after the note was shown: it says so and links the version in force.
   const outdated = agree.error !== null && failureOf(agree.error).code === 'terms_version_mismatch'
   const changed = outdated || acceptance.accepted_version !== null
   const text = changed ? t('terms_changed', { version }) : t('terms_first', { version })

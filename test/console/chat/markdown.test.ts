@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Block, NO_BLOCKS, readBlocks } from '../../../console/chat/turn/markdown-blocks.ts'
-import { type Inline, readInline, safeAddress, splitLine } from '../../../console/chat/turn/markdown-inline.ts'
+import { type Block, NO_BLOCKS, readBlocks } from '../../../console/chat/markdown/blocks.ts'
+import { type Inline, readInline, safeAddress, splitLine } from '../../../console/chat/markdown/inline.ts'
 import { law } from '../../support/law.ts'
 
 const blocks = (text: string) => readBlocks(text).blocks

@@ -2,17 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ChatModel } from '../../../console/api/chat-models.ts'
+import { add } from '../../../console/api/money.ts'
 import {
   type AssistantMessage,
   type Message,
   NEW_SETTINGS,
   newAnswer,
 } from '../../../console/chat/conversation/conversation.ts'
-import { addMoney, costOf } from '../../../console/chat/conversation/cost.ts'
-import { bodyOf } from '../../../console/chat/conversation/request-body.ts'
-import { readSchema, readTools } from '../../../console/chat/settings/check-json.ts'
-import { readJson } from '../../../console/chat/settings/json-text.ts'
-import { readSettings } from '../../../console/chat/settings/read-settings.ts'
+import { costOf } from '../../../console/chat/playground/charge.ts'
+import { bodyOf } from '../../../console/chat/request/body.ts'
+import { readSchema, readTools } from '../../../console/chat/request/check-json.ts'
+import { readJson } from '../../../console/chat/request/parse-json.ts'
+import { readSettings } from '../../../console/chat/request/read-settings.ts'
 import { priceTokens } from '../../../server/billing/token-price.ts'
 import { formatMoney } from '../../../server/platform/money.ts'
 import { law } from '../../support/law.ts'
@@ -47,8 +48,8 @@ law('an answer costs here what the service charges, to the last digit', (seed) =
 })
 
 test('sums of money lose nothing', () => {
-  assert.equal(addMoney('0.10000000', '0.20000000'), '0.30000000')
-  assert.equal(addMoney('99999999999.99999999', '0.00000001'), '100000000000.00000000')
+  assert.equal(add('0.10000000', '0.20000000'), '0.30000000')
+  assert.equal(add('99999999999.99999999', '0.00000001'), '100000000000.00000000')
 })
 
 law('JSON is read as JSON.parse reads it, and what that refuses is refused', (seed) => {
@@ -149,9 +150,9 @@ for (const [tools, problem, line] of [
   ['[{"type": "function", "function":\n{}}]', 'no_name', 2],
   ['[{"type": "function", "function": {\n"name": "a b"}}]', 'bad_name', 2],
   [`[${JSON.stringify(tool({}))},\n${JSON.stringify(tool({}))}]`, 'name_taken', 2],
-  [JSON.stringify([tool({ parameters: [] })]), 'parameters_no_object', 1],
-  [JSON.stringify([tool({ description: 1 })]), 'description_no_text', 1],
-  [JSON.stringify([tool({ strict: 'yes' })]), 'strict_no_boolean', 1],
+  [JSON.stringify([tool({ parameters: [] })]), 'parameters_not_object', 1],
+  [JSON.stringify([tool({ description: 1 })]), 'description_not_string', 1],
+  [JSON.stringify([tool({ strict: 'yes' })]), 'strict_not_boolean', 1],
   [JSON.stringify(Array.from({ length: 129 }, (_, i) => tool({ name: `t${i}` }))), 'too_many', 1],
 ] as const) {
   test(`a list of tools that the service would refuse is not sent: ${problem}`, () => {
@@ -198,9 +199,9 @@ test('what the service would refuse is a problem of its field', () => {
     [
       ...[
         'temperature out_of_range',
-        'top_p no_number',
+        'top_p not_number',
         'max_tokens out_of_range',
-        'seed no_integer',
+        'seed not_integer',
         'stop too_many_stops',
       ],
     ],
@@ -208,7 +209,7 @@ test('what the service would refuse is a problem of its field', () => {
   const plain = { ...MODEL, capabilities: [], reasoning_efforts: [] }
   const schema = { response_format: 'json_schema', schema: '{}' }
   assert.deepEqual(problemsOf({ ...schema, tools: JSON.stringify(tool({})) }, plain), [
-    ...['response_format no_schemas', 'tools no_tools'],
+    ...['response_format schemas_unsupported', 'tools tools_unsupported'],
   ])
   assert.deepEqual(problemsOf({ ...schema, schema: '' }), ['schema missing'])
   assert.deepEqual(problemsOf({ ...schema, schema: '[', schema_name: '' }), ['schema_name bad_name', 'schema json'])

@@ -1,0 +1,45 @@
+import { type RefObject, useEffect, useRef, useState } from 'react'
+
+/** Accepts files dropped anywhere on the page. Returns whether files are being dragged over it. */
+export function useFileDrop(onFiles: (files: Iterable<File>) => void): boolean {
+  const [over, setOver] = useState(false)
+  const take = useRef(onFiles)
+  take.current = onFiles
+  useEffect(() => {
+    const holdsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') ?? false
+    const onOver = (event: DragEvent) => {
+      if (!holdsFiles(event)) return
+      event.preventDefault()
+      setOver(true)
+    }
+    // Also fires between elements; only when the pointer leaves the window is there no related target.
+    const onLeave = ({ relatedTarget }: DragEvent) => relatedTarget === null && setOver(false)
+    const onDrop = (event: DragEvent) => {
+      if (!holdsFiles(event)) return
+      event.preventDefault()
+      setOver(false)
+      take.current([...(event.dataTransfer?.files ?? [])])
+    }
+    window.addEventListener('dragover', onOver)
+    window.addEventListener('dragleave', onLeave)
+    window.addEventListener('drop', onDrop)
+    return () => {
+      window.removeEventListener('dragover', onOver)
+      window.removeEventListener('dragleave', onLeave)
+      window.removeEventListener('drop', onDrop)
+    }
+  }, [])
+  return over
+}
+
+/** Typing while no control has the focus writes into `input`, so that one need not click there first. */
+export function useTypingFocus(input: RefObject<HTMLTextAreaElement | null>): void {
+  useEffect(() => {
+    const onKeyDown = ({ key, ctrlKey, metaKey, altKey, target }: KeyboardEvent) => {
+      const types = key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey
+      if (types && target instanceof Element && target.matches('body, main, h1')) input.current?.focus()
+    }
+    document.addEventListener('keydown', onKeyDown)
+    return () => document.removeEventListener('keydown', onKeyDown)
+  }, [input])
+}

@@ -1,0 +1,116 @@
+import { Link } from '@tanstack/react-router'
+import { useText } from '../../text/use-text.ts'
+import { StatusBadge } from '../../ui/data/badge.tsx'
+import { DateTime, Money } from '../../ui/data/format.tsx'
+import { ProgressBar } from '../../ui/data/progress.tsx'
+import { Skeleton } from '../../ui/layout.tsx'
+import { readablePrompt } from '../draft/prompt.ts'
+import { Elapsed, JobStatus } from '../job/status.tsx'
+import { JobPicture, QuietPicture } from '../job/thumbnail.tsx'
+import { isRunning, type VideoJob } from '../jobs/job.ts'
+import type { Pending } from '../jobs/pending.ts'
+
+/** Height of everything below the picture, in pixels: cards are all of one height, so that nothing moves. */
+export const CARD_FOOT_PIXELS = 104
+
+/** Two lines hold less; what is read aloud is no longer either. */
+const SHOWN_MAX = 200
+
+const CARD = 'group block min-w-0 overflow-hidden rounded-xl border border-line bg-surface shadow-raised'
+
+/** A job in the gallery, and the way to its page. */
+export function JobCard({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const runs = isRunning(job)
+  return (
+    <Link
+      to="/videos/$id"
+      params={{ id: job.id }}
+      data-job-status={job.status}
+      className={`${CARD} transition-[border-color,box-shadow] hover:border-line-strong hover:shadow-float`}
+    >
+      <span className="relative block aspect-video overflow-hidden bg-sunken">
+        <JobPicture job={job} />
+        {!runs && job.status === 'completed' && <Length seconds={job.seconds} />}
+        {job.status === 'in_progress' && (
+          <span className="absolute inset-x-3 bottom-3">
+            <ProgressBar share={job.progress / 100} label={t('progress')} />
+          </span>
+        )}
+      </span>
+      <CardFoot
+        prompt={job.prompt}
+        status={<JobStatus job={job} short />}
+        time={runs ? <Elapsed since={job.created_at} /> : <DateTime at={job.created_at} relative />}
+        cost={
+          <span className={job.status === 'completed' || runs ? '' : 'line-through'}>
+            <Money amount={job.cost} currency={job.currency} />
+          </span>
+        }
+      />
+    </Link>
+  )
+}
+
+/** A request that is on its way: the card it will be. */
+export function PendingCard({ pending }: { pending: Pending }) {
+  const t = useText('videos')
+  return (
+    <div className={CARD}>
+      <span className="relative block aspect-video overflow-hidden bg-sunken">
+        <QuietPicture id={pending.key} status="sending" />
+      </span>
+      <CardFoot
+        prompt={pending.request.prompt}
+        status={
+          <StatusBadge tone="accent" live>
+            {t('status.sending')}
+          </StatusBadge>
+        }
+        time={<Elapsed since={pending.at} />}
+        cost={<Money amount={pending.cost} currency={pending.currency} />}
+      />
+    </div>
+  )
+}
+
+/** Where a job will be. */
+export function SkeletonCard() {
+  return (
+    <div className={CARD} aria-hidden>
+      <Skeleton className="aspect-video rounded-none!" />
+      <div className="flex flex-col gap-2 px-3.5 py-3" style={{ height: CARD_FOOT_PIXELS }}>
+        <Skeleton className="h-4 w-11/12" />
+        <Skeleton className="h-4 w-2/3" />
+        <Skeleton className="mt-auto h-4 w-1/2" />
+      </div>
+    </div>
+  )
+}
+
+type FootProps = Record<'status' | 'time' | 'cost', React.ReactNode> & { prompt: string }
+
+function CardFoot({ prompt, status, time, cost }: FootProps) {
+  return (
+    <span className="flex flex-col px-3.5 pt-2.5 pb-3" style={{ height: CARD_FOOT_PIXELS }}>
+      <span className="line-clamp-2 text-sm [overflow-wrap:anywhere]">
+        {readablePrompt(prompt).slice(0, SHOWN_MAX)}
+      </span>
+      <span className="mt-auto flex items-center gap-2 text-xs text-muted tabular-nums">
+        {status}
+        <span className="ms-auto shrink-0">{time}</span>
+        <span aria-hidden>·</span>
+        {cost}
+      </span>
+    </span>
+  )
+}
+
+function Length({ seconds }: { seconds: number }) {
+  const t = useText('videos')
+  return (
+    <span className="absolute end-2 bottom-2 rounded-md bg-ink/75 px-1.5 py-0.5 text-xs text-canvas tabular-nums">
+      {t('seconds_value', { n: seconds })}
+    </span>
+  )
+}

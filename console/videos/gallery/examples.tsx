@@ -1,0 +1,45 @@
+import { ArrowUpLeft, Clapperboard } from 'lucide-react'
+import { useSite } from '../../api/queries.ts'
+import { useText } from '../../text/use-text.ts'
+import { EmptyState } from '../../ui/layout.tsx'
+import { readCurrentDraft, replaceDraft } from '../draft/draft-store.ts'
+
+const EXAMPLES = ['boat', 'diner', 'runner'] as const
+
+/** Nothing was made yet: three ways to begin, each a prompt that fills the studio. */
+export function GalleryEmpty() {
+  const t = useText('videos')
+  const { data: site } = useSite()
+  const promptOf = (example: (typeof EXAMPLES)[number]) =>
+    t(`examples.${example}.${site?.translates ? 'prompt' : 'prompt_in_english'}`)
+  const take = (prompt: string) => {
+    replaceDraft({ ...readCurrentDraft(), prompt, mode: 'text' })
+    const area = document.querySelector<HTMLTextAreaElement>('textarea[name=prompt]')
+    area?.focus()
+    area?.scrollIntoView({ block: 'nearest' })
+  }
+  return (
+    <div className="rounded-xl border border-dashed border-line-strong pb-6">
+      <EmptyState icon={<Clapperboard />} title={t('empty_title')}>
+        {t('empty')}
+      </EmptyState>
+      <ul className="mx-auto -mt-4 flex max-w-xl flex-col gap-2 px-4 sm:px-6">
+        {EXAMPLES.map((example) => (
+          <li key={example}>
+            <button
+              type="button"
+              onClick={() => take(promptOf(example))}
+              className="group flex w-full items-start gap-3 rounded-lg border border-line bg-surface px-4 py-3 text-start shadow-raised transition-colors hover:border-accent"
+            >
+              <span className="min-w-0 grow">
+                <span className="block text-sm font-medium">{t(`examples.${example}.name`)}</span>
+                <span className="mt-0.5 block text-[0.8125rem] text-pretty text-muted">{promptOf(example)}</span>
+              </span>
+              <ArrowUpLeft aria-hidden className="mt-0.5 size-4 shrink-0 text-muted group-hover:text-accent" />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

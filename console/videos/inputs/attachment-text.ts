@@ -1,0 +1,41 @@
+import { useText } from '../../text/use-text.ts'
+import { useFormat } from '../../ui/data/format.tsx'
+import { useFailureText } from '../../ui/failure-text.ts'
+import { type Attachment, type Problem, RULES, type Slot } from '../draft/attachments.ts'
+
+/** What is wrong with a file, in words that say what to do; null when nothing is. */
+export function useProblemText(slot: Slot, { problem, bytes }: Attachment): string | null {
+  const t = useText('videos')
+  const format = useFormat()
+  const failure = useFailureText(problem?.code === 'upload' ? problem.error : null)
+  const { seconds, mebibytes } = RULES[slot]
+  const [from, to] = seconds ?? [0, 0]
+  if (problem === null) return null
+  if (problem.code === 'upload') return failure
+  const size = bytesIn(format.locale, bytes)
+  return t(`problem.${problem.code satisfies Exclude<Problem['code'], 'upload'>}`, {
+    ...{ formats: format.list(RULES[slot].formats), from, to, size, max: mebibytesIn(mebibytes) },
+  })
+}
+
+/** What a place takes, to be read before anything is chosen. */
+export function useLimitText(slot: Slot): string {
+  const t = useText('videos')
+  const { list } = useFormat()
+  const { count_max, mebibytes, seconds } = RULES[slot]
+  const formats = list(RULES[slot].formats)
+  const size = mebibytesIn(mebibytes)
+  if (seconds) return t('limit.timed', { n: count_max, formats, size, from: seconds[0], to: seconds[1] })
+  return count_max === 1 ? t('limit.one', { formats, size }) : t('limit.many', { n: count_max, formats, size })
+}
+
+/** Limits are written as the API means them. */
+function mebibytesIn(mebibytes: number): string {
+  return `${mebibytes} MiB`
+}
+
+/** In the same unit as the limits and rounded up, so that what is over a limit never looks like it. */
+function bytesIn(locale: string, bytes: number): string {
+  const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
+  return `${rounded.format(Math.ceil((bytes * 10) / 1_048_576) / 10)} MiB`
+}

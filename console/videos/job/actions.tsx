@@ -1,0 +1,109 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Ban, Code as CodeIcon, Download, Ellipsis, RotateCcw, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { isFailure } from '../../api/failure.ts'
+import { request } from '../../api/request.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/overlay/dialog.tsx'
+import { Menu } from '../../ui/overlay/menu.tsx'
+import { toast } from '../../ui/overlay/toast.tsx'
+import { contentPath, isRunning, type VideoJob, videoPath } from '../jobs/job.ts'
+import { applyJob, forgetJob } from '../jobs/job-cache.ts'
+import { RequestCode } from './request-code.tsx'
+import { useUseAgain } from './use-again.ts'
+
+/** What can be done with a job in its present state. */
+export function VideoActions({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const fillStudio = useUseAgain()
+  const [asking, setAsking] = useState<'cancel' | 'delete' | 'code' | null>(null)
+  const runs = isRunning(job)
+  const close = (open: boolean) => !open && setAsking(null)
+  return (
+    <>
+      {job.status === 'completed' && (
+        <a href={contentPath(job.id)} download={`${job.id}.mp4`} className={buttonClass({ variant: 'primary' })}>
+          <Download aria-hidden />
+          {t('download')}
+        </a>
+      )}
+      {runs && (
+        <Button icon={<Ban />} onClick={() => setAsking('cancel')}>
+          {t('cancel')}
+        </Button>
+      )}
+      {(runs || job.status === 'completed') && (
+        <Button
+          icon={<RotateCcw />}
+          className={runs ? 'max-sm:hidden' : 'max-sm:[&_svg]:hidden'}
+          onClick={() => void fillStudio(job)}
+        >
+          {t('use_again')}
+        </Button>
+      )}
+      <Button icon={<CodeIcon />} className="max-sm:hidden" onClick={() => setAsking('code')}>
+        {t('as_code')}
+      </Button>
+      <Menu
+        trigger={
+          <IconButton label={t('more')} icon={<Ellipsis />} variant="secondary" className={runs ? 'sm:hidden' : ''} />
+        }
+        items={[
+          ...(runs ? [{ label: t('use_again'), icon: <RotateCcw />, onSelect: () => void fillStudio(job) }] : []),
+          { label: t('as_code'), icon: <CodeIcon />, onSelect: () => setAsking('code') },
+          ...(runs
+            ? []
+            : [{ label: t('delete'), icon: <Trash2 />, danger: true, onSelect: () => setAsking('delete') }]),
+        ]}
+      />
+      <CancelDialog job={job} open={asking === 'cancel'} onOpenChange={close} />
+      <DeleteDialog job={job} open={asking === 'delete'} onOpenChange={close} />
+      {asking === 'code' && <RequestCode job={job} onClose={() => setAsking(null)} />}
+    </>
+  )
+}
+
+type AskProps = { job: VideoJob; open: boolean; onOpenChange: (open: boolean) => void }
+
+function CancelDialog({ job, open, onOpenChange }: AskProps) {
+  const t = useText('videos')
+  const queries = useQueryClient()
+  const cancel = async () => {
+    let canceled: VideoJob
+    try {
+      canceled = await request<VideoJob>('POST', `${videoPath(job.id)}/cancel`)
+    } catch (error) {
+      if (!isFailure(error) || error.code !== 'conflict') throw error
+      const now = await request<VideoJob>('GET', videoPath(job.id))
+      applyJob(queries, now)
+      return toast(t(isRunning(now) ? 'cancel_refused' : 'cancel_late'), 'danger')
+    }
+    applyJob(queries, canceled)
+    void queries.invalidateQueries({ queryKey: ['balance'] })
+    toast(t('canceled_done'))
+  }
+  return (
+    <ConfirmDialog {...{ open, onOpenChange }} title={t('cancel_title')} confirmLabel={t('cancel')} onConfirm={cancel}>
+      <p>{t('cancel_text')}</p>
+    </ConfirmDialog>
+  )
+}
+
+function DeleteDialog({ job, open, onOpenChange }: AskProps) {
+  const t = useText('videos')
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const remove = async () => {
+    await request('DELETE', videoPath(job.id))
+    await navigate({ to: '/videos' })
+    forgetJob(queries, job.id)
+    toast(t('deleted_done'))
+  }
+  return (
+    <ConfirmDialog {...{ open, onOpenChange }} title={t('delete_title')} confirmLabel={t('delete')} onConfirm={remove}>
+      <p>{t('delete_text')}</p>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,133 @@
+import { useParams } from '@tanstack/react-router'
+import { ArrowLeft, Clapperboard } from 'lucide-react'
+import { failureOf } from '../../api/failure.ts'
+import { useText } from '../../text/use-text.ts'
+import { Button, ButtonLink } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/data/code.tsx'
+import { FailureNote } from '../../ui/failure-note.tsx'
+import { Card, EmptyState, PageHeader, Skeleton, usePageTitle } from '../../ui/layout.tsx'
+import { useTitleFocus } from '../../ui/title-focus.ts'
+import { readablePrompt } from '../draft/prompt.ts'
+import { isRunning, type VideoJob } from '../jobs/job.ts'
+import { useJob } from '../jobs/job-cache.ts'
+import { VideoActions } from './actions.tsx'
+import { VideoSettings } from './details.tsx'
+import { VideoPlayer } from './player.tsx'
+import { VideoInTheMaking, VideoNotMade } from './progress.tsx'
+import { JobStatus } from './status.tsx'
+import { useUseAgain } from './use-again.ts'
+
+/** One video: to watch, to wait for, or to learn why there is none. */
+export function VideoPage() {
+  const { id } = useParams({ from: '/shell/videos/$id' })
+  const { data: job, error, refetch } = useJob(id)
+  return (
+    <>
+      <BackLink />
+      {job ? <Video job={job} /> : <NoVideo error={error} onRetry={() => void refetch()} />}
+    </>
+  )
+}
+
+function BackLink() {
+  const t = useText('videos')
+  return (
+    <ButtonLink to="/videos" variant="ghost" size="sm" icon={<ArrowLeft />} className="-ms-2.5 mb-3">
+      {t('back')}
+    </ButtonLink>
+  )
+}
+
+function Video({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const title = readablePrompt(job.prompt.trim().split('\n')[0]!)
+  usePageTitle(title.slice(0, 60))
+  const heading = useTitleFocus()
+  return (
+    <>
+      <header className="mb-5 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+        <div className="flex min-w-0 grow basis-72 items-center gap-3">
+          <h1
+            ref={heading}
+            tabIndex={-1}
+            data-page-title
+            className="line-clamp-2 text-xl font-semibold tracking-tight"
+            title={title}
+          >
+            {title}
+          </h1>
+          <span aria-live="polite">
+            <JobStatus job={job} />
+          </span>
+        </div>
+        <div className="flex flex-wrap items-center gap-2">
+          <VideoActions job={job} />
+        </div>
+      </header>
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,1fr)_22rem]">
+        <VideoStage job={job} />
+        <div className="flex min-w-0 flex-col gap-6">
+          <Card
+            title={t('prompt_shown')}
+            actions={
+              <span className="-my-1.5 -me-2">
+                <CopyButton text={job.prompt} />
+              </span>
+            }
+          >
+            <p className="max-h-80 overflow-y-auto text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
+              {job.prompt}
+            </p>
+          </Card>
+          <VideoSettings job={job} />
+        </div>
+      </div>
+    </>
+  )
+}
+
+function VideoStage({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const fillStudio = useUseAgain()
+  if (job.status === 'completed') return <VideoPlayer job={job} />
+  if (isRunning(job)) return <VideoInTheMaking job={job} />
+  const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
+  return <VideoNotMade job={job} action={again} />
+}
+
+function NoVideo({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  const t = useText('videos')
+  if (error === null)
+    return (
+      <>
+        <Skeleton className="mb-6 h-7 w-2/3" />
+        <div className="grid gap-6 xl:grid-cols-[minmax(0,1fr)_22rem]">
+          <Skeleton className="aspect-video w-full rounded-xl" />
+          <Skeleton className="h-80 w-full rounded-xl" />
+        </div>
+      </>
+    )
+  if (failureOf(error).status !== 404)
+    return (
+      <>
+        <PageHeader title={t('title')} />
+        <FailureNote error={error} onRetry={onRetry} />
+      </>
+    )
+  return (
+    <>
+      <PageHeader title={t('title')} />
+      <EmptyState
+        icon={<Clapperboard />}
+        title={t('missing_title')}
+        action={
+          <ButtonLink to="/videos" variant="primary">
+            {t('back')}
+          </ButtonLink>
+        }
+      >
+        {t('missing')}
+      </EmptyState>
+    </>
+  )
+}

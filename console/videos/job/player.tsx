@@ -1,0 +1,60 @@
+import { useEffect, useMemo, useState } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { Note } from '../../ui/failure-note.tsx'
+import { widthByHeight } from '../draft/draft.ts'
+import { contentPath, type VideoJob } from '../jobs/job.ts'
+import { captionsOf } from './captions.ts'
+import { usePoster } from './posters.ts'
+
+/** The video with the browser's own controls. Its box has the right shape before anything is loaded. */
+export function VideoPlayer({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const [broken, setBroken] = useState(false)
+  const poster = usePoster(job.id)
+  const captions = useTextUrl(useMemo(() => captionsOf(job.prompt, job.seconds), [job.prompt, job.seconds]))
+  return (
+    <div className="flex flex-col gap-3">
+      <VideoFrame job={job}>
+        <video
+          src={contentPath(job.id)}
+          {...(poster && { poster })}
+          controls
+          playsInline
+          preload="metadata"
+          aria-label={t('player', { prompt: job.prompt.slice(0, 200) })}
+          onError={() => setBroken(true)}
+          className="size-full bg-[#000] object-contain"
+        >
+          {captions && <track kind="captions" src={captions} srcLang="mul" label={t('captions')} />}
+        </video>
+      </VideoFrame>
+      {broken && <Note tone="warning">{t('player_failed')}</Note>}
+    </div>
+  )
+}
+
+/** The box a video of this job has, as large as the window lets it be. */
+function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
+  const ratio = widthByHeight(job.aspect_ratio)
+  return (
+    <div className="overflow-hidden rounded-xl border border-line bg-sunken">
+      <div
+        className="relative mx-auto max-h-[70dvh] w-full"
+        style={{ aspectRatio: String(ratio), maxWidth: `calc(70dvh * ${ratio})` }}
+      >
+        {children}
+      </div>
+    </div>
+  )
+}
+
+/** Text as the address of a file, for as long as it is shown. */
+function useTextUrl(text: string): string | null {
+  const [url, setUrl] = useState<string | null>(null)
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([text], { type: 'text/vtt' }))
+    setUrl(made)
+    return () => URL.revokeObjectURL(made)
+  }, [text])
+  return url
+}

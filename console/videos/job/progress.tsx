@@ -1,0 +1,91 @@
+import { Ban, Check, CircleAlert } from 'lucide-react'
+import { useText } from '../../text/use-text.ts'
+import { cx } from '../../ui/class-names.ts'
+import { ProgressBar } from '../../ui/data/progress.tsx'
+import { Card, EmptyState } from '../../ui/layout.tsx'
+import { readSentInputs } from '../draft/sent-inputs.ts'
+import type { VideoJob } from '../jobs/job.ts'
+import { Elapsed } from './status.tsx'
+import { QuietPicture } from './thumbnail.tsx'
+
+const STEPS = ['moderating', 'translating', 'queued', 'in_progress'] as const
+
+/** How far a video in the making is, step by step. */
+export function VideoInTheMaking({ job }: { job: VideoJob }) {
+  const t = useText('videos')
+  const at = (STEPS as readonly string[]).indexOf(job.status)
+  const now = STEPS[at] ?? 'other'
+  return (
+    <div className="flex flex-col gap-4">
+      <div className="aspect-video max-h-[46dvh] overflow-hidden rounded-xl border border-line">
+        <QuietPicture id={job.id} status={job.status} />
+      </div>
+      <Card>
+        <ol className="grid grid-cols-2 gap-3 sm:grid-cols-4">
+          {STEPS.map((step, index) => (
+            <li
+              key={step}
+              aria-current={index === at ? 'step' : undefined}
+              className={cx(
+                'flex items-start gap-2 border-t-2 pt-2 text-[0.8125rem]',
+                index < at && 'border-accent text-muted',
+                index === at && 'border-accent font-medium',
+                index > at && 'border-line text-muted',
+              )}
+            >
+              {index < at && <Check aria-hidden className="mt-0.5 size-3.5 shrink-0 text-accent" />}
+              {t(`step.${step}`)}
+            </li>
+          ))}
+        </ol>
+        <div className="mt-4 flex flex-col gap-2">
+          <ProgressBar share={job.progress / 100} label={t('progress')} />
+          <p className="flex flex-wrap justify-between gap-x-4 gap-y-1 text-[0.8125rem] text-muted">
+            <span>{t(`status_long.${now}`)}</span>
+            <span>
+              {t('elapsed')} <Elapsed since={job.created_at} />
+            </span>
+          </p>
+        </div>
+      </Card>
+    </div>
+  )
+}
+
+const TOLD = [
+  'moderation_blocked',
+  'moderation_unavailable',
+  'translation_unavailable',
+  'queue_timeout',
+  'render_timeout',
+  'render_failed',
+  'invalid_reference_media',
+  'reference_unavailable',
+  'internal_error',
+] as const
+
+/** Why there is no video, that it cost nothing, and what to do about it. */
+export function VideoNotMade({ job, action }: { job: VideoJob; action: React.ReactNode }) {
+  const t = useText('videos')
+  const told = TOLD.find((each) => each === job.error?.code) ?? 'other'
+  const code = told === 'invalid_reference_media' && hasOnlyPictures(job) ? 'invalid_picture' : told
+  const failed = job.status === 'failed'
+  return (
+    <Card>
+      <EmptyState
+        icon={failed ? <CircleAlert /> : <Ban />}
+        title={failed ? t(`failure.${code}.what`) : t('canceled_long')}
+        action={action}
+      >
+        {failed && <p>{t(`failure.${code}.next`)}</p>}
+        <p>{t('not_charged')}</p>
+      </EmptyState>
+    </Card>
+  )
+}
+
+/** Known where the request was sent from: then it was no clip and no sound that could not be used. */
+function hasOnlyPictures({ id }: VideoJob): boolean {
+  const files = readSentInputs(id)?.files
+  return files !== undefined && Object.keys(files).length > 0 && !files.videos && !files.audio
+}

@@ -1,0 +1,43 @@
+import { useEffect, useState } from 'react'
+import { useText } from '../../text/use-text.ts'
+import { StatusBadge, type Tone } from '../../ui/data/badge.tsx'
+import { isRunning, type VideoJob } from '../jobs/job.ts'
+
+const TOLD = ['moderating', 'translating', 'queued', 'in_progress', 'completed', 'failed', 'canceled'] as const
+const TONES: Partial<Record<string, Tone>> = { completed: 'success', failed: 'danger', canceled: 'neutral' }
+
+/** The name of a status in words; one that nobody here knows is still in the making. */
+function useStatusName(status: string): string {
+  const t = useText('videos')
+  const told = TOLD.find((each) => each === status)
+  return t(`status.${told ?? 'other'}`)
+}
+
+/** `short` leaves the percentage to the bar beside it. */
+export function JobStatus({ job, short }: { job: Pick<VideoJob, 'status' | 'progress'>; short?: boolean }) {
+  const { status, progress } = job
+  const name = useStatusName(status)
+  return (
+    <StatusBadge tone={TONES[status] ?? 'accent'} live={isRunning(job)}>
+      {status === 'in_progress' && progress > 0 && !short ? `${name} ${progress}%` : name}
+    </StatusBadge>
+  )
+}
+
+/** How long ago something began, to the second, while it goes on. Times are Unix seconds. */
+export function Elapsed({ since }: { since: number }) {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return <span className="tabular-nums">{clockTime(now / 1000 - since)}</span>
+}
+
+/** `0:42`, `12:05`, `1:02:03`. */
+export function clockTime(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds))
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const two = (value: number) => String(value).padStart(2, '0')
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
+}

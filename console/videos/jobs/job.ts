@@ -1,0 +1,18 @@
+import type { VideoView } from '../../../server/videos/schema.ts'
+
+export type VideoJob = VideoView
+
+const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled'])
+
+/** Whether a job still changes. A status that this console does not know counts as running. */
+export function isRunning({ status }: Pick<VideoJob, 'status'>): boolean {
+  return !ENDED.has(status)
+}
+
+export function videoPath(id: string): string {
+  return `/v1/videos/${encodeURIComponent(id)}`
+}
+
+export function contentPath(id: string): string {
+  return `${videoPath(id)}/content`
+}

@@ -1,0 +1,61 @@
+import type { Page } from '../../api/queries.ts'
+import type { VideoJob } from './job.ts'
+
+/**
+ * A long list of jobs, newest first, as the cursors where its pages begin. Pages are loaded and dropped; their cursors and job
+ * counts are kept, so that the list keeps its height and any page can be read again.
+ */
+export type JobList = readonly PageMark[]
+
+export type PageMark = {
+  /** Jobs strictly older than this id; null for the newest. */
+  after: string | null
+  count: number
+}
+
+/** Whether more pages follow those known, and their cursor. */
+export type Tail = { has_more: boolean; next: string | null }
+
+export type KnownList = { pages: JobList; tail: Tail }
+
+/** Adds the page that was read after `after`: its length, a page for jobs that arrived in between, and whether more follow. */
+export function withPage(list: KnownList | undefined, after: string | null, page: Page<VideoJob>): KnownList {
+  const pages = list?.pages ?? []
+  const at = pages.findIndex((mark) => mark.after === after)
+  const next = at < 0 ? undefined : pages[at + 1]
+  if (next) {
+    const mark = { after, count: jobsWithin(page.data, next.after).length }
+    // More jobs arrived than one page holds: another page begins where this one ends, with at least one job.
+    const between = page.has_more && page.last_id !== null && page.last_id > next.after!
+    const added = between ? [{ after: page.last_id, count: 1 }] : []
+    return { pages: [...pages.slice(0, at), mark, ...added, ...pages.slice(at + 1)], tail: list!.tail }
+  }
+  const kept = at < 0 ? pages : pages.slice(0, at)
+  const tail = { has_more: page.has_more, next: page.has_more ? page.last_id : null }
+  return { pages: [...kept, { after, count: page.data.length }], tail }
+}
+
+/** The jobs of a page that are newer than or as old as where the next one begins. Ids are sortable by time. */
+export function jobsWithin(jobs: readonly VideoJob[], next_after: string | null | undefined): readonly VideoJob[] {
+  return next_after ? jobs.filter(({ id }) => id >= next_after) : jobs
+}
+
+/** The page that holds the job at this index of the list, and its index there. */
+export function placeOf(pages: JobList, index: number): { page: number; within: number } | null {
+  let start = 0
+  for (const [page, { count }] of pages.entries()) {
+    if (index < start + count) return { page, within: index - start }
+    start += count
+  }
+  return null
+}
+
+export function lengthOf(pages: JobList): number {
+  return pages.reduce((sum, { count }) => sum + count, 0)
+}
+
+/** The page with this job updated; the same object when the job is not on it. */
+export function withJob(page: Page<VideoJob>, job: VideoJob): Page<VideoJob> {
+  if (!page.data.some(({ id }) => id === job.id)) return page
+  return { ...page, data: page.data.map((each) => (each.id === job.id ? job : each)) }
+}
