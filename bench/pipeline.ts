@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { runAudit } from '../server/audit/audit.ts'
 import { median } from './cpu.ts'
 import { BODY } from './create-video.ts'
-import { makeOrganizations } from './crowd-of-organizations.ts'
+import { makeOrganizations } from './many-organizations.ts'
 import type { Row } from './row.ts'
 import { type BenchService, startService } from './service.ts'
 import { perPiece, type Spent, spentOn } from './spent.ts'
@@ -21,11 +21,11 @@ type Measured = { rate: number; spent: Spent }
 export async function run(): Promise<Row[]> {
   const service = await startService()
   try {
-    const crowd = await makeOrganizations(service, ORGANIZATIONS)
+    const keys = await makeOrganizations(service, ORGANIZATIONS)
     // The first round only warms up.
     await oneRound(service, [service.api_key])
     const one = await rounds(service, [service.api_key])
-    const many = await rounds(service, crowd)
+    const many = await rounds(service, keys)
     const broken = (await runAudit(service.db)).reduce((sum, { violations }) => sum + violations, 0)
     const cpu = (one.spent.node + one.spent.postgres) / JOBS
     const ratio = one.rate / many.rate

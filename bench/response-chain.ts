@@ -1,4 +1,4 @@
-import { chat, startChatService, startUpstream } from './chat-setting.ts'
+import { chat, startChatService, startUpstream } from './chat/setup.ts'
 import { median } from './cpu.ts'
 import { caller } from './create-video.ts'
 import type { Row } from './row.ts'

@@ -1,4 +1,4 @@
-import { chat, chatLoad, startChatService, startUpstream } from './chat-setting.ts'
+import { chat, chatLoad, startChatService, startUpstream } from './chat/setup.ts'
 import { cpuOf, median } from './cpu.ts'
 import type { Row } from './row.ts'
 import type { BenchService } from './service.ts'

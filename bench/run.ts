@@ -5,10 +5,10 @@ import { printRows, type Row } from './row.ts'
 
 /** Every benchmark by the name it is asked for: `npm run bench -- poll start`. All of them without a name. */
 const BENCHES: Record<string, string> = {
-  chat: 'chat.ts',
-  'chat-metering': 'chat-metering.ts',
-  'chat-stream': 'chat-stream.ts',
-  'chat-crowd': 'chat-crowd.ts',
+  chat: 'chat/answer.ts',
+  'chat-metering': 'chat/metering.ts',
+  'chat-stream': 'chat/stream.ts',
+  'chat-streams': 'chat/many-streams.ts',
   responses: 'responses.ts',
   'response-chain': 'response-chain.ts',
   create: 'create-video.ts',

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ChatLoaded } from './chat-client.ts'
-import { chat, chatLoad, startChatService, startStampedUpstream } from './chat-setting.ts'
-import { memoryOf } from './cpu.ts'
-import type { Row } from './row.ts'
-import type { BenchService } from './service.ts'
+import { memoryOf } from '../cpu.ts'
+import type { Row } from '../row.ts'
+import type { BenchService } from '../service.ts'
+import type { ChatLoaded } from './client.ts'
+import { chat, chatLoad, startChatService, startStampedUpstream } from './setup.ts'
 
 const STREAMS = 1000
 const EVENTS = 40
@@ -25,16 +25,16 @@ export async function run(): Promise<Row[]> {
     await chat(load)
     const alone = await chat(load)
     const memory = [memoryOf(service.pid).now]
-    const crowded: ChatLoaded[] = []
+    const stalled: ChatLoaded[] = []
     for (let round = 0; round < ROUNDS; round++) {
       const deaf = await neverRead(service)
       const reading = chat(load)
       await sleep((EVENTS * GAP_MS) / 2)
       memory.push(memoryOf(service.pid).now)
-      crowded.push(await reading)
+      stalled.push(await reading)
       deaf.destroy()
     }
-    return [delays({ direct, alone, crowded }), flat(memory)]
+    return [delays({ direct, alone, stalled }), flat(memory)]
   } finally {
     await service.stop()
     await upstream.stop()
@@ -53,15 +53,15 @@ async function neverRead(service: BenchService): Promise<Socket> {
   return socket
 }
 
-function delays(runs: { direct: ChatLoaded; alone: ChatLoaded; crowded: ChatLoaded[] }): Row {
+function delays(runs: { direct: ChatLoaded; alone: ChatLoaded; stalled: ChatLoaded[] }): Row {
   const { direct, alone } = runs
-  const crowded = runs.crowded.map(({ delay_ms }) => delay_ms).sort((a, b) => a.max - b.max)[Math.floor(ROUNDS / 2)]!
-  const say = ({ p50, p99, max }: typeof crowded) => `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${max.toFixed(1)} ms`
-  const added = crowded.max - alone.delay_ms.max
+  const stalled = runs.stalled.map(({ delay_ms }) => delay_ms).sort((a, b) => a.max - b.max)[Math.floor(ROUNDS / 2)]!
+  const format = ({ p50, p99, max }: typeof stalled) => `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${max.toFixed(1)} ms`
+  const added = stalled.max - alone.delay_ms.max
   return {
     name: `${STREAMS} streams, one never read: delay of an event, p50 / p99 / max`,
-    figure: say(crowded),
-    yardstick: `all read ${say(alone.delay_ms)}, without us ${say(direct.delay_ms)}`,
+    figure: format(stalled),
+    yardstick: `all read ${format(alone.delay_ms)}, without us ${format(direct.delay_ms)}`,
     ratio: `${added >= 0 ? '+' : ''}${added.toFixed(1)} ms`,
     budget: '≤ 50 ms more by the others',
     ok: added <= 50,

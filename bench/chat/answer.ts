@@ -1,10 +1,10 @@
-import { chat, chatLoad, startChatService, startUpstream, type Upstream } from './chat-setting.ts'
-import { cpuOf, median } from './cpu.ts'
-import { type Nginx, NO_NGINX, startNginx } from './nginx.ts'
-import { NO_PORTKEY, startPortkey } from './portkey.ts'
-import type { Row } from './row.ts'
-import type { BenchService } from './service.ts'
-import { spentOn } from './spent.ts'
+import { cpuOf, median } from '../cpu.ts'
+import { type Nginx, NO_NGINX, startNginx } from '../nginx.ts'
+import { NO_PORTKEY, startPortkey } from '../portkey.ts'
+import type { Row } from '../row.ts'
+import type { BenchService } from '../service.ts'
+import { spentOn } from '../spent.ts'
+import { chat, chatLoad, startChatService, startUpstream, type Upstream } from './setup.ts'
 
 const CALLERS = 64
 const ROUNDS = 7

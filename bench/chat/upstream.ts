@@ -1,8 +1,8 @@
 import { createServer, type Socket } from 'node:net'
-import { monotonic } from './chat-client.ts'
+import { monotonic } from './client.ts'
 
 /**
- * A model server for crowds, prints its port. Every stream has `events` events, `gap_ms` apart, each with the moment it was sent. A
+ * A model server for many streams; prints its port. Every stream has `events` events, one each `gap_ms`, with the moment it was sent. A
  * request that says `flood` is answered without an end, as fast as it is read.
  */
 const [events, gap_ms] = process.argv.slice(2).map(Number) as [number, number]

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { runningPostgresUrl } from '../server/platform/postgres/embedded.ts'
-import { chat, chatLoad, firstLine, spawnNode, startChatService, startUpstream, stop } from './chat-setting.ts'
-import { cpuOf, cpuOfTree, median } from './cpu.ts'
-import type { Row } from './row.ts'
+import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
+import { cpuOf, cpuOfTree, median } from '../cpu.ts'
+import type { Row } from '../row.ts'
+import { chat, chatLoad, firstLine, spawnNode, startChatService, startUpstream, stop } from './setup.ts'
 
 const CALLERS = 64
 const ROUNDS = 5
@@ -16,7 +16,7 @@ export async function run(): Promise<Row[]> {
   const database = runningPostgresUrl(join(service.dir, 'data', 'postgres'))!
   const start = (metering: 'on' | 'off') =>
     spawnNode([
-      ...[join(import.meta.dirname, 'chat-metered.ts'), metering, database],
+      ...[join(import.meta.dirname, 'metered.ts'), metering, database],
       ...[upstream.url, service.org_id, service.user_id],
     ])
   const on = start('on')

@@ -1,17 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { ChatLoad, ChatLoaded } from './chat-client.ts'
-import { caller } from './create-video.ts'
-import { BENCH_CONFIG, type BenchService, startService } from './service.ts'
+import { caller } from '../create-video.ts'
+import { BENCH_CONFIG, type BenchService, startService } from '../service.ts'
+import type { ChatLoad, ChatLoaded } from './client.ts'
 
 export type Upstream = { url: string; stop(): Promise<void> }
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '..', '..')
 
 /** A model server that costs next to nothing, in a process of its own: 500 bytes plain, or events one after another. */
 export async function startUpstream(options: { events: number; gap_ms: number }): Promise<Upstream> {
-  const script = join(ROOT, 'test', 'support', 'chat-upstream.ts')
+  const script = join(ROOT, 'test', 'support', 'upstream', 'chat-upstream.ts')
   const numbers = ['--events', String(options.events), '--gap_ms', String(options.gap_ms)]
   const child = spawnNode([script, '--fast', ...numbers])
   return { url: /http\S+/.exec(await firstLine(child))![0], stop: () => stop(child) }
@@ -20,7 +20,7 @@ export async function startUpstream(options: { events: number; gap_ms: number })
 /** A model server whose events say when they were sent. */
 export async function startStampedUpstream(options: { events: number; gap_ms: number }): Promise<Upstream> {
   const { events, gap_ms } = options
-  const child = spawnNode([join(import.meta.dirname, 'chat-upstream.ts'), String(events), String(gap_ms)])
+  const child = spawnNode([join(import.meta.dirname, 'upstream.ts'), String(events), String(gap_ms)])
   return { url: `http://127.0.0.1:${await firstLine(child)}/v1`, stop: () => stop(child) }
 }
 
@@ -52,7 +52,7 @@ export function chatLoad(
 
 /** Runs the client in another process. Throws unless every answer was good. */
 export async function chat(load: ChatLoad): Promise<ChatLoaded> {
-  const child = spawnNode([join(import.meta.dirname, 'chat-client.ts'), JSON.stringify(load)])
+  const child = spawnNode([join(import.meta.dirname, 'client.ts'), JSON.stringify(load)])
   let output = ''
   child.stdout!.on('data', (piece) => {
     output += piece

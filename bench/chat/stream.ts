@@ -1,9 +1,9 @@
-import { startProxy } from './chat.ts'
-import type { ChatLoaded } from './chat-client.ts'
-import { chat, chatLoad, startChatService, startUpstream } from './chat-setting.ts'
-import { cpuOf, median } from './cpu.ts'
-import { NO_NGINX } from './nginx.ts'
-import type { Row } from './row.ts'
+import { cpuOf, median } from '../cpu.ts'
+import { NO_NGINX } from '../nginx.ts'
+import type { Row } from '../row.ts'
+import { startProxy } from './answer.ts'
+import type { ChatLoaded } from './client.ts'
+import { chat, chatLoad, startChatService, startUpstream } from './setup.ts'
 
 const EVENTS = 200
 /** Long enough that events come one by one, as from a model, and are not read several at once. */
