@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Mistake } from './setting.ts'
+import type { Mistake } from './engine-entry.ts'
 
 const NOT_AN_ADDRESS = 'must begin with http:// or https://, and hold no credential, query or fragment'
 

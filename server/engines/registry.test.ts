@@ -66,10 +66,10 @@ test('the mistakes of a chat engine have their places', () => {
 })
 
 test('an entry with a mistake is not built, and the error holds none of its values', () => {
-  const secret = { ...h3, api_key: 5, headers: { authorization: 'canary' }, dialect: 'canary' }
+  const secret = { ...h3, api_key: 5, headers: { authorization: 'leak-marker' }, dialect: 'leak-marker' }
   assert.throws(
     () => buildEngines({ video_models: [{ id: 'a', engine: secret }], ...quiet }, env),
-    (error: Error) => /dialect/.test(error.message) && !/canary/.test(error.message),
+    (error: Error) => /dialect/.test(error.message) && !/leak-marker/.test(error.message),
   )
 })
 

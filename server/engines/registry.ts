@@ -3,22 +3,22 @@ import type { ChatEngine } from './chat/contract.ts'
 import { fanOut } from './chat/fan-out.ts'
 import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat/openai/adapter.ts'
 import { SandboxOptions, sandboxChat } from './chat/sandbox/adapter.ts'
-import { modelServerMistakes } from './model-server.ts'
-import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation/chat-guard.ts'
-import type { ModerationEngine } from './moderation/contract.ts'
-import { OpenaiModerationsOptions, openaiModerations } from './moderation/openai.ts'
-import { RulesOptions, rulesMistakes, rulesModeration } from './moderation/rules.ts'
-import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './moderation/transcription.ts'
 import {
+  type EngineEntry,
   type EngineEnv,
-  type EngineSetting,
+  entryIdentity,
+  entryMistakes,
+  entryOptions,
   type Kind,
   kind,
   type Mistake,
-  settingIdentity,
-  settingMistakes,
-  settingOptions,
-} from './setting.ts'
+} from './engine-entry.ts'
+import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation/chat-guard.ts'
+import type { ModerationEngine } from './moderation/contract.ts'
+import { OpenaiModerationsOptions, openaiModerations } from './moderation/openai-moderations.ts'
+import { RulesOptions, rulesMistakes, rulesModeration } from './moderation/rules.ts'
+import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './moderation/transcription.ts'
+import { openaiClientMistakes } from './openai-client.ts'
 import { ChatTranslationOptions, chatTranslation } from './translation/chat.ts'
 import type { TranslationEngine } from './translation/contract.ts'
 import { NoneOptions, noTranslation } from './translation/none.ts'
@@ -27,9 +27,7 @@ import { InstantOptions, instantVideo } from './video/instant.ts'
 import { storyboardVideo } from './video/storyboard/adapter.ts'
 import { VideosApiOptions, videosApi, videosApiMistakes } from './video/videos-api/adapter.ts'
 
-export type { EngineSetting } from './setting.ts'
-
-/** An engine that serves a model of ours: what it calls the model, and of which kind it is. */
+/** An engine that serves a model of ours: its name for the model, and its kind. */
 export type Served<E> = {
   engine: E
   model: string
@@ -41,7 +39,7 @@ export type Served<E> = {
   urls?: readonly string[]
 }
 
-/** Everything outside this process that the service asks for work. `video` and `chat` are keyed by the id of the model. */
+/** Every engine of the configuration. `video` and `chat` are keyed by the id of the model. */
 export type Engines = {
   video: ReadonlyMap<string, Served<VideoEngine>>
   chat: ReadonlyMap<string, Served<ChatEngine>>
@@ -52,16 +50,16 @@ export type Engines = {
   close(): Promise<void>
 }
 
-type ModelEntry = { id: string; engine: EngineSetting }
+type ModelEntry = { id: string; engine: EngineEntry }
 
 /** Builds every configured engine. Models whose entries differ in `model` alone share one. Throws on an entry with mistakes. */
 export function buildEngines(
   input: {
     video_models: readonly ModelEntry[]
     chat_models: ReadonlyArray<ModelEntry & { n?: 'native' | 'fan_out' | 1 }>
-    moderation: EngineSetting
+    moderation: EngineEntry
     transcription?: TranscriptionOptions | null
-    translation: EngineSetting
+    translation: EngineEntry
   },
   env: EngineEnv,
 ): Engines {
@@ -89,8 +87,8 @@ export function buildEngines(
 }
 
 /** Mistakes of one engine entry, each with the path of the option inside the entry. */
-export function engineMistakes(family: keyof typeof FAMILIES, setting: EngineSetting): Mistake[] {
-  return settingMistakes<unknown>(FAMILIES[family], setting)
+export function engineMistakes(family: keyof typeof FAMILIES, setting: EngineEntry): Mistake[] {
+  return entryMistakes<unknown>(FAMILIES[family], setting)
 }
 
 /** The schema of every kind of a family, by its name: what editors complete an entry from. */
@@ -112,12 +110,12 @@ const FAMILIES = {
   ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],
-    ['openai-moderations', kind(OpenaiModerationsOptions, openaiModerations, modelServerMistakes)],
+    ['openai-moderations', kind(OpenaiModerationsOptions, openaiModerations, openaiClientMistakes)],
     ['chat-guard', kind(ChatGuardOptions, chatGuard, chatGuardMistakes)],
   ]),
   translation: new Map<string, Kind<TranslationEngine>>([
     ['none', kind(NoneOptions, noTranslation)],
-    ['chat', kind(ChatTranslationOptions, chatTranslation, modelServerMistakes)],
+    ['chat', kind(ChatTranslationOptions, chatTranslation, openaiClientMistakes)],
   ]),
 }
 
@@ -130,10 +128,10 @@ function serve<E>(
   const engines = new Map<string, E>()
   const served = new Map<string, Served<E>>()
   for (const { id, engine: setting } of models) {
-    const identity = settingIdentity(setting)
+    const identity = entryIdentity(setting)
     const engine = engines.get(identity) ?? build(kinds, setting, env)
     engines.set(identity, engine)
-    const { kind: name, model, base_url, references_base_url, endpoints } = settingOptions(setting)
+    const { kind: name, model, base_url, references_base_url, endpoints } = entryOptions(setting)
     const addresses = [base_url, references_base_url, ...baseUrlsOf(endpoints)]
     served.set(id, {
       engine,
@@ -151,16 +149,16 @@ function baseUrlsOf(endpoints: unknown): unknown[] {
   return Array.isArray(endpoints) ? endpoints.map((each: { base_url?: unknown }) => each.base_url) : []
 }
 
-/** A URL that may stand in a log: without credentials, query and fragment. */
+/** A URL fit for the log: without credentials, query and fragment. */
 function hostAndPath(text: string): string {
   const { origin, pathname } = new URL(text)
   return origin + pathname.replace(/\/+$/, '')
 }
 
-function build<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineSetting, env: EngineEnv): E {
-  const mistakes = settingMistakes(kinds, setting)
+function build<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineEntry, env: EngineEnv): E {
+  const mistakes = entryMistakes(kinds, setting)
   if (mistakes.length > 0)
     throw new Error(`The engine entry is not valid: ${mistakes.map((m) => `${m.path}: ${m.message}`).join(' ')}`)
-  const options = settingOptions(setting)
+  const options = entryOptions(setting)
   return kinds.get(options.kind)!.build(options, env)
 }

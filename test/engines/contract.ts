@@ -69,7 +69,7 @@ export function videoEngineContract(name: string, open: () => Promise<EngineUnde
     })
   })
 
-  test(`${name}: says so when a ticket is not its own`, () =>
+  test(`${name}: rejects a ticket of another engine`, () =>
     using(open, async ({ engine }) => {
       await assert.rejects(engine.poll({ from: 'elsewhere' }, live()), EngineError)
       await assert.rejects(engine.poll(null, live()), EngineError)

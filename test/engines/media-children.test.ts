@@ -22,7 +22,7 @@ before(async () => {
 })
 after(() => rm(dir, { recursive: true, force: true }))
 
-test('renders, sampling, mending, pictures and documents share one limit of children, and a render keeps none of them out', {
+test('renders, sampling, mending, pictures and documents share one limit of children, and renders cannot starve the others', {
   skip: process.platform !== 'linux',
 }, async () => {
   const { 'silent.mp4': clip } = await sampleMedia(dir, ['silent.mp4'], { seconds: 2 })

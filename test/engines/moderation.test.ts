@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import { type ChatGuardOptions, chatGuard } from '../../server/engines/moderation/chat-guard.ts'
 import type { ModerationEngine } from '../../server/engines/moderation/contract.ts'
-import { openaiModerations } from '../../server/engines/moderation/openai.ts'
+import { openaiModerations } from '../../server/engines/moderation/openai-moderations.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
 import { startEngineServer } from '../support/upstream/engine-server.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
@@ -40,7 +40,7 @@ after(() => Promise.all(ENGINES.map(({ engine }) => engine.close?.())))
 const json = { 'content-type': 'application/json' }
 const ok = (body: string | object): Fault => ({ kind: 'status', status: 200, body, headers: json })
 const chat = (choice: object | null): Fault => ok({ choices: [choice] })
-const said = (content: unknown, finish_reason: unknown = 'stop') => chat({ finish_reason, message: { content } })
+const verdictOf = (content: unknown, finish_reason: unknown = 'stop') => chat({ finish_reason, message: { content } })
 const result = (fields: object) => ok({ results: [{ flagged: false, categories: { violence: false }, ...fields }] })
 
 /** Faults of the connection and of HTTP, which every engine may meet. */
@@ -97,27 +97,27 @@ const CHAT_REPLIES: Record<string, Fault> = {
   'no choices': ok({ choices: [] }),
   'null choice': chat(null),
   'no message': chat({ finish_reason: 'stop' }),
-  'content null': said(null),
-  'content empty': said(''),
-  'content as parts': said([{ type: 'text', text: 'safe' }]),
-  'cut by length': said('safe', 'length'),
-  'filtered by the server': said('safe', 'content_filter'),
-  'no finish reason': said('safe', null),
-  'unknown verdict': said('maybe'),
-  'both verdicts': said('safe\nunsafe'),
-  'verdict inside a sentence': said('This is safe.'),
-  'verdict quoted from the prompt': said('The user says: "safe"\nNo violation, Safety: Safe'),
-  'both in one word': said('No and Yes'),
-  'safe with a category': said('Safety: Safe\nCategories: Violent'),
-  'violation as text': said('{"violation":"0"}'),
-  'violation missing': said('{"category":null}'),
-  'violation false': said('{"violation":false}'),
-  'JSON behind words': said('Sure: {"violation":0}'),
+  'content null': verdictOf(null),
+  'content empty': verdictOf(''),
+  'content as parts': verdictOf([{ type: 'text', text: 'safe' }]),
+  'cut by length': verdictOf('safe', 'length'),
+  'filtered by the server': verdictOf('safe', 'content_filter'),
+  'no finish reason': verdictOf('safe', null),
+  'unknown verdict': verdictOf('maybe'),
+  'both verdicts': verdictOf('safe\nunsafe'),
+  'verdict inside a sentence': verdictOf('This is safe.'),
+  'verdict quoted from the prompt': verdictOf('The user says: "safe"\nNo violation, Safety: Safe'),
+  'both in one word': verdictOf('No and Yes'),
+  'safe with a category': verdictOf('Safety: Safe\nCategories: Violent'),
+  'violation as text': verdictOf('{"violation":"0"}'),
+  'violation missing': verdictOf('{"category":null}'),
+  'violation false': verdictOf('{"violation":false}'),
+  'JSON behind words': verdictOf('Sure: {"violation":0}'),
 }
 
 for (const { name, engine, format } of ENGINES) {
   const faults = { ...TRANSPORT, ...(format === null ? MODERATION_REPLIES : CHAT_REPLIES) }
-  test(`${name}: none of ${Object.keys(faults).length} faults passes as allow`, async () => {
+  test(`${name}: none of ${Object.keys(faults).length} faults is read as allow`, async () => {
     assert.ok(Object.keys(faults).length >= 30)
     for (const [fault, script] of Object.entries(faults)) {
       speak(format, 'safe')

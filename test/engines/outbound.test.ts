@@ -195,11 +195,14 @@ test('an engine client never leaves its origin or its base path', async () => {
 })
 
 test('an error of an engine client holds no address, key, path or body', async () => {
-  const client = engineClient({ base_url: 'http://canary-host.invalid:1/canary-path', api_key: 'canary-key' })
-  const call = { method: 'POST', path: '/canary-call', json: { prompt: 'canary-prompt' } } as const
+  const client = engineClient({
+    base_url: 'http://leak-marker-host.invalid:1/leak-marker-path',
+    api_key: 'leak-marker-key',
+  })
+  const call = { method: 'POST', path: '/leak-marker-call', json: { prompt: 'leak-marker-prompt' } } as const
   const error = await client.call(call, new AbortController().signal).catch((error: unknown) => error)
   assert.ok(error instanceof OutboundError)
-  assert.doesNotMatch(`${error.stack}${JSON.stringify(error)}${error.cause}`, /canary/)
+  assert.doesNotMatch(`${error.stack}${JSON.stringify(error)}${error.cause}`, /leak-marker/)
   await client.close()
 })
 

@@ -42,7 +42,7 @@ const FAULTS: Record<string, Fault> = {
   'an error with status 200': ok({ error: { message: 'overloaded' } }),
 }
 
-test(`none of ${Object.keys(FAULTS).length} faults is taken for words or for silence`, async () => {
+test(`none of ${Object.keys(FAULTS).length} faults is read as words or as silence`, async () => {
   for (const [name, fault] of Object.entries(FAULTS)) {
     server.script({ method: 'POST', fault })
     const heard = await hear().catch((error: unknown) => error)

@@ -114,7 +114,7 @@ test('text that is depicted may stay Japanese: a part of a sentence, and at most
   assert.equal(await resultOf(`${ENGLISH} 商店街, 看板, 営業中.`, ['商店街', '看板', '営業中']), null)
 })
 
-test('what was not translated does not pass for depicted text, whole, in parts, or by saying it again', async () => {
+test('untranslated text is not accepted as depicted text: complete, in parts, or repeated', async () => {
   const refused: Array<[string, string[], RegExp]> = [
     [`${ENGLISH} 夜の商店街を黒い猫がゆっくり歩き`, ['夜の商店街を黒い猫がゆっくり歩き'], /too much/],
     [`${ENGLISH} ${'営業中 '.repeat(9)}`, ['営業中'], /too much/],

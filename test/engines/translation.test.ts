@@ -70,7 +70,7 @@ test('without an engine a Japanese prompt fails', async () => {
   await assert.rejects(translatePrompt(noTranslation(), '猫が歩く', live()), failure('no_engine'))
 })
 
-test('every unfaithful answer is refused: one more try that is told why, then failure', async () => {
+test('an unfaithful answer is refused: one retry that names the reason, then failure', async () => {
   const prompt = '猫が<d>はい</d>と言い、看板に営業中とある'
   const cat = 'A cat says ⟦K0⟧'
   const unfaithful: Array<Partial<TranslationResult>> = [

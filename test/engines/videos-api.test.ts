@@ -138,13 +138,13 @@ test('a start is refused by the kind of its fault', async () => {
   const engine = open('openai')
   const fault = async (status: number, body: object = {}, headers = {}) => {
     server.script({ method: 'POST', fault: { kind: 'status', status, body, headers } })
-    const error = await engine.start(request({ prompt: 'canary-prompt' }), live()).catch((error: unknown) => error)
+    const error = await engine.start(request({ prompt: 'leak-marker-prompt' }), live()).catch((error: unknown) => error)
     assert.ok(error instanceof EngineError, `${status}`)
-    assert.doesNotMatch(`${error.message}${JSON.stringify(error)}${error.cause}`, /canary|secret-key|127\.0\.0\.1/)
+    assert.doesNotMatch(`${error.message}${JSON.stringify(error)}${error.cause}`, /leak-marker|secret-key|127\.0\.0\.1/)
     return error
   }
   for (const status of [400, 409, 413, 415, 422])
-    assert.equal((await fault(status, { error: { message: 'canary-prompt' } })).kind, 'rejected')
+    assert.equal((await fault(status, { error: { message: 'leak-marker-prompt' } })).kind, 'rejected')
   for (const status of [401, 402, 403, 404, 302]) assert.equal((await fault(status)).kind, 'permanent')
   for (const status of [408, 425, 429, 500, 502, 503, 504]) assert.equal((await fault(status)).kind, 'transient')
   for (const code of [
@@ -154,19 +154,19 @@ test('a start is refused by the kind of its fault', async () => {
     1026,
     1027,
   ])
-    assert.equal((await fault(400, { error: { code, message: 'canary' } })).kind, 'moderation')
+    assert.equal((await fault(400, { error: { code, message: 'leak-marker' } })).kind, 'moderation')
   assert.equal((await fault(429, {}, { 'retry-after': '17' })).retry_after_seconds, 17)
   const date = { date: 'Fri, 20 Nov 2026 12:00:00 GMT', 'retry-after': 'Fri, 20 Nov 2026 12:00:30 GMT' }
   assert.equal((await fault(503, {}, date)).retry_after_seconds, 30)
   assert.equal((await fault(400, { error: { code: 'invalid_image' } })).subject, 'reference_media')
   assert.equal((await fault(422, { detail: [{ loc: ['body', 'input_reference'] }] })).subject, 'reference_media')
   assert.equal((await fault(400, { error: { code: 'invalid_size', param: 'size' } })).subject, undefined)
-  assert.equal((await fault(400, { error: { code: 'canary with spaces' } })).engine_code, undefined)
+  assert.equal((await fault(400, { error: { code: 'leak-marker with spaces' } })).engine_code, undefined)
   assert.equal((await fault(200, {})).kind, 'transient')
   for (const id of ['', '..', '.', 7, 'x'.repeat(600)]) assert.equal((await fault(200, { id })).kind, 'transient')
 })
 
-test('a poll tells running, succeeded, failed and lost apart', async () => {
+test('a poll distinguishes running, succeeded, failed and lost', async () => {
   const engine = open('openai')
   const poll = async (conduct: Parameters<typeof server.conduct>[0]) => {
     server.conduct({ polls: 0, status: 'completed', error: null, extra: {}, ...conduct })
@@ -186,7 +186,7 @@ test('a poll tells running, succeeded, failed and lost apart', async () => {
   server.conduct({ status: 'completed', error: null })
 })
 
-test('an unreadable answer to a poll says nothing about the render, which goes on', async () => {
+test('an unreadable answer to a poll changes nothing: the render goes on', async () => {
   const engine = open('openai')
   const ticket = await engine.start(request(), live())
   const faults = (['reset', 'lost_reply', 'cut', 'wrong_length', 'garbage', 'gzip_bomb', 'giant_line'] as const).map(
@@ -258,7 +258,7 @@ test('a start whose answer was lost is found again by its prompt, and what other
   assert.deepEqual(await fresh().recover!(mine, since(begun.since, [found.id])), { found: twin, certain: false })
 })
 
-test('the seed of an attempt marks its render where the list shows it, and a list without prompts and seeds cannot tell', async () => {
+test('a list that shows seeds identifies the render of an attempt; one without prompts and seeds leaves it unknown', async () => {
   server.forget()
   const begun = since(new Date())
   const mine = request({ prompt: 'marked', seed: 99 }, [await picture('first_frame')])
@@ -281,7 +281,7 @@ test('the seed of an attempt marks its render where the list shows it, and a lis
   server.conduct({ omit: [] })
 })
 
-test('a render is found on whatever page of the list it stands', async () => {
+test('a render is found on any page of the list', async () => {
   server.forget()
   const begun = since(new Date())
   const mine = request({ prompt: 'the first of many' })

@@ -48,7 +48,7 @@ export type ChatResponseFormat =
     }
 
 /**
- * What a chat engine is asked for: checked, resolved, and nothing but what may be forwarded. Absent means that the client did not say.
+ * The request to a chat engine: checked, resolved, and only what may be forwarded. A member is absent when the client did not send it.
  * Source: docs/api/chat.md.
  */
 export type ChatRequest = {
@@ -102,7 +102,7 @@ export type TokenUsage = {
 }
 
 /**
- * What an engine tells of one answer, in order. `choice` counts from 0. The first `tool-call-delta` of a call has `id` and `name`,
+ * What an engine emits for one answer, in order. `choice` counts from 0. The first `tool-call-delta` of a call has `id` and `name`,
  * the others neither; `call` counts the calls of a choice from 0. Each choice ends with one `finish`; `end` comes last, once, after
  * every choice has finished. A stream that stops without `end` has failed.
  */
@@ -114,7 +114,7 @@ export type ChatEvent =
   | { type: 'finish'; choice: number; reason: FinishReason }
   /** What one choice has used, from engines that ask for each by a call of its own: it holds when another call fails. No client sees it. */
   | { type: 'choice-usage'; choice: number; usage: TokenUsage }
-  /** Null when the engine did not say: the caller counts. An explicit zero is zero. */
+  /** Null when the engine reported none: the caller counts. An explicit zero is zero. */
   | { type: 'end'; usage: TokenUsage | null }
 
 /**
@@ -128,7 +128,7 @@ export type ChatEngine = {
   /** What stored files become: signed URLs of ours, or `data:` URLs for an engine that cannot reach this service. */
   inputs: 'url' | 'data'
   generate(request: ChatRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>>
-  /** Input tokens as the engine counts them; absent when it cannot say. */
+  /** Input tokens as the engine counts them; absent when it cannot count. */
   countTokens?(request: ChatRequest, signal: AbortSignal): Promise<number>
   close?(): Promise<void>
 }

@@ -2,8 +2,8 @@ import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from './contract.
 
 /**
  * An engine that makes one choice a call, asked for several: one call each, all at once, merged into one answer whose usage is the sum.
- * A `seed` goes up by one from choice to choice, so that they differ. When one call fails, the whole answer does; the usage of calls that
- * ended before has been passed on by then.
+ * A `seed` goes up by one from choice to choice, so that they differ. When one call fails, so does the answer; the usage of calls that
+ * ended before has been emitted by then.
  */
 export function fanOut(engine: ChatEngine): ChatEngine {
   return {
@@ -78,7 +78,7 @@ function usageOf({ usage }: Extract<ChatEvent, { type: 'end' }>, choice: number)
   return usage === null ? [] : [{ type: 'choice-usage', choice, usage }]
 }
 
-/** Null when one call did not say what it used: the caller counts then. */
+/** Null when one call reported no usage: the caller counts then. */
 function sumOf(usages: ReadonlyArray<TokenUsage | null>): TokenUsage | null {
   const sum = { input: 0, cached_input: 0, output: 0, reasoning: 0, audio_input: 0, audio_output: 0 }
   for (const usage of usages) {

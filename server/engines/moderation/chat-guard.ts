@@ -1,14 +1,14 @@
 import Type from 'typebox'
+import type { Mistake } from '../engine-entry.ts'
 import {
   type ChatMessage,
   completeChat,
   imagePart,
-  ModelServerOptions,
-  modelServer,
-  modelServerMistakes,
-} from '../model-server.ts'
+  OpenaiClientOptions,
+  openaiClient,
+  openaiClientMistakes,
+} from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
-import type { Mistake } from '../setting.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
 import { GUARD_FORMATS } from './guard-formats.ts'
 import { judgeEach } from './judge-each.ts'
@@ -20,7 +20,7 @@ import { judgeEach } from './judge-each.ts'
 export const ChatGuardOptions = Type.Object(
   {
     kind: Type.Literal('chat-guard'),
-    ...ModelServerOptions,
+    ...OpenaiClientOptions,
     format: Type.Enum(['llama-guard', 'qwen3guard', 'gpt-oss-safeguard', 'yes-no']),
     model: Type.String({ minLength: 1 }),
     policy: Type.Optional(Type.String({ minLength: 1 })),
@@ -34,7 +34,7 @@ export type ChatGuardOptions = Type.Static<typeof ChatGuardOptions>
 
 /** A guard model behind chat completions. Only an answer that is exactly the model's way of saying "safe" allows. */
 export function chatGuard(options: ChatGuardOptions): ModerationEngine {
-  const client = modelServer(options)
+  const client = openaiClient(options)
   const format = GUARD_FORMATS[options.format]
   const sees_images = options.images ?? format.sees_images
   const { model } = options
@@ -73,5 +73,5 @@ export function chatGuardMistakes(options: ChatGuardOptions): Mistake[] {
     mistakes.push({ path: 'policy', message: `Models of the format ${options.format} bring their own policy.` })
   if (options.controversial !== undefined && options.format !== 'qwen3guard')
     mistakes.push({ path: 'controversial', message: 'Is a verdict of the format qwen3guard only.' })
-  return [...mistakes, ...modelServerMistakes(options)]
+  return [...mistakes, ...openaiClientMistakes(options)]
 }

@@ -3,8 +3,8 @@ import type { ModerationInput, ModerationResult } from './contract.ts'
 type Picture = ModerationInput['images'][number]
 
 /**
- * Judges the text with each picture in turn, or alone when there is none, and joins the verdicts. Stops at the first block. One
- * throw is a throw of the whole: what was not judged is not allowed.
+ * Judges the text with each picture in turn, or alone when there is none, and joins the verdicts. Stops at the first block. When one
+ * call throws, this throws: what was not judged is not allowed.
  */
 export async function judgeEach(
   { text, images }: ModerationInput,

@@ -70,25 +70,22 @@ test('mistakes in the list are found before it is used', () => {
   assert.deepEqual(engineMistakes('moderation', 'rules'), [])
 })
 
-law(
-  'a term is found wherever it stands in a text, however its letters are separated by invisible ones',
-  async (seed) => {
-    const engine = rulesModeration({ kind: 'rules', deny: ['禁止 phrase'] })
-    await fc.assert(
-      fc.asyncProperty(
-        fc.string({ unit: 'grapheme' }),
-        fc.string({ unit: 'grapheme' }),
-        fc.constantFrom('', '\u200b', '\u2060\ufeff'),
-        async (before, after, gap) => {
-          const text = `${before} ${[...'禁止 PHRASE'].join(gap)} ${after}`
-          const { verdict } = await engine.moderate(
-            { text, images: [], purpose: 'video_prompt' },
-            new AbortController().signal,
-          )
-          assert.equal(verdict, 'block')
-        },
-      ),
-      { seed, numRuns: 300 },
-    )
-  },
-)
+law('a term is found anywhere in a text, also when invisible characters separate its letters', async (seed) => {
+  const engine = rulesModeration({ kind: 'rules', deny: ['禁止 phrase'] })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'grapheme' }),
+      fc.string({ unit: 'grapheme' }),
+      fc.constantFrom('', '\u200b', '\u2060\ufeff'),
+      async (before, after, gap) => {
+        const text = `${before} ${[...'禁止 PHRASE'].join(gap)} ${after}`
+        const { verdict } = await engine.moderate(
+          { text, images: [], purpose: 'video_prompt' },
+          new AbortController().signal,
+        )
+        assert.equal(verdict, 'block')
+      },
+    ),
+    { seed, numRuns: 300 },
+  )
+})

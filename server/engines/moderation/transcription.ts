@@ -1,16 +1,16 @@
 import Type from 'typebox'
-import { ModelServerOptions, modelServer } from '../model-server.ts'
+import { OpenaiClientOptions, openaiClient } from '../openai-client.ts'
 import { callError, statusError, unreadableReply } from '../reply-error.ts'
 
-/** A server of OpenAI's `/v1/audio/transcriptions`: what is said in a sound, as text that moderation can judge. */
+/** A server of OpenAI's `/v1/audio/transcriptions`: the speech in a sound as text that moderation can judge. */
 export const TranscriptionOptions = Type.Object(
-  { ...ModelServerOptions, model: Type.String({ minLength: 1 }) },
+  { ...OpenaiClientOptions, model: Type.String({ minLength: 1 }) },
   { additionalProperties: false },
 )
 export type TranscriptionOptions = Type.Static<typeof TranscriptionOptions>
 
 export type TranscriptionEngine = {
-  /** What the server calls the model; stands in the record of a sound in which nothing is said. */
+  /** The server's name for the model; recorded for a sound without speech. */
   model: string
   /** The words of a WAV, blank when there are none. Throws EngineError for anything but an explicit text. */
   transcribe(wav: Uint8Array, signal: AbortSignal): Promise<string>
@@ -19,7 +19,7 @@ export type TranscriptionEngine = {
 
 /** Source: https://platform.openai.com/docs/api-reference/audio/createTranscription */
 export function openaiTranscription(options: TranscriptionOptions): TranscriptionEngine {
-  const client = modelServer(options)
+  const client = openaiClient(options)
   const { model } = options
   return {
     model,

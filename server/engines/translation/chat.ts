@@ -1,13 +1,13 @@
 import Type from 'typebox'
-import { type ChatMessage, completeChat, ModelServerOptions, modelServer } from '../model-server.ts'
+import { type ChatMessage, completeChat, OpenaiClientOptions, openaiClient } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { TranslationEngine, TranslationResult } from './contract.ts'
 
-/** `response_format`: how the server is told to answer in JSON; `none` for one that knows no such option. */
+/** `response_format`: how the server is asked for JSON; `none` for a server without that option. */
 export const ChatTranslationOptions = Type.Object(
   {
     kind: Type.Literal('chat'),
-    ...ModelServerOptions,
+    ...OpenaiClientOptions,
     model: Type.String({ minLength: 1 }),
     response_format: Type.Optional(Type.Enum(['json_schema', 'json_object', 'none'])),
   },
@@ -17,7 +17,7 @@ export type ChatTranslationOptions = Type.Static<typeof ChatTranslationOptions>
 
 /** Translation by a language model behind chat completions, Japanese to English. */
 export function chatTranslation(options: ChatTranslationOptions): TranslationEngine {
-  const client = modelServer(options)
+  const client = openaiClient(options)
   const format = RESPONSE_FORMATS[options.response_format ?? 'json_object']
 
   return {
@@ -58,10 +58,10 @@ const RESPONSE_FORMATS = {
   none: {},
 }
 
-/** Models wrap JSON in thoughts and code fences; what lies between the outermost braces is read. */
+/** Models wrap JSON in reasoning and code fences: only what is between the outermost braces is read. */
 function readAnswer(answer: string): TranslationResult {
-  const spoken = answer.replace(/^[\s\S]*<\/think>/, '')
-  const json = parse(spoken.slice(spoken.indexOf('{'), spoken.lastIndexOf('}') + 1))
+  const output = answer.replace(/^[\s\S]*<\/think>/, '')
+  const json = parse(output.slice(output.indexOf('{'), output.lastIndexOf('}') + 1))
   if (typeof json !== 'object' || json === null) throw unreadableReply('the answer is not JSON')
   const { translation, depicted_text = [] } = json as { translation?: unknown; depicted_text?: unknown }
   if (typeof translation !== 'string') throw unreadableReply('the answer holds no translation')

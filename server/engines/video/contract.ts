@@ -36,7 +36,7 @@ export type RenderInput = {
   size_bytes: number
   probe: ProbeResult
   open(): Promise<ReadableStream<Uint8Array>>
-  /** Good for `ttl_seconds`, by default as long as the model's entry says, and no longer than the job. */
+  /** Valid for `ttl_seconds` (default: the model's entry), and no longer than the job. */
   signedUrl(ttl_seconds?: number): Promise<string>
 }
 
@@ -76,7 +76,7 @@ export type Recovery =
   | 'several'
   /** The engine's list would show the render, and does not. */
   | 'absent'
-  /** The engine cannot tell. */
+  /** The engine cannot know. */
   | 'unknown'
 
 export type RecoverOptions = {
@@ -88,7 +88,7 @@ export type RecoverOptions = {
 
 /**
  * One video engine. It starts and reports; the host owns time, retries and storage.
- * A thrown `EngineError` says that the call failed and nothing is known about the render; a returned `failed` says that the render failed.
+ * A thrown `EngineError` means that the call failed and nothing is known about the render; a returned `failed`, that the render failed.
  */
 export type VideoEngine = {
   capabilities(model: string): Capabilities
@@ -102,7 +102,7 @@ export type VideoEngine = {
   renderKey?(ticket: Ticket): string
   poll(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
   fetch(ticket: Ticket, output: JsonValue, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
-  /** True when the engine will stop, or has nothing to stop; false when it says that the render goes on. Throws when it cannot be asked. */
+  /** True when the engine will stop, or has nothing to stop; false when the render goes on. Throws when the engine cannot be asked. */
   cancel(ticket: Ticket, signal?: AbortSignal): Promise<boolean>
   /** Ends what the engine holds in this process (children, sockets). */
   close?(): Promise<void>

@@ -37,6 +37,7 @@ export type InstantOptions = Type.Static<typeof InstantOptions>
 export function instantVideo(options: InstantOptions): VideoEngine {
   const polled = new Map<string, number>()
   const stopped = new Set<string>()
+  let clip: Promise<Buffer> | null = null
 
   return {
     capabilities: () => EVERYTHING,
@@ -99,8 +100,6 @@ const EVERYTHING: Capabilities = {
   cancel: 'any',
   idempotency: 'client_id',
 }
-
-let clip: Promise<Buffer> | null = null
 
 function readTicket(ticket: Ticket): InstantTicket {
   if (ticket === null || typeof ticket !== 'object' || Array.isArray(ticket) || typeof ticket.attempt_id !== 'string')

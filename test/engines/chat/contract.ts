@@ -20,12 +20,12 @@ export function chatEngineContract(name: string, open: () => Promise<ChatEngineU
   for (const stream of [false, true]) {
     const kind = stream ? 'streamed' : 'plain'
     test(
-      `${name}: a ${kind} answer is told in order: every choice finishes once, then one end`,
+      `${name}: a ${kind} answer is emitted in order: every choice finishes once, then one end`,
       using(async ({ engine, model, asks = [] }) => {
         for (const request of [textRequest(model, { stream }), ...asks.map((ask) => ({ ...ask, stream }))]) {
           const events = await allEvents(engine, request)
           assertEventOrder(events, request.n)
-          assert.ok(events.some(isContent), 'the answer says something')
+          assert.ok(events.some(isContent), 'the answer has content')
         }
       }),
     )
@@ -42,7 +42,7 @@ export function chatEngineContract(name: string, open: () => Promise<ChatEngineU
   }
 
   test(
-    `${name}: usage is null or whole numbers, its parts within their wholes`,
+    `${name}: usage is null or whole numbers, its parts within their totals`,
     using(async ({ engine, model }) => {
       const end = (await allEvents(engine, textRequest(model))).at(-1)
       assert.ok(end?.type === 'end')
@@ -117,7 +117,7 @@ export function textRequest(model: string, more: Partial<ChatRequest> = {}): Cha
   return { model, n: 1, stream: false, messages: [{ role: 'user', content: 'Say something about the sea.' }], ...more }
 }
 
-/** Everything an engine tells of one request. */
+/** Every event of one request. */
 export async function allEvents(engine: ChatEngine, request: ChatRequest, signal = live()): Promise<ChatEvent[]> {
   const events: ChatEvent[] = []
   for await (const batch of await engine.generate(request, signal)) events.push(...batch)

@@ -40,7 +40,7 @@ test('a server without capacity hands over to one that has some; its pause is ke
     assert.equal(busy!.requests.length, 2)
   }))
 
-test('when no server has capacity the refusal says so, with the wait', () =>
+test('when no server has capacity the error is overloaded, with the wait', () =>
   withServers(2, async ([a, b], open) => {
     const engine = open([{ base_url: a!.url }, { base_url: b!.url }])
     a!.reply(status(503))

@@ -12,11 +12,11 @@ import {
 } from '../../support/upstream/chat-upstream.ts'
 import { assertEventOrder, live, textRequest } from './contract.ts'
 
-const CANARY = 'canary host upstream.internal model secret-model'
+const LEAK_MARKER = 'leak-marker host upstream.internal model secret-model'
 const plain = textRequest('m')
 const streamed = textRequest('m', { stream: true })
 const cut = JSON.stringify(completion({ content: 'Hello' })).slice(0, 60)
-const error = (code: unknown, message = CANARY, type = 'x') => ({ error: { message, type, param: null, code } })
+const error = (code: unknown, message = LEAK_MARKER, type = 'x') => ({ error: { message, type, param: null, code } })
 const status = (code: number, body: unknown = error(code), headers = {}): UpstreamReply => ({
   kind: 'json',
   status: code,
@@ -48,15 +48,15 @@ const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKin
     status(code),
     'overloaded',
   ]),
-  ['status 500 with HTML', status(500, `<html>${CANARY}</html>`), 'failed'],
-  ['HTML instead of JSON', status(200, `<html>${CANARY}</html>`), 'failed'],
+  ['status 500 with HTML', status(500, `<html>${LEAK_MARKER}</html>`), 'failed'],
+  ['HTML instead of JSON', status(200, `<html>${LEAK_MARKER}</html>`), 'failed'],
   ['truncated JSON', status(200, cut, json), 'failed'],
-  ['JSON that is no answer', status(200, { hello: CANARY }), 'failed'],
+  ['JSON that is no answer', status(200, { hello: LEAK_MARKER }), 'failed'],
   ['JSON that is no object', status(200, '[1]', json), 'failed'],
   ['an error object with status 200', status(200, error(503)), 'overloaded'],
   ['a compressed reply', status(200, completion({ content: 'x' }), { 'content-encoding': 'gzip' }), 'failed'],
   ['a reset before the head', { kind: 'reset' }, 'failed'],
-  ['something that is not HTTP', { kind: 'raw', bytes: `EHLO ${CANARY}\r\n\r\n` }, 'failed'],
+  ['something that is not HTTP', { kind: 'raw', bytes: `EHLO ${LEAK_MARKER}\r\n\r\n` }, 'failed'],
   ['silence before the head', { kind: 'stall' }, 'timeout'],
   [
     'a body shorter than promised',
@@ -64,11 +64,11 @@ const REFUSALS: Array<[what: string, reply: UpstreamReply, fault: EngineErrorKin
     'failed',
   ],
   ['a stream of nothing', frames([]), 'failed', [streamed]],
-  ['a stream of garbage', frames([`data: ${CANARY}\n\n`]), 'failed', [streamed]],
+  ['a stream of garbage', frames([`data: ${LEAK_MARKER}\n\n`]), 'failed', [streamed]],
   ['an error as its first event', frames([error('rate_limit_exceeded')]), 'overloaded', [streamed]],
   [
     'a refusal as its first event',
-    frames([{ object: 'error', message: CANARY, type: 'BadRequestError', code: 400 }]),
+    frames([{ object: 'error', message: LEAK_MARKER, type: 'BadRequestError', code: 400 }]),
     'rejected',
     [streamed],
   ],
@@ -138,7 +138,7 @@ test('timeout: a server that drips for ever ends at the total limit', () =>
     await upstream.left()
   }))
 
-test('an answer whose choices have all finished is whole, whatever happens then', () =>
+test('an answer whose choices have all finished is complete, whatever happens then', () =>
   withEngine({ idle_seconds: 0.3 }, async ({ engine, upstream }) => {
     const finished = [chunk({ content: 'Hello' }), chunk({}, { finish_reason: 'stop' })]
     const cases = [
@@ -176,7 +176,7 @@ test('context_length: with the numbers, from a status and from the first event',
     }
   }))
 
-test('overloaded: says when to come back', () =>
+test('overloaded: names the wait before a retry', () =>
   withEngine({}, async ({ engine, upstream }) => {
     const waits = [{ 'retry-after': '7' }, { 'retry-after-ms': '1500' }, { 'retry-after': 'soon' }, {}]
     const seconds: unknown[] = []
@@ -187,7 +187,7 @@ test('overloaded: says when to come back', () =>
     assert.deepEqual(seconds, [7, 1.5, undefined, undefined])
   }))
 
-test('unreachable: nobody listens, or the name does not resolve', async () => {
+test('unreachable: connection refused, or a name that does not resolve', async () => {
   for (const base_url of ['http://127.0.0.1:9', 'http://does-not-exist.invalid']) {
     const engine = openaiChat({ kind: 'openai', base_url })
     assert.equal((await faultOf(engine.generate(plain, live()))).kind, 'unreachable')
@@ -195,7 +195,7 @@ test('unreachable: nobody listens, or the name does not resolve', async () => {
   }
 })
 
-test('the operator hears of refused credentials and spent credit, without what the server said', async () => {
+test('refused credentials and spent credit are logged for the operator, without the text of the server', async () => {
   const alarms: string[] = []
   const log = { error: (event: string, fields?: object) => void alarms.push(event + JSON.stringify(fields)) }
   await withEngine(
@@ -216,7 +216,7 @@ test('the operator hears of refused credentials and spent credit, without what t
     log,
   )
   assert.equal(alarms.length, 4)
-  assert.ok(alarms.every((alarm) => !alarm.includes('canary')))
+  assert.ok(alarms.every((alarm) => !alarm.includes('leak-marker')))
 })
 
 test('after a hundred broken calls no connection is left open but those that can be used again', () =>
@@ -225,7 +225,7 @@ test('after a hundred broken calls no connection is left open but those that can
       { kind: 'reset' },
       status(500, 'x'.repeat(200_000)),
       frames([chunk({ content: 'a' })], { done: false, finally: 'stall' }),
-      frames([`data: ${CANARY}\n\n`]),
+      frames([`data: ${LEAK_MARKER}\n\n`]),
     ]
     for (let i = 0; i < 100; i++) {
       upstream.reply(broken[i % broken.length]!)
@@ -270,6 +270,9 @@ async function faultOf(outcome: Promise<unknown>): Promise<EngineError> {
     (reason: unknown) => reason,
   )
   assert.ok(failure instanceof EngineError, `ended with ${failure}`)
-  assert.doesNotMatch(`${failure.message} ${JSON.stringify(failure)}`, /canary|127\.0\.0\.1|invalid|secret|maximum/)
+  assert.doesNotMatch(
+    `${failure.message} ${JSON.stringify(failure)}`,
+    /leak-marker|127\.0\.0\.1|invalid|secret|maximum/,
+  )
   return failure
 }

@@ -92,7 +92,7 @@ test('nothing of the upstream shows in the events: no model, no id, no fingerpri
     }
   }))
 
-test('a plain answer is one upstream call without streaming, unless the entry says to stream', async () => {
+test('a plain answer is one upstream call without streaming, unless the entry has stream_plain', async () => {
   const request = textRequest('m')
   const whole = await withUpstream({}, async ({ ask, upstream }) => {
     const events = await ask(request)

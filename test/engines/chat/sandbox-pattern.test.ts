@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isQuick, readPattern, textMatching } from '../../../server/engines/chat/sandbox/pattern.ts'
+import { isQuick, readPattern, textMatching } from '../../../server/engines/chat/sandbox/schema/pattern.ts'
 import { law } from '../../support/law.ts'
 
 const { source: anySource } = fc.letrec<{ source: string }>((tie) => ({

@@ -7,7 +7,7 @@ import { EngineError } from '../../../server/engines/engine-error.ts'
 import { isRecord } from '../../../server/platform/json/record.ts'
 import { law } from '../../support/law.ts'
 import { longestTurn } from '../../support/longest-turn.ts'
-import { ask, type Told, textOf } from '../../support/upstream/sandbox.ts'
+import { type Answer, ask, textOf } from '../../support/upstream/sandbox.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const MEMBERS = Array.from({ length: 800 }, (_, i) => [`member_${i}`, { $ref: '#' }])
@@ -37,8 +37,8 @@ law('json_schema answers satisfy the schema, whatever it says', async (seed) => 
 law('arguments of a call satisfy the schema of the tool', async (seed) => {
   await fc.assert(
     fc.asyncProperty(record(anySchema), async (parameters) => {
-      const told = await ask(engine, 'Do it in Paris with 3 of them.', { tools: [toolOf(parameters)] })
-      const value = JSON.parse(argumentsOf(told)[0]!)
+      const answer = await ask(engine, 'Do it in Paris with 3 of them.', { tools: [toolOf(parameters)] })
+      const value = JSON.parse(argumentsOf(answer)[0]!)
       assert.ok(accepts(parameters, value), `${JSON.stringify(parameters)}\n${JSON.stringify(value)}`)
     }),
     { seed, numRuns: 200 },
@@ -184,7 +184,7 @@ function particular(): Record<string, Record<string, unknown>> {
     'allOf of two objects': {
       allOf: [person, { type: 'object', properties: { age: { type: 'integer', minimum: 0 } }, required: ['age'] }],
     },
-    'oneOf told apart by a constant': {
+    'oneOf distinguished by a constant': {
       oneOf: ['a', 'b'].map((kind) => ({
         type: 'object',
         properties: { kind: { const: kind }, [kind]: { type: 'number' } },
@@ -372,7 +372,7 @@ function toolOf(parameters: Record<string, unknown>) {
   return { type: 'function' as const, function: { name: 'do_it', parameters } }
 }
 
-function argumentsOf({ events }: Told): string[] {
+function argumentsOf({ events }: Answer): string[] {
   const calls: string[] = []
   for (const event of events)
     if (event.type === 'tool-call-delta') calls[event.call] = (calls[event.call] ?? '') + event.arguments

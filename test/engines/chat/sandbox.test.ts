@@ -5,7 +5,7 @@ import type { ChatMessage, ChatRequest, ChatTool } from '../../../server/engines
 import { SandboxOptions, sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
 import { EngineError } from '../../../server/engines/engine-error.ts'
 import { countTokens, decodeToken, encode } from '../../../server/platform/tokenizer.ts'
-import { ask, reasonOf, requestOf, type Told, textOf } from '../../support/upstream/sandbox.ts'
+import { type Answer, ask, reasonOf, requestOf, textOf } from '../../support/upstream/sandbox.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const QUESTION = 'What is the weather in Paris?'
@@ -18,9 +18,9 @@ test('the same request gets the same answer, token for token, streaming or not',
 })
 
 test('an answer quotes the question, in the language of the question', async () => {
-  const told = await ask(engine, QUESTION)
-  assert.ok(textOf(told).includes(QUESTION))
-  assert.equal(reasonOf(told), 'stop')
+  const answer = await ask(engine, QUESTION)
+  assert.ok(textOf(answer).includes(QUESTION))
+  assert.equal(reasonOf(answer), 'stop')
   assert.match(textOf(await ask(engine, '東京の天気は？')), /「東京の天気は？」.*。$/)
 })
 
@@ -37,59 +37,59 @@ test('an answer names what came with the message', async () => {
 
 test('max_tokens counts every token, thoughts included, and leaves a beginning of the same answer', async () => {
   const options = { reasoning_effort: 'low' }
-  const whole = await ask(engine, '東京の天気は？🧿', options)
-  for (let max_tokens = 1; max_tokens < whole.usage.output; max_tokens++) {
-    const told = await ask(engine, '東京の天気は？🧿', { ...options, max_tokens })
-    assert.equal(told.usage.output, max_tokens)
-    assert.equal(told.usage.reasoning, Math.min(max_tokens, whole.usage.reasoning))
-    assert.equal(reasonOf(told), 'length')
-    assert.ok(textOf(whole).startsWith(textOf(told)) && !textOf(told).includes('\ufffd'))
+  const full = await ask(engine, '東京の天気は？🧿', options)
+  for (let max_tokens = 1; max_tokens < full.usage.output; max_tokens++) {
+    const answer = await ask(engine, '東京の天気は？🧿', { ...options, max_tokens })
+    assert.equal(answer.usage.output, max_tokens)
+    assert.equal(answer.usage.reasoning, Math.min(max_tokens, full.usage.reasoning))
+    assert.equal(reasonOf(answer), 'length')
+    assert.ok(textOf(full).startsWith(textOf(answer)) && !textOf(answer).includes('\ufffd'))
   }
-  assert.equal(reasonOf(await ask(engine, '東京の天気は？🧿', { ...options, max_tokens: whole.usage.output })), 'stop')
+  assert.equal(reasonOf(await ask(engine, '東京の天気は？🧿', { ...options, max_tokens: full.usage.output })), 'stop')
 })
 
 test('text ends before the first stop sequence, also one that begins within a token', async () => {
-  const said = 'sandbox:echo one two three four'
+  const input = 'sandbox:echo one two three four'
   for (const [stop, expected] of [
     [['ree fo'], 'one two th'],
     [['x', 'four', 'two'], 'one '],
     [['one'], ''],
     [['five'], 'one two three four'],
   ] as const) {
-    const told = await ask(engine, said, { stop: [...stop] })
-    assert.equal(textOf(told), expected)
-    assert.equal(reasonOf(told), 'stop')
+    const answer = await ask(engine, input, { stop: [...stop] })
+    assert.equal(textOf(answer), expected)
+    assert.equal(reasonOf(answer), 'stop')
   }
-  assert.equal(reasonOf(await ask(engine, said, { stop: ['four'], max_tokens: 2 })), 'length')
+  assert.equal(reasonOf(await ask(engine, input, { stop: ['four'], max_tokens: 2 })), 'length')
 })
 
 test('n choices are worded differently, interleave and are all counted', async () => {
-  const told = await ask(engine, QUESTION, { n: 128 })
-  const texts = Array.from({ length: 128 }, (_, choice) => textOf(told, choice))
+  const answer = await ask(engine, QUESTION, { n: 128 })
+  const texts = Array.from({ length: 128 }, (_, choice) => textOf(answer, choice))
   assert.equal(new Set(texts).size, 128)
-  assert.ok(texts.every((_, choice) => reasonOf(told, choice) === 'stop'))
+  assert.ok(texts.every((_, choice) => reasonOf(answer, choice) === 'stop'))
   assert.deepEqual(
-    told.events.slice(0, 3).map((event) => 'choice' in event && event.choice),
+    answer.events.slice(0, 3).map((event) => 'choice' in event && event.choice),
     [0, 1, 2],
   )
   assert.equal(
-    told.usage.output,
+    answer.usage.output,
     texts.reduce((sum, text) => sum + countTokens(text), 0),
   )
 })
 
-test('a stream tells one token an event, in more than one batch; a plain answer comes in one', async () => {
-  const told = await ask(engine, QUESTION)
-  assert.equal(told.events.filter((event) => event.type === 'text-delta').length, encode(textOf(told)).length)
-  assert.ok(told.batches > 1)
+test('a stream has one token an event and several batches; a plain answer is one batch', async () => {
+  const answer = await ask(engine, QUESTION)
+  assert.equal(answer.events.filter((event) => event.type === 'text-delta').length, encode(textOf(answer)).length)
+  assert.ok(answer.batches > 1)
   assert.equal((await ask(engine, QUESTION, { stream: false })).batches, 1)
 })
 
 test('logprobs spell the text byte by byte, each token first of its own list', async () => {
-  const told = await ask(engine, 'sandbox:echo naïve 🧿 猫', { logprobs: true, top_logprobs: 5 })
-  const logprobs = told.events.flatMap((event) => (event.type === 'text-delta' ? (event.logprobs ?? []) : []))
-  assert.equal(logprobs.length, told.usage.output)
-  assert.equal(Buffer.from(logprobs.flatMap((entry) => entry.bytes ?? [])).toString(), textOf(told))
+  const answer = await ask(engine, 'sandbox:echo naïve 🧿 猫', { logprobs: true, top_logprobs: 5 })
+  const logprobs = answer.events.flatMap((event) => (event.type === 'text-delta' ? (event.logprobs ?? []) : []))
+  assert.equal(logprobs.length, answer.usage.output)
+  assert.equal(Buffer.from(logprobs.flatMap((entry) => entry.bytes ?? [])).toString(), textOf(answer))
   for (const { top_logprobs, ...own } of logprobs) {
     assert.deepEqual(top_logprobs[0], own)
     assert.equal(new Set(top_logprobs.map((entry) => entry.token)).size, 5)
@@ -113,21 +113,21 @@ test('a bias of -100 bans a token, one of 100 leaves nothing else', async () => 
 })
 
 test('an answer with many choices and log probabilities is cut before it is too large to be put together', async () => {
-  const said = `sandbox:echo ${'word '.repeat(20_000)}`
+  const input = `sandbox:echo ${'word '.repeat(20_000)}`
   for (const [n, top_logprobs, least, reason] of [
     [1, undefined, 20_000, 'stop'],
     [64, undefined, 4000, 'length'],
     [1, 20, 1500, 'length'],
     [2, 20, 700, 'length'],
   ] as const) {
-    const told = await ask(engine, said, { n, logprobs: top_logprobs !== undefined, top_logprobs })
-    const entries = told.usage.output * (top_logprobs === undefined ? 0 : 1 + top_logprobs)
+    const answer = await ask(engine, input, { n, logprobs: top_logprobs !== undefined, top_logprobs })
+    const entries = answer.usage.output * (top_logprobs === undefined ? 0 : 1 + top_logprobs)
     assert.ok(
-      told.usage.output <= 262_144 && entries <= 40_000,
-      `${n}: ${told.usage.output} tokens, ${entries} entries`,
+      answer.usage.output <= 262_144 && entries <= 40_000,
+      `${n}: ${answer.usage.output} tokens, ${entries} entries`,
     )
-    assert.ok(told.usage.output >= n * least, `${told.usage.output} tokens`)
-    assert.equal(reasonOf(told), reason)
+    assert.ok(answer.usage.output >= n * least, `${answer.usage.output} tokens`)
+    assert.equal(reasonOf(answer), reason)
   }
 })
 
@@ -149,11 +149,11 @@ test('thoughts come first, are counted, and grow with the effort', async () => {
 })
 
 test('a tool is called in the turn of the user, and its result is put into words', async () => {
-  const told = await ask(engine, QUESTION, { tools: TOOLS })
-  const [call] = callsIn(told)
+  const answer = await ask(engine, QUESTION, { tools: TOOLS })
+  const [call] = callsIn(answer)
   assert.deepEqual([call!.name, JSON.parse(call!.arguments)], ['get_weather', { location: 'Paris' }])
-  assert.equal(reasonOf(told), 'tool_calls')
-  assert.equal(textOf(told), '')
+  assert.equal(reasonOf(answer), 'tool_calls')
+  assert.equal(textOf(answer), '')
   const history: ChatMessage[] = [
     { role: 'user', content: QUESTION },
     {
@@ -163,9 +163,9 @@ test('a tool is called in the turn of the user, and its result is put into words
     },
     { role: 'tool', tool_call_id: call!.id!, content: '18 °C and sunny' },
   ]
-  const answer = await ask(engine, history, { tools: TOOLS, tool_choice: 'required' })
-  assert.match(textOf(answer), /get_weather returned: 18 °C and sunny/)
-  assert.equal(reasonOf(answer), 'stop')
+  const last = await ask(engine, history, { tools: TOOLS, tool_choice: 'required' })
+  assert.match(textOf(last), /get_weather returned: 18 °C and sunny/)
+  assert.equal(reasonOf(last), 'stop')
 })
 
 test('tool_choice and parallel_tool_calls decide which tools are called', async () => {
@@ -183,8 +183,8 @@ test('tool_choice and parallel_tool_calls decide which tools are called', async 
     [both, { tool_choice: allowed('get_time') }, ['get_time']],
     [QUESTION, { tool_choice: allowed('search_web') }, ['search_web']],
   ]
-  for (const [said, options, expected] of cases) {
-    const calls = callsIn(await ask(engine, said, { tools: TOOLS, ...options }))
+  for (const [input, options, expected] of cases) {
+    const calls = callsIn(await ask(engine, input, { tools: TOOLS, ...options }))
     assert.deepEqual(
       calls.map((call) => call.name),
       expected,
@@ -194,10 +194,10 @@ test('tool_choice and parallel_tool_calls decide which tools are called', async 
 })
 
 test('max_tokens cuts the arguments of a call short', async () => {
-  const whole = await ask(engine, QUESTION, { tools: TOOLS })
-  const told = await ask(engine, QUESTION, { tools: TOOLS, max_tokens: whole.usage.output - 2 })
-  assert.equal(reasonOf(told), 'length')
-  assert.ok(callsIn(whole)[0]!.arguments.startsWith(callsIn(told)[0]!.arguments))
+  const full = await ask(engine, QUESTION, { tools: TOOLS })
+  const answer = await ask(engine, QUESTION, { tools: TOOLS, max_tokens: full.usage.output - 2 })
+  assert.equal(reasonOf(answer), 'length')
+  assert.ok(callsIn(full)[0]!.arguments.startsWith(callsIn(answer)[0]!.arguments))
   assert.equal(reasonOf(await ask(engine, QUESTION, { tools: TOOLS, max_tokens: 1 })), 'length')
 })
 
@@ -207,15 +207,15 @@ test('json_object answers with an object', async () => {
 })
 
 test('usage is what a recount gives', async () => {
-  const told = await ask(engine, [
+  const answer = await ask(engine, [
     { role: 'system', content: 'Be kind.' },
     { role: 'user', content: QUESTION, name: 'ann' },
   ])
   const texts = ['system', 'Be kind.', 'user', QUESTION, 'ann'].reduce((sum, text) => sum + countTokens(text), 0)
-  assert.deepEqual(told.usage, {
+  assert.deepEqual(answer.usage, {
     input: 3 + 2 * 3 + 1 + texts,
     cached_input: 0,
-    output: countTokens(textOf(told)),
+    output: countTokens(textOf(answer)),
     reasoning: 0,
   })
   assert.equal(await engine.countTokens!(requestOf(QUESTION), live()), (await ask(engine, QUESTION)).usage.input)
@@ -291,7 +291,7 @@ const TOOLS: ChatTool[] = [
   { type: 'function', function: { name: 'get_time' } },
 ]
 
-function callsIn({ events }: Told): Array<{ id: string | undefined; name: string | undefined; arguments: string }> {
+function callsIn({ events }: Answer): Array<{ id: string | undefined; name: string | undefined; arguments: string }> {
   const calls: ReturnType<typeof callsIn> = []
   for (const event of events) {
     if (event.type !== 'tool-call-delta') continue

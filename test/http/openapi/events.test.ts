@@ -54,22 +54,22 @@ const BROKEN = { kind: 'stream' as const, frames: [...textFrames(['Hel']).slice(
 test('every chunk of a chat stream, and the error that ends one, has the published shape', async () => {
   const check = published('POST /v1/chat/completions', 'text/event-stream')
   const tools = [{ type: 'function', function: { name: 'look' } }]
-  const told = async (changes: object) => {
+  const eventsWith = async (changes: object) => {
     const { status, text } = await ask(stage.app, person, { stream: true, ...changes })
     assert.equal(status, 200, text)
     return eventsOf(text).slice(0, -1)
   }
   stage.upstream.reply(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }, { refusal: 'No.' }]))
-  const events = await told({ stream_options: { include_usage: true } })
+  const events = await eventsWith({ stream_options: { include_usage: true } })
   stage.upstream.reply({
     kind: 'stream',
     frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), chunk({}, { finish_reason: 'length', usage: USAGE })],
   })
-  events.push(...(await told({ logprobs: true, top_logprobs: 1 })))
+  events.push(...(await eventsWith({ logprobs: true, top_logprobs: 1 })))
   stage.upstream.reply(saying(CALLS, { finish_reason: 'tool_calls' }))
-  events.push(...(await told({ tools })))
+  events.push(...(await eventsWith({ tools })))
   stage.upstream.reply(BROKEN)
-  const broken = await told({})
+  const broken = await eventsWith({})
   assert.ok(broken.at(-1).error, JSON.stringify(broken))
   for (const event of [...events, ...broken]) check(event)
   for (const wrong of [{}, { ...events[0], id: null }, { ...events[0], more: 1 }, { error: 'x' }])
@@ -79,7 +79,7 @@ test('every chunk of a chat stream, and the error that ends one, has the publish
 test('every event of a response has the published shape, and every published event is met', async () => {
   const check = published('POST /v1/responses', 'text/event-stream')
   const met = new Set<string>()
-  const told = (text: string) => {
+  const checkEvents = (text: string) => {
     for (const event of readEvents(text)) {
       check(event)
       met.add(event.type)
@@ -89,7 +89,7 @@ test('every event of a response has the published shape, and every published eve
     stage.upstream.reply(reply)
     const { status, text } = await respond(stage.app, person, { stream: true, ...changes })
     assert.equal(status, 200, text)
-    told(text)
+    checkEvents(text)
   }
   const logprobs = { include: ['message.output_text.logprobs'], top_logprobs: 1 }
   await stream(
@@ -108,7 +108,7 @@ test('every event of a response has the published shape, and every published eve
   })
   await stream(saying([{ content: 'Hi' }], { finish_reason: 'length' }), { metadata: { a: 'b' }, user: 'u' })
   await stream(BROKEN)
-  told((await respond(background.app, background.person, { model: 'm', background: true, stream: true })).text)
+  checkEvents((await respond(background.app, background.person, { model: 'm', background: true, stream: true })).text)
   const { schemas } = document.components
   const { discriminator, anyOf } = schemas.ResponseStreamEvent as {
     discriminator: { mapping: object }
@@ -121,7 +121,7 @@ test('every event of a response has the published shape, and every published eve
   )
 })
 
-test('plain answers of chat and responses have the published shape, and no member that it does not name', async () => {
+test('plain answers of chat and responses have the published shape and no other members', async () => {
   const chat = published('POST /v1/chat/completions', 'application/json')
   stage.upstream.reply({
     kind: 'stream',

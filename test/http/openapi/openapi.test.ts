@@ -65,7 +65,7 @@ test('real answers have the shape the document gives them', async () => {
   }
 })
 
-test('null stands for what may be absent from a request, in the document as in the service', async () => {
+test('null may replace any optional member of a request, in the document as in the service', async () => {
   const { requestBody } = document.paths['/v1/videos']!.post!
   const { schema } = requestBody!.content['application/json'] as { schema: TSchema }
   const shape = Compile(resolveRefs(document, schema) as TSchema)
@@ -146,7 +146,7 @@ function requireShape(name: string, status: string, body: unknown): void {
   assert.ok(shape.Check(body), `${name} ${status}: ${JSON.stringify(shape.Errors(body))} ${JSON.stringify(body)}`)
 }
 
-/** What the server itself says: each path it has, asked for the methods it allows. */
+/** The routes the server reports: each path, with the methods it allows. */
 async function publicRoutes({ app, url }: TestApp, cookie: string): Promise<string[]> {
   const found: string[] = []
   for (const path of pathsIn(app.http.printRoutes({ commonPrefix: false }))) {

@@ -34,12 +34,12 @@ export function checkDocument(document: ApiDocument): string[] {
   const ids = new Set<string>()
   const shapes = new Set<string>()
   for (const { method, path, operation } of operationsOf(document)) {
-    const say = (text: string) => wrong.push(`${method} ${path}: ${text}`)
-    if (!METHODS.has(method.toLowerCase())) say('no such method')
-    if (ids.has(operation.operationId)) say(`operationId ${operation.operationId} is used twice`)
+    const report = (text: string) => wrong.push(`${method} ${path}: ${text}`)
+    if (!METHODS.has(method.toLowerCase())) report('no such method')
+    if (ids.has(operation.operationId)) report(`operationId ${operation.operationId} is used twice`)
     ids.add(operation.operationId)
     shapes.add(path)
-    checkOperation(document, path, operation, say)
+    checkOperation(document, path, operation, report)
   }
   const templates = [...shapes].map((path) => path.replace(/\{[^}]+\}/g, '{}'))
   if (new Set(templates).size !== templates.length) wrong.push('two paths differ in the names of parameters alone')
@@ -65,31 +65,36 @@ export function closed(schema: unknown): unknown {
   return inner.type === 'object' && named ? { ...inner, additionalProperties: false } : inner
 }
 
-function checkOperation(document: ApiDocument, path: string, operation: Operation, say: (text: string) => void): void {
+function checkOperation(
+  document: ApiDocument,
+  path: string,
+  operation: Operation,
+  report: (text: string) => void,
+): void {
   const { parameters = [], tags, security, responses, requestBody } = operation
   const known = new Set(document.tags.map(({ name }) => name))
-  for (const tag of tags) if (!known.has(tag)) say(`tag ${tag} is not declared`)
+  for (const tag of tags) if (!known.has(tag)) report(`tag ${tag} is not declared`)
   for (const scheme of security.flatMap((each) => Object.keys(each))) {
-    if (!document.components.securitySchemes[scheme]) say(`security scheme ${scheme} is not declared`)
+    if (!document.components.securitySchemes[scheme]) report(`security scheme ${scheme} is not declared`)
   }
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
   const declared = parameters.filter((each) => each.in === 'path')
-  if (inPath.join() !== declared.map(({ name }) => name).join()) say('its path parameters are not those it declares')
-  if (declared.some(({ required }) => required !== true)) say('a path parameter is not required')
+  if (inPath.join() !== declared.map(({ name }) => name).join()) report('its path parameters are not those it declares')
+  if (declared.some(({ required }) => required !== true)) report('a path parameter is not required')
   for (const { name, in: place, schema, content } of parameters) {
-    if (!['path', 'query', 'header', 'cookie'].includes(place)) say(`parameter ${name} is in ${place}`)
-    if ((schema === undefined) === (content === undefined)) say(`parameter ${name} needs schema or content`)
+    if (!['path', 'query', 'header', 'cookie'].includes(place)) report(`parameter ${name} is in ${place}`)
+    if ((schema === undefined) === (content === undefined)) report(`parameter ${name} needs schema or content`)
     if (place === 'header' && /^(accept|content-type|authorization)$/i.test(name))
-      say(`header ${name} is not a parameter`)
+      report(`header ${name} is not a parameter`)
   }
   const keys = parameters.map(({ name, in: place }) => `${place} ${name}`)
-  if (new Set(keys).size !== keys.length) say('a parameter is declared twice')
-  if (requestBody && Object.keys(requestBody.content).length === 0) say('its body has no media type')
-  if (Object.keys(responses).length === 0) say('it has no response')
+  if (new Set(keys).size !== keys.length) report('a parameter is declared twice')
+  if (requestBody && Object.keys(requestBody.content).length === 0) report('its body has no media type')
+  if (Object.keys(responses).length === 0) report('it has no response')
   for (const [status, response] of Object.entries(responses)) {
-    if (!/^([1-5]\d\d|[1-5]XX|default)$/.test(status)) say(`status ${status}`)
+    if (!/^([1-5]\d\d|[1-5]XX|default)$/.test(status)) report(`status ${status}`)
     const { description } = resolveRefs(document, response) as { description?: unknown }
-    if (typeof description !== 'string') say(`response ${status} has no description`)
+    if (typeof description !== 'string') report(`response ${status} has no description`)
   }
 }
 

@@ -16,12 +16,12 @@ export type Answers = {
 export function defaultAnswers(): Answers {
   return {
     chat(body) {
-      const said = textOf(body)
+      const text = textOf(body)
       const system = body.messages.find(({ role }) => role === 'system')?.content
       if (typeof system === 'string' && system.includes('Translate')) {
-        return JSON.stringify({ translation: said.replace(JAPANESE, 'scene '), depicted_text: [] })
+        return JSON.stringify({ translation: text.replace(JAPANESE, 'scene '), depicted_text: [] })
       }
-      return said.includes('forbidden') ? 'unsafe\nS1' : 'safe'
+      return text.includes('forbidden') ? 'unsafe\nS1' : 'safe'
     },
     moderation(body) {
       const flagged = JSON.stringify(body.input).includes('forbidden')

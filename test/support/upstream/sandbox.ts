@@ -6,19 +6,19 @@ import type {
   TokenUsage,
 } from '../../../server/engines/chat/contract.ts'
 
-/** Everything an engine told of one answer. */
-export type Told = { events: ChatEvent[]; batches: number; usage: TokenUsage }
+/** Everything an engine emitted for one answer. */
+export type Answer = { events: ChatEvent[]; batches: number; usage: TokenUsage }
 
 /** Asks an engine for one answer, streaming unless the options say otherwise. A text stands for one user message. */
 export async function ask(
   engine: ChatEngine,
-  said: string | ChatMessage[],
+  input: string | ChatMessage[],
   options: Partial<ChatRequest> = {},
   signal: AbortSignal = new AbortController().signal,
-): Promise<Told> {
+): Promise<Answer> {
   const events: ChatEvent[] = []
   let batches = 0
-  for await (const batch of await engine.generate(requestOf(said, options), signal)) {
+  for await (const batch of await engine.generate(requestOf(input, options), signal)) {
     batches++
     events.push(...batch)
   }
@@ -27,17 +27,17 @@ export async function ask(
   return { events, batches, usage: end.usage }
 }
 
-export function requestOf(said: string | ChatMessage[], options: Partial<ChatRequest> = {}): ChatRequest {
-  const messages: ChatMessage[] = typeof said === 'string' ? [{ role: 'user', content: said }] : said
+export function requestOf(input: string | ChatMessage[], options: Partial<ChatRequest> = {}): ChatRequest {
+  const messages: ChatMessage[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
   return { model: 'sandbox-1', messages, n: 1, stream: true, ...options }
 }
 
-export function textOf({ events }: Told, choice = 0): string {
+export function textOf({ events }: Answer, choice = 0): string {
   return events.map((event) => (event.type === 'text-delta' && event.choice === choice ? event.text : '')).join('')
 }
 
 /** Why a choice ended; undefined when it did not end exactly once. */
-export function reasonOf({ events }: Told, choice = 0): string | undefined {
+export function reasonOf({ events }: Answer, choice = 0): string | undefined {
   const reasons = events.flatMap((event) => (event.type === 'finish' && event.choice === choice ? [event.reason] : []))
   return reasons.length === 1 ? reasons[0] : undefined
 }

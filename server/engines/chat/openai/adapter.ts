@@ -2,13 +2,13 @@ import Type from 'typebox'
 import { Pool } from 'undici'
 import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
+import type { EngineEnv, Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
-import type { EngineEnv, Mistake } from '../../setting.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
-import { type Chance, endpointHealth } from './endpoints.ts'
-import { answerReader } from './read-answer.ts'
+import { type Chance, endpointHealth } from './endpoint-health.ts'
+import { completionReader } from './read-completion.ts'
 
 const Headers = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
@@ -63,7 +63,7 @@ export function openaiChatMistakes({ base_url, endpoints, headers }: OpenaiChatO
   const found: Mistake[] = []
   if (base_url === undefined && endpoints === undefined) found.push({ path: 'base_url', message: 'Is missing.' })
   if (base_url !== undefined && endpoints !== undefined)
-    found.push({ path: 'endpoints', message: 'Cannot stand beside base_url.' })
+    found.push({ path: 'endpoints', message: 'Cannot be used with base_url.' })
   for (const name of Object.keys(headers ?? {})) {
     if (RESERVED_HEADERS.has(name.toLowerCase())) found.push({ path: `headers.${name}`, message: 'Cannot be set.' })
   }
@@ -113,10 +113,10 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       target,
       body,
       stream,
-      reader: answerReader({ choices: request.n, logprobs: request.logprobs === true }),
+      reader: completionReader({ choices: request.n, logprobs: request.logprobs === true }),
       limits: { idle_ms: limits.idle_ms, total_ms },
       signal,
-      onEnd: (end) => health.report(server, end === null ? 'worked' : end === 'aborted' ? 'neutral' : verdict(end)),
+      onEnd: (end) => health.report(server, end === null ? 'worked' : end === 'aborted' ? 'neutral' : healthAfter(end)),
     })
   }
 
@@ -135,7 +135,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
         const outcome = await ask(server, request, signal, total_ms)
         if (outcome.accepted !== null) return outcome.accepted
         tried.push(server)
-        raiseAlarm(env.log, outcome)
+        logIfOperatorNeeded(env.log, outcome)
         if (outcome.refused.retry_after_seconds !== undefined) health.pause(server, outcome.refused.retry_after_seconds)
         refused = betterOf(refused, outcome.refused)
         if (outcome.sent && outcome.refused.kind !== 'overloaded') break
@@ -163,7 +163,7 @@ const RESERVED_HEADERS = new Set([
   'keep-alive',
 ])
 
-/** More than the streams one process can carry, so that none waits for another's connection. */
+/** More than the streams one process can serve, so that no request waits for a connection. */
 const CONNECTIONS = 4096
 const CONNECT_MS = 10_000
 
@@ -191,17 +191,17 @@ function headersOf(api_key: string | undefined, own: Record<string, string> = {}
   return Object.entries(headers).flat()
 }
 
-/** A server that refuses a request works. */
-function verdict({ kind }: EngineError): 'worked' | 'failed' {
+/** A server that refuses a request is healthy. */
+function healthAfter({ kind }: EngineError): 'worked' | 'failed' {
   return kind === 'rejected' || kind === 'context_length' ? 'worked' : 'failed'
 }
 
-/** Of the refusals of several servers, the one that says when to come back. */
+/** Of the refusals of several servers, the one that names a time to retry. */
 function betterOf(before: EngineError | null, now: EngineError): EngineError {
   return before?.kind === 'overloaded' && now.kind !== 'overloaded' ? before : now
 }
 
-function raiseAlarm(
+function logIfOperatorNeeded(
   log: Pick<Log, 'error'> | undefined,
   { operator, refused }: { operator: boolean; refused: EngineError },
 ): void {

@@ -1,32 +1,32 @@
 import type { Dispatcher } from 'undici'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent } from '../contract.ts'
-import { type EventQueue, eventQueue, oneBatch } from './event-queue.ts'
-import { growingBytes } from './growing-bytes.ts'
-import { type AnswerReader, brokenOff, timedOut, unreadable } from './read-answer.ts'
-import { needsOperator, type ReplyHeaders, statusError } from './refusal.ts'
-import { streamReader } from './stream-reader.ts'
+import { type BatchQueue, batchQueue, singleBatch } from './batch-queue.ts'
+import { byteBuffer } from './byte-buffer.ts'
+import { type CompletionReader, incomplete, timedOut, unreadable } from './read-completion.ts'
+import { needsOperator, type ReplyHeaders, statusError } from './read-error.ts'
+import { streamReader } from './read-stream.ts'
 
 export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
 
-/** `idle_ms`: silence, before the head of a streamed reply and within any body. `total_ms`: what is left for the whole answer. */
+/** `idle_ms`: silence, before the head of a streamed reply and within any body. `total_ms`: what is left for the complete answer. */
 export type CallLimits = { idle_ms: number; total_ms: number }
 
 export type CallOptions = {
   target: CallTarget
   body: string | readonly Buffer[]
-  /** Whether a stream was asked for: a whole answer is silent until it is done. */
+  /** Whether a stream was asked for: a plain answer is silent until it is complete. */
   stream: boolean
-  reader: AnswerReader
+  reader: CompletionReader
   limits: CallLimits
   signal: AbortSignal
-  /** Told once how the exchange ended: null for a whole answer, a fault, or `aborted` by the caller. */
+  /** Called once with how the exchange ended: null for a complete answer, an error, or `aborted` by the caller. */
   onEnd(end: EngineError | 'aborted' | null): void
 }
 
 /**
- * `accepted` once the first piece of an answer has been read. `refused` before that, with nothing told of it: `sent` says whether the
- * request may have reached the server, `operator` that only the operator can mend it.
+ * `accepted` once the first piece of an answer has been read. `refused` before that, with nothing emitted: `sent` is whether the request
+ * may have reached the server, `operator` whether only the operator can mend it.
  */
 export type CallOutcome =
   | { accepted: AsyncIterable<readonly ChatEvent[]> }
@@ -37,14 +37,14 @@ export function call(options: CallOptions): Promise<CallOutcome> {
   return new Promise((resolve, reject) => {
     const state = openState(options, resolve, reject)
     const { target, body, limits, stream } = options
-    state.timer = setTimeout(() => breakOff(state, timedOut()), limits.total_ms)
+    state.timer = setTimeout(() => fail(state, timedOut()), limits.total_ms)
     options.signal.addEventListener('abort', state.onAbort)
     target.dispatcher.dispatch(
       {
         method: 'POST',
         path: target.path,
         headers: typeof body === 'string' ? target.headers : [...target.headers, 'content-length', lengthOf(body)],
-        // undici takes any iterable; its types do not say so.
+        // undici takes any iterable, although its types do not allow it.
         body: body as string,
         headersTimeout: stream ? limits.idle_ms : 0,
         bodyTimeout: limits.idle_ms,
@@ -58,7 +58,7 @@ function lengthOf(pieces: readonly Buffer[]): string {
   return String(pieces.reduce((sum, { length }) => sum + length, 0))
 }
 
-type Mode = 'waiting' | 'stream' | 'whole' | 'refusal' | 'done'
+type Mode = 'waiting' | 'stream' | 'plain' | 'refusal' | 'done'
 
 type Call = {
   options: CallOptions
@@ -70,9 +70,9 @@ type Call = {
   settled: boolean
   /** Bytes after the end of the answer, which are not read. */
   surplus: number
-  readonly bytes: ReturnType<typeof growingBytes>
-  /** Both are there once a stream has begun. */
-  queue: EventQueue | null
+  readonly bytes: ReturnType<typeof byteBuffer>
+  /** Set, like `frames`, once a stream has begun. */
+  queue: BatchQueue | null
   frames: ReturnType<typeof streamReader> | null
   timer: NodeJS.Timeout | null
   onAbort(): void
@@ -80,7 +80,7 @@ type Call = {
   reject(reason: unknown): void
 }
 
-/** A whole answer of 128 choices with logprobs stays below this. */
+/** A plain answer of 128 choices with logprobs stays below this. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024
 const REFUSAL_BYTES_MAX = 64 * 1024
 /** How much of a reply is still taken after its end, so that its connection can be used again. */
@@ -100,11 +100,11 @@ function openState(
     sent: false,
     settled: false,
     surplus: 0,
-    bytes: growingBytes(),
+    bytes: byteBuffer(),
     queue: null,
     frames: null,
     timer: null,
-    onAbort: () => leave(state),
+    onAbort: () => cancel(state),
     resolve,
     reject,
   }
@@ -128,7 +128,7 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
       guarded(state, () => readEnd(state))
     },
     onResponseError(_, error) {
-      breakOff(state, connectionFault(state, error))
+      fail(state, connectionError(state, error))
     },
   }
 }
@@ -138,7 +138,7 @@ function guarded(state: Call, read: () => void): void {
   try {
     read()
   } catch (error) {
-    breakOff(state, error instanceof EngineError ? error : unreadable())
+    fail(state, error instanceof EngineError ? error : unreadable())
   }
 }
 
@@ -151,16 +151,16 @@ function readHead(state: Call, status: number, headers: ReplyHeaders): void {
   if (status !== 200) {
     state.mode = 'refusal'
   } else if ((encoding !== undefined && encoding !== '' && encoding !== 'identity') || media === 'text/html') {
-    breakOff(state, unreadable())
+    fail(state, unreadable())
   } else if (media === 'application/json' || media.endsWith('+json')) {
-    state.mode = 'whole'
+    state.mode = 'plain'
   } else {
     state.mode = 'stream'
     state.frames = streamReader(state.options.reader)
-    state.queue = eventQueue({
+    state.queue = batchQueue({
       pause: () => state.controller?.pause(),
       resume: () => state.controller?.resume(),
-      leave: () => leave(state),
+      cancel: () => cancel(state),
     })
   }
 }
@@ -168,7 +168,7 @@ function readHead(state: Call, status: number, headers: ReplyHeaders): void {
 function readBytes(state: Call, chunk: Buffer): void {
   if (state.mode === 'stream') {
     readStream(state, chunk)
-  } else if (state.mode === 'whole') {
+  } else if (state.mode === 'plain') {
     state.bytes.append(chunk)
     if (state.bytes.size() > BODY_BYTES_MAX) throw unreadable()
   } else if (state.mode === 'refusal') {
@@ -199,11 +199,11 @@ function readEnd(state: Call): void {
     frames!.end(queue!.events)
     accept(state, queue!.batches)
     finish(state)
-  } else if (state.mode === 'whole') {
+  } else if (state.mode === 'plain') {
     const events: ChatEvent[] = []
     options.reader.read(parseJson(bytes.view()), events)
     options.reader.end(events)
-    accept(state, oneBatch(events))
+    accept(state, singleBatch(events))
     finish(state)
   } else if (state.mode === 'refusal') {
     const body = parseRefusal(bytes.view())
@@ -218,15 +218,15 @@ function accept(state: Call, batches: AsyncIterable<readonly ChatEvent[]>): void
   state.resolve({ accepted: batches })
 }
 
-/** The answer is whole. */
+/** The answer is complete. */
 function finish(state: Call): void {
   close(state)
   state.queue?.end()
   state.options.onEnd(null)
 }
 
-/** Nothing more will be read; a reply still on its way is given up. */
-function breakOff(state: Call, fault: EngineError): void {
+/** Nothing more will be read; a reply still arriving is dropped. */
+function fail(state: Call, fault: EngineError): void {
   if (state.mode === 'done') return
   if (state.mode === 'stream' && state.options.reader.complete()) finishEarly(state)
   else settle(state, fault, false)
@@ -242,7 +242,7 @@ function finishEarly(state: Call): void {
   state.controller?.abort(givenUp())
 }
 
-/** Ends the call with a fault: as a refusal while nothing has been told, else after the events that came before it. */
+/** Ends the call with an error: as a refusal while nothing has been emitted, else after the events that came before it. */
 function settle(state: Call, fault: EngineError, operator: boolean): void {
   close(state)
   if (state.settled) {
@@ -255,8 +255,8 @@ function settle(state: Call, fault: EngineError, operator: boolean): void {
   state.controller?.abort(givenUp())
 }
 
-/** The caller wants no more of it. */
-function leave(state: Call): void {
+/** The caller gave up: its signal aborted, or it stopped iterating. */
+function cancel(state: Call): void {
   if (state.mode === 'done') return
   close(state)
   const { signal, onEnd } = state.options
@@ -272,14 +272,14 @@ function close(state: Call): void {
   state.options.signal.removeEventListener('abort', state.onAbort)
 }
 
-/** undici's errors name hosts, so nothing of them is kept but what they mean. */
-function connectionFault({ sent }: Call, error: Error): EngineError {
+/** undici's errors name hosts, so only their meaning is kept. */
+function connectionError({ sent }: Call, error: Error): EngineError {
   if (!sent) return new EngineError('unreachable', 'The model server cannot be reached.')
   const code = 'code' in error ? error.code : undefined
-  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut() : brokenOff()
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut() : incomplete()
 }
 
-/** What undici is told when a reply is given up; nobody sees it. */
+/** The reason for undici when a reply is given up; nobody sees it. */
 function givenUp(): Error {
   return new Error('The request was given up.')
 }

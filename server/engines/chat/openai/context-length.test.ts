@@ -88,7 +88,7 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
 ]
 
 for (const [server, message, limit, asked, input] of MESSAGES) {
-  test(`reads what ${server} says: ${message.slice(0, 60)}`, () => {
+  test(`reads the error of ${server}: ${message.slice(0, 60)}`, () => {
     const found = readContextLength({ code: '', message })
     assert.deepEqual(found, { tokens: limit === null ? undefined : { limit, asked, ...(input && { input }) } })
   })

@@ -1,7 +1,7 @@
 import type { ContextOverflow } from '../../engine-error.ts'
 
 /**
- * Whether an error of a model server says that the request is too long, and the numbers when it names them. The forms of OpenAI, vLLM,
+ * Whether an error of a model server means that the request is too long, and its token counts when it names them. The forms of OpenAI, vLLM,
  * SGLang, llama.cpp, Ollama, OpenRouter and DeepSeek are in the tests.
  */
 export function readContextLength(error: {

@@ -20,7 +20,7 @@ export function encodeMessage(message: ChatMessage, form: MessageForm): object {
   }
 }
 
-/** An assistant message without content is only taken with tool calls, so a refusal, or nothing, stands in for it. */
+/** An assistant message without content is only taken with tool calls, so a refusal, or an empty text, takes its place. */
 function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, form: MessageForm): object {
   const { content, refusal, tool_calls } = message
   const calls = tool_calls !== undefined && tool_calls.length > 0 ? tool_calls.map(encodeCall) : undefined

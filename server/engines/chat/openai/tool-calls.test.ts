@@ -4,7 +4,7 @@ import type { ChatEvent } from '../contract.ts'
 import { toolCalls } from './tool-calls.ts'
 
 test('pieces that interleave and come out of order reach their calls, numbered as they were named', () => {
-  const told = read([
+  const emitted = read([
     [{ index: 1, id: 'b', function: { name: 'second', arguments: '' } }],
     [
       { index: 0, id: 'a', function: { name: 'first', arguments: '{' } },
@@ -13,7 +13,7 @@ test('pieces that interleave and come out of order reach their calls, numbered a
     [{ index: 1, function: { arguments: ':1}' } }],
     [{ index: 0, function: { arguments: '}' } }],
   ])
-  assert.deepEqual(callsOf(told), [
+  assert.deepEqual(callsOf(emitted), [
     { id: 'b', name: 'second', arguments: '{"x":1}' },
     { id: 'a', name: 'first', arguments: '{}' },
   ])
@@ -59,7 +59,7 @@ test('without an index: whole calls are separate, pieces belong to the call of t
   assert.deepEqual(callsOf(pieces), [{ id: 'a', name: 'f', arguments: '12' }])
 })
 
-test('calls that share an index are told apart by name and id; a new id alone is no new call', () => {
+test('calls that share an index are emitted apart by name and id; a new id alone is no new call', () => {
   const gemini = [
     [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }],
     [{ index: 0, id: 'b', function: { name: 'f', arguments: '{}' } }],

@@ -6,9 +6,9 @@ import type { ChatEvent } from '../contract.ts'
 export type ToolCalls = {
   /** Reads `tool_calls` of a message or of one of its deltas. */
   read(value: unknown, events: ChatEvent[]): void
-  /** Whether a call was begun that never got its name. */
+  /** Whether a call was begun and never got a name. */
   broken(): boolean
-  /** How many calls have been told. */
+  /** How many calls have been emitted. */
   count(): number
 }
 
@@ -19,19 +19,19 @@ export type ToolCalls = {
  */
 export function toolCalls(choice: number): ToolCalls {
   const calls: Call[] = []
-  let told = 0
+  let emitted = 0
 
-  function tell(call: Call, piece: string, events: ChatEvent[]): void {
+  function emit(call: Call, piece: string, events: ChatEvent[]): void {
     if (call.number >= 0) {
       if (piece !== '') events.push({ type: 'tool-call-delta', choice, call: call.number, arguments: piece })
     } else if (call.name === '') {
-      call.waiting += piece
+      call.pending += piece
     } else {
-      call.number = told++
-      const taken = calls.some((other) => other !== call && other.told_id === call.id)
-      call.told_id = call.id === '' || call.id.length > ID_LENGTH_MAX || taken ? newCallId() : call.id
-      const { told_id: id, name, waiting } = call
-      events.push({ type: 'tool-call-delta', choice, call: call.number, id, name, arguments: waiting + piece })
+      call.number = emitted++
+      const taken = calls.some((other) => other !== call && other.emitted_id === call.id)
+      call.emitted_id = call.id === '' || call.id.length > ID_LENGTH_MAX || taken ? newCallId() : call.id
+      const { emitted_id: id, name, pending } = call
+      events.push({ type: 'tool-call-delta', choice, call: call.number, id, name, arguments: pending + piece })
     }
   }
 
@@ -44,16 +44,16 @@ export function toolCalls(choice: number): ToolCalls {
         const call = callOf(calls, entry)
         if (call.id === '') call.id = entry.id
         if (call.name === '') call.name = entry.name
-        tell(call, entry.arguments, events)
+        emit(call, entry.arguments, events)
       }
     },
     broken: () => calls.some(({ number }) => number < 0),
-    count: () => told,
+    count: () => emitted,
   }
 }
 
-/** `number` is -1 and `told_id` empty until the call has been told. `index` is the server's. */
-type Call = { index: number | null; id: string; told_id: string; name: string; waiting: string; number: number }
+/** `number` is -1 and `emitted_id` empty until the call has been emitted. `index` is the server's. */
+type Call = { index: number | null; id: string; emitted_id: string; name: string; pending: string; number: number }
 type Entry = { index: number | null; id: string; name: string; arguments: string }
 
 const ID_LENGTH_MAX = 256
@@ -75,7 +75,7 @@ function readEntry(item: unknown): Entry | null {
 function callOf(calls: Call[], entry: Entry): Call {
   const found = findCall(calls, entry)
   if (found !== undefined && !isAnother(found, entry)) return found
-  const call = { index: entry.index, id: '', told_id: '', name: '', waiting: '', number: -1 }
+  const call = { index: entry.index, id: '', emitted_id: '', name: '', pending: '', number: -1 }
   calls.push(call)
   return call
 }

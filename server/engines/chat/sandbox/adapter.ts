@@ -7,7 +7,7 @@ import { type Content, contentOf, type Step, stepsOf } from './answer.ts'
 import { countInput } from './input-tokens.ts'
 import { readPrompt } from './prompt.ts'
 
-/** `model` says nothing to the sandbox but changes its wording. `delay_ms_per_token` paces answers for demonstrations. */
+/** `model` only changes the wording of answers. `delay_ms_per_token` paces answers for demonstrations. */
 export const SandboxOptions = Type.Object(
   {
     kind: Type.Literal('sandbox'),
@@ -21,7 +21,7 @@ export type SandboxOptions = Type.Static<typeof SandboxOptions>
 /**
  * A test model for building clients without spending. It is not intelligent but exact: the same content and `seed` give the same
  * answer token by token, whatever the limits and whether it streams. It obeys `max_tokens`, `stop`, `n`, `logprobs`, biases of −100
- * and 100, `response_format` and `tool_choice`, thinks when given a `reasoning_effort`, answers Japanese in Japanese, calls tools in
+ * and 100, `response_format` and `tool_choice`, reasons when given a `reasoning_effort`, answers Japanese in Japanese, calls tools in
  * the user's turn and puts their results into words. A schema for which it finds no value is refused.
  *
  * Words in the last user message make it misbehave: `sandbox:refuse` (a refusal), `sandbox:filter` (cut by a content filter),

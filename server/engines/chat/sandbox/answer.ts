@@ -3,16 +3,16 @@ import { createHash } from 'node:crypto'
 import { countTokens, decodeToken, encode, encodeInTurns, tokenBytes } from '../../../platform/tokenizer.ts'
 import { turnTaker } from '../../../platform/turns.ts'
 import { EngineError } from '../../engine-error.ts'
-import { chanceOf } from '../../video/storyboard/chance.ts'
+import { seededRandom } from '../../seeded-random.ts'
 import type { ChatEvent, ChatRequest, ChatTool, FinishReason, TokenLogprob } from '../contract.ts'
 import type { Prompt } from './prompt.ts'
-import { valueFor } from './schema-value.ts'
+import { valueFor } from './schema/value.ts'
 import { answerText, longText, refusalText, thoughtsText } from './wording.ts'
 
-/** Some tokens that are whole characters together: one but for rare characters. */
+/** Consecutive tokens that together are complete characters: usually one token. */
 type Piece = { text: string; ids: readonly number[] }
 
-/** One event of an answer and the output tokens it stands for. */
+/** One event of an answer and its number of output tokens. */
 export type Step = { event: ChatEvent; tokens: number }
 
 /** What the choices of an answer have in common: schemas are costly, so that a request pays for few of them whatever its `n`. */
@@ -21,7 +21,7 @@ export type Content = {
   prompt: Prompt
   calls: ReadonlyArray<{ name: string; pieces: Piece[] }>
   json: readonly Piece[][]
-  /** What `sandbox:echo` says, in every choice. `cut` when it is longer than an answer can be. */
+  /** The text of `sandbox:echo`, the same in every choice. `cut` when it is longer than an answer can be. */
   echo: { pieces: Piece[]; cut: boolean } | null
 }
 
@@ -40,7 +40,7 @@ export async function contentOf(request: ChatRequest, prompt: Prompt): Promise<C
   const isPlain = prompt.directive === null
   const calls = []
   for (const { name, parameters } of isPlain && prompt.is_users_turn ? await chosenTools(request, prompt) : []) {
-    const given = { clues: prompt.clues, chance: chanceOf(`${prompt.seed}/${name}`) }
+    const given = { clues: prompt.clues, random: seededRandom(`${prompt.seed}/${name}`) }
     const value =
       parameters === undefined ? {} : await valueFor({ type: 'object', ...parameters }, `function '${name}'`, given)
     calls.push({ name, pieces: await jsonPieces(request, value) })
@@ -63,7 +63,7 @@ async function jsonPieces(request: ChatRequest, value: unknown): Promise<Piece[]
 async function jsonAnswer({ response_format: format }: ChatRequest, prompt: Prompt, choice: number): Promise<unknown> {
   const { name, schema } = format?.type === 'json_schema' ? format.json_schema : {}
   if (schema === undefined) return { question: prompt.clues.excerpt(160), answer: answerText(prompt, choice) }
-  const given = { clues: prompt.clues, chance: chanceOf(`${prompt.seed}/${choice}`) }
+  const given = { clues: prompt.clues, random: seededRandom(`${prompt.seed}/${choice}`) }
   return valueFor(schema, `response_format '${name}'`, given)
 }
 
@@ -94,7 +94,7 @@ function tokensMax({ n, logprobs, top_logprobs = 0 }: ChatRequest): number {
   return Math.min(CHOICE_TOKENS_MAX, Math.floor(ANSWER_WEIGHT_MAX / (n * weight)))
 }
 
-/** Some text of one kind; `opening` comes before it, whole or not at all. */
+/** Some text of one kind. `opening` comes before it, completely or not at all. */
 type Segment = {
   pieces: readonly Piece[]
   stop?: readonly string[] | undefined
@@ -173,7 +173,7 @@ function spoken({ logprobs, top_logprobs = 0 }: ChatRequest, choice: number): Se
   }
 }
 
-/** The last step also stands for the tokens of a character that the limit parted. */
+/** The last step also counts the tokens of a character that the limit split. */
 function* textSteps(pieces: readonly Piece[], tokens: number, eventOf: Segment['eventOf']): Generator<Step> {
   let left = tokens
   for (const [index, piece] of pieces.entries()) {

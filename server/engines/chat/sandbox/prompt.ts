@@ -101,7 +101,7 @@ function directiveIn(text: string): Prompt['directive'] {
   return name === undefined ? null : { name, rest: text.slice(found!.index + found![0].length) }
 }
 
-/** Says in words which pictures, clips and sounds came with a message, as in `1 image (PNG, 64×48)`; null when none did. */
+/** Lists the pictures, clips and sounds of a message in words, as in `1 image (PNG, 64×48)`; null when none did. */
 function describeMedia(parts: readonly ChatPart[], japanese: boolean): string | null {
   const facts: Record<'image' | 'video' | 'audio clip', string[]> = { image: [], video: [], 'audio clip': [] }
   for (const part of parts) {
@@ -137,7 +137,7 @@ function resultsAtEnd(messages: readonly ChatMessage[]): Prompt['results'] {
 
 const SLICE_CHARACTERS = 64 * 1024
 
-/** Of media the length and the first and last characters count: enough to tell two of them from each other, and cheap. */
+/** Of media, the length and the first and last characters count: cheap, and enough to distinguish two of them. */
 async function seedOf({ model, messages, seed, tools, response_format }: ChatRequest): Promise<string> {
   const hash = createHash('sha256')
   const turn = turnTaker(1)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { countTokens } from '../../../platform/tokenizer.ts'
-import type { Chance } from '../../video/storyboard/chance.ts'
+import type { SeededRandom } from '../../seeded-random.ts'
 import { type Clues, type Prompt, shorten } from './prompt.ts'
 
 const ENGLISH = {
@@ -51,10 +51,10 @@ const JAPANESE: typeof ENGLISH = {
 
 /** Tokens of the answer to `sandbox:long`, at least. */
 const LONG_TOKENS = 2000
-/** Sentences of thought. Unknown efforts think as `medium` does. */
+/** Sentences of reasoning. Unknown efforts are treated as `medium`. */
 const SENTENCES: Readonly<Record<string, number>> = { minimal: 1, low: 2, medium: 4, high: 7, xhigh: 10, max: 14 }
 
-/** The answer in words: what was asked, what came with it, what a tool said. Every choice of a request has a wording of its own. */
+/** The text of the answer: the question, its media, the outputs of tools. Every choice of a request is worded differently. */
 export function answerText(prompt: Prompt, choice: number): string {
   const { hello, quote, received, turn, result, bodies, space } = phrasesFor(prompt)
   const variant = (createHash('sha256').update(prompt.seed).digest().readUInt16LE() % 9000) + choice
@@ -84,7 +84,7 @@ export function refusalText(prompt: Prompt): string {
   return phrasesFor(prompt).refusal
 }
 
-/** What the model thinks before it answers: the more effort, the longer. */
+/** The reasoning before the answer: the more effort, the longer. */
 export function thoughtsText(prompt: Prompt, effort: string): string {
   const { asked, thoughts, space } = phrasesFor(prompt)
   const count = SENTENCES[effort] ?? SENTENCES.medium!
@@ -100,9 +100,9 @@ function phrasesFor({ clues }: Prompt): typeof ENGLISH {
  * Texts that a member of this name may hold, the likeliest first, then one of each format that TypeBox checks. Those of the prompt come
  * in the first variation only, so that further ones differ.
  */
-export function textsFor(name: string, clues: Clues, chance: Chance, variation: number): string[] {
-  const number = 1 + variation + Math.floor(chance.between(0, 90))
-  const hex = Array.from({ length: 32 }, () => Math.floor(chance.between(0, 16)).toString(16)).join('')
+export function textsFor(name: string, clues: Clues, random: SeededRandom, variation: number): string[] {
+  const number = 1 + variation + Math.floor(random.between(0, 90))
+  const hex = Array.from({ length: 32 }, () => Math.floor(random.between(0, 16)).toString(16)).join('')
   const uuid = hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
   const known: Partial<Clues> = variation === 0 ? clues : {}
   const email = known.email ?? `person${number}@example.com`

@@ -17,7 +17,7 @@ import {
   type VideoEngine,
 } from '../contract.ts'
 import type { RenderTask } from './child.ts'
-import type { SpooledInput } from './direct.ts'
+import type { SpooledInput } from './compose.ts'
 import { openRenders, type Render, type Work } from './renders.ts'
 
 export type StoryboardOptions = {

@@ -10,7 +10,7 @@ const SUBTITLE_SECONDS_MIN = 1.6
 const STAY_SECONDS_MIN = 3.2
 const STAY_UNITS_PER_SECOND = 9
 
-/** Reading speed: units a second, where a Latin letter is one unit and a Han or kana character two. */
+/** Reading speed: units a second, where a Latin addCaptions is one unit and a Han or kana character two. */
 const UNITS_PER_SECOND = 28
 const CAPTION_UNITS_MAX = 110
 const SUBTITLE_UNITS_MAX = 84
@@ -61,7 +61,7 @@ function tidy(text: string): string {
 
 const SENTENCES = new Intl.Segmenter('en', { granularity: 'sentence' })
 
-/** Sentences, and the lines and list items of longer prompts; fragments without a letter join their neighbour. */
+/** Sentences, and the lines and list items of longer prompts; fragments without a addCaptions join their neighbour. */
 function sentencesOf(text: string): string[] {
   const sentences: string[] = []
   for (const line of text.split(/\n+/)) {
@@ -145,7 +145,7 @@ function glue(left: string, right: string): string {
   return /[\u3000-\u9fff\uff00-\uffef]$/u.test(left) ? left + right : `${left} ${right}`
 }
 
-/** A Latin letter counts 1, a full-width character 2. */
+/** A Latin addCaptions counts 1, a full-width character 2. */
 export function unitsOf(text: string): number {
   let units = 0
   for (const character of text) units += character.codePointAt(0)! >= 0x2e80 ? 2 : 1

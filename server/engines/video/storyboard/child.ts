@@ -1,7 +1,7 @@
 import { serveTask } from '../../../media/child-task.ts'
 import { executeFfmpeg } from '../../../media/ffmpeg-execute.ts'
 import { FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg-runner.ts'
-import { direct, type Script } from './direct.ts'
+import { composeTimeline, type Script } from './compose.ts'
 import { UnreadableReference } from './draw.ts'
 import { renderRun } from './timeline.ts'
 
@@ -13,7 +13,7 @@ const DRAWN = 0.08
 
 if (process.send) {
   serveTask<RenderTask>(async ({ script, dir, output_path, runner }, report) => {
-    const timeline = await direct(script, dir)
+    const timeline = await composeTimeline(script, dir)
     report(DRAWN)
     const onProgress = (progress: number) => report(DRAWN + (1 - DRAWN) * progress)
     try {

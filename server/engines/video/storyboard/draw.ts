@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import sharp, { type Sharp } from 'sharp'
 import type { Size } from '../../../media/aspect.ts'
 import { IMAGE_PIXELS_MAX } from '../../../media/probe.ts'
+import { seededRandom } from '../../seeded-random.ts'
 import { type Caption, unitsOf } from './captions.ts'
-import { chanceOf } from './chance.ts'
 import type { Layer } from './scenes.ts'
 import type { Still } from './timeline.ts'
 
@@ -27,9 +27,9 @@ const BOLD = resolve(`${FONT}/700Bold/BIZUDPGothic_700Bold.ttf`)
 /** The sky of a scene, with a grain of ±2 levels against banding. */
 export async function drawSky(svg: string, size: Size, path: string): Promise<Still> {
   const sky = await sharp(Buffer.from(svg)).removeAlpha().raw().toBuffer()
-  const chance = chanceOf('grain')
+  const random = seededRandom('grain')
   const grain = Int8Array.from({ length: 4099 }, () =>
-    Math.round(chance.between(-1.2, 1.2) + chance.between(-1.2, 1.2)),
+    Math.round(random.between(-1.2, 1.2) + random.between(-1.2, 1.2)),
   )
   for (let pixel = 0; pixel * 3 < sky.length; pixel++) {
     const lift = grain[(pixel * 7) % grain.length]!
@@ -56,10 +56,10 @@ export async function drawLayer(layer: Layer, path: string, to_left: boolean): P
   return { width: layer.width, height: layer.height, path, format: 'rgba', phases }
 }
 
-/** A customer's picture, upright and without transparency, cut to fill `size` or laid whole on its own blurred enlargement. */
+/** A customer's picture, upright and without transparency, cropped to fill `size` or, with `uncropped`, laid on its own blurred enlargement. */
 export async function preparePicture(
   source: string,
-  { size, whole, path }: { size: Size; whole: boolean; path: string },
+  { size, uncropped, path }: { size: Size; uncropped: boolean; path: string },
 ): Promise<Still> {
   try {
     const upright = sharp(source, { limitInputPixels: IMAGE_PIXELS_MAX })
@@ -70,7 +70,7 @@ export async function preparePicture(
       .clone()
       .resize({ ...size, fit: 'cover' })
       .removeAlpha()
-    await writeFile(path, await (whole ? await framed(upright, size) : filled).raw().toBuffer())
+    await writeFile(path, await (uncropped ? await framed(upright, size) : filled).raw().toBuffer())
   } catch (error) {
     throw new UnreadableReference(
       `A picture cannot be decoded: ${error instanceof Error ? error.message.slice(0, 80) : error}`,
@@ -104,8 +104,8 @@ async function framed(upright: Sharp, size: Size): Promise<Sharp> {
 export type Words = Still & { x: number; y: number }
 
 /**
- * Draws a caption or subtitle and says where it goes. Captions stand left in the upper half of a scene (`place: 'sky'`) or low over
- * pictures (`'picture'`); subtitles stand centred at the bottom.
+ * Draws a caption or subtitle and returns its place. Captions are at the left, in the upper half of a scene (`place: 'sky'`) or low over
+ * pictures (`'picture'`); subtitles are centered at the bottom.
  */
 export async function drawWords(
   caption: Caption,

@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts'
+import type { SeededRandom } from '../../seeded-random.ts'
 
 const RATE = 48_000
 
@@ -24,12 +24,12 @@ const PROGRESSIONS = [
   ],
 ] as const
 
-/** A quiet piece for the whole clip as a 16-bit stereo WAV at 48 kHz: slow chords and plucked notes, faded in and out. */
-export function composeMusic(seconds: number, chance: Chance): Uint8Array {
+/** A quiet piece as long as the clip, as a 16-bit stereo WAV at 48 kHz: slow chords and plucked notes, faded in and out. */
+export function composeMusic(seconds: number, random: SeededRandom): Uint8Array {
   const length = Math.round(seconds * RATE)
   const sound: Stereo = [new Float32Array(length), new Float32Array(length)]
-  const root = 130.81 * 2 ** (Math.floor(chance.between(-4, 4)) / 12)
-  const progression = chance.pick(PROGRESSIONS)
+  const root = 130.81 * 2 ** (Math.floor(random.between(-4, 4)) / 12)
+  const progression = random.pick(PROGRESSIONS)
   const bars = Math.max(2, Math.round(seconds / 3.2))
   const bar = length / bars
   for (let index = 0; index < bars; index++) {
@@ -43,10 +43,10 @@ export function composeMusic(seconds: number, chance: Chance): Uint8Array {
       })
     }
     for (let step = 0; step < 6; step++) {
-      const semitones = chord[Math.floor(chance.between(0, chord.length))]! + 12
+      const semitones = chord[Math.floor(random.between(0, chord.length))]! + 12
       const from = index * bar + (step * bar) / 6
-      if (chance.between(0, 1) < 0.72)
-        addPluck(sound, { hertz: root * 2 ** (semitones / 12), from, pan: chance.between(-0.7, 0.7) })
+      if (random.between(0, 1) < 0.72)
+        addPluck(sound, { hertz: root * 2 ** (semitones / 12), from, pan: random.between(-0.7, 0.7) })
     }
   }
   echo(sound)

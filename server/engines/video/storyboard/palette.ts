@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts'
+import type { SeededRandom } from '../../seeded-random.ts'
 
 export type SceneKind = 'hills' | 'sea' | 'city' | 'forest' | 'dunes'
 
@@ -103,10 +103,10 @@ const MOODS_BY_WORD: readonly [RegExp, readonly string[]][] = [
 const ALL_SCENES: readonly SceneKind[] = ['hills', 'sea', 'forest', 'dunes', 'city']
 
 /** The colours and the succession of scenes that suit a prompt. */
-export function moodOf(prompt: string, chance: Chance): { palette: Palette; scenes: SceneKind[] } {
+export function moodOf(prompt: string, random: SeededRandom): { palette: Palette; scenes: SceneKind[] } {
   const moods = MOODS_BY_WORD.find(([word]) => word.test(prompt))?.[1] ?? Object.keys(PALETTES)
   const named = SCENES_BY_WORD.filter(([word]) => word.test(prompt)).map(([, scene]) => scene)
   const fitting = ALL_SCENES.filter((scene) => scene !== 'city' && scene !== 'dunes')
-  const scenes = named.length > 0 ? named : [chance.pick(fitting), chance.pick(fitting)]
-  return { palette: PALETTES[chance.pick(moods)]!, scenes }
+  const scenes = named.length > 0 ? named : [random.pick(fitting), random.pick(fitting)]
+  return { palette: PALETTES[random.pick(moods)]!, scenes }
 }

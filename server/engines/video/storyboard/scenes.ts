@@ -1,5 +1,5 @@
 import type { Size } from '../../../media/aspect.ts'
-import type { Chance } from './chance.ts'
+import type { SeededRandom } from '../../seeded-random.ts'
 import type { Palette, SceneKind } from './palette.ts'
 
 /**
@@ -24,10 +24,10 @@ const MARGIN = 8
 export function drawScene(
   kind: SceneKind,
   palette: Palette,
-  { size, frames, chance }: { size: Size; frames: number; chance: Chance },
+  { size, frames, random }: { size: Size; frames: number; random: SeededRandom },
 ): Scene {
-  const horizon = size.height * chance.between(0.62, 0.68)
-  const light = { x: size.width * chance.between(0.6, 0.82), y: horizon - size.height * chance.between(0.13, 0.3) }
+  const horizon = size.height * random.between(0.62, 0.68)
+  const light = { x: size.width * random.between(0.6, 0.82), y: horizon - size.height * random.between(0.13, 0.3) }
   const speeds = kind === 'city' || kind === 'forest' ? ([0.5, 1, 2] as const) : ([0.25, 0.5, 1] as const)
   const lift = Math.round(size.height * LIFT[kind])
   const baseOf = (depth: number) => Math.round(horizon + (depth - 0.7) * size.height * 0.095)
@@ -41,20 +41,20 @@ export function drawScene(
           ? baseOf(depth) + lift * 0.3 + 8
           : size.height
     const box = { width: even(size.width + speed * frames + 2 * MARGIN), height: even(bottom - top) }
-    const shape = SHAPES[kind]({ ...box, lift, depth, chance, palette })
+    const shape = SHAPES[kind]({ ...box, lift, depth, random, palette })
     return { top, ...box, speed, svg: (shift) => svgOf(box, `<g transform="translate(${-shift} 0)">${shape}</g>`) }
   })
   const foot = layers.at(-1)!.top + layers.at(-1)!.height
-  return { sky: drawSky(palette, { size, horizon, light, foot, chance }), layers, to_left: chance.between(0, 1) < 0.5 }
+  return { sky: drawSky(palette, { size, horizon, light, foot, random }), layers, to_left: random.between(0, 1) < 0.5 }
 }
 
-type Sky = { size: Size; horizon: number; light: { x: number; y: number }; foot: number; chance: Chance }
+type Sky = { size: Size; horizon: number; light: { x: number; y: number }; foot: number; random: SeededRandom }
 
-function drawSky(palette: Palette, { size, horizon, light, foot, chance }: Sky): string {
+function drawSky(palette: Palette, { size, horizon, light, foot, random }: Sky): string {
   const { width, height } = size
-  const radius = Math.min(width, height) * chance.between(0.055, 0.1)
+  const radius = Math.min(width, height) * random.between(0.055, 0.1)
   const [top, middle, low] = palette.sky
-  const stars = palette.stars ? drawStars(size, horizon, chance) : ''
+  const stars = palette.stars ? drawStars(size, horizon, random) : ''
   return svgOf(
     size,
     `<defs>
@@ -74,28 +74,28 @@ function drawSky(palette: Palette, { size, horizon, light, foot, chance }: Sky):
     <rect width="100%" height="100%" fill="url(#sky)"/>${stars}
     <rect width="100%" height="100%" fill="url(#glow)"/>
     <circle cx="${light.x}" cy="${light.y}" r="${radius}" fill="url(#disc)"/>
-    ${drawClouds({ size, horizon, chance })}
+    ${drawClouds({ size, horizon, random })}
     <rect width="100%" height="100%" fill="url(#vignette)"/>
     <rect y="${foot - 2}" width="100%" height="100%" fill="url(#ground)"/>`,
   )
 }
 
-function drawStars({ width }: Size, horizon: number, chance: Chance): string {
+function drawStars({ width }: Size, horizon: number, random: SeededRandom): string {
   return repeat(90, () => {
-    const y = horizon * chance.between(0, 1) ** 1.4
-    return `<circle cx="${chance.between(0, width)}" cy="${y}" r="${chance.between(0.5, 1.7)}" fill="#fff" opacity="${chance.between(0.25, 0.9)}"/>`
+    const y = horizon * random.between(0, 1) ** 1.4
+    return `<circle cx="${random.between(0, width)}" cy="${y}" r="${random.between(0.5, 1.7)}" fill="#fff" opacity="${random.between(0.25, 0.9)}"/>`
   })
 }
 
-function drawClouds({ size, horizon, chance }: { size: Size; horizon: number; chance: Chance }): string {
+function drawClouds({ size, horizon, random }: { size: Size; horizon: number; random: SeededRandom }): string {
   return repeat(9, () => {
-    const [x, y] = [chance.between(0, size.width), horizon * chance.between(0.4, 0.98)]
-    const [rx, ry] = [size.width * chance.between(0.14, 0.4), size.height * chance.between(0.008, 0.03)]
-    return `<ellipse cx="${x}" cy="${y}" rx="${rx}" ry="${ry}" fill="url(#cloud)" opacity="${chance.between(0.1, 0.34)}"/>`
+    const [x, y] = [random.between(0, size.width), horizon * random.between(0.4, 0.98)]
+    const [rx, ry] = [size.width * random.between(0.14, 0.4), size.height * random.between(0.008, 0.03)]
+    return `<ellipse cx="${x}" cy="${y}" rx="${rx}" ry="${ry}" fill="url(#cloud)" opacity="${random.between(0.1, 0.34)}"/>`
   })
 }
 
-type Shape = { width: number; height: number; lift: number; depth: number; chance: Chance; palette: Palette }
+type Shape = { width: number; height: number; lift: number; depth: number; random: SeededRandom; palette: Palette }
 
 /** Kinds whose nearest layer is one plain colour below its edge. */
 const IS_PLAIN: Record<SceneKind, boolean> = { hills: true, dunes: true, forest: true, sea: false, city: false }
@@ -113,12 +113,12 @@ const SHAPES: Record<SceneKind, (shape: Shape) => string> = {
 
 /** Heights along the top edge: a few waves of falling length, 0 at the top of the lift. */
 function ridge(
-  { width, lift, chance }: Shape,
+  { width, lift, random }: Shape,
   { longest, roughness }: { longest: number; roughness: number },
 ): (x: number) => number {
   const waves = [1, 0.47, 0.21, 0.09].map((part, order) => ({
-    length: longest * part * chance.between(0.8, 1.2),
-    phase: chance.between(0, width),
+    length: longest * part * random.between(0.8, 1.2),
+    phase: random.between(0, width),
     share: order === 0 ? 1 : 0.75 * roughness * part ** 0.7,
   }))
   const sum = waves.reduce((total, { share }) => total + share, 0)
@@ -134,53 +134,61 @@ function ground({ width, height, depth, palette }: Shape, heightAt: (x: number) 
 }
 
 function water(shape: Shape): string {
-  const { width, height, lift, depth, chance, palette } = shape
+  const { width, height, lift, depth, random, palette } = shape
   const crest = ground(shape, (x) => lift * (0.5 + 0.4 * Math.sin(x / (40 + depth * 50) + depth * 2)))
   const glints = repeat(26 + 10 * depth, () => {
-    const y = lift + (height - lift) * chance.between(0, 1) ** 1.5
-    const length = chance.between(14, 60) * (1 + depth * 0.6)
-    return `<rect x="${chance.between(0, width)}" y="${y}" width="${length}" height="${1.4 + depth * 0.6}" rx="1" fill="${palette.light}" opacity="${chance.between(0.06, 0.3)}"/>`
+    const y = lift + (height - lift) * random.between(0, 1) ** 1.5
+    const length = random.between(14, 60) * (1 + depth * 0.6)
+    return `<rect x="${random.between(0, width)}" y="${y}" width="${length}" height="${1.4 + depth * 0.6}" rx="1" fill="${palette.light}" opacity="${random.between(0.06, 0.3)}"/>`
   })
   return crest + glints
 }
 
 function towers(shape: Shape): string {
-  const { width, height, lift, depth, chance, palette } = shape
+  const { width, height, lift, depth, random, palette } = shape
   let shapes = ground(shape, () => lift * 0.86)
   let x = -MARGIN
   while (x < width + MARGIN) {
-    const broad = chance.between(34, 92) * (1 + depth * 0.35)
-    const top = lift * chance.between(0, 0.85)
+    const broad = random.between(34, 92) * (1 + depth * 0.35)
+    const top = lift * random.between(0, 0.85)
     shapes += `<rect x="${x}" y="${top}" width="${broad + 1}" height="${height - top}" fill="url(#land)"/>`
-    if (chance.between(0, 1) < 0.25)
+    if (random.between(0, 1) < 0.25)
       shapes += `<rect x="${x + broad / 2}" y="${top - lift * 0.12}" width="2" height="${lift * 0.12}" fill="url(#land)"/>`
-    shapes += windows({ x, top, broad, bottom: Math.min(height, top + 260), depth, chance, palette })
-    x += broad + chance.between(-6, 16)
+    shapes += windows({ x, top, broad, bottom: Math.min(height, top + 260), depth, random, palette })
+    x += broad + random.between(-6, 16)
   }
   return shapes
 }
 
-type Facade = { x: number; top: number; broad: number; bottom: number; depth: number; chance: Chance; palette: Palette }
+type Facade = {
+  x: number
+  top: number
+  broad: number
+  bottom: number
+  depth: number
+  random: SeededRandom
+  palette: Palette
+}
 
-function windows({ x, top, broad, bottom, depth, chance, palette }: Facade): string {
+function windows({ x, top, broad, bottom, depth, random, palette }: Facade): string {
   const [column, row] = [11 + depth * 3, 15 + depth * 4]
   let lit = ''
   for (let left = x + 7; left < x + broad - 8; left += column) {
     for (let y = top + 10; y < bottom; y += row) {
-      if (chance.between(0, 1) > 0.24) continue
-      lit += `<rect x="${left}" y="${y}" width="${column * 0.45}" height="${row * 0.4}" fill="${palette.accent}" opacity="${chance.between(0.25, 0.85)}"/>`
+      if (random.between(0, 1) > 0.24) continue
+      lit += `<rect x="${left}" y="${y}" width="${column * 0.45}" height="${row * 0.4}" fill="${palette.accent}" opacity="${random.between(0.25, 0.85)}"/>`
     }
   }
   return lit
 }
 
 function pines(shape: Shape): string {
-  const { width, height, lift, depth, chance } = shape
+  const { width, height, lift, depth, random } = shape
   const base = ridge(shape, { longest: 700, roughness: 0.4 })
   const tall = lift * (0.42 + depth * 0.14)
   let trees = ''
-  for (let x = -MARGIN; x < width + MARGIN; x += chance.between(9, 22) * (1 + depth * 0.5)) {
-    const grown = tall * chance.between(0.55, 1)
+  for (let x = -MARGIN; x < width + MARGIN; x += random.between(9, 22) * (1 + depth * 0.5)) {
+    const grown = tall * random.between(0.55, 1)
     const foot = lift * 0.35 + base(x) * 0.6 + 8
     const half = grown * 0.2
     trees += `<path d="M${x} ${Math.max(0, foot - grown)}l${half} ${grown}h${-2 * half}Z" fill="url(#land)"/>`

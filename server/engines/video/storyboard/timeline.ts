@@ -146,7 +146,7 @@ function addVisual(plan: Plan, visual: Visual, { size, out }: { size: Size; out:
   })
 }
 
-/** A picture that is to be seen whole stays so for a moment before the camera leaves it or after it has come back. */
+/** A picture shown in full stays so for a moment before the camera moves away or after it has come back. */
 function addPicture(plan: Plan, { still, from, to, frames }: Extract<Visual, { kind: 'picture' }>, out: string): void {
   const before = from.inset === 0 ? REST_FRAMES : 0
   const after = to.inset === 0 ? REST_FRAMES : 0
@@ -195,7 +195,7 @@ function addClip(
 
 /**
  * Joins the visuals end to end without their beginnings, and lays each beginning, fading in, over the end of the visual before.
- * `xfade` would touch every frame and cost ten times as much; cutting ends off would hold a whole visual in memory.
+ * `xfade` would touch every frame and cost ten times as much; cutting ends off would hold an entire visual in memory.
  */
 function blend({ graph }: Plan, { visuals, blend_frames }: Timeline): string {
   if (visuals.length === 1) return 'v0'

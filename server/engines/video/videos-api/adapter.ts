@@ -2,25 +2,25 @@ import Type from 'typebox'
 import { isRecord } from '../../../platform/json/record.ts'
 import { type EngineClient, type EngineReply, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
+import type { Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { callError, statusError } from '../../reply-error.ts'
-import type { Mistake } from '../../setting.ts'
 import { ASPECT_RATIOS, type JsonValue, type RenderRequest, type Ticket, type VideoEngine } from '../contract.ts'
 import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
 import { isReference, readCapabilities } from './capabilities.ts'
 import { jsonWithDataUrls } from './data-url.ts'
-import { type Dialect, INPUTS, type WrittenStart } from './dialect.ts'
-import { openaiDialect } from './openai.ts'
-import { openrouterDialect } from './openrouter.ts'
-import { openOutput } from './output.ts'
+import { type Dialect, INPUTS, type WrittenStart } from './dialects/dialect.ts'
+import { openaiDialect } from './dialects/openai.ts'
+import { openrouterDialect } from './dialects/openrouter.ts'
+import { sglangDialect } from './dialects/sglang.ts'
+import { RATIOS } from './dialects/sizes.ts'
+import { vllmOmniDialect } from './dialects/vllm-omni.ts'
+import { openOutput } from './open-output.ts'
 import { findCandidates, hasSeed, type ListPage } from './recover.ts'
-import { sglangDialect } from './sglang.ts'
-import { RATIOS } from './sizes.ts'
-import { readView, renderState } from './view.ts'
-import { vllmOmniDialect } from './vllm-omni.ts'
+import { readView, renderState } from './render-view.ts'
 
 /**
- * `references_base_url`: where SGLang serves renders from references. `path_prefix` stands between the base URL and `/videos`; `/v1`
+ * `references_base_url`: where SGLang serves renders from references. `path_prefix` goes between the base URL and `/videos`; `/v1`
  * when absent, nothing when the base URL itself names a version. `inputs` narrows what the dialect can carry to what the model takes.
  * `input_transport`: whether files are handed over as signed URLs, or as `data:` URLs to an engine that cannot reach this service.
  * `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be fetched, without the credential.
@@ -59,7 +59,7 @@ export const VideosApiOptions = Type.Object(
     ),
     inputs: Type.Optional(
       Type.Array(Type.Enum([...INPUTS]), {
-        errorMessage: 'must be a list of inputs; how they are handed over is said by input_transport: url or data',
+        errorMessage: 'must be a list of inputs; how they are sent is set by input_transport: url or data',
       }),
     ),
     input_transport: Type.Optional(Type.Enum(['url', 'data'])),
@@ -96,7 +96,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
 
     async recover(request, { since, taken }) {
       const where = addressOf(dialect, request)
-      // The engine had answered, and the host could not keep the ticket.
+      // The engine had answered, but the host could not store the ticket.
       const keyOf = ({ id }: { id: string }) => renderKey(addresses[where], id)
       const [own, known] = [...started].find(([, { attempt_id }]) => attempt_id === request.attempt_id) ?? []
       if (own !== undefined && known !== undefined && (await taken([keyOf({ id: own })])).size === 0)
@@ -219,8 +219,9 @@ type Where = 'base' | 'references'
 type Started = Map<string, { attempt_id: string; certain: boolean }>
 
 function readAddresses({ base_url, references_base_url = base_url, path_prefix }: VideosApiOptions) {
-  const whole = (address: string) => address.replace(/\/+$/, '') + (path_prefix ?? (namesVersion(address) ? '' : '/v1'))
-  return { base: whole(base_url), references: whole(references_base_url) } satisfies Record<Where, string>
+  const complete = (address: string) =>
+    address.replace(/\/+$/, '') + (path_prefix ?? (namesVersion(address) ? '' : '/v1'))
+  return { base: complete(base_url), references: complete(references_base_url) } satisfies Record<Where, string>
 }
 
 function openClients(options: VideosApiOptions, addresses: Record<Where, string>): Record<Where, EngineClient> {

@@ -1,5 +1,5 @@
 import { ASPECT_RATIOS, type AspectRatio, type Capabilities, type RenderMode } from '../contract.ts'
-import type { Dialect, InputName } from './dialect.ts'
+import type { Dialect, InputName } from './dialects/dialect.ts'
 
 type CapabilityOptions = {
   references_base_url?: string

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { EngineCall } from '../../../platform/outbound/client.ts'
 import type { RenderInput } from '../contract.ts'
 
-/** The bytes of a file. One that is not as long as it was said to be would shift everything behind it: throws. */
+/** The bytes of a file. Throws unless there are `size_bytes` of them, since another length would shift everything after it. */
 export async function* exactly(input: RenderInput): AsyncGenerator<Uint8Array> {
   let left = input.size_bytes
   for await (const chunk of await input.open()) {
@@ -26,14 +26,14 @@ export async function* dataUrl(input: RenderInput): AsyncGenerator<Uint8Array> {
   if (rest.length > 0) yield Buffer.from(rest.toString('base64'))
 }
 
-/** The length of the whole URL. */
+/** The length of the complete URL. */
 export function dataUrlBytes(input: RenderInput): number {
   return head(input).length + Math.ceil(input.size_bytes / 3) * 4
 }
 
 /**
- * JSON with files in it as `data:` URLs, which are read only while the body is sent: no file is in memory as a whole. `urlOf` gives what
- * stands for the URL of a file in the value that `body` is then made of.
+ * JSON with files in it as `data:` URLs, which are read only while the body is sent: no file is in memory in full. `urlOf` gives a
+ * placeholder for the URL of a file, to be used in the value from which `body` makes the body.
  */
 export function jsonWithDataUrls() {
   const tag = randomUUID()

@@ -1,6 +1,6 @@
 import { isRecord } from '../../../platform/json/record.ts'
 import type { RenderRequest } from '../contract.ts'
-import { isRenderId, type RenderView } from './view.ts'
+import { isRenderId, type RenderView } from './render-view.ts'
 
 /** One page of the engine's renders, newest first. */
 export type ListPage = { views: unknown[]; has_more: boolean }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../../test/support/law.ts'
-import { eventLines, type Frame, LINE_BYTES_MAX } from './event-lines.ts'
+import { LINE_BYTES_MAX, type SseEvent, sseParser } from './sse-parser.ts'
 
 law('however the bytes are split into reads, the events are the same', (seed) => {
   const field = fc.oneof(
@@ -73,9 +73,9 @@ test('a line of 1 MiB is read, a longer line or event is refused whether or not 
   assert.throws(() => readAll(event), RangeError)
 })
 
-function readAll(reads: readonly Buffer[]): Frame[] {
-  const frames: Frame[] = []
-  const lines = eventLines((frame) => frames.push(frame))
+function readAll(reads: readonly Buffer[]): SseEvent[] {
+  const frames: SseEvent[] = []
+  const lines = sseParser((frame) => frames.push(frame))
   for (const read of reads) lines.feed(read)
   lines.end()
   return frames

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Size } from '../../../media/aspect.ts'
 import type { ProbeResult } from '../../../media/probe.ts'
+import { type SeededRandom, seededRandom } from '../../seeded-random.ts'
 import { type Caption, captionsOf } from './captions.ts'
-import { type Chance, chanceOf } from './chance.ts'
 import { drawLayer, drawScrim, drawSky, drawWords, preparePicture } from './draw.ts'
 import { composeMusic } from './music.ts'
 import { moodOf, type Palette, type SceneKind } from './palette.ts'
@@ -24,52 +24,56 @@ const STILL: View = { inset: 0, x: 0.5, y: 0.5 }
 /** Longest a scene stays before the next one comes. */
 const SCENE_SECONDS = 5
 
-type Shoot = { script: Script; frames: number; dir: string; chance: Chance; palette: Palette }
+type Composition = { script: Script; frames: number; dir: string; random: SeededRandom; palette: Palette }
 
 /** Draws everything a clip needs into `dir` and returns its timeline. Throws UnreadableReference. */
-export async function direct(script: Script, dir: string): Promise<Timeline> {
-  const chance = chanceOf(script.seed_text)
-  const { palette, scenes } = moodOf(script.prompt, chance)
+export async function composeTimeline(script: Script, dir: string): Promise<Timeline> {
+  const random = seededRandom(script.seed_text)
+  const { palette, scenes } = moodOf(script.prompt, random)
   const frames = Math.round(script.seconds * FPS)
-  const shoot: Shoot = { script, frames, dir, chance, palette }
+  const composition: Composition = { script, frames, dir, random, palette }
   const seconds = frames / FPS
   const pictured = script.inputs.some(({ role }) => role !== 'reference_audio')
   const captions = captionsOf(script.prompt, seconds, pictured ? 0.75 : 0.35)
   const roles = new Set(script.inputs.map(({ role }) => role))
   const shown =
     roles.has('first_frame') || roles.has('last_frame')
-      ? await shootFrames(shoot)
+      ? await composeFrames(composition)
       : pictured
-        ? await shootReferences(shoot)
-        : await shootScenes(shoot, scenes, captions)
+        ? await composeReferences(composition)
+        : await composeScenes(composition, scenes, captions)
   return {
     size: script.size,
     frames,
     ...shown,
-    overlays: await letter(shoot, captions, pictured ? 'picture' : 'sky'),
-    sounds: await score(shoot, shown),
+    overlays: await addCaptions(composition, captions, pictured ? 'picture' : 'sky'),
+    sounds: await addSounds(composition, shown),
   }
 }
 
 type Shown = Pick<Timeline, 'visuals' | 'blend_frames'>
 
 /** Scenes change with the captions, and within a caption that stays long. */
-async function shootScenes(shoot: Shoot, kinds: readonly SceneKind[], captions: readonly Caption[]): Promise<Shown> {
+async function composeScenes(
+  composition: Composition,
+  kinds: readonly SceneKind[],
+  captions: readonly Caption[],
+): Promise<Shown> {
   const slots = Math.max(1, captions.filter(({ kind }) => kind === 'caption').length)
-  const slot_seconds = shoot.frames / FPS / slots
+  const slot_seconds = composition.frames / FPS / slots
   const count = slots * Math.max(1, Math.round(slot_seconds / SCENE_SECONDS))
   const blend_frames = 16
   const visuals: Visual[] = []
-  for (const [index, frames] of lengths(shoot.frames, count, blend_frames).entries()) {
-    const scene = drawScene(kinds[index % kinds.length]!, shoot.palette, {
-      size: shoot.script.size,
+  for (const [index, frames] of lengths(composition.frames, count, blend_frames).entries()) {
+    const scene = drawScene(kinds[index % kinds.length]!, composition.palette, {
+      size: composition.script.size,
       frames,
-      chance: shoot.chance,
+      random: composition.random,
     })
-    const sky = await drawSky(scene.sky, shoot.script.size, join(shoot.dir, `sky-${index}`))
+    const sky = await drawSky(scene.sky, composition.script.size, join(composition.dir, `sky-${index}`))
     const layers = []
     for (const [depth, layer] of scene.layers.entries()) {
-      const still = await drawLayer(layer, join(shoot.dir, `layer-${index}-${depth}`), scene.to_left)
+      const still = await drawLayer(layer, join(composition.dir, `layer-${index}-${depth}`), scene.to_left)
       layers.push({ still, top: layer.top })
     }
     visuals.push({ kind: 'scene', frames, sky, layers, to_left: scene.to_left })
@@ -78,11 +82,11 @@ async function shootScenes(shoot: Shoot, kinds: readonly SceneKind[], captions: 
 }
 
 /** The first frame leaves its picture slowly, the last one comes to rest on its own. */
-async function shootFrames({ script, frames, dir, chance }: Shoot): Promise<Shown> {
-  const away: View = { inset: 0.1, x: chance.between(0.35, 0.65), y: chance.between(0.35, 0.6) }
+async function composeFrames({ script, frames, dir, random }: Composition): Promise<Shown> {
+  const away: View = { inset: 0.1, x: random.between(0.35, 0.65), y: random.between(0.35, 0.6) }
   const picture = async (role: SpooledInput['role']) => {
     const given = script.inputs.find((input) => input.role === role)
-    return given && (await preparePicture(given.path, { size: script.size, whole: false, path: join(dir, role) }))
+    return given && (await preparePicture(given.path, { size: script.size, uncropped: false, path: join(dir, role) }))
   }
   const [first, last] = [await picture('first_frame'), await picture('last_frame')]
   if (first && last) {
@@ -100,8 +104,8 @@ async function shootFrames({ script, frames, dir, chance }: Shoot): Promise<Show
   return { blend_frames: 1, visuals: [{ kind: 'picture', frames, still: last!, from: away, to: STILL }] }
 }
 
-/** References in the order given, each in its turn; a clip has twice the time of a picture. */
-async function shootReferences({ script, frames, dir, chance, palette }: Shoot): Promise<Shown> {
+/** References one after the other in the order given; a clip has twice the time of a picture. */
+async function composeReferences({ script, frames, dir, random, palette }: Composition): Promise<Shown> {
   const given = script.inputs.filter(({ role }) => role === 'reference_image' || role === 'reference_video')
   const weights = given.map(({ role }) => (role === 'reference_video' ? 2 : 1))
   const total = weights.reduce((sum, weight) => sum + weight, 0)
@@ -122,19 +126,19 @@ async function shootReferences({ script, frames, dir, chance, palette }: Shoot):
     }
     const still = await preparePicture(path, {
       size: script.size,
-      whole: loss > 0.35,
+      uncropped: loss > 0.35,
       path: join(dir, `picture-${index}`),
     })
-    visuals.push({ kind: 'picture', frames: length, still, ...move(chance, index) })
+    visuals.push({ kind: 'picture', frames: length, still, ...move(random, index) })
   }
   return { visuals, blend_frames }
 }
 
 /** In, across, out: never the same move twice in a row. */
-function move(chance: Chance, index: number): { from: View; to: View } {
-  const [x, y] = [chance.between(0.3, 0.7), chance.between(0.3, 0.6)]
+function move(random: SeededRandom, index: number): { from: View; to: View } {
+  const [x, y] = [random.between(0.3, 0.7), random.between(0.3, 0.6)]
   const near: View = { inset: 0.12, x, y }
-  const side = chance.between(0, 1) < 0.5 ? 0 : 1
+  const side = random.between(0, 1) < 0.5 ? 0 : 1
   if (index % 3 === 0) return { from: { inset: 0.02, x, y }, to: near }
   if (index % 3 === 1) return { from: { inset: 0.1, x: side, y }, to: { inset: 0.1, x: 1 - side, y } }
   return { from: near, to: { inset: 0.02, x, y } }
@@ -162,8 +166,8 @@ function lengths(frames: number, parts: number | readonly number[], blend: numbe
   })
 }
 
-async function letter(
-  { script, dir, palette, frames }: Shoot,
+async function addCaptions(
+  { script, dir, palette, frames }: Composition,
   captions: readonly Caption[],
   place: 'sky' | 'picture',
 ): Promise<Overlay[]> {
@@ -203,7 +207,10 @@ function span(from_seconds: number, to_seconds: number, frames: number): { start
 }
 
 /** Music under everything, softer where the customer's own sound is heard. */
-async function score({ script, frames, dir, chance }: Shoot, { visuals, blend_frames }: Shown): Promise<Sound[]> {
+async function addSounds(
+  { script, frames, dir, random }: Composition,
+  { visuals, blend_frames }: Shown,
+): Promise<Sound[]> {
   const seconds = frames / FPS
   const given: Sound[] = script.inputs
     .filter(({ role }) => role === 'reference_audio')
@@ -230,7 +237,7 @@ async function score({ script, frames, dir, chance }: Shoot, { visuals, blend_fr
     start += visual.frames - blend_frames
   }
   const path = join(dir, 'music.wav')
-  await writeFile(path, composeMusic(seconds, chance))
+  await writeFile(path, composeMusic(seconds, random))
   return [
     { path, volume: given.length > 0 ? 0.35 : 1, start_seconds: 0, length_seconds: seconds, from_clip: false },
     ...given,

@@ -1,13 +1,13 @@
-import { growingBytes } from './growing-bytes.ts'
+import { byteBuffer } from './byte-buffer.ts'
 
-/** One event of a stream: its data, lines joined, and whether the server called it an error. */
-export type Frame = { data: string; is_error: boolean }
+/** One event of a stream: its data, with lines joined, and whether the server marked it as an error. */
+export type SseEvent = { data: string; is_error: boolean }
 
 /** Longest line, and longest event, in bytes. A real one is a few hundred. */
 export const LINE_BYTES_MAX = 1024 * 1024
 
-export type EventLines = {
-  /** Reads what came from the socket. Throws RangeError on a line or an event longer than `LINE_BYTES_MAX`. */
+export type SseParser = {
+  /** Reads a chunk of the socket. Throws RangeError on a line or an event longer than `LINE_BYTES_MAX`. */
   feed(chunk: Buffer): void
   /** The body ended; what is left without its last line break is still read. */
   end(): void
@@ -15,12 +15,12 @@ export type EventLines = {
 
 /**
  * Server-sent events as the HTML standard reads them: LF, CR and CRLF, comments, several `data:` lines, a byte order mark, with reads
- * that end anywhere, inside a character too. `onFrame` is called for every event that has data. Beyond the standard, an event cut off
+ * that end anywhere, inside a character too. `onEvent` is called for every event that has data. Beyond the standard, an event cut off
  * before its blank line still counts, and a line `error:` is an event of its own (older llama.cpp).
  * Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export function eventLines(onFrame: (frame: Frame) => void): EventLines {
-  const rest = growingBytes()
+export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
+  const rest = byteBuffer()
   const event: PendingEvent = { data: null, is_error: false }
   let begun = false
   let afterCr = false
@@ -37,7 +37,7 @@ export function eventLines(onFrame: (frame: Frame) => void): EventLines {
     }
     if (text === '') return
     afterCr = text.charCodeAt(text.length - 1) === CR
-    readLines(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text, event, onFrame)
+    readLines(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text, event, onEvent)
   }
 
   return {
@@ -59,7 +59,7 @@ export function eventLines(onFrame: (frame: Frame) => void): EventLines {
     end() {
       if (rest.size() > 0) readText(`${rest.view().toString('utf8')}\n`)
       rest.clear()
-      readLines('\n', event, onFrame)
+      readLines('\n', event, onEvent)
     },
   }
 }
@@ -77,18 +77,18 @@ function lastBreak(chunk: Buffer): number {
   return Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR))
 }
 
-/** Reads whole lines; `text` ends with LF and holds no CR. */
-function readLines(text: string, event: PendingEvent, onFrame: (frame: Frame) => void): void {
+/** Reads complete lines; `text` ends with LF and holds no CR. */
+function readLines(text: string, event: PendingEvent, onEvent: (frame: SseEvent) => void): void {
   let start = 0
   for (let stop = text.indexOf('\n'); stop >= 0; stop = text.indexOf('\n', start)) {
     if (stop > start) {
       if (stop - start > LINE_BYTES_MAX) throw tooLong()
-      readField(text, start, stop, event, onFrame)
+      readField(text, start, stop, event, onEvent)
     } else if (event.data !== null) {
-      const frame = { data: event.data, is_error: event.is_error }
+      const complete = { data: event.data, is_error: event.is_error }
       event.data = null
       event.is_error = false
-      onFrame(frame)
+      onEvent(complete)
     } else {
       event.is_error = false
     }
@@ -101,14 +101,14 @@ function readField(
   start: number,
   stop: number,
   event: PendingEvent,
-  onFrame: (frame: Frame) => void,
+  onEvent: (frame: SseEvent) => void,
 ): void {
   if (text.startsWith('data:', start)) {
     const data = valueAt(text, start + 5, stop)
     event.data = event.data === null ? data : `${event.data}\n${data}`
     if (event.data.length > LINE_BYTES_MAX) throw tooLong()
   } else if (text.startsWith('error:', start)) {
-    onFrame({ data: valueAt(text, start + 6, stop), is_error: true })
+    onEvent({ data: valueAt(text, start + 6, stop), is_error: true })
   } else if (text.startsWith('event:', start)) {
     event.is_error = valueAt(text, start + 6, stop) === 'error'
   } else if (stop - start === 4 && text.startsWith('data', start)) {

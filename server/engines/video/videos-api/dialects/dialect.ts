@@ -1,5 +1,5 @@
-import type { EngineCall } from '../../../platform/outbound/client.ts'
-import type { Capabilities, RenderInput, RenderRequest } from '../contract.ts'
+import type { EngineCall } from '../../../../platform/outbound/client.ts'
+import type { Capabilities, RenderInput, RenderRequest } from '../../contract.ts'
 import type { Ratio } from './sizes.ts'
 
 export const INPUTS = ['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'] as const

@@ -1,11 +1,11 @@
 import type { ChatEvent } from '../contract.ts'
 
-/** What the consumer iterates. Ending the iteration early gives the rest up. */
+/** What the consumer iterates. Ending the iteration early cancels the rest. */
 export type Batches = AsyncIterableIterator<readonly ChatEvent[], undefined, undefined>
 
-export type EventQueue = {
+export type BatchQueue = {
   batches: Batches
-  /** Where events of the read in progress are put; another array after each batch. */
+  /** Takes the events of the read in progress; a new array after each batch. */
   events: ChatEvent[]
   /** One piece of `size` bytes has been read into `events`. */
   arrived(size: number): void
@@ -16,16 +16,16 @@ export type EventQueue = {
 }
 
 /**
- * Between the socket and the consumer of one answer. A consumer that waits is given everything of one network read as one batch; while
- * it does not ask, at most `WAITING_BYTES_MAX` are taken from the socket, which is paused then.
+ * The buffer between the socket and the consumer of one answer, with backpressure. A consumer that waits gets everything of one network
+ * read as one batch; while it does not ask, the socket is paused once more than `WAITING_BYTES_MAX` have been read from it.
  */
-export function eventQueue(flow: { pause(): void; resume(): void; leave(): void }): EventQueue {
+export function batchQueue(flow: { pause(): void; resume(): void; cancel(): void }): BatchQueue {
   let size = 0
   let paused = false
   let waiting: Waiting | null = null
   let scheduled = false
   let ended = false
-  let fault: { reason: unknown } | null = null
+  let failure: { reason: unknown } | null = null
 
   function take(): IteratorResult<readonly ChatEvent[], undefined> {
     const value = queue.events
@@ -49,14 +49,14 @@ export function eventQueue(flow: { pause(): void; resume(): void; leave(): void 
     if (waiting === null) return
     const { resolve, reject } = waiting
     if (queue.events.length > 0) resolve(take())
-    else if (fault !== null) reject(takeFault(fault))
+    else if (failure !== null) reject(takeError(failure))
     else if (ended) resolve(OVER)
     else return
     waiting = null
   }
 
-  function takeFault({ reason }: { reason: unknown }): unknown {
-    fault = null
+  function takeError({ reason }: { reason: unknown }): unknown {
+    failure = null
     ended = true
     return reason
   }
@@ -65,22 +65,22 @@ export function eventQueue(flow: { pause(): void; resume(): void; leave(): void 
     [Symbol.asyncIterator]: () => batches,
     next() {
       if (queue.events.length > 0) return Promise.resolve(take())
-      if (fault !== null) return Promise.reject(takeFault(fault))
+      if (failure !== null) return Promise.reject(takeError(failure))
       if (ended) return Promise.resolve(OVER)
       return new Promise((resolve, reject) => {
         waiting = { resolve, reject }
       })
     },
     return() {
-      if (!ended && fault === null) flow.leave()
+      if (!ended && failure === null) flow.cancel()
       queue.events = []
-      fault = null
+      failure = null
       ended = true
       return Promise.resolve(OVER)
     },
   }
 
-  const queue: EventQueue = {
+  const queue: BatchQueue = {
     batches,
     events: [],
     arrived(bytes) {
@@ -96,15 +96,15 @@ export function eventQueue(flow: { pause(): void; resume(): void; leave(): void 
       wake()
     },
     fail(reason) {
-      fault = { reason }
+      failure = { reason }
       wake()
     },
   }
   return queue
 }
 
-/** A whole answer, which is one batch. */
-export function oneBatch(events: ChatEvent[]): Batches {
+/** A complete answer as a single batch. */
+export function singleBatch(events: ChatEvent[]): Batches {
   let given = false
   const batches: Batches = {
     [Symbol.asyncIterator]: () => batches,

@@ -6,7 +6,7 @@ import type { Log } from '../platform/log.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
 
 /** One `engine` of the configuration: the name of a kind, or a kind with its options. */
-export type EngineSetting = string | { kind: string; [option: string]: unknown }
+export type EngineEntry = string | { kind: string; [option: string]: unknown }
 
 /** `path` leads to the option inside the entry, its parts joined with dots; empty for the entry itself. */
 export type Mistake = { path: string; message: string }
@@ -41,13 +41,13 @@ export function kind<S extends TSchema, E>(
 }
 
 /** An entry with its name written out. */
-export function settingOptions(setting: EngineSetting): { kind: string; [option: string]: unknown } {
+export function entryOptions(setting: EngineEntry): { kind: string; [option: string]: unknown } {
   return typeof setting === 'string' ? { kind: setting } : setting
 }
 
 /** Mistakes of one entry, each with the path of the option inside the entry. None means that it can be built. */
-export function settingMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineSetting): Mistake[] {
-  const options = settingOptions(setting)
+export function entryMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineEntry): Mistake[] {
+  const options = entryOptions(setting)
   const known = kinds.get(options.kind)
   if (known === undefined) {
     return [
@@ -59,8 +59,8 @@ export function settingMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting:
 }
 
 /** The same for two entries of one engine, whatever the order of their options and the model they ask it for. */
-export function settingIdentity(setting: EngineSetting): string {
-  const { model: _, ...options } = settingOptions(setting)
+export function entryIdentity(setting: EngineEntry): string {
+  const { model: _, ...options } = entryOptions(setting)
   return createHash('sha256')
     .update([...canonicalPieces(options)].join(''))
     .digest('hex')

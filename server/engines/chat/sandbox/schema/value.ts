@@ -1,7 +1,6 @@
-import { asRecord, isRecord } from '../../../platform/json/record.ts'
-import { nextTurn, turnTaker } from '../../../platform/turns.ts'
-import { EngineError } from '../../engine-error.ts'
-import { isQuick } from './pattern.ts'
+import { asRecord, isRecord } from '../../../../platform/json/record.ts'
+import { nextTurn, turnTaker } from '../../../../platform/turns.ts'
+import { EngineError } from '../../../engine-error.ts'
 import {
   check,
   errorOf,
@@ -16,8 +15,9 @@ import {
   spend,
   Unsatisfiable,
   weigh,
-} from './schema-check.ts'
-import { type Given, type LeafWork, type Member, numberFor, patternOf, textFor } from './schema-leaf.ts'
+} from './check.ts'
+import { type Given, type LeafWork, type Member, numberFor, patternOf, textFor } from './leaf.ts'
+import { isQuick } from './pattern.ts'
 
 /** `depth` counts members, items and branches. `variation` asks for another value than the lower numbers gave. */
 type Place = Member & { path: string; depth: number }
@@ -57,6 +57,7 @@ export async function valueFor(root: unknown, subject: string, given: Given): Pr
     ...counts,
     root,
     patterns: new Map(),
+    weights: new Map(),
     references: new Map(),
     named: new Map(),
     turn: turnTaker(1),
@@ -151,14 +152,14 @@ async function makeOf(work: Work, parts: Keywords[], place: Place): Promise<unkn
   return type === 'boolean' ? place.variation % 2 === 0 : types.includes('null') ? null : undefined
 }
 
-/** An option the prompt names, else any. None with members or items that the schema says something about: they are not looked into. */
+/** An option the prompt names, else any. Never one whose members or items the schema constrains: they are not checked here. */
 function pickOption(work: Work, keywords: Keywords, { variation }: Place): unknown {
   const isDeep = ['properties', 'additionalProperties', 'items', 'prefixItems'].some((name) =>
     Object.hasOwn(keywords, name),
   )
   const all = Object.hasOwn(keywords, 'const') ? [keywords.const] : listOf(keywords.enum)
   const options = isDeep ? all.filter((option) => typeof option !== 'object' || option === null) : all
-  const at = Math.floor(work.chance.between(0, options.length)) + variation
+  const at = Math.floor(work.random.between(0, options.length)) + variation
   const picked = (variation === 0 ? namedIn(work, options, all) : undefined) ?? options[at % options.length]
   // What is long is to be written as often as it is picked.
   spend(work, weigh(picked) * 8)

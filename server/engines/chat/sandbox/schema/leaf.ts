@@ -1,10 +1,10 @@
-import type { Chance } from '../../video/storyboard/chance.ts'
+import type { SeededRandom } from '../../../seeded-random.ts'
+import type { Clues } from '../prompt.ts'
+import { textsFor } from '../wording.ts'
+import { check, type Effort, type Keywords, sizeOf, spend } from './check.ts'
 import { type Pattern, readPattern, textMatching } from './pattern.ts'
-import type { Clues } from './prompt.ts'
-import { check, type Effort, type Keywords, sizeOf, spend } from './schema-check.ts'
-import { textsFor } from './wording.ts'
 
-export type Given = { clues: Clues; chance: Chance }
+export type Given = { clues: Clues; random: SeededRandom }
 export type LeafWork = Given & Effort & { patterns: Map<string, Pattern | null> }
 /** What a value is made for: the member that holds it, and how many other values were asked for before. */
 export type Member = { name: string; variation: number }
@@ -18,20 +18,20 @@ export function textFor(work: LeafWork, keywords: Keywords, { name, variation }:
   const [least, most] = [Math.min(sizeOf(keywords.minLength), CHARACTERS_MAX), sizeOf(keywords.maxLength, Infinity)]
   const pattern = patternOf(work, keywords.pattern)
   for (const growth of pattern ? [2, 1, 0, 3, 5, 8, 13, 15, 21, 34, 55, 89, 144, 233] : []) {
-    const pick = (count: number) => (Math.floor(work.chance.between(0, count)) + variation) % count
+    const pick = (count: number) => (Math.floor(work.random.between(0, count)) + variation) % count
     spend(work, 50)
     const text = textMatching(pattern!, growth, pick)
     if (text !== null && text.length >= least && text.length <= most) return text
   }
   spend(work, least / 32)
-  const [likely, ...others] = textsFor(name.slice(0, NAME_CHARACTERS), work.clues, work.chance, variation)
+  const [likely, ...others] = textsFor(name.slice(0, NAME_CHARACTERS), work.clues, work.random, variation)
   const fitted = [...likely!, ...' sandbox'.repeat(least / 8 + 1)].slice(0, Math.max(least, [...likely!].length))
   return [fitted.slice(0, most).join(''), ...others].find((text) => check(work, keywords, text)) ?? likely!
 }
 
 /** A number of the prompt when it fits, else one between the bounds, a multiple of what it must be. */
 export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Member): number | undefined {
-  const { clues, chance } = work
+  const { clues, random } = work
   const least = Math.max(sizeOf(keywords.minimum, -Infinity), sizeOf(keywords.exclusiveMinimum, -Infinity))
   const most = Math.min(sizeOf(keywords.maximum, Infinity), sizeOf(keywords.exclusiveMaximum, Infinity))
   const step =
@@ -40,7 +40,7 @@ export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Mem
   const to = Number.isFinite(most) ? most : from + 100 * step
   const first = Math.ceil(from / step)
   const count = Math.max(1, Math.min(1000, Math.floor(to / step) - first + 1))
-  const start = Math.floor(chance.between(0, count)) + variation
+  const start = Math.floor(random.between(0, count)) + variation
   const multiples = Array.from({ length: Math.min(count, 50) }, (_, i) => (first + ((start + i) % count)) * step)
   // Twelve digits: without the last ones, which binary fractions add.
   const candidates = [...multiples.map((value) => Number(value.toPrecision(12))), (from + to) / 2, from, to]

@@ -4,7 +4,7 @@ import { EngineError } from '../../engine-error.ts'
 import { renderError, retryAfterSeconds, unreadableReply } from '../../reply-error.ts'
 import type { JsonValue, RenderState } from '../contract.ts'
 
-/** What an engine says about one render; read leniently, for no two of them agree. */
+/** An engine's view of one render; read leniently, since no two engines agree. */
 export type RenderView = Record<string, unknown> & { id: string }
 
 /** The view in a reply to a start or a poll. Throws EngineError `transient` when there is none: nothing is known then. */
@@ -16,7 +16,7 @@ export function readView(json: unknown): RenderView {
   return view as RenderView
 }
 
-/** Where a polled render stands. A status nobody knows counts as running: the render's time limit ends it. */
+/** The state of a polled render. An unknown status counts as running: the render's time limit ends it. */
 export function renderState(reply: EngineReply, id: string): RenderState {
   if (!isRecord(reply.json)) throw unreadableReply('it is not a JSON object')
   const view = reply.json

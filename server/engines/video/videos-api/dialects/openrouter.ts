@@ -1,4 +1,4 @@
-import type { RenderInput } from '../contract.ts'
+import type { RenderInput } from '../../contract.ts'
 import type { Dialect } from './dialect.ts'
 import { listedRatio } from './sizes.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endpointHealth } from './endpoints.ts'
+import { endpointHealth } from './endpoint-health.ts'
 
 const any = { healthy: false }
 

@@ -1,5 +1,5 @@
-import type { RenderInput } from '../contract.ts'
-import { renderMode } from '../refuse-unsupported.ts'
+import type { RenderInput } from '../../contract.ts'
+import { renderMode } from '../../refuse-unsupported.ts'
 import type { Dialect } from './dialect.ts'
 import { H3_SIZES, listedRatio } from './sizes.ts'
 

@@ -1,7 +1,7 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import type { ChatEvent } from '../contract.ts'
-import { eventLines } from './event-lines.ts'
-import type { AnswerReader } from './read-answer.ts'
+import type { CompletionReader } from './read-completion.ts'
+import { sseParser } from './sse-parser.ts'
 
 export type StreamReader = {
   /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
@@ -10,16 +10,16 @@ export type StreamReader = {
   end(events: ChatEvent[]): void
   /** Whether any part of an answer has come. */
   begun(): boolean
-  /** Whether the end of the answer has been told. */
+  /** Whether the end of the answer has been emitted. */
   done(): boolean
 }
 
 /** Reads a streamed answer: every event is parsed once, `[DONE]` or the end of the body ends it. */
-export function streamReader(reader: AnswerReader): StreamReader {
+export function streamReader(reader: CompletionReader): StreamReader {
   let sink: ChatEvent[] = []
   let begun = false
   let done = false
-  const lines = eventLines(({ data, is_error }) => {
+  const lines = sseParser(({ data, is_error }) => {
     if (done) return
     if (data.startsWith('[DONE]')) return finish()
     if (data.trim() === '') return

@@ -1,15 +1,15 @@
 /**
- * Which of several servers of one model to ask. Health is passive: what calls tell of a server decides, nothing is sent for it.
- * After `FAILURES_MAX` faults in a row, or when a server asks for a pause, it is left out for a while; then one call is let through as
- * a probe, and its end decides. With a weight of 3 a server is chosen three times as often as one with 1.
+ * Chooses among several servers of one model. Health is passive: the ends of calls decide, no extra requests are sent. After
+ * `FAILURES_MAX` errors in a row, or when a server asks for a pause, its circuit is open for a while; then one call is let through as a
+ * probe, and its end decides. A server with a weight of 3 is chosen three times as often as one with 1.
  */
-export type Endpoints = {
+export type EndpointHealth = {
   /**
    * The next server for a request that was at `tried` already, or null. `healthy`: only one that is believed to work; otherwise, when
    * none is, the one whose pause ends first, because trying is better than refusing.
    */
   pick(tried: readonly number[], options: { healthy: boolean }): number | null
-  /** How a call ended. `neutral` says nothing about the server. */
+  /** How a call ended. `neutral` does not count, as when the caller gave up. */
   report(endpoint: number, end: 'worked' | 'failed' | 'neutral'): void
   /** The server asked not to be called for so long. */
   pause(endpoint: number, seconds: number): void
@@ -18,7 +18,7 @@ export type Endpoints = {
 /** `random` gives numbers from 0 to 1 without 1, `now` milliseconds that never go back. */
 export type Chance = { random(): number; now(): number }
 
-export function endpointHealth(weights: readonly number[], { random, now }: Chance): Endpoints {
+export function endpointHealth(weights: readonly number[], { random, now }: Chance): EndpointHealth {
   const states = weights.map((weight): Health => ({ weight, failures: 0, opened: 0, open_until: 0, probing: false }))
 
   const isUsable = (state: Health, time: number) =>

@@ -1,4 +1,4 @@
-import type { RenderRequest } from '../contract.ts'
+import type { RenderRequest } from '../../contract.ts'
 
 export const RATIOS = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
 export type Ratio = (typeof RATIOS)[number]

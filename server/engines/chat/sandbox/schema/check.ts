@@ -1,10 +1,13 @@
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { isRecord } from '../../../platform/json/record.ts'
+import { isRecord } from '../../../../platform/json/record.ts'
 
 export type Keywords = Readonly<Record<string, unknown>>
-/** What a value has cost so far, in microseconds as an ordinary machine needs them, roughly. */
-export type Effort = { effort: number }
+/**
+ * What a value has cost so far, in microseconds on an ordinary machine, roughly. `weights` are those of keywords met before: they are
+ * looked at again with every value made of them.
+ */
+export type Effort = { effort: number; weights: Map<object, number> }
 
 /** For one value with all its tries, and for one step, which nothing interrupts. */
 const EFFORT_MAX = 1_000_000
@@ -27,7 +30,7 @@ export function spend(work: Effort, effort: number): void {
 }
 
 /** Whether more was spent since than one step may cost, which nothing interrupts. */
-export function isMuch(work: Effort, since: Effort): boolean {
+export function isMuch(work: Effort, since: Pick<Effort, 'effort'>): boolean {
   return work.effort - since.effort > CHECK_MAX
 }
 
@@ -58,19 +61,17 @@ function spendCheck(work: Effort, own: Keywords, value: unknown): void {
   const isWhole = own.uniqueItems === true || names.some((name) => LIMITED.test(name))
   const times =
     (names.includes('contains') || names.includes('propertyNames')) && isContainer(value) ? sizeIn(value) : 1
-  const effort = weighKnown(own) * times + (isWhole ? weigh(value) : isContainer(value) ? sizeIn(value) : weigh(value))
+  const effort =
+    weighKeywords(work, own) * times + (isWhole ? weigh(value) : isContainer(value) ? sizeIn(value) : weigh(value))
   if (effort > CHECK_MAX) throw new Unsatisfiable('to check one takes too long')
   spend(work, effort)
 }
 
-/** Keywords are looked at with every value that is made of them. */
-const known = new WeakMap<object, number>()
-
-function weighKnown(own: Keywords): number {
+function weighKeywords({ weights }: Effort, own: Keywords): number {
   let sum = 1
   for (const each of Object.values(own)) {
-    const weight = (isContainer(each) ? known.get(each) : undefined) ?? weigh(each, OPTION)
-    if (isContainer(each)) known.set(each, weight)
+    const weight = (isContainer(each) ? weights.get(each) : undefined) ?? weigh(each, OPTION)
+    if (isContainer(each)) weights.set(each, weight)
     sum += weight
   }
   return sum

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { asRecord } from '../../platform/json/record.ts'
-import { type ContentPart, imagePart, ModelServerOptions, modelServer, postJson } from '../model-server.ts'
+import { type ContentPart, imagePart, OpenaiClientOptions, openaiClient, postJson } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
 import { judgeEach } from './judge-each.ts'
@@ -9,7 +9,7 @@ import { judgeEach } from './judge-each.ts'
 export const OpenaiModerationsOptions = Type.Object(
   {
     kind: Type.Literal('openai-moderations'),
-    ...ModelServerOptions,
+    ...OpenaiClientOptions,
     model: Type.Optional(Type.String({ minLength: 1 })),
     thresholds: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.Number({ minimum: 0, maximum: 1 }))),
   },
@@ -19,7 +19,7 @@ export type OpenaiModerationsOptions = Type.Static<typeof OpenaiModerationsOptio
 
 /** OpenAI's moderation endpoint and what speaks like it; one picture a call. Source: `resources/moderations.ts` of https://www.npmjs.com/package/openai/v/7.55.0 */
 export function openaiModerations(options: OpenaiModerationsOptions): ModerationEngine {
-  const client = modelServer(options)
+  const client = openaiClient(options)
   const { model = 'omni-moderation-latest', thresholds = {} } = options
 
   async function judge(
@@ -46,7 +46,7 @@ export function openaiModerations(options: OpenaiModerationsOptions): Moderation
   }
 }
 
-/** The categories that block. Throws EngineError unless the reply is one whole, consistent result that covers what was sent. */
+/** The categories that block. Throws EngineError unless the reply is one complete, consistent result that covers what was sent. */
 function readResult(results: unknown, thresholds: Record<string, number>, withImage: boolean): string[] {
   const result = Array.isArray(results) && results.length === 1 ? asRecord(results[0]) : null
   if (result === null) throw unreadableReply('it does not hold one result')

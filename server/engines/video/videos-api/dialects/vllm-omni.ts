@@ -1,7 +1,7 @@
-import type { RenderInput, RenderRequest } from '../contract.ts'
-import { renderMode } from '../refuse-unsupported.ts'
+import type { RenderInput, RenderRequest } from '../../contract.ts'
+import { renderMode } from '../../refuse-unsupported.ts'
+import { multipart, type Part } from '../multipart.ts'
 import type { Dialect } from './dialect.ts'
-import { multipart, type Part } from './multipart.ts'
 import { H3_SIZES, listedRatio } from './sizes.ts'
 
 /**
@@ -54,7 +54,7 @@ function mediaParts(request: RenderRequest): Part[] {
   return parts
 }
 
-/** Files and `frame_indices` are told apart by their order alone. */
+/** Only their order relates the files to `frame_indices`. */
 function framesInOrder({ inputs }: RenderRequest): RenderInput[] {
   return ['first_frame', 'last_frame'].flatMap((role) => inputs.filter((input) => input.role === role))
 }

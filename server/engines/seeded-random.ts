@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
 /** Numbers that look random and are the same for the same seed. */
-export type Chance = {
+export type SeededRandom = {
   /** From `min` up to `max`. */
   between(min: number, max: number): number
   pick<T>(options: readonly T[]): T
 }
 
 /** The source of every choice in a clip, so that one job always gives one clip. */
-export function chanceOf(seed: string): Chance {
+export function seededRandom(seed: string): SeededRandom {
   let state = createHash('sha256').update(seed).digest().readUInt32LE(0)
   const next = () => {
     state = (state + 0x6d2b79f5) | 0

@@ -1,6 +1,6 @@
-/** Bytes that come in pieces, kept in one buffer that doubles, so that a body sent byte by byte costs no more than one sent whole. */
-export type GrowingBytes = {
-  /** How many bytes there are. */
+/** Bytes that arrive in pieces, in one buffer that doubles: a body sent byte by byte costs no more than one sent at once. */
+export type ByteBuffer = {
+  /** In bytes. */
   size(): number
   append(piece: Buffer): void
   /** Everything so far; valid until the next `append` or `clear`. */
@@ -8,10 +8,10 @@ export type GrowingBytes = {
   clear(): void
 }
 
-export function growingBytes(): GrowingBytes {
+export function byteBuffer(): ByteBuffer {
   let bytes: Buffer = EMPTY
   let used = 0
-  /** Whether `bytes` is a piece that somebody else owns and that may not be written to. */
+  /** Whether `bytes` is a caller's piece, which may not be written to. */
   let borrowed = true
   return {
     size: () => used,

@@ -1,17 +1,17 @@
 import Type from 'typebox'
 import { type EngineClient, engineClient } from '../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from './base-url.ts'
+import type { Mistake } from './engine-entry.ts'
 import { callError, statusError, unreadableReply } from './reply-error.ts'
-import type { Mistake } from './setting.ts'
 
 /** Where a model server is and how to be let in. `/v1` is added to a base URL that names no version. */
-export const ModelServerOptions = {
+export const OpenaiClientOptions = {
   base_url: BaseUrl,
   api_key: Type.Optional(Type.String()),
   headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
   timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
 }
-export type ModelServerOptions = {
+export type OpenaiClientOptions = {
   base_url: string
   api_key?: string
   headers?: Record<string, string>
@@ -21,7 +21,7 @@ export type ModelServerOptions = {
 export type ChatMessage = { role: 'system' | 'user'; content: string | ContentPart[] }
 export type ContentPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } }
 
-export function modelServer({ base_url, api_key, headers, timeout_seconds = 30 }: ModelServerOptions): EngineClient {
+export function openaiClient({ base_url, api_key, headers, timeout_seconds = 30 }: OpenaiClientOptions): EngineClient {
   return engineClient({
     base_url: withVersion(base_url),
     timeout_ms: timeout_seconds * 1000,
@@ -31,13 +31,13 @@ export function modelServer({ base_url, api_key, headers, timeout_seconds = 30 }
 }
 
 /** Mistakes in the address of a model server. */
-export function modelServerMistakes({ base_url }: Pick<ModelServerOptions, 'base_url'>): Mistake[] {
+export function openaiClientMistakes({ base_url }: Pick<OpenaiClientOptions, 'base_url'>): Mistake[] {
   return baseUrlMistakes('base_url', base_url)
 }
 
 /**
- * The text of one whole answer. Throws EngineError when there is none: another status, an unreadable body, more or fewer choices
- * than one, an answer cut short, a refusal.
+ * The text of one complete answer. Throws EngineError when there is none: a status other than 200, an unreadable body, other than one
+ * choice, a truncated answer, a refusal.
  */
 export async function completeChat(
   client: EngineClient,

@@ -98,7 +98,7 @@ function readGroup(reader: Reader): Group | null {
   return branches
 }
 
-/** Which characters a class or an escape stands for is asked of RegExp, one by one. Letters and digits are preferred. */
+/** RegExp decides, one by one, which characters a class or an escape matches. Letters and digits are preferred. */
 function readAtom(reader: Reader, token: string): Group | Character | null {
   if (token === '\\') return null
   if (token.startsWith('(')) return readGroup(reader)

@@ -1,5 +1,5 @@
+import { multipart, type Part } from '../multipart.ts'
 import type { Dialect } from './dialect.ts'
-import { multipart, type Part } from './multipart.ts'
 import { listedRatio } from './sizes.ts'
 
 /**

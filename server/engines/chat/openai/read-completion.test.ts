@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { law } from '../../../../test/support/law.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent } from '../contract.ts'
-import { answerReader } from './read-answer.ts'
-import { streamReader } from './stream-reader.ts'
+import { completionReader } from './read-completion.ts'
+import { streamReader } from './read-stream.ts'
 
 test('finish reasons: the known ones stay, the legacy one and a stop after calls are tool_calls, any other is stop', () => {
   const reasons: Array<[unknown, string]> = [
@@ -19,14 +19,14 @@ test('finish reasons: the known ones stay, the legacy one and a stop after calls
   ]
   for (const [reason, expected] of reasons) {
     assert.equal(finishOf(delta({ content: 'a' }, reason)), expected)
-    assert.equal(finishOf(whole({ content: 'a' }, reason)), expected)
+    assert.equal(finishOf(completion({ content: 'a' }, reason)), expected)
   }
-  for (const reason of [null, undefined, 7]) assert.equal(finishOf(whole({ content: 'a' }, reason)), 'stop')
+  for (const reason of [null, undefined, 7]) assert.equal(finishOf(completion({ content: 'a' }, reason)), 'stop')
   const called = { tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' } }] }
   for (const reason of ['stop', 'eos', 'tool_calls', 'function_call'])
     assert.equal(finishOf(delta(called, reason)), 'tool_calls')
   assert.equal(finishOf(delta(called, 'length')), 'length')
-  assert.equal(finishOf(whole(called, null)), 'tool_calls')
+  assert.equal(finishOf(completion(called, null)), 'tool_calls')
 })
 
 test('a stream whose choice never finishes has failed, whatever else came', () => {
@@ -37,13 +37,13 @@ test('a stream whose choice never finishes has failed, whatever else came', () =
 })
 
 test('reasoning is read from either name, once', () => {
-  const told = eventsOf([
+  const emitted = eventsOf([
     delta({ reasoning_content: 'a' }),
     delta({ reasoning: 'b' }),
     delta({ reasoning_content: 'c', reasoning: 'c' }),
     STOP,
   ])
-  assert.deepEqual(textsOf(told, 'reasoning-delta'), ['a', 'b', 'c'])
+  assert.deepEqual(textsOf(emitted, 'reasoning-delta'), ['a', 'b', 'c'])
 })
 
 test('content as parts, refusals and empty pieces', () => {
@@ -53,7 +53,7 @@ test('content as parts, refusals and empty pieces', () => {
     { type: 'refusal', refusal: 'no' },
     null,
   ]
-  const told = eventsOf([
+  const emitted = eventsOf([
     delta({ content }),
     delta({ content: '' }),
     delta({ refusal: 'never' }),
@@ -61,7 +61,7 @@ test('content as parts, refusals and empty pieces', () => {
     STOP,
   ])
   assert.deepEqual(
-    told.map((event) => ('text' in event ? [event.type, event.text] : event.type)),
+    emitted.map((event) => ('text' in event ? [event.type, event.text] : event.type)),
     [
       ['reasoning-delta', 'hm'],
       ['text-delta', 'a'],
@@ -73,16 +73,16 @@ test('content as parts, refusals and empty pieces', () => {
   )
 })
 
-test('nothing is told of a choice after its finish, nor of choices nobody asked for', () => {
-  const told = eventsOf([
+test('nothing is emitted of a choice after its finish, nor of choices nobody asked for', () => {
+  const emitted = eventsOf([
     delta({ content: 'a' }, 'stop'),
     delta({ content: 'late' }, 'stop'),
     delta({ content: 'x' }, 'stop', 1),
     delta({ content: 'y' }, 'stop', -1),
   ])
-  assert.deepEqual(textsOf(told, 'text-delta'), ['a'])
+  assert.deepEqual(textsOf(emitted, 'text-delta'), ['a'])
   assert.deepEqual(
-    told.map(({ type }) => type),
+    emitted.map(({ type }) => type),
     ['text-delta', 'finish', 'end'],
   )
 })
@@ -149,9 +149,9 @@ law('however a stream is split into reads, the events are the same', (seed) => {
     fc.property(stream, fc.array(fc.nat(2000), { maxLength: 10 }), ([pieces, eol, stops], cuts) => {
       const frames = [...pieces, ...(stops ? [STOP] : [])].map((chunk) => `data: ${JSON.stringify(chunk)}${eol}${eol}`)
       const bytes = Buffer.from(`${frames.join('')}data: [DONE]${eol}${eol}`)
-      const told = streamed([bytes])
-      assert.deepEqual(streamed(splitAt(bytes, cuts)), told)
-      assert.deepEqual(streamed(Array.from(bytes, (byte) => Buffer.of(byte))), told)
+      const emitted = streamed([bytes])
+      assert.deepEqual(streamed(splitAt(bytes, cuts)), emitted)
+      assert.deepEqual(streamed(Array.from(bytes, (byte) => Buffer.of(byte))), emitted)
     }),
     { seed, numRuns: 300 },
   )
@@ -159,16 +159,16 @@ law('however a stream is split into reads, the events are the same', (seed) => {
 
 const STOP = delta({}, 'stop')
 
-function delta(said: object, finish_reason: unknown = null, index = 0): object {
-  return { choices: [{ index, delta: said, finish_reason }] }
+function delta(message: object, finish_reason: unknown = null, index = 0): object {
+  return { choices: [{ index, delta: message, finish_reason }] }
 }
 
-function whole(message: object, finish_reason: unknown): object {
+function completion(message: object, finish_reason: unknown): object {
   return { choices: [{ index: 0, message, finish_reason }] }
 }
 
 function eventsOf(objects: readonly object[], asked: { choices?: number; logprobs?: boolean } = {}): ChatEvent[] {
-  const reader = answerReader({ choices: 1, logprobs: false, ...asked })
+  const reader = completionReader({ choices: 1, logprobs: false, ...asked })
   const events: ChatEvent[] = []
   for (const object of objects) reader.read(object, events)
   reader.end(events)
@@ -184,10 +184,10 @@ function textsOf(events: readonly ChatEvent[], type: ChatEvent['type']): string[
   return events.flatMap((event) => (event.type === type && 'text' in event ? [event.text] : []))
 }
 
-/** What was told, and the fault it ended with. */
+/** What was emitted, and the fault it ended with. */
 function streamed(reads: readonly Buffer[]): { events: ChatEvent[]; fault: string | null } {
   const events: ChatEvent[] = []
-  const reader = streamReader(answerReader({ choices: 1, logprobs: false }))
+  const reader = streamReader(completionReader({ choices: 1, logprobs: false }))
   try {
     for (const read of reads) reader.feed(read, events)
     if (!reader.done()) reader.end(events)
