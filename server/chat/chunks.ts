@@ -1,5 +1,8 @@
 import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
-import { type AnswerHead, usageView } from './views.ts'
+import type { UsageView } from './schema.ts'
+
+/** What every chunk of one answer repeats. `model` is the id the client asked for, never the engine's name. */
+export type AnswerHead = { id: string; created: number; model: string }
 
 /** Writes the events of one answer as `chat.completion.chunk` frames. Source: contract 9.4. */
 export type ChunkWriter = {
@@ -85,4 +88,15 @@ function toolCallChunks(
   if (event.arguments !== '')
     text += chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: event.arguments } }] }))
   return text
+}
+
+export function usageView(usage: TokenUsage): UsageView {
+  const { input, cached_input, output, reasoning, audio_input = 0, audio_output = 0 } = usage
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached_input, audio_tokens: audio_input },
+    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: audio_output },
+  }
 }

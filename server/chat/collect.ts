@@ -1,7 +1,7 @@
 import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat/contract.ts'
+import { type AnswerHead, usageView } from './chunks.ts'
 import type { ChatCompletion } from './schema.ts'
 import type { Turn } from './turn.ts'
-import { type AnswerHead, usageView } from './views.ts'
 
 type Call = { id: string; name: string; arguments: string }
 type Choice = {

@@ -2,8 +2,8 @@ import type { Context } from '../context.ts'
 import type { ChatMessage, ChatPart } from '../engines/chat/contract.ts'
 import { ApiError } from '../platform/errors.ts'
 import { mapInTurns } from '../platform/turns.ts'
-import { type PartWork, resolveParts } from './parts/parts.ts'
-import type { PartSource } from './parts/source.ts'
+import { resolveParts } from './parts/parts.ts'
+import type { PartSource, PartWork } from './parts/source.ts'
 import type { BodyMessage, BodyPart } from './schema.ts'
 
 export type Conversation = PartWork & { messages: readonly BodyMessage[] }

@@ -11,13 +11,12 @@ import { abortOnLeaving } from '../platform/http/abort-on-disconnect.ts'
 import { openEventStream, STREAM_TIMING, type StreamTiming } from '../platform/http/sse.ts'
 import { randomHex } from '../platform/ids.ts'
 import { checkBody, checkForModel } from './check.ts'
-import { chunkWriter, DONE } from './chunks.ts'
+import { type AnswerHead, chunkWriter, DONE } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
 import { resolveMessages } from './messages.ts'
 import { engineRequest } from './request.ts'
 import { ChatBody, ChatCompletion, ChatStreamEvent } from './schema.ts'
 import { startTurn, type Turn } from './turn.ts'
-import type { AnswerHead } from './views.ts'
 
 /** The routes of chat completions. What they use is charged to `meter`. */
 export function chatEndpoints(meter: Meter, timing: StreamTiming = STREAM_TIMING): readonly Endpoint[] {

@@ -8,8 +8,16 @@ import { BlobMissing } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mediumPart, PICTURE_PROBLEMS, partsOfContent } from './content.ts'
 import { tooLarge } from './inline.ts'
-import type { PartWork } from './parts.ts'
-import { type Budget, BYTES_MAX, type PartKind, type PartSource, refuse, requireCapability, spend } from './source.ts'
+import {
+  type Budget,
+  BYTES_MAX,
+  type PartKind,
+  type PartSource,
+  type PartWork,
+  refuse,
+  requireCapability,
+  spend,
+} from './source.ts'
 
 type Stored = PartSource & { from: 'file_id' }
 

@@ -1,16 +1,12 @@
-import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
-import type { ChatEngine, ChatPart } from '../../engines/chat/contract.ts'
+import type { ChatPart } from '../../engines/chat/contract.ts'
 import type { FileRow } from '../../files/store.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mediumPart, partsOfContent } from './content.ts'
 import { findStored, partsOfStored } from './file.ts'
 import { type Inline, isDataUrl, readBase64, readDataUrl } from './inline.ts'
 import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
-import { type Budget, newBudget, type PartSource, requireCapability, spend } from './source.ts'
-
-/** For whom parts are made: the organization whose files are meant, the model that must take them, the engine that is given them. */
-export type PartWork = { org_id: string; model: ChatModelConfig; engine: ChatEngine }
+import { type Budget, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
 
 /**
  * What each source is to the engine, in the same order: a PDF becomes several parts, everything else one. Everything that can be told

@@ -1,4 +1,5 @@
 import type { ChatModelConfig } from '../../config/config.ts'
+import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Purpose } from '../../files/purposes.ts'
 import type { MediaFamily } from '../../media/probe.ts'
 import { ApiError } from '../../platform/errors.ts'
@@ -20,6 +21,9 @@ export type PartSource = { param: string; blame: string; refuses?: Partial<Recor
   | { from: 'file_data'; file_data: string; filename?: string }
   | { from: 'file_url'; url: string; filename?: string }
 )
+
+/** Who the parts are made for: the organization that owns the files, the model that must accept them, the engine they are sent to. */
+export type PartWork = { org_id: string; model: ChatModelConfig; engine: ChatEngine }
 
 /** What content is to a model. A PDF is looked at page by page; `text` is any document in UTF-8. */
 export type PartKind = MediaFamily | 'pdf' | 'text'

@@ -1,4 +1,5 @@
-import { type PartWork, resolveParts } from '../../chat/parts/parts.ts'
+import { resolveParts } from '../../chat/parts/parts.ts'
+import type { PartWork } from '../../chat/parts/source.ts'
 import type { Context } from '../../context.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
