@@ -35,11 +35,11 @@ import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
-import { type BackgroundResponses, startResponses } from './responses/background/worker.ts'
+import { type ResponseWorker, startResponseWorker } from './responses/background/worker.ts'
+import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
-import { responseSweeps } from './responses/stored/retention.ts'
-import { startResponse } from './responses/turn.ts'
+import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
 import { explainNotOffered } from './videos/not-offered.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/worker.ts'
@@ -94,6 +94,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
   const meter = openMeter(db, undefined, balances.changed)
+  const responding = { meter, lengths: openContextLengths() }
   const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
   const stopping = new AbortController()
@@ -103,8 +104,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...videoEndpoints({ cache, audit }),
     ...catalogEndpoints,
     ...chatEndpoints(meter),
-    ...responseEndpoints(meter, { stopping: stopping.signal }),
-    responseSocket({ sockets, meter, who: identity.authenticator }),
+    ...responseEndpoints(responding, { stopping: stopping.signal }),
+    responseSocket({ ...responding, sockets, who: identity.authenticator }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
@@ -113,7 +114,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const answered = [...endpoints, ...openApiEndpoints(endpoints)]
   const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })
   let pipeline: Pipeline | null = null
-  let responses: BackgroundResponses | null = null
+  let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
 
   const reachAt = (url: string) => {
@@ -136,11 +137,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
       pipeline = startPipeline(ctx, { sole })
-      responses = startResponses(
-        ctx,
-        { meter, open: startResponse },
-        { sole, concurrency: config.limits.pipeline_concurrency },
-      )
+      responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
     },

@@ -1,66 +1,35 @@
 import type { Meter } from '../billing/meter.ts'
 import type { Principal } from '../identity/caller/principal.ts'
-import type { ApiError } from '../platform/errors.ts'
+import type { ContextLengths } from './context/lengths.ts'
 import type { Item } from './schema/items.ts'
 import type { CreateResponse, ResponseObject } from './schema/response.ts'
+import type { ResponseRecord } from './stored/save.ts'
 
-/**
- * One event of contract 11.1. `data` is its JSON on one line, `type` and `sequence_number` included: a transport frames it, a store
- * keeps it, nobody writes it twice.
- */
-export type ResponseEvent = { type: string; sequence_number: number; data: string }
+/** What answering needs beside the context, shared by all requests of a process. */
+export type ResponseDeps = { meter: Meter; lengths: ContextLengths }
 
-/** A response that has ended, or one without an answer, and what it was asked: what is stored and what a socket remembers. */
-export type EndedResponse = {
-  response: ResponseObject
-  /** The items of this request alone, in order, each with an id. */
-  input: readonly Item[]
-}
-
-/** What answering needs beside the context. */
-export type ResponseDeps = { meter: Meter }
-
-/** One request for a response, its body checked for everything that does not depend on the model. */
+/** One request for a response. Its body has been checked for everything that does not depend on the model. */
 export type ResponseCall = {
   principal: Principal
   request_id: string
   body: CreateResponse
-  /** False: no model is asked; the response is completed with empty output and no usage. Sockets alone. */
+  /** False: no model is asked; the response is completed with empty output and no usage. Sockets only. */
   generate?: boolean
-  /** The whole context of a previous response that the caller holds in memory; null when it holds none of that id. Sockets alone. */
-  recall?: (response_id: string) => readonly Item[] | null
+  /** The whole context of a previous response, if the caller has it in memory. Sockets only. */
+  cachedContext?: (response_id: string) => readonly Item[] | null
   /**
-   * The stored response that a background worker goes on with. Its `created` and `queued` were told already: the run begins with
-   * `in_progress`, and every failure is an event, not a throw.
+   * The stored response that a background worker answers. Its `created` and `queued` events exist already: the run starts with
+   * `in_progress`, and failures are events instead of being thrown.
    */
   queued?: ResponseObject
-  /** Only the whole answer is wanted, so the model need not be asked for pieces. Default false. */
+  /** Only the complete answer is wanted, so the model need not stream. Default false. */
   plain?: boolean
-  /** Whether a failure is told by an `error` event before `response.failed`: everywhere but on sockets. Default true. */
+  /** Whether an `error` event precedes `response.failed`: everywhere except on sockets. Default true. */
   error_event?: boolean
   /**
-   * Called once, when the response is `completed` or `incomplete`, before its last event: what it stores is readable the moment that
-   * event is told. Default: the response is stored when the request says so. With `queued` it is called for `failed` and `cancelled`
-   * too, and what it throws is thrown by `next`.
+   * Called once, when the response is `completed` or `incomplete`, before its last event, so that a client that receives the event can
+   * read what was stored. Default: stores the response if the request says so. With `queued` it is also called for `failed` and
+   * `cancelled`, and its errors are thrown by `next`.
    */
-  keep?(ended: EndedResponse): Promise<void>
-}
-
-/**
- * A response under way, whoever carries it: HTTP, plain or streamed, a worker or a socket. `first` are the first events; `next` gives
- * more, and null after the last, which is `response.completed`, `.incomplete` or `.failed`. Once the client has left the events just
- * end, but a worker's end with the response `cancelled`. `response` is the same object throughout, complete after the last event. What
- * was produced is charged, also after `stop`.
- */
-export type ResponseRun = EndedResponse & {
-  /** The items before `input`: with them and `response.output` they are the context that the next response may continue from. */
-  history: readonly Item[]
-  /** Types of tools that were not handed to the model, for `x-dropped-tools`. */
-  dropped_tools: readonly string[]
-  first: readonly ResponseEvent[]
-  /** Why the response is `failed`: a plain answer is this error. */
-  failure(): ApiError | null
-  next(): Promise<readonly ResponseEvent[] | null>
-  /** Ends the run wherever it is and charges what was produced. Harmless after the end; call it in every case. */
-  stop(): Promise<void>
+  save?(record: ResponseRecord): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { randomHex } from '../platform/ids.ts'
 
-/** What an item is, by the beginning of its id. Outputs of calls occur in input alone. Source: contract 1.2. */
+/** Prefixes of item ids, by kind of item. Outputs of calls occur only in input. Source: contract 1.2. */
 export type ItemKind = 'msg' | 'fc' | 'ctc' | 'rs' | 'cmp' | 'fco' | 'ctco'
 export type OutputKind = Extract<ItemKind, 'msg' | 'fc' | 'ctc' | 'rs' | 'cmp'>
 
@@ -14,19 +14,19 @@ export function newItemId(kind: ItemKind): string {
   return `${kind}_${randomHex(24)}`
 }
 
-/** The id of an output item. A response that is made a second time, after a crash, gives its items the same ids. */
+/** The id of an output item: the same in every attempt to make the response. */
 export function itemId(response_id: string, kind: OutputKind, index: number): string {
   return `${kind}_${derived(response_id, kind, index)}`
 }
 
-/** What the engine calls this call, where that is a usable id; otherwise one that is the same each time, as with `itemId`. */
+/** The engine's id of a call when it is usable; otherwise a derived one, the same in every attempt. */
 export function callId(response_id: string, index: number, given: string | undefined): string {
   return given !== undefined && given.length >= 1 && given.length <= CALL_ID_MAX
     ? given
     : `call_${derived(response_id, 'call', index).slice(0, 24)}`
 }
 
-/** Longest id of a call that clients take. */
+/** Longest id of a call that clients accept. */
 const CALL_ID_MAX = 64
 
 function derived(response_id: string, kind: string, index: number): string {

@@ -8,6 +8,7 @@ import type { Context } from '../../server/context.ts'
 import { sandboxChat } from '../../server/engines/chat/sandbox/adapter.ts'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
 import { assembleRequest } from '../../server/responses/context/assemble.ts'
+import { openContextLengths } from '../../server/responses/context/lengths.ts'
 import { checkBody } from '../../server/responses/request/check.ts'
 import { normalizeInput } from '../../server/responses/request/normalize-input.ts'
 import type { ContextItem } from '../../server/responses/schema/items.ts'
@@ -174,7 +175,7 @@ test('input items cost in proportion to their number, each kind by itself and in
       const served = { engine, model: 'm', name: 'sandbox' }
       await assembleRequest(
         { secret: 's', secrets: SECRETS } as Context,
-        { org_id: 'o', model, served, body, context },
+        { org_id: 'o', model, served, body, context, lengths: openContextLengths() },
         NEVER,
       )
     })
@@ -189,7 +190,7 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
   }))
   const context = [...pairs, ...normalizeInput(body.input)] as ContextItem[]
   const served = { engine, model: 'm', name: 'sandbox' }
-  const wanted = { org_id: 'o', model, served, body, context }
+  const wanted = { org_id: 'o', model, served, body, context, lengths: openContextLengths() }
   const { request } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
   assert.equal(request.messages.length, 150_002)
 })

@@ -7,7 +7,7 @@ import { readBase64 } from '../../server/chat/parts/inline.ts'
 import { newBudget } from '../../server/chat/parts/source.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
-import { tokensAtMost } from '../../server/responses/context/count.ts'
+import { maxTokensOf } from '../../server/responses/context/count.ts'
 import { checkTools } from '../../server/responses/request/check-tools.ts'
 import { bodyDigests } from '../../server/videos/create/idempotency.ts'
 import { longestTurn } from '../support/longest-turn.ts'
@@ -63,7 +63,7 @@ const WORK: Record<string, () => unknown> = {
   'refuse tools of 60 MB': () => checkTools(namespaces),
   'count a tool described in 40 MiB': () => countInput(described, soon()),
   'estimate a tool described in 40 MiB': () => countRequest(described, soon()),
-  'bound the tokens of a call with arguments of 40 MiB': () => tokensAtMost(called),
+  'bound the tokens of a call with arguments of 40 MiB': () => maxTokensOf(called),
 }
 
 for (const [name, work] of Object.entries(WORK)) {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { ChatEvent, FinishReason } from '../../server/engines/chat/contract.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import { ApiError } from '../../server/platform/errors.ts'
-import type { ResponseEvent } from '../../server/responses/call.ts'
+import type { ResponseEvent } from '../../server/responses/events/event.ts'
 import { responseWriter } from '../../server/responses/events/writer.ts'
 import type { ToolOrigin } from '../../server/responses/request/tools.ts'
 import type { ResponseObject } from '../../server/responses/schema/response.ts'
@@ -18,7 +18,7 @@ const TOOLS = new Map<string, ToolOrigin>([
   ['shop__note', { kind: 'custom', name: 'note', namespace: 'shop' }],
 ])
 
-/** Text as a server may cut it: anywhere, between the halves of a character too. */
+/** Text as a server may split it: anywhere, also within a surrogate pair. */
 const piece = fc.oneof(
   fc.string({ maxLength: 6 }),
   fc.constantFrom('', ' ', '{"a":1}', '}', '\ud83d', '\ude00', '😀', '\u2028', '"', '\\'),
@@ -34,7 +34,7 @@ const logprob = fc.record({
     },
   ),
 })
-const said = fc.oneof(
+const delta = fc.oneof(
   fc.record({ type: fc.constant('text-delta' as const), choice: fc.constant(0), text: piece }),
   fc.record({
     type: fc.constant('text-delta' as const),
@@ -46,7 +46,7 @@ const said = fc.oneof(
   fc.record({ type: fc.constant('refusal-delta' as const), choice: fc.constant(0), text: piece }),
 )
 
-/** One call: what it is called, and its arguments in pieces. */
+/** One call: its id and name, and its arguments in pieces. */
 const call = fc.record({
   id: fc.constantFrom('call_1', 'call_2', 'x'.repeat(65), ''),
   name: fc.constantFrom('get_weather', 'patch', 'shop__find', 'shop__note'),
@@ -58,48 +58,51 @@ const call = fc.record({
   ),
 })
 
-/** A whole answer: words, and calls woven into them in any order that keeps each call's own. */
+/** An answer: deltas, and calls interleaved with them in any order that keeps each call's own. */
 const answer = fc
   .record({
-    words: fc.array(said, { maxLength: 10 }),
+    deltas: fc.array(delta, { maxLength: 10 }),
     calls: fc.array(call, { maxLength: 4 }),
     order: fc.array(fc.nat(1000), { minLength: 60, maxLength: 60 }),
     last: fc.constantFrom<FinishReason>('stop', 'tool_calls', 'length', 'content_filter'),
     sizes: fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }),
   })
-  .map(({ words, calls, order, last, sizes }) => ({
-    events: [...weave([words, ...calls.map(callEvents)], order), { type: 'finish', choice: 0, reason: last } as const],
+  .map(({ deltas, calls, order, last, sizes }) => ({
+    events: [
+      ...interleave([deltas, ...calls.map(callEvents)], order),
+      { type: 'finish', choice: 0, reason: last } as const,
+    ],
     calls,
     sizes,
   }))
 
-/** How a turn goes on after some of its events. */
+/** How a turn ends after some of its events. */
 const course = fc.record({
   answer,
   ending: fc.constantFrom('end', 'fail', 'cancel'),
   after: fc.double({ min: 0, max: 1, noNaN: true }),
-  showing: fc.record({ summary: fc.boolean(), raw: fc.boolean(), sealed: fc.boolean() }),
+  reasoning: fc.record({ summary: fc.boolean(), raw: fc.boolean(), sealed: fc.boolean() }),
   socket: fc.boolean(),
 })
 
-law('whatever a model sends, and wherever it ends, the events are a stream that SDKs accept', (seed) => {
+law('whatever a model sends and wherever it ends, SDKs accept the stream of events', (seed) => {
   fc.assert(
-    fc.property(course, ({ answer, ending, after, showing, socket }) => {
+    fc.property(course, ({ answer, ending, after, reasoning, socket }) => {
       const events = ending === 'end' ? answer.events : answer.events.slice(0, Math.floor(after * answer.events.length))
-      const { told, response } = write(events, { ending, showing, socket, sizes: answer.sizes })
-      const built = acceptStream(told, { socket })
-      assert.deepEqual(built, response, 'what the deltas build is the plain answer')
+      const { emitted, response } = write(events, { ending, reasoning, socket, sizes: answer.sizes })
+      const built = acceptStream(emitted, { socket })
+      assert.deepEqual(built, response, 'the deltas build the plain answer')
     }),
     { seed, numRuns: RUNS },
   )
 })
 
-law('an answer has every word of the model, in the order of its items', (seed) => {
+law('an answer has all text of the model, in the order of its items', (seed) => {
   fc.assert(
     fc.property(answer, ({ events, calls, sizes }) => {
       const { response } = write(events, {
         ending: 'end',
-        showing: { summary: true, raw: false, sealed: false },
+        reasoning: { summary: true, raw: false, sealed: false },
         sizes,
       })
       const of = (type: ChatEvent['type']) =>
@@ -107,12 +110,12 @@ law('an answer has every word of the model, in the order of its items', (seed) =
       const parts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []))
       const texts = parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('')
       const refusals = parts.map((part) => (part.type === 'refusal' ? part.refusal : '')).join('')
-      const thoughts = response.output.flatMap((item) =>
+      const summaries = response.output.flatMap((item) =>
         item.type === 'reasoning' ? item.summary.map(({ text }) => text) : [],
       )
       assert.equal(plain(texts), plain(of('text-delta')))
       assert.equal(plain(refusals), plain(of('refusal-delta')))
-      assert.equal(plain(thoughts.join('')), plain(of('reasoning-delta')))
+      assert.equal(plain(summaries.join('')), plain(of('reasoning-delta')))
       const made = response.output.filter((item) => item.type === 'function_call' || item.type === 'custom_tool_call')
       assert.equal(made.length, calls.length)
       for (const item of made) {
@@ -120,7 +123,7 @@ law('an answer has every word of the model, in the order of its items', (seed) =
         const text = item.arguments
         assert.ok(
           calls.some((each) => plain(each.arguments.join('')).startsWith(plain(text))),
-          `nobody called with ${text}`,
+          `no call has ${text}`,
         )
       }
     }),
@@ -128,7 +131,7 @@ law('an answer has every word of the model, in the order of its items', (seed) =
   )
 })
 
-law('the input of a custom tool is what the model put into its arguments, however they are cut', (seed) => {
+law('the input of a custom tool is what the model put into its arguments, however they are split', (seed) => {
   const input = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom('\\', '"', '😀', '\n', 'u', 'd', '8', '/') }),
@@ -148,34 +151,34 @@ law('the input of a custom tool is what the model put into its arguments, howeve
 })
 
 const FINISH: ChatEvent = { type: 'finish', choice: 0, reason: 'stop' }
-const DEFAULTS: Course = { ending: 'end', showing: { summary: false, raw: false, sealed: false }, sizes: [3] }
+const DEFAULTS: Course = { ending: 'end', reasoning: { summary: false, raw: false, sealed: false }, sizes: [3] }
 
 type Course = {
   ending: string
-  showing: { summary: boolean; raw: boolean; sealed: boolean }
+  reasoning: { summary: boolean; raw: boolean; sealed: boolean }
   socket?: boolean
   sizes: number[]
 }
 
-function write(events: readonly ChatEvent[], { ending, showing, socket = false, sizes }: Course) {
+function write(events: readonly ChatEvent[], { ending, reasoning, socket = false, sizes }: Course) {
   const response = emptyResponse()
-  const seal = showing.sealed ? (text: string) => `sealed ${text.length}` : null
-  const writer = responseWriter(response, { tools: TOOLS, clock: systemClock, showing: { ...showing, seal } })
-  const told: ResponseEvent[] = [...writer.tell('response.created'), ...writer.tell('response.in_progress')]
+  const seal = reasoning.sealed ? (text: string) => `sealed ${text.length}` : null
+  const writer = responseWriter(response, { tools: TOOLS, clock: systemClock, reasoning_view: { ...reasoning, seal } })
+  const emitted: ResponseEvent[] = [...writer.snapshot('response.created'), ...writer.snapshot('response.in_progress')]
   for (let at = 0, i = 0; at < events.length; i++) {
     const size = sizes[i % sizes.length]!
-    told.push(...writer.take(events.slice(at, at + size)))
+    emitted.push(...writer.write(events.slice(at, at + size)))
     at += size
   }
   const usage = { input: 3, cached_input: 1, output: 5, reasoning: 2 }
   if (ending === 'fail') {
-    told.push(...writer.fail(new ApiError('upstream_error', 'It failed.'), { error_event: !socket }))
+    emitted.push(...writer.fail(new ApiError('upstream_error', 'It failed.'), { error_event: !socket }))
   } else {
-    if (ending === 'cancel') told.push(...writer.cancel(null))
+    if (ending === 'cancel') emitted.push(...writer.cancel(null))
     else writer.settle(usage)
-    told.push(...writer.end())
+    emitted.push(...writer.end())
   }
-  return { told: told.map(readEvent), response: JSON.parse(JSON.stringify(response)) as ResponseObject }
+  return { emitted: emitted.map(readEvent), response: JSON.parse(JSON.stringify(response)) as ResponseObject }
 }
 
 function readEvent({ type, sequence_number, data }: ResponseEvent): Wire {
@@ -194,15 +197,15 @@ function callEvents(made: { id: string; name: string; arguments: readonly string
   ]
 }
 
-/** All sequences as one, each in its own order. */
-function weave(sequences: ChatEvent[][], order: readonly number[]): ChatEvent[] {
+/** One sequence of all, each in its own order. */
+function interleave(sequences: ChatEvent[][], order: readonly number[]): ChatEvent[] {
   const left = sequences.map((each) => [...each])
-  const woven: ChatEvent[] = []
+  const mixed: ChatEvent[] = []
   for (let i = 0; left.some(({ length }) => length > 0); i++) {
     const open = left.filter(({ length }) => length > 0)
-    woven.push(open[order[i % order.length]! % open.length]!.shift()!)
+    mixed.push(open[order[i % order.length]! % open.length]!.shift()!)
   }
-  return woven
+  return mixed
 }
 
 function cut(text: string, cuts: readonly number[]): string[] {
@@ -210,7 +213,7 @@ function cut(text: string, cuts: readonly number[]): string[] {
   return [0, ...at].map((from, i) => text.slice(from, at[i] ?? text.length))
 }
 
-/** Without what is half a character in one place and whole in another. */
+/** Without surrogates, which may be split in one text and not in the other. */
 function plain(text: string): string {
   return text.replace(/[\ud800-\udfff\ufffd]/g, '')
 }

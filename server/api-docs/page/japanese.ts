@@ -114,8 +114,9 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'At least one image or video.': '画像か動画が 1 つ以上必要です。',
   'Only video.': '動画のみ。',
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
-  'Values as on create. What was stored is shown in any case.': '値は作成時と同じ。保存された内容は常に表示されます。',
-  'Told as events.': 'イベントとして送られます。',
+  'Values as on create. What was stored is returned in any case.':
+    '値は作成時と同じ。保存された内容は常に表示されます。',
+  'Streams the response as events.': 'イベントとして送られます。',
   'Only events after this `sequence_number`.': 'この `sequence_number` より後のイベントのみ。',
   'Six digits of the app.': '認証アプリの 6 桁の数字。',
   'Instead of a code; good once.': 'コードの代わり。1 回だけ使えます。',

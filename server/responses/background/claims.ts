@@ -3,10 +3,10 @@ import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn } from '../../platform/queue/claims.ts'
 import type { ResponseRow } from '../stored/store.ts'
 
-/** A background response in the hands of one worker. */
+/** A background response that one worker has claimed. */
 export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNullable<ResponseRow['request']> }
 
-/** Background responses that have not ended; taking one counts an attempt. */
+/** Claims on background responses that have not ended. Each claim counts as an attempt. */
 export const responseClaims: Claims<ClaimedResponse> = claimsOn({
   table: 'responses',
   due: 'next_run_at',
@@ -14,7 +14,7 @@ export const responseClaims: Claims<ClaimedResponse> = claimsOn({
   also: sql`, attempts = attempts + 1`,
 })
 
-/** Gives responses back before their runs have ended. `counts` says whether the attempts were their own fault. */
+/** Releases claims before the runs have ended. `counts`: whether their attempts still count. */
 export async function releaseResponses(
   db: Db,
   claimed: ReadonlyArray<{ id: string; claim_id: string }>,

@@ -2,29 +2,34 @@ import type { Context } from '../../context.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
 import type { ResponseDeps } from '../call.ts'
-import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from '../queues.ts'
-import { CANCELLED, type OpenRun, runQueued } from './answer.ts'
+import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from '../stored/store.ts'
 import { type ClaimedResponse, releaseResponses, responseClaims } from './claims.ts'
-import { ClaimLost } from './record-events.ts'
+import { ClaimLost } from './event-recorder.ts'
+import { CANCELLED, runClaimed } from './run-claimed.ts'
 
-/** How long runs under way may go on when the service stops; then they are handed back, and begin anew elsewhere. */
+/** How long active runs may continue when the service stops; then they are released, and begin again on another worker. */
 const STOP_SECONDS = { finish: 20, abort: 20 }
 
-export type BackgroundResponses = { stop(): Promise<void> }
+export type ResponseWorker = { stop(): Promise<void> }
 
-/** Runs background responses as they become due. `sole` says that no other worker can be alive on this database. */
-export function startResponses(
+/** Runs background responses as they become due. `sole`: no other worker can be alive on this database. */
+export function startResponseWorker(
   ctx: Context,
-  deps: ResponseDeps & { open: OpenRun },
+  deps: ResponseDeps,
   options: { sole: boolean; concurrency: number; stop_seconds?: number },
-): BackgroundResponses {
+): ResponseWorker {
   const { db, clock, changes } = ctx
   const { sole, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
   const worker = startWorker<ClaimedResponse>({
     ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole },
     stop_seconds: { ...STOP_SECONDS, finish },
-    run: (claimed, signal) => run(ctx, deps, claimed, signal),
-    // A stop of the service is no fault of the response.
+    async run(claimed, signal) {
+      await runClaimed(ctx, deps, claimed, signal).catch((error: unknown) => {
+        if (!(error instanceof ClaimLost)) throw error
+      })
+      return null
+    },
+    // An attempt that is interrupted by a stop of the service does not count.
     release: (rows, { stopping, not_before }) => releaseResponses(db, rows, { counts: !stopping, not_before }),
     on_error(error, claimed) {
       const level = isDatabaseDown(error) ? 'warn' : 'error'
@@ -41,19 +46,4 @@ export function startResponses(
       stopListening()
     },
   }
-}
-
-async function run(
-  ctx: Context,
-  deps: ResponseDeps & { open: OpenRun },
-  claimed: ClaimedResponse,
-  signal: AbortSignal,
-): Promise<null> {
-  try {
-    await runQueued(ctx, deps, claimed, signal)
-  } catch (error) {
-    // Another worker has it, or it has ended.
-    if (!(error instanceof ClaimLost)) throw error
-  }
-  return null
 }

@@ -9,97 +9,95 @@ import { type ForwardedTools, forwardTools } from '../request/tools.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import { countInput } from './count.ts'
-import { mediaOf } from './draft-parts.ts'
-import { draftItems, sketchItems } from './drafts.ts'
+import { type DraftWork, draftItems, draftWithoutFiles, mediaOf } from './drafts.ts'
 import { type Fitting, fitContext } from './fit.ts'
-import { learnedLength, learnLength } from './learned-length.ts'
+import type { ContextLengths } from './lengths.ts'
 import { joinDrafts } from './messages.ts'
-import { findAnswers, requirePairs } from './pairing.ts'
+import { matchOutputs, requirePairs } from './pairing.ts'
 
-/** A request for a response, checked, with its effective context: what went before and the new input, oldest first. */
-export type WantedAnswer = {
+/** A checked request for a response, with its effective context: the history and the new input, oldest first. */
+export type AnswerRequest = {
   org_id: string
   model: ChatModelConfig
   served: Served<ChatEngine>
   body: CreateResponse
   context: readonly ContextItem[]
+  lengths: ContextLengths
 }
 
 /**
- * What the engine is asked for a response: every call has its output, tools are functions, files are resolved, the context is as long as
- * the model takes it. Throws ApiError 400 with the path of the item at fault. Source: contract 10.3 to 10.6 and 13.
+ * The request for the engine: every call has its output, tools are functions, files are resolved, and the context fits the model's
+ * context length. Throws ApiError 400 with the path of the item at fault. Source: contract 10.3 to 10.6 and 13.
  */
 export async function assembleRequest(
   ctx: Context,
-  wanted: WantedAnswer,
+  asked: AnswerRequest,
   left: AbortSignal,
 ): Promise<AssembledRequest> {
-  const { served, body } = wanted
-  const model = { ...wanted.model, context_length: wanted.model.context_length ?? lengthOf(wanted) }
-  requirePairs(wanted.context)
-  await giveWay(wanted.context.length)
+  const { org_id, served, body } = asked
+  const model = { ...asked.model, context_length: asked.model.context_length ?? statedLength(asked) }
+  requirePairs(asked.context)
+  await giveWay(asked.context.length)
   const tools = forwardTools(body)
-  const work = { org_id: wanted.org_id, model, engine: served.engine, nameOf: tools.nameOf }
-  const fitting = { model, engine: served.engine, body, build: builder(ctx, wanted, tools) }
-  const context = await withoutLost(ctx, fitting, { work, context: wanted.context, left })
+  const work = { org_id, model, engine: served.engine, nameOf: tools.nameOf }
+  const fitting = { model, engine: served.engine, body, build: requestBuilder(ctx, asked, tools) }
+  const context = await dropUnneededMedia(ctx, fitting, { work, context: asked.context, left })
   const drafts = await draftItems(ctx, work, context, left)
   await giveWay(context.length)
   const { request } = await fitContext(fitting, { context, drafts }, left)
   await giveWay(context.length)
-  const isLearned = body.truncation === 'auto' && wanted.model.context_length === null
-  return { request, tools, ...(isLearned && { shorten: shortener(ctx, wanted, { request, left }) }) }
+  const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
+  return { request, tools, ...(learnsLength && { shorten: shortener(ctx, asked, { request, left }) }) }
 }
 
-/** `shorten` where the context may be cut and how long it may be is not configured: the model's server says it when it refuses. */
+/** `shorten` is there when the context may be truncated and its maximum length is known only from the refusal of the model's server. */
 export type AssembledRequest = { request: ChatRequest; tools: ForwardedTools; shorten?: TurnRequest['shorten'] }
 
-function lengthOf({ org_id, served, body }: WantedAnswer): number | null {
-  return body.truncation === 'auto' ? learnedLength(org_id, served) : null
+function statedLength({ org_id, model, body, lengths }: AnswerRequest): number | null {
+  return body.truncation === 'auto' ? lengths.get(org_id, model.id) : null
 }
 
-/** Drops the oldest items by what the server has said. It counts more than the estimate at times, so the limit is brought to its scale. */
+/** Drops the oldest items by the length that the server stated, scaled to our estimate, since the server may count more tokens. */
 function shortener(
   ctx: Context,
-  wanted: WantedAnswer,
+  asked: AnswerRequest,
   { request, left }: { request: ChatRequest; left: AbortSignal },
 ): NonNullable<TurnRequest['shorten']> {
-  return async ({ limit, asked, input = asked }) => {
-    learnLength(wanted.org_id, wanted.served, limit)
-    const estimate = await countInput(wanted.served.engine, request, left)
-    const context_length = Math.max(1, Math.floor(limit * Math.min(1, estimate / Math.max(1, input))))
-    const shorter = await assembleRequest(ctx, { ...wanted, model: { ...wanted.model, context_length } }, left)
+  const { org_id, model, served, lengths } = asked
+  return async (refused) => {
+    lengths.set(org_id, model.id, refused.limit)
+    const estimate = await countInput(served.engine, request, left)
+    const counted = Math.max(1, refused.input ?? refused.asked)
+    const context_length = Math.max(1, Math.floor(refused.limit * Math.min(1, estimate / counted)))
+    const shorter = await assembleRequest(ctx, { ...asked, model: { ...model, context_length } }, left)
     return shorter.request
   }
 }
 
-function builder(
+function requestBuilder(
   { secret }: Pick<Context, 'secret'>,
-  { model, served, body }: WantedAnswer,
+  { model, served, body }: AnswerRequest,
   tools: ForwardedTools,
 ): Fitting['build'] {
   return ({ context, drafts }) => {
-    const answers = findAnswers(context.map(({ item }) => item))
-    const messages = joinDrafts(drafts, { instructions: body.instructions, answers })
+    const callOfOutput = matchOutputs(context.map(({ item }) => item))
+    const messages = joinDrafts(drafts, { instructions: body.instructions, callOfOutput })
     return engineRequest(body, { model, engine_model: served.model, messages, tools, secret })
   }
 }
 
 /**
- * The context without what would be dropped whatever its files turn out to hold, so that they need not be read: a long conversation may
- * have more pictures than one request can bring.
+ * Drops the items that would be truncated whatever their files contain, so that these files are not read: a long conversation may have
+ * more images than one request may bring.
  */
-async function withoutLost(
+async function dropUnneededMedia(
   ctx: Context,
   fitting: Fitting,
-  {
-    work,
-    context,
-    left,
-  }: { work: Parameters<typeof sketchItems>[1]; context: readonly ContextItem[]; left: AbortSignal },
+  { work, context, left }: { work: DraftWork; context: readonly ContextItem[]; left: AbortSignal },
 ): Promise<readonly ContextItem[]> {
   const { model, body, engine } = fitting
   if (body.truncation !== 'auto' || model.context_length === null || engine.countTokens) return context
   if (mediaOf(context).length === 0) return context
-  const { drafted } = await fitContext(fitting, { context, drafts: sketchItems(ctx, work, context) }, left)
+  const { drafted } = await fitContext(fitting, { context, drafts: draftWithoutFiles(ctx, work, context) }, left)
   return drafted.context
 }

@@ -1,4 +1,3 @@
-import type { Meter } from '../../billing/meter.ts'
 import { entitledChatModel } from '../../catalog/entitlements.ts'
 import { startTurn, type Turn } from '../../chat/turn.ts'
 import type { Context } from '../../context.ts'
@@ -6,7 +5,8 @@ import type { ChatEvent, TokenUsage } from '../../engines/chat/contract.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { usageView } from '../events/usage.ts'
+import type { ResponseDeps } from '../call.ts'
+import { usageView } from '../events/event.ts'
 import { newItemId, newResponseId } from '../ids.ts'
 import { checkBody } from '../request/check.ts'
 import type { ContextItem, Item, MessageItem } from '../schema/items.ts'
@@ -15,7 +15,7 @@ import { assembleRequest } from './assemble.ts'
 import { loadContext } from './load.ts'
 import { seal } from './seal.ts'
 
-/** The body with everything checked that does not depend on the model; what a compaction has no use for is ignored. Throws ApiError 400. */
+/** Checks everything that does not depend on the model; members that a compaction does not use are ignored. Throws ApiError 400. */
 export function checkCompaction(unchecked: unknown): CreateResponse {
   if (typeof unchecked !== 'object' || unchecked === null || Array.isArray(unchecked)) return checkBody(unchecked)
   const given = unchecked as Record<string, unknown>
@@ -25,12 +25,12 @@ export function checkCompaction(unchecked: unknown): CreateResponse {
 const MEMBERS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key'] as const
 
 /**
- * Makes a context short: messages of the user stay as they are, of everything else the model writes a summary, sealed for the
- * organization. Metered as any turn, stored nowhere. Throws ApiError. Source: contract 11.4.
+ * Shortens a context: user messages are kept, everything else is replaced by a summary that the model writes, encrypted for the
+ * organization. Charged like any turn and not stored. Throws ApiError. Source: contract 11.4.
  */
 export async function compact(
   ctx: Context,
-  meter: Meter,
+  { meter, lengths }: ResponseDeps,
   call: { principal: Principal; request_id: string; body: CreateResponse },
   left: AbortSignal,
 ): Promise<CompactedResponse> {
@@ -39,13 +39,14 @@ export async function compact(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   const { context } = await loadContext(ctx, principal, body)
-  // Before anything is fetched or drawn on the caller's behalf.
+  // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
-  const wanted = { org_id, model, served, body: summaryBody(body), context: [...context, SUMMARY_REQUEST] }
-  const { request, shorten } = await assembleRequest(ctx, wanted, left)
-  const asked = { principal, request_id, model, engine: served.engine, request, ...(shorten && { shorten }) }
-  const turn = await startTurn(ctx, meter, asked, left)
+  const conversation = [...context, SUMMARY_REQUEST]
+  const asked = { org_id, model, served, body: summaryBody(body), context: conversation, lengths }
+  const { request, shorten } = await assembleRequest(ctx, asked, left)
+  const wanted = { principal, request_id, model, engine: served.engine, request, ...(shorten && { shorten }) }
+  const turn = await startTurn(ctx, meter, wanted, left)
   const { text, usage } = await readSummary(turn)
   const encrypted_content = seal(ctx.secret, { org_id, purpose: 'compaction' }, text)
   return {
@@ -53,14 +54,14 @@ export async function compact(
     object: 'response.compaction',
     created_at: unixSeconds(ctx.clock.now()),
     output: [
-      ...context.map(({ item }) => item).filter(isOfUser),
+      ...context.map(({ item }) => item).filter(isUserMessage),
       { id: newItemId('cmp'), type: 'compaction', encrypted_content },
     ],
     usage: usageView(usage),
   }
 }
 
-/** What is too long for a summary loses its oldest part: compacting is what one does when little room is left. */
+/** Truncates what is too long to summarize: a context is compacted when it is nearly full. */
 function summaryBody({ model, instructions, prompt_cache_key }: CreateResponse): CreateResponse {
   return {
     model,
@@ -108,6 +109,6 @@ async function readSummary(turn: Turn): Promise<{ text: string; usage: TokenUsag
   throw new ApiError('upstream_error', 'The model wrote no summary. Try again, or with another model.')
 }
 
-function isOfUser(item: Item): item is MessageItem {
+function isUserMessage(item: Item): item is MessageItem {
   return item.type === 'message' && item.role === 'user'
 }

@@ -12,38 +12,37 @@ export function countInput(
   return engine.countTokens?.(request, left) ?? countRequest(request, left)
 }
 
-/** Tokens of messages by themselves, by the estimate. */
+/** Estimated tokens of messages without the rest of a request. */
 export async function countMessages(messages: ChatMessage[]): Promise<number> {
-  return (await countRequest({ ...NOTHING, messages })) - (await countRequest(NOTHING))
+  return (await countRequest({ ...EMPTY, messages })) - (await countRequest(EMPTY))
 }
 
-const NOTHING: ChatRequest = { model: '', messages: [], n: 1, stream: false }
+const EMPTY: ChatRequest = { model: '', messages: [], n: 1, stream: false }
 
 /**
- * A number of tokens that no request of these contents has more of, told without looking at a word: every token stands for at least one
- * byte.
+ * An upper bound of the tokens of a request, without tokenizing it: every token is at least one byte.
  */
-export async function tokensAtMost(request: ChatRequest): Promise<number> {
-  let most = 64
+export async function maxTokensOf(request: ChatRequest): Promise<number> {
+  let tokens = 64
   const turn = turnTaker()
   for (const message of request.messages) {
     const other = turn()
     if (other) await other
-    most += MESSAGE_TOKENS_MAX
+    tokens += MESSAGE_TOKENS_MAX
     const { content } = message
-    if (typeof content === 'string') most += Buffer.byteLength(content)
+    if (typeof content === 'string') tokens += Buffer.byteLength(content)
     else
-      for (const part of content ?? []) most += part.type === 'text' ? Buffer.byteLength(part.text) : MEDIUM_TOKENS_MAX
+      for (const part of content ?? []) tokens += part.type === 'text' ? Buffer.byteLength(part.text) : MEDIA_TOKENS_MAX
     if (message.role !== 'assistant') continue
-    most += Buffer.byteLength(message.reasoning ?? '') + Buffer.byteLength(message.refusal ?? '')
-    if (message.tool_calls) most += await jsonBytes(message.tool_calls)
+    tokens += Buffer.byteLength(message.reasoning ?? '') + Buffer.byteLength(message.refusal ?? '')
+    if (message.tool_calls) tokens += await jsonBytes(message.tool_calls)
   }
   for (const member of [request.tools, request.response_format]) {
-    if (member) most += await jsonBytes(member)
+    if (member) tokens += await jsonBytes(member)
   }
-  return most
+  return tokens
 }
 
 const MESSAGE_TOKENS_MAX = 16
-/** More than any engine here counts for a picture. */
-const MEDIUM_TOKENS_MAX = 4096
+/** More than any engine here counts for an image. */
+const MEDIA_TOKENS_MAX = 4096

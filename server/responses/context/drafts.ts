@@ -1,30 +1,29 @@
 import { resolveParts } from '../../chat/parts/parts.ts'
-import type { PartWork } from '../../chat/parts/source.ts'
+import type { PartSource, PartWork } from '../../chat/parts/source.ts'
 import type { Context } from '../../context.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
-import type { ToolName } from '../request/tool-names.ts'
+import type { ToolName } from '../request/tools.ts'
 import type { ContextItem, Item, MessageItem } from '../schema/items.ts'
-import type { MessagePart } from '../schema/parts.ts'
-import { isMedium, type MediumPart, mediaOf } from './draft-parts.ts'
-import { unseal } from './seal.ts'
+import type { InputFile, InputImage, MessagePart } from '../schema/parts.ts'
+import { type SealBinding, unsealer } from './seal.ts'
 
 /**
- * What one item is to a model server, before neighbours are put together. `media` of instructions and of outputs stand in a message of
- * the user, the only one that takes them.
+ * One item as the engine takes it, before adjacent items are joined into messages. `media` of instructions and outputs go into a user
+ * message, the only kind that may hold them.
  */
 export type Draft =
   | { kind: 'message'; message: Extract<ChatMessage, { role: 'system' | 'developer' | 'user' }>; media: ChatPart[] }
-  | { kind: 'said'; content: string | TextPart[] | null; refusal: string | undefined }
+  | { kind: 'assistant'; content: string | TextPart[] | null; refusal: string | undefined }
   | { kind: 'call'; call: ChatToolCall }
   | { kind: 'output'; call_id: string; text: string; media: ChatPart[] }
-  /** Null when it cannot be read: as if it were not there. */
-  | { kind: 'thought'; text: string | null }
+  /** Null when it cannot be decrypted: it is left out then. */
+  | { kind: 'reasoning'; text: string | null }
 
 export type DraftWork = PartWork & { nameOf(tool: ToolName): string }
 
 /**
- * Every item of the context as a draft, in order; files of all of them are looked up in one query. Throws ApiError 400 with the path of
+ * Every item of the context as a draft, in order; all files are looked up in one query. Throws ApiError 400 with the path of
  * the item at fault. Source: contract 13.
  */
 export async function draftItems(
@@ -36,20 +35,20 @@ export async function draftItems(
   const media = mediaOf(context)
   const sources = media.map(({ source }) => source)
   const parts = sources.length > 0 ? await resolveParts(ctx, work, sources, left) : []
-  const resolved = new Map<MediumPart, readonly ChatPart[]>(media.map(({ part }, i) => [part, parts[i]!]))
+  const resolved = new Map<MediaPart, readonly ChatPart[]>(media.map(({ part }, i) => [part, parts[i]!]))
   return draftAll(ctx, work, context, (part) => resolved.get(part)!)
 }
 
-/** The same without looking at any file: a picture is a picture, and a document nothing, so that no item is larger than it will be. */
-export function sketchItems(
+/** The same without reading files: an image is a placeholder and a document nothing, so that no item counts more than it will. */
+export function draftWithoutFiles(
   ctx: Pick<Context, 'secrets'>,
   work: Pick<DraftWork, 'org_id' | 'nameOf'>,
   context: readonly ContextItem[],
 ): Draft[] {
-  return draftAll(ctx, work, context, (part) => (part.type === 'input_image' ? [UNSEEN] : []))
+  return draftAll(ctx, work, context, (part) => (part.type === 'input_image' ? [IMAGE_PLACEHOLDER] : []))
 }
 
-const UNSEEN: ChatPart = { type: 'image_url', image_url: { url: '' } }
+const IMAGE_PLACEHOLDER: ChatPart = { type: 'image_url', image_url: { url: '' } }
 
 function draftAll(
   { secrets }: Pick<Context, 'secrets'>,
@@ -57,23 +56,23 @@ function draftAll(
   context: readonly ContextItem[],
   resolved: ResolvePart,
 ): Draft[] {
-  return context.map(({ item, path }) => draftOf(item, { path, resolved, owner: { secrets, org_id }, nameOf }))
+  const unsealText = unsealer(secrets)
+  const unseal: Unseal = (purpose, sealed) => unsealText({ org_id, purpose }, sealed)
+  return context.map(({ item, path }) => draftOf(item, { path, resolved, unseal, nameOf }))
 }
 
-type ResolvePart = (part: MediumPart) => readonly ChatPart[]
+type Unseal = (purpose: SealBinding['purpose'], sealed: string) => string | null
+type ResolvePart = (part: MediaPart) => readonly ChatPart[]
 
-/** Leads what a compaction item holds, so that the model takes it for what it is. */
+/** Precedes the summary of a compaction, so that the model recognizes it as one. */
 const SUMMARY_LEAD = 'Summary of the conversation before this point:\n\n'
 
-type Around = { path: string; resolved: ResolvePart; owner: { secrets: readonly string[]; org_id: string } } & Pick<
-  DraftWork,
-  'nameOf'
->
+type Drafting = { path: string; resolved: ResolvePart; unseal: Unseal } & Pick<DraftWork, 'nameOf'>
 
-function draftOf(item: Item, { path, resolved, owner, nameOf }: Around): Draft {
+function draftOf(item: Item, { path, resolved, unseal, nameOf }: Drafting): Draft {
   switch (item.type) {
     case 'message':
-      return item.role === 'assistant' ? saidDraft(item) : messageDraft(item.role, item.content, resolved)
+      return item.role === 'assistant' ? assistantDraft(item) : messageDraft(item.role, item.content, resolved)
     case 'function_call':
       return { kind: 'call', call: callOf(item.call_id, nameOf(item), item.arguments) }
     case 'custom_tool_call':
@@ -83,13 +82,11 @@ function draftOf(item: Item, { path, resolved, owner, nameOf }: Around): Draft {
       return outputDraft(item, resolved)
     case 'reasoning': {
       const sealed = item.encrypted_content
-      const { secrets, org_id } = owner
-      const text = sealed === undefined ? null : unseal(secrets, { org_id, purpose: 'reasoning' }, sealed)
-      return { kind: 'thought', text: text === '' ? null : text }
+      const text = sealed === undefined ? null : unseal('reasoning', sealed)
+      return { kind: 'reasoning', text: text === '' ? null : text }
     }
     case 'compaction': {
-      const { secrets, org_id } = owner
-      const summary = unseal(secrets, { org_id, purpose: 'compaction' }, item.encrypted_content)
+      const summary = unseal('compaction', item.encrypted_content)
       if (summary === null) throw unreadable(path)
       return { kind: 'message', message: { role: 'developer', content: SUMMARY_LEAD + summary }, media: [] }
     }
@@ -100,10 +97,10 @@ function callOf(id: string, name: string, text: string): ChatToolCall {
   return { id, type: 'function', function: { name, arguments: text } }
 }
 
-function saidDraft({ content }: MessageItem): Draft {
+function assistantDraft({ content }: MessageItem): Draft {
   const texts = textsOf(content)
   const refusal = content.find((part) => part.type === 'refusal')?.refusal
-  return { kind: 'said', content: texts.length > 0 || refusal === undefined ? plain(texts) : null, refusal }
+  return { kind: 'assistant', content: texts.length > 0 || refusal === undefined ? plainText(texts) : null, refusal }
 }
 
 function messageDraft(
@@ -112,15 +109,15 @@ function messageDraft(
   resolved: ResolvePart,
 ): Draft {
   const parts = content.flatMap((part): readonly ChatPart[] => {
-    if (isMedium(part)) return resolved(part)
+    if (isMedia(part)) return resolved(part)
     return 'text' in part ? [{ type: 'text', text: part.text }] : []
   })
   if (role === 'user') {
     const texts = parts.every((part) => part.type === 'text')
-    return { kind: 'message', message: { role, content: texts ? plain(parts as TextPart[]) : parts }, media: [] }
+    return { kind: 'message', message: { role, content: texts ? plainText(parts as TextPart[]) : parts }, media: [] }
   }
-  const { texts, media } = apart(parts)
-  return { kind: 'message', message: { role, content: plain(texts) }, media }
+  const { texts, media } = splitParts(parts)
+  return { kind: 'message', message: { role, content: plainText(texts) }, media }
 }
 
 function outputDraft(
@@ -129,13 +126,13 @@ function outputDraft(
 ): Draft {
   if (typeof output === 'string') return { kind: 'output', call_id, text: output, media: [] }
   const parts = output.flatMap((part): readonly ChatPart[] =>
-    isMedium(part) ? resolved(part) : [{ type: 'text', text: part.text }],
+    isMedia(part) ? resolved(part) : [{ type: 'text', text: part.text }],
   )
-  const { texts, media } = apart(parts)
+  const { texts, media } = splitParts(parts)
   return { kind: 'output', call_id, text: texts.map(({ text }) => text).join('\n'), media }
 }
 
-function apart(parts: readonly ChatPart[]): { texts: TextPart[]; media: ChatPart[] } {
+function splitParts(parts: readonly ChatPart[]): { texts: TextPart[]; media: ChatPart[] } {
   return {
     texts: parts.filter((part) => part.type === 'text'),
     media: parts.filter((part) => part.type !== 'text'),
@@ -146,8 +143,8 @@ function textsOf(content: readonly MessagePart[]): TextPart[] {
   return content.flatMap((part) => ('text' in part ? [{ type: 'text' as const, text: part.text }] : []))
 }
 
-/** One text is told as such: some servers take nothing else. */
-function plain(texts: TextPart[]): string | TextPart[] {
+/** A single text becomes a string: some servers accept nothing else. */
+function plainText(texts: TextPart[]): string | TextPart[] {
   return texts.length > 1 ? texts : (texts[0]?.text ?? '')
 }
 
@@ -156,4 +153,56 @@ function unreadable(path: string): ApiError {
   const text =
     'The encrypted content of this compaction cannot be read. It must come unchanged from POST /v1/responses/compact of the same organization.'
   return new ApiError('invalid_encrypted_content', text, { param })
+}
+
+/** A part that refers to an image or a document. */
+type MediaPart = InputImage | InputFile
+
+function isMedia(part: MessagePart): part is MediaPart {
+  return part.type === 'input_image' || part.type === 'input_file'
+}
+
+/** Every image and document of the context, in order, with its source. */
+export function mediaOf(context: readonly ContextItem[]): Array<{ part: MediaPart; source: PartSource }> {
+  return context.flatMap(({ item, path }) => {
+    const { parts, member } = partsOf(item)
+    return parts.flatMap((part, i) => {
+      if (!isMedia(part)) return []
+      return [{ part, source: sourceOf(part, path.startsWith('input[') ? `${path}.${member}[${i}]` : null, path) }]
+    })
+  })
+}
+
+function partsOf(item: Item): { parts: readonly MessagePart[]; member: string } {
+  if (item.type === 'message') return { parts: item.content, member: 'content' }
+  const hasOutput = item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
+  return hasOutput && typeof item.output !== 'string'
+    ? { parts: item.output, member: 'output' }
+    : { parts: [], member: '' }
+}
+
+const NO_AUDIO = 'responses accept no video and no audio. Use POST /v1/chat/completions.'
+const REFUSES = { video: NO_AUDIO, audio: NO_AUDIO }
+const DOCUMENTS = ['user_data', 'assistants', 'batch', 'fine-tune', 'evals'] as const
+
+/** `place` is the path of the part in the request; null for one of the history, where errors name the whole history. */
+function sourceOf(part: MediaPart, place: string | null, path: string): PartSource {
+  const at = (member: string) => (place === null ? path : `${place}.${member}`)
+  const blame = at('type')
+  if (part.type === 'input_image') {
+    const { file_id, image_url = '' } = part
+    const detail = part.detail === 'original' ? 'high' : part.detail
+    return file_id === undefined
+      ? { from: 'url', family: 'image', url: image_url, detail, param: at('image_url'), blame }
+      : { from: 'file_id', file_id, detail, purposes: ['vision'], refuses: REFUSES, param: at('file_id'), blame }
+  }
+  const { file_id, file_url, file_data = '', filename } = part
+  if (file_id !== undefined) {
+    const purposes = [...DOCUMENTS, 'vision'] as const
+    return { from: 'file_id', file_id, purposes, refuses: REFUSES, param: at('file_id'), blame }
+  }
+  const named = filename === undefined ? {} : { filename }
+  return file_url === undefined
+    ? { from: 'file_data', file_data, ...named, refuses: REFUSES, param: at('file_data'), blame }
+    : { from: 'file_url', url: file_url, ...named, refuses: REFUSES, param: at('file_url'), blame }
 }

@@ -6,33 +6,36 @@ import { sandboxChat } from '../../engines/chat/sandbox/adapter.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { ContextItem } from '../schema/items.ts'
 import { countInput } from './count.ts'
-import { sketchItems } from './drafts.ts'
+import { draftWithoutFiles } from './drafts.ts'
 import { type Drafted, type Fitting, fitContext } from './fit.ts'
 import { joinDrafts } from './messages.ts'
-import { findAnswers } from './pairing.ts'
+import { matchOutputs } from './pairing.ts'
 
 const LEFT = new AbortController().signal
 
-/** A conversation of so many tokens a message, the user's first. */
+/** A conversation with a message of each of these sizes in tokens, alternating from the user on. */
 function conversation(...tokens: number[]): Drafted {
   const context = tokens.map((count, i): ContextItem => {
     const head = { id: `msg_${i}`, type: 'message', status: 'completed', role: i % 2 ? 'assistant' : 'user' } as const
     const content = [{ type: 'input_text' as const, text: `${i}${' word'.repeat(count - 1)}` }]
     return { item: { ...head, content }, path: `input[${i}]` }
   })
-  return { context, drafts: sketchItems({ secrets: ['s'] }, { org_id: 'org_1', nameOf: ({ name }) => name }, context) }
+  return {
+    context,
+    drafts: draftWithoutFiles({ secrets: ['s'] }, { org_id: 'org_1', nameOf: ({ name }) => name }, context),
+  }
 }
 
 function build({ context, drafts }: Drafted): ChatRequest {
-  const answers = findAnswers(context.map(({ item }) => item))
-  return { model: 'x', messages: joinDrafts(drafts, { instructions: undefined, answers }), n: 1, stream: false }
+  const callOfOutput = matchOutputs(context.map(({ item }) => item))
+  return { model: 'x', messages: joinDrafts(drafts, { instructions: undefined, callOfOutput }), n: 1, stream: false }
 }
 
 const model = (context_length: number | null) => ({ context_length, max_output_tokens: null }) as ChatModelConfig
 const auto = { truncation: 'auto', max_output_tokens: 1 } as const
 const fit = (fitting: Omit<Fitting, 'build'>, drafted: Drafted) => fitContext({ ...fitting, build }, drafted, LEFT)
 
-test('an engine that counts is believed, and as few items go as it takes to be within its count', async () => {
+test('when the engine counts tokens, as few items are dropped as its count allows', async () => {
   const engine = sandboxChat({ kind: 'sandbox' })
   const whole = conversation(200, 200, 200, 200, 50)
   const all = await countInput(engine, build(whole), LEFT)
@@ -48,7 +51,7 @@ test('an engine that counts is believed, and as few items go as it takes to be w
   }
 })
 
-test('an engine that counts quite otherwise is satisfied in the end', async () => {
+test('a request fits in the end when the engine counts very differently from the estimate', async () => {
   for (const factor of [0.02, 0.1, 0.3]) {
     const countTokens = async ({ messages }: ChatRequest) =>
       messages.reduce((sum, { content }, i) => sum + Math.ceil(factor * (content as string).length * (1 + (i % 3))), 0)
@@ -56,11 +59,11 @@ test('an engine that counts quite otherwise is satisfied in the end', async () =
     const room = Math.floor((await countTokens(build(whole))) / 3)
     const { drafted, request } = await fit({ engine: { countTokens }, model: model(room + 1), body: auto }, whole)
     assert.ok((await countTokens(request)) <= room)
-    assert.ok(drafted.context.length > 30, `${drafted.context.length} of 301 are left`)
+    assert.ok(drafted.context.length > 30, `${drafted.context.length} of 301 are kept`)
   }
 })
 
-test('what cannot be too long is not counted', async () => {
+test('a request whose upper bound fits is not counted', async () => {
   let counts = 0
   const countTokens = async () => ++counts
   const engine = { countTokens }
@@ -71,7 +74,7 @@ test('what cannot be too long is not counted', async () => {
   assert.equal(counts, 0)
 })
 
-test('without auto the whole is refused, with both figures', async () => {
+test('without truncation a request that is too long is refused, with the limit and its length', async () => {
   const engine = { countTokens: async () => 9000 }
   const work = fit({ engine, model: model(500), body: {} }, conversation(500, 500, 50))
   await assert.rejects(work, (error) => {

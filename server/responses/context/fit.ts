@@ -4,14 +4,14 @@ import { ApiError } from '../../platform/errors.ts'
 import { giveWay } from '../../platform/turns.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import { countInput, countMessages, tokensAtMost } from './count.ts'
+import { countInput, countMessages, maxTokensOf } from './count.ts'
 import type { Draft } from './drafts.ts'
 import { dropOldest } from './truncate.ts'
 
-/** A context and what its items are to the engine, at the same places. */
+/** A context and the draft of each of its items, by the same index. */
 export type Drafted = { context: readonly ContextItem[]; drafts: readonly Draft[] }
 
-/** How long a request may be, and how it is counted. `build` makes the request of a context. */
+/** How long a request may be, and how it is counted. `build` makes the engine's request from a context. */
 export type Fitting = {
   model: ChatModelConfig
   engine: Pick<ChatEngine, 'countTokens'>
@@ -20,46 +20,46 @@ export type Fitting = {
 }
 
 /**
- * The context as far as the model's context length takes it, and the request made of it. What cannot be too long is not counted, and
- * where the length is not known nothing is dropped. Throws ApiError `context_length_exceeded` when nothing may be dropped, or not enough.
+ * Truncates the context to the model's context length and builds the request. A request whose upper bound fits is not counted, and when the
+ * context length is unknown nothing is dropped. Throws ApiError `context_length_exceeded` when too little may be dropped.
  * Source: contract 10.5.
  */
 export async function fitContext(
   fitting: Fitting,
-  whole: Drafted,
+  full: Drafted,
   left: AbortSignal,
 ): Promise<{ drafted: Drafted; request: ChatRequest }> {
   const { model, engine, body, build } = fitting
-  const request = build(whole)
+  const request = build(full)
   const limit = model.context_length
-  if (limit === null) return { drafted: whole, request }
-  await giveWay(whole.context.length)
+  if (limit === null) return { drafted: full, request }
+  await giveWay(full.context.length)
   const room = limit - (body.truncation === 'auto' ? outputReserve(limit, model, body) : 0)
-  if ((await tokensAtMost(request)) <= room) return { drafted: whole, request }
+  if ((await maxTokensOf(request)) <= room) return { drafted: full, request }
   const tokens = await countInput(engine, request, left)
-  if (tokens <= room) return { drafted: whole, request }
+  if (tokens <= room) return { drafted: full, request }
   if (body.truncation !== 'auto') throw tooLong(limit, tokens)
 
-  const items = whole.context.map(({ item }) => item)
-  const costs = await costsOf(whole.drafts, { request, tokens, estimated: engine.countTokens === undefined })
+  const items = full.context.map(({ item }) => item)
+  const costs = await costsOf(full.drafts, { request, tokens, estimated: engine.countTokens === undefined })
   for (let excess = tokens - room, step = 1, length = items.length; ; step *= 2) {
     const kept = dropOldest(items, costs, excess)
-    const drafted = keptOf(whole, kept)
+    const drafted = keptOf(full, kept)
     await giveWay(items.length)
     if (drafted.context.length === length) throw tooLong(limit, tokens)
     const shorter = build(drafted)
     const over = (await countInput(engine, shorter, left)) - room
     if (over <= 0) return { drafted, request: shorter }
-    // Items weigh less alone than the engine counts. More has to go than went; growing steps end soon.
+    // Items count less alone than in the request, so more has to be dropped; doubling the step ends soon.
     length = drafted.context.length
     excess = costs.reduce((gone, cost, i) => (kept[i] ? gone : gone + cost), 0) + over * step
   }
 }
 
-/** Part of the context length that is left for the answer where the client does not say how long it may be. */
+/** Share of the context length reserved for the answer when the client sets no limit. */
 const RESERVE_SHARE = 1 / 4
 
-/** Tokens kept free for the answer: as many as asked for, else the model's maximum, within a quarter of its context length. */
+/** Tokens reserved for the answer: the client's limit, else the model's maximum up to that share. */
 function outputReserve(
   limit: number,
   { max_output_tokens }: ChatModelConfig,
@@ -73,7 +73,7 @@ function keptOf({ context, drafts }: Drafted, kept: readonly boolean[]): Drafted
   return { context: context.filter((_, i) => kept[i]), drafts: drafts.filter((_, i) => kept[i]) }
 }
 
-/** Tokens of each item by itself. Where the engine counts, the estimate is brought to its scale. */
+/** Tokens of each item alone. When the engine counts tokens, the estimate is scaled to its count. */
 async function costsOf(
   drafts: readonly Draft[],
   { request, tokens, estimated }: { request: ChatRequest; tokens: number; estimated: boolean },
@@ -91,13 +91,13 @@ function messagesOf(draft: Draft): ChatMessage[] {
   switch (draft.kind) {
     case 'message':
       return [draft.message, ...media]
-    case 'said':
+    case 'assistant':
       return [{ role: 'assistant', content: draft.content }]
     case 'call':
       return [{ role: 'assistant', content: null, tool_calls: [draft.call] }]
     case 'output':
       return [{ role: 'tool', tool_call_id: draft.call_id, content: draft.text }, ...media]
-    case 'thought':
+    case 'reasoning':
       return []
   }
 }

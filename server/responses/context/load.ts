@@ -1,43 +1,45 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { jsonBytes } from '../../platform/json/write.ts'
 import { normalizeInput } from '../request/normalize-input.ts'
 import type { ContextItem, InputEntry, Item } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import { loadHistory, requireRoom, resolveReferences } from './history.ts'
+import { type ChainLink, findItems, readChain } from '../stored/store-items.ts'
 
-/** What the model is to see: what went before, then the input of this request, references replaced by what they refer to. */
+/** What the model is given: the history, then the input of this request, with references replaced by their items. */
 export type EffectiveContext = {
-  /** Of the previous response and those before it. */
+  /** The items of the previous response and those before it. */
   history: readonly Item[]
-  /** Of this request alone, as it is stored and given back. */
+  /** The items of this request alone, as they are stored and returned. */
   input: readonly Item[]
   /** Both, each item beside its path. */
   context: readonly ContextItem[]
 }
 
 /**
- * Puts the effective context of a request together. `recall` gives the whole context of a previous response that the caller holds in
- * memory. Throws ApiError 404 for a previous response or an item that is unknown or another person's,
- * 400 `context_length_exceeded` for more than may be carried. Source: contract 10.4.
+ * Loads the effective context of a request. `cachedContext` returns the context of a previous response if the caller has it in memory.
+ * Throws ApiError 404 for a previous response or an item that is unknown or another person's, 400 `context_length_exceeded` for a history
+ * beyond the limits. Source: contract 10.4.
  */
 export async function loadContext(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   { input, previous_response_id }: Pick<CreateResponse, 'input' | 'previous_response_id'>,
-  recall?: (response_id: string) => readonly Item[] | null,
+  cachedContext?: (response_id: string) => readonly Item[] | null,
 ): Promise<EffectiveContext> {
   const entries = normalizeInput(input)
   const history =
     previous_response_id === undefined
       ? []
-      : (recall?.(previous_response_id) ?? (await loadHistory(ctx, principal, previous_response_id)))
-  const own = await withoutReferences(ctx, principal, entries, history)
+      : (cachedContext?.(previous_response_id) ?? (await loadHistory(ctx, principal, previous_response_id)))
+  const own = await replaceReferences(ctx, principal, entries, history)
   const before = history.map((item) => ({ item, path: 'previous_response_id' }))
   return { history, input: own.map(({ item }) => item), context: [...before, ...own] }
 }
 
-/** Items of the history are at hand; the others are looked up together. */
-async function withoutReferences(
+/** Items of the history are known; all others are looked up in one query. */
+async function replaceReferences(
   ctx: Pick<Context, 'db'>,
   principal: Pick<Principal, 'org_id' | 'user_id'>,
   entries: readonly InputEntry[],
@@ -49,6 +51,115 @@ async function withoutReferences(
   const unknown = references.filter((id) => !known.has(id))
   const found = await resolveReferences(ctx, principal, unknown)
   const referred = (id: string): Item => known.get(id) ?? found.get(id)!
-  await requireRoom(references.map(referred))
+  await requireTotalSize(references.map(referred))
   return entries.map(({ item, path }) => ({ item: item.type === 'item_reference' ? referred(item.id) : item, path }))
+}
+
+/** The most responses in a chain, and the most bytes of their items. */
+export type ChainLimits = { links_max: number; bytes_max: number }
+const CHAIN_LIMITS: ChainLimits = { links_max: 2000, bytes_max: 64 * 1024 * 1024 }
+
+/**
+ * The input and output of `previous_response_id` and every response before it, oldest first. Of failed and cancelled responses only the
+ * completed output counts. One query, whatever the length.
+ * Throws ApiError `previous_response_not_found` when a link is missing or another person's, `invalid_value` when it has not ended, and
+ * `context_length_exceeded` for a chain over the limits. Source: contract 10.4.
+ */
+export async function loadHistory(
+  ctx: Pick<Context, 'db'>,
+  principal: Pick<Principal, 'org_id' | 'user_id'>,
+  previous_response_id: string,
+  limits: ChainLimits = CHAIN_LIMITS,
+): Promise<Item[]> {
+  const { links_max, bytes_max } = limits
+  const chain = await readChain(ctx.db, principal, { id: previous_response_id, links_max: links_max + 1, bytes_max })
+  requireComplete(chain, previous_response_id, limits)
+  return chain.reverse().flatMap(itemsOf)
+}
+
+function requireComplete(chain: readonly ChainLink[], id: string, { links_max, bytes_max }: ChainLimits): void {
+  const last = chain.at(-1)
+  if (!last) throw refusal('previous_response_not_found', `Previous response with id '${id}' not found.`)
+  if (chain.some(({ status }) => status === 'queued' || status === 'in_progress')) {
+    throw refusal(
+      'invalid_value',
+      `The previous response '${id}' has not ended. Wait until it has, or cancel it first.`,
+    )
+  }
+  if (chain.length > links_max) {
+    if (new Set(chain.map((link) => link.id)).size < chain.length) {
+      throw refusal('invalid_value', `The previous response '${id}' continues from itself. Begin a new conversation.`)
+    }
+    throw refusal(
+      'context_length_exceeded',
+      `The conversation before this request is longer than ${links_max} responses. Begin a new one, with a summary as its input.`,
+    )
+  }
+  if (last.bytes > BigInt(bytes_max)) {
+    throw refusal(
+      'context_length_exceeded',
+      `The conversation before this request has more than ${bytes_max} bytes. Begin a new one, with a summary as its input.`,
+    )
+  }
+  if (last.previous_response_id !== null) {
+    const text = `An earlier response of the conversation that '${id}' continues from is gone: it was never stored, was deleted or has expired. Send its items in 'input' instead.`
+    throw refusal('previous_response_not_found', text)
+  }
+}
+
+function itemsOf({ status, input, output }: ChainLink): Item[] {
+  const endedEarly = status === 'failed' || status === 'cancelled'
+  return [...input, ...(endedEarly ? output.filter(isComplete) : output)]
+}
+
+/** Items without a status are stored only when they are complete. */
+function isComplete(item: Item): boolean {
+  return !('status' in item) || item.status === undefined || item.status === 'completed'
+}
+
+/** The most bytes that references may add to a request: as many as a body may have. */
+export type ReferenceLimits = { bytes_max: number }
+const REFERENCE_LIMITS: ReferenceLimits = { bytes_max: 64 * 1024 * 1024 }
+
+/**
+ * The items with these ids in all of the person's stored responses, input or output; the newest where an id was reused. One query. Throws
+ * ApiError `item_not_found` for the first unknown id, and `context_length_exceeded` beyond the limits.
+ */
+export async function resolveReferences(
+  ctx: Pick<Context, 'db'>,
+  principal: Pick<Principal, 'org_id' | 'user_id'>,
+  ids: readonly string[],
+  { bytes_max } = REFERENCE_LIMITS,
+): Promise<Map<string, Item>> {
+  const wanted = [...new Set(ids)]
+  if (wanted.length === 0) return new Map()
+  const rows = await findItems(ctx.db, principal, { ids: wanted, bytes_max })
+  const found = new Map(rows.map(({ id, item }) => [id, item]))
+  const missing = wanted.find((id) => !found.has(id))
+  if (missing !== undefined) {
+    throw new ApiError('item_not_found', `Item with id '${missing}' not found. Send the item itself instead.`)
+  }
+  if ([...found.values()].includes(null)) throw referencesTooLarge(bytes_max)
+  return found as Map<string, Item>
+}
+
+/** A few bytes may reference a large item many times. Rejects with ApiError `context_length_exceeded` beyond the limits. */
+async function requireTotalSize(referred: readonly Item[], { bytes_max } = REFERENCE_LIMITS): Promise<void> {
+  const sizes = new Map<Item, number>()
+  let bytes = 0
+  for (const item of referred) {
+    const size = sizes.get(item) ?? (await jsonBytes(item))
+    sizes.set(item, size)
+    bytes += size
+    if (bytes > bytes_max) throw referencesTooLarge(bytes_max)
+  }
+}
+
+function referencesTooLarge(bytes_max: number): ApiError {
+  const text = `The items that 'input' refers to have more than ${bytes_max} bytes. Refer to fewer of them.`
+  return new ApiError('context_length_exceeded', text, { param: 'input' })
+}
+
+function refusal(code: 'previous_response_not_found' | 'invalid_value' | 'context_length_exceeded', message: string) {
+  return new ApiError(code, message, { param: 'previous_response_id' })
 }

@@ -1,51 +1,54 @@
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../../engines/chat/contract.ts'
 import type { Draft } from './drafts.ts'
-import type { Answers } from './pairing.ts'
+import type { OutputCalls } from './pairing.ts'
 
 /**
- * The conversation as a model server takes it: adjacent calls and the text just before them are one message of the assistant, with what
- * it thought before; the outputs follow their calls at once, and after them what they hold beside text, as a message of the user.
- * `answers` says which call each output answers. Source: contract 13.
+ * Joins drafts into the messages that a model server takes: adjacent calls, the text just before them and the reasoning before that are
+ * one assistant message; the outputs of its calls follow at once, then their media as a user message. `callOfOutput` says which call
+ * each output belongs to. Source: contract 13.
  */
 export function joinDrafts(
   drafts: readonly Draft[],
-  { instructions, answers }: { instructions: string | undefined; answers: Answers },
+  { instructions, callOfOutput }: { instructions: string | undefined; callOfOutput: OutputCalls },
 ): ChatMessage[] {
-  const conversation = openConversation(outputsByCall(drafts, answers))
+  const messages = messageJoiner(outputsByCall(drafts, callOfOutput))
   if (instructions !== undefined && instructions !== '') {
-    conversation.add({ role: 'system', content: instructions })
+    messages.add({ role: 'system', content: instructions })
   }
   for (const [i, draft] of drafts.entries()) {
     switch (draft.kind) {
-      case 'thought':
-        if (draft.text !== null) conversation.think(draft.text)
+      case 'reasoning':
+        if (draft.text !== null) messages.addReasoning(draft.text)
         break
       case 'call':
-        conversation.call(i, draft.call)
+        messages.addCall(i, draft.call)
         break
       case 'output':
-        conversation.answered()
+        messages.endAssistant()
         break
-      case 'said':
-        conversation.say(draft)
+      case 'assistant':
+        messages.beginAssistant(draft)
         break
       case 'message':
-        conversation.add(draft.message)
-        if (draft.media.length > 0) conversation.add({ role: 'user', content: draft.media })
+        messages.add(draft.message)
+        if (draft.media.length > 0) messages.add({ role: 'user', content: draft.media })
     }
   }
-  return conversation.end()
+  return messages.end()
 }
 
-type Said = { content: string | TextPart[] | null; refusal: string | undefined }
+type AssistantText = { content: string | TextPart[] | null; refusal: string | undefined }
 type Output = Extract<Draft, { kind: 'output' }>
-/** A message of the assistant that may still grow. */
-type Open = Said & { calls: Array<{ at: number; call: ChatToolCall }>; thoughts: string[] }
+/** An assistant message that may still grow. */
+type OpenAssistant = AssistantText & { calls: Array<{ index: number; call: ChatToolCall }>; reasoning: string[] }
 
-function outputsByCall(drafts: readonly Draft[], answers: Answers): ReadonlyMap<number, Array<[number, Output]>> {
+function outputsByCall(
+  drafts: readonly Draft[],
+  callOfOutput: OutputCalls,
+): ReadonlyMap<number, Array<[number, Output]>> {
   const outputs = new Map<number, Array<[number, Output]>>()
   for (const [i, draft] of drafts.entries()) {
-    const call = draft.kind === 'output' ? answers.get(i) : undefined
+    const call = draft.kind === 'output' ? callOfOutput.get(i) : undefined
     if (draft.kind !== 'output' || call === undefined) continue
     const others = outputs.get(call)
     if (others) others.push([i, draft])
@@ -54,47 +57,47 @@ function outputsByCall(drafts: readonly Draft[], answers: Answers): ReadonlyMap<
   return outputs
 }
 
-function openConversation(outputs: ReturnType<typeof outputsByCall>) {
+function messageJoiner(outputs: ReturnType<typeof outputsByCall>) {
   const messages: ChatMessage[] = []
-  let open: Open | null = null
-  let thoughts: string[] = []
+  let open: OpenAssistant | null = null
+  let reasoning: string[] = []
 
   const close = (): void => {
     if (!open) return
     messages.push(assistantMessage(open))
-    if (open.calls.length > 0) for (const message of answersOf(open)) messages.push(message)
+    if (open.calls.length > 0) for (const message of outputsOf(open)) messages.push(message)
     open = null
   }
-  const answersOf = ({ calls }: Open): ChatMessage[] => {
-    const answered = calls.flatMap(({ at }) => outputs.get(at) ?? []).sort(([a], [b]) => a - b)
-    const media: ChatPart[] = answered.flatMap(([, output]) => output.media)
-    const told = answered.map(
+  const outputsOf = ({ calls }: OpenAssistant): ChatMessage[] => {
+    const drafts = calls.flatMap(({ index }) => outputs.get(index) ?? []).sort(([a], [b]) => a - b)
+    const media: ChatPart[] = drafts.flatMap(([, output]) => output.media)
+    const results = drafts.map(
       ([, { call_id, text }]): ChatMessage => ({ role: 'tool', tool_call_id: call_id, content: text }),
     )
-    return media.length > 0 ? [...told, { role: 'user', content: media }] : told
+    return media.length > 0 ? [...results, { role: 'user', content: media }] : results
   }
-  const begin = (said: Said): Open => {
+  const begin = (text: AssistantText): OpenAssistant => {
     close()
-    open = { ...said, calls: [], thoughts }
-    thoughts = []
+    open = { ...text, calls: [], reasoning }
+    reasoning = []
     return open
   }
   return {
-    think: (text: string) => void thoughts.push(text),
-    say: (said: Said) => void begin(said),
-    call(at: number, call: ChatToolCall) {
-      // Calls stay together whatever was thought between them; a text only with what follows it directly.
-      const grows: Open =
-        open && (open.calls.length > 0 || thoughts.length === 0) ? open : begin({ content: null, refusal: undefined })
-      for (const thought of thoughts) grows.thoughts.push(thought)
-      thoughts = []
-      grows.calls.push({ at, call })
+    addReasoning: (text: string) => void reasoning.push(text),
+    beginAssistant: (text: AssistantText) => void begin(text),
+    addCall(index: number, call: ChatToolCall) {
+      // Calls are joined across reasoning between them; text is joined only with a call directly after it.
+      const message: OpenAssistant =
+        open && (open.calls.length > 0 || reasoning.length === 0) ? open : begin({ content: null, refusal: undefined })
+      for (const text of reasoning) message.reasoning.push(text)
+      reasoning = []
+      message.calls.push({ index, call })
     },
-    /** Calls after an output are the model's next message. */
-    answered: close,
+    /** Calls after an output belong to the next message. */
+    endAssistant: close,
     add(message: ChatMessage) {
       close()
-      thoughts = []
+      reasoning = []
       messages.push(message)
     },
     end() {
@@ -104,12 +107,12 @@ function openConversation(outputs: ReturnType<typeof outputsByCall>) {
   }
 }
 
-function assistantMessage({ content, refusal, calls, thoughts }: Open): ChatMessage {
+function assistantMessage({ content, refusal, calls, reasoning }: OpenAssistant): ChatMessage {
   return {
     role: 'assistant',
     content: content === '' && calls.length > 0 ? null : content,
     ...(calls.length > 0 && { tool_calls: calls.map(({ call }) => call) }),
     ...(refusal !== undefined && { refusal }),
-    ...(thoughts.length > 0 && { reasoning: thoughts.join('\n\n') }),
+    ...(reasoning.length > 0 && { reasoning: reasoning.join('\n\n') }),
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
 import type { ContextItem, Item } from '../schema/items.ts'
-import { findAnswers, requirePairs } from './pairing.ts'
+import { matchOutputs, requirePairs } from './pairing.ts'
 
 const head = { id: 'x', status: 'completed' } as const
 const call = (call_id: string): Item => ({ ...head, type: 'function_call', call_id, name: 'look', arguments: '{}' })
@@ -13,7 +13,7 @@ const user: Item = { ...head, type: 'message', role: 'user', content: [{ type: '
 
 const inInput = (items: readonly Item[]): ContextItem[] => items.map((item, i) => ({ item, path: `input[${i}]` }))
 
-test('calls and outputs that belong together pass: in turn, in parallel, out of order, with a message between, with an id used again', () => {
+test('paired calls and outputs are accepted: one by one, parallel, out of order, with a message between, with a reused id', () => {
   const contexts = [
     [user],
     [user, call('a'), output('a')],
@@ -43,15 +43,15 @@ test('tool_output_missing for a call without an output after it', () => {
   assert.equal(refusalOf(inInput([custom('c')]))[1], 'No tool output found for custom tool call c.')
 })
 
-test('an item of the chain is blamed on the chain', () => {
+test('an error in the history names previous_response_id', () => {
   const chain = [{ item: call('a'), path: 'previous_response_id' }]
   assert.equal(refusalOf([...chain, ...inInput([user])])[2], 'previous_response_id')
 })
 
-test('an output answers the first call of its id that waits, and one more the last', () => {
-  const answers = findAnswers([call('a'), call('a'), output('a'), output('a'), output('a')])
+test('an output belongs to the first call of its id without one, and any further output to the last call', () => {
+  const calls = matchOutputs([call('a'), call('a'), output('a'), output('a'), output('a')])
   assert.deepEqual(
-    [...answers],
+    [...calls],
     [
       [2, 0],
       [3, 1],
@@ -67,5 +67,5 @@ function refusalOf(context: readonly ContextItem[]): [string, string, string | n
     assert.ok(error instanceof ApiError, String(error))
     return [error.code, error.message, error.param]
   }
-  return assert.fail('it was not refused')
+  return assert.fail('not refused')
 }

@@ -1,19 +1,19 @@
 import { ApiError } from '../../platform/errors.ts'
 import type { ContextItem, Item } from '../schema/items.ts'
 
-/** Where the call is that each output answers, by their places in the context; of calls without an output there is nothing. */
-export type Answers = ReadonlyMap<number, number>
+/** The index of its call for the index of each output. Calls without an output are not in it. */
+export type OutputCalls = ReadonlyMap<number, number>
 
 /**
- * Requires of the effective context that every output has a call before it and every call an output, so that the model can be asked.
+ * Requires that every output in the effective context has a call before it and every call an output, as model servers do.
  * Throws ApiError `tool_call_not_found` or `tool_output_missing` for the first item at fault. Source: contract 10.3.
  */
 export function requirePairs(context: readonly ContextItem[]): void {
   const items = context.map(({ item }) => item)
-  const answers = findAnswers(items)
-  const answered = new Set(answers.values())
+  const callOfOutput = matchOutputs(items)
+  const answered = new Set(callOfOutput.values())
   for (const [i, { item, path }] of context.entries()) {
-    if (isOutput(item) && !answers.has(i)) {
+    if (isOutput(item) && !callOfOutput.has(i)) {
       const text = `No tool call found for ${KINDS[item.type]} output with call_id ${item.call_id}.`
       throw new ApiError('tool_call_not_found', text, { param: pathOf(path, 'call_id') })
     }
@@ -27,25 +27,25 @@ export function requirePairs(context: readonly ContextItem[]): void {
 }
 
 /**
- * Which call each output answers: the first of that id that has none yet, else the last one before it. Clients and models use an id
- * again in a later turn.
+ * The call of each output: the first with its call_id that has no output yet, else the last one before it. Clients and models reuse ids in
+ * later turns.
  */
-export function findAnswers(items: readonly Item[]): Answers {
-  const calls = new Map<string, { waiting: number[]; next: number; last: number }>()
-  const answers = new Map<number, number>()
+export function matchOutputs(items: readonly Item[]): OutputCalls {
+  const calls = new Map<string, { indexes: number[]; next: number; last: number }>()
+  const callOfOutput = new Map<number, number>()
   for (const [i, item] of items.entries()) {
     if (isCall(item)) {
       const known = calls.get(item.call_id)
       if (known) {
-        known.waiting.push(i)
+        known.indexes.push(i)
         known.last = i
-      } else calls.set(item.call_id, { waiting: [i], next: 0, last: i })
+      } else calls.set(item.call_id, { indexes: [i], next: 0, last: i })
     } else if (isOutput(item)) {
       const known = calls.get(item.call_id)
-      if (known) answers.set(i, known.waiting[known.next++] ?? known.last)
+      if (known) callOfOutput.set(i, known.indexes[known.next++] ?? known.last)
     }
   }
-  return answers
+  return callOfOutput
 }
 
 function isCall(item: Item): item is Extract<Item, { type: 'function_call' | 'custom_tool_call' }> {
@@ -63,7 +63,7 @@ const KINDS = {
   custom_tool_call_output: 'custom tool call',
 } as const
 
-/** A member of an item that came with the request; items of the chain have no members a client could point to. */
+/** The path of a member, for items of the request; items of the history have no path of their own. */
 function pathOf(path: string, member?: string): string {
   return path.startsWith('input[') && member !== undefined ? `${path}.${member}` : path
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../test/support/law.ts'
 import type { Item } from '../schema/items.ts'
-import { findAnswers } from './pairing.ts'
+import { matchOutputs } from './pairing.ts'
 import { dropOldest } from './truncate.ts'
 
 const head = { id: 'x', status: 'completed' } as const
@@ -20,51 +20,51 @@ const summary: Item = { id: 'x', type: 'compaction', encrypted_content: 'AAAA' }
 
 const [user, assistant, system, developer] = (['user', 'assistant', 'system', 'developer'] as const).map(message)
 
-/** The places that stay when as many tokens must go, at one token an item. */
-function keptPlaces(items: readonly Item[], excess: number): number[] {
+/** The indexes that are kept when `excess` tokens must be dropped, at one token per item. */
+function keptIndexes(items: readonly Item[], excess: number): number[] {
   const kept = dropOldest(
     items,
     items.map(() => 1),
     excess,
   )
-  return kept.flatMap((stays, i) => (stays ? [i] : []))
+  return kept.flatMap((isKept, i) => (isKept ? [i] : []))
 }
 
-test('whole items go from the oldest end, as few as are needed', () => {
+test('the oldest items are dropped, as few as needed', () => {
   const items = [user!, assistant!, user!, assistant!, user!]
-  assert.deepEqual(keptPlaces(items, 0), [0, 1, 2, 3, 4])
-  assert.deepEqual(keptPlaces(items, 1), [1, 2, 3, 4])
-  assert.deepEqual(keptPlaces(items, 3), [3, 4])
-  assert.deepEqual(keptPlaces(items, 4), [4])
-  assert.deepEqual(keptPlaces(items, 5), [4])
+  assert.deepEqual(keptIndexes(items, 0), [0, 1, 2, 3, 4])
+  assert.deepEqual(keptIndexes(items, 1), [1, 2, 3, 4])
+  assert.deepEqual(keptIndexes(items, 3), [3, 4])
+  assert.deepEqual(keptIndexes(items, 4), [4])
+  assert.deepEqual(keptIndexes(items, 5), [4])
 })
 
 test('a call goes with its output and with the reasoning before it, though others stand between', () => {
   const items = [user!, thought, call('a'), call('b'), output('b'), output('a'), assistant!, user!]
-  assert.deepEqual(keptPlaces(items, 2), [3, 4, 6, 7])
-  assert.deepEqual(keptPlaces(items, 5), [6, 7])
+  assert.deepEqual(keptIndexes(items, 2), [3, 4, 6, 7])
+  assert.deepEqual(keptIndexes(items, 5), [6, 7])
 })
 
 test('instructions, summaries and everything from the last message of the user on stay', () => {
   const items = [system!, summary, user!, developer!, assistant!, user!, call('a'), output('a'), thought, assistant!]
-  assert.deepEqual(keptPlaces(items, 1), [0, 1, 3, 4, 5, 6, 7, 8, 9])
-  assert.deepEqual(keptPlaces(items, 2), [0, 1, 3, 5, 6, 7, 8, 9])
-  assert.deepEqual(keptPlaces(items, 3), [0, 1, 3, 5, 6, 7, 8, 9])
+  assert.deepEqual(keptIndexes(items, 1), [0, 1, 3, 4, 5, 6, 7, 8, 9])
+  assert.deepEqual(keptIndexes(items, 2), [0, 1, 3, 5, 6, 7, 8, 9])
+  assert.deepEqual(keptIndexes(items, 3), [0, 1, 3, 5, 6, 7, 8, 9])
 })
 
 test('a call before the last message of the user stays when its output comes after it', () => {
-  assert.deepEqual(keptPlaces([assistant!, thought, call('a'), user!, output('a')], 1), [1, 2, 3, 4])
-  assert.deepEqual(keptPlaces([assistant!, thought, call('a'), user!, output('a')], 2), [1, 2, 3, 4])
+  assert.deepEqual(keptIndexes([assistant!, thought, call('a'), user!, output('a')], 1), [1, 2, 3, 4])
+  assert.deepEqual(keptIndexes([assistant!, thought, call('a'), user!, output('a')], 2), [1, 2, 3, 4])
 })
 
 test('without a message of the user the last item stays, with what belongs to it', () => {
-  assert.deepEqual(keptPlaces([assistant!, call('a'), output('a')], 1), [1, 2])
-  assert.deepEqual(keptPlaces([thought, assistant!], 1), [0, 1])
+  assert.deepEqual(keptIndexes([assistant!, call('a'), output('a')], 1), [1, 2])
+  assert.deepEqual(keptIndexes([thought, assistant!], 1), [0, 1])
 })
 
 test('a hundred thousand items are no more than a hundred thousand steps', () => {
   const items = Array.from({ length: 50_000 }, (_, i) => [call(`c${i % 7}`), output(`c${i % 7}`)]).flat()
-  assert.equal(keptPlaces([...items, user!], 99_999)?.length, 1)
+  assert.equal(keptIndexes([...items, user!], 99_999)?.length, 1)
 })
 
 const some = fc.nat({ max: 3 }).map((n) => `call_${n}`)
@@ -85,7 +85,7 @@ law('no pair is split, nothing guarded goes, and no more goes than must', (seed)
   const property = fc.property(contexts, fc.nat({ max: 300 }), ({ items, costs }, excess) => {
     const kept = dropOldest(items, costs, excess)
     assert.deepEqual(kept, dropPlainly(items, costs, excess))
-    for (const [i, at] of findAnswers(items)) assert.equal(kept[i], kept[at], `${i} answers ${at}`)
+    for (const [i, at] of matchOutputs(items)) assert.equal(kept[i], kept[at], `${i} answers ${at}`)
     for (const [i, item] of items.entries()) {
       if (item.type === 'reasoning' && i + 1 < items.length) assert.equal(kept[i], kept[i + 1], `reasoning at ${i}`)
       if (isGuarded(items, i)) assert.equal(kept[i], true, `item ${i}`)
@@ -100,7 +100,7 @@ function dropPlainly(items: readonly Item[], costs: readonly number[], excess: n
   const paint = (from: number, to: number) => {
     colours = colours.map((colour) => (colour === from ? to : colour))
   }
-  for (const [i, at] of findAnswers(items)) paint(colours[i]!, colours[at]!)
+  for (const [i, at] of matchOutputs(items)) paint(colours[i]!, colours[at]!)
   for (const [i, { type }] of items.entries()) {
     if (type === 'reasoning' && i + 1 < items.length) paint(colours[i]!, colours[i + 1]!)
   }

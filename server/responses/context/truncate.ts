@@ -1,68 +1,67 @@
 import type { Item } from '../schema/items.ts'
-import { findAnswers } from './pairing.ts'
+import { matchOutputs } from './pairing.ts'
 
 /**
- * Which items stay when `excess` tokens must go: whole items are dropped from the oldest end until that many are gone. A call and its
- * outputs go together, reasoning with the item that follows it; instructions, summaries and everything from the last message of the user
- * on are never dropped, though it be too little. `costs` are the tokens of each item.
- * Takes time linear in the number of items. Source: contract 10.5.
+ * Which items to keep when `excess` tokens must be dropped: items are dropped from the oldest on until that many tokens are gone. A call
+ * is dropped with its outputs, reasoning with the item that follows it. Instructions, summaries and everything from the last user message
+ * on are always kept, even if too little can be dropped. `costs` are the tokens of each item. Linear in the number of items. Source: contract 10.5.
  */
 export function dropOldest(items: readonly Item[], costs: readonly number[], excess: number): boolean[] {
   const kept = items.map(() => true)
-  let rest = excess
+  let remaining = excess
   for (const group of groupsOf(items)) {
-    if (rest <= 0) break
-    if (group.guarded) continue
+    if (remaining <= 0) break
+    if (group.required) continue
     for (const i of group.members) {
       kept[i] = false
-      rest -= costs[i]!
+      remaining -= costs[i]!
     }
   }
   return kept
 }
 
-/** Items that go together or stay together. */
-type Group = { members: number[]; guarded: boolean }
+/** Items that are kept or dropped together. */
+type Group = { members: number[]; required: boolean }
 
-/** In the order of their oldest members. */
+/** Groups in the order of their oldest members. */
 function groupsOf(items: readonly Item[]): Group[] {
-  const answers = findAnswers(items)
-  const guardedFrom = lastTurn(items)
+  const callOfOutput = matchOutputs(items)
+  const requiredFrom = lastTurnStart(items)
   const groups: Group[] = []
   const groupAt: Group[] = []
-  /** Reasoning that waits for the item it led to. */
+  /** The group of reasoning that belongs with the next item. */
   let leading: Group | null = null
   for (const [i, item] of items.entries()) {
-    const call = answers.get(i)
+    const call = callOfOutput.get(i)
     const answered: Group | null = call === undefined ? null : groupAt[call]!
     let group: Group
-    if (answered) group = leading ? joined(answered, leading, groupAt) : answered
+    if (answered) group = leading ? merge(answered, leading, groupAt) : answered
     else if (leading) group = leading
     else {
-      group = { members: [], guarded: false }
+      group = { members: [], required: false }
       groups.push(group)
     }
     group.members.push(i)
     groupAt[i] = group
-    if (i >= guardedFrom || isInstruction(item)) group.guarded = true
+    if (i >= requiredFrom || isInstruction(item)) group.required = true
     leading = item.type === 'reasoning' ? group : null
   }
   return groups.filter(({ members }) => members.length > 0)
 }
 
-/** The second becomes part of the first. It holds reasoning alone, so this happens once to each item. */
-function joined(first: Group, second: Group, groupAt: Group[]): Group {
+/** Moves the members of the second group to the first. The second has only reasoning, so each item is moved at most once. */
+function merge(first: Group, second: Group, groupAt: Group[]): Group {
   for (const i of second.members) {
     first.members.push(i)
     groupAt[i] = first
   }
-  first.guarded ||= second.guarded
+  first.required ||= second.required
   second.members = []
   return first
 }
 
-/** Where the last message of the user stands; without one, the last item and the reasoning before it are what is asked. */
-function lastTurn(items: readonly Item[]): number {
+/** The index of the last user message, or of the last item when there is none. */
+function lastTurnStart(items: readonly Item[]): number {
   const user = items.findLastIndex((item) => item.type === 'message' && item.role === 'user')
   return user >= 0 ? user : items.length - 1
 }

@@ -3,125 +3,127 @@ import { callId, itemId, type OutputKind } from '../ids.ts'
 import type { ToolOrigin } from '../request/tools.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import {
-  type Ending,
+  type Emit,
+  type FinalStatus,
   type OpenCall,
   type OpenMessage,
   type OpenReasoning,
   openCall,
   openMessage,
   openReasoning,
-  type Showing,
-  type Tell,
+  type ReasoningView,
 } from './open-items.ts'
 
-/** What of an engine's events makes items. */
-export type Said = Exclude<ChatEvent, { type: 'finish' | 'choice-usage' | 'end' }>
+/** The events of an engine that add to an item. */
+export type Delta = Exclude<ChatEvent, { type: 'finish' | 'choice-usage' | 'end' }>
 
 /** The items of one answer, one open at a time. */
 export type OutputItems = {
-  say(said: Said): void
-  /** Closes everything. An answer without text and calls gets an empty message when it is `completed`. */
-  finish(ending: Ending): void
-  /** Closes what was opened, and forgets what was held back. */
+  append(delta: Delta): void
+  /** Closes everything. A `completed` answer without text and calls gets an empty message. */
+  finish(status: FinalStatus): void
+  /** Closes the open item as `incomplete` and drops what was deferred. */
   abandon(): void
 }
 
 type Open = OpenMessage | OpenReasoning | OpenCall
 
 /**
- * Puts what a model says in order: item after item, each in `response.output` from the moment it is told. Of calls that arrive
- * interleaved the later ones wait, with all that follows them, until the arguments of the open one are a whole object or the answer
- * ends. `tools` are the client's tools by the names the model knows.
+ * Puts the deltas of a model in order, item after item; each item is in `response.output` from the moment it is emitted. Of calls that
+ * arrive interleaved, the later ones are deferred, with everything after them, until the arguments of the open call are a complete object
+ * or the answer ends. `tools` are the client's tools by the names the model knows.
  */
 export function outputItems(
   response: Pick<ResponseObject, 'id' | 'output'>,
-  tell: Tell,
-  { tools, showing }: { tools: ReadonlyMap<string, ToolOrigin>; showing: Showing },
+  emit: Emit,
+  { tools, reasoning_view }: { tools: ReadonlyMap<string, ToolOrigin>; reasoning_view: ReasoningView },
 ): OutputItems {
   let open: Open | null = null
-  let held: Said[] = []
+  let deferred: Delta[] = []
   const closedCalls = new Set<number>()
   const callIds = new Set<string>()
 
-  const place = (kind: OutputKind) => {
+  const nextPlace = (kind: OutputKind) => {
     const output_index = response.output.length
     return { id: itemId(response.id, kind, output_index), output_index }
   }
 
-  const openFor = (said: Said): Open => {
-    if (said.type === 'reasoning-delta') return openReasoning(tell, place('rs'), showing)
-    if (said.type !== 'tool-call-delta') return openMessage(tell, place('msg'))
-    const { name = '', id, call } = said
+  const openFor = (delta: Delta): Open => {
+    if (delta.type === 'reasoning-delta') return openReasoning(emit, nextPlace('rs'), reasoning_view)
+    if (delta.type !== 'tool-call-delta') return openMessage(emit, nextPlace('msg'))
+    const { name = '', id, call } = delta
     const tool = tools.get(name) ?? { kind: 'function', name }
-    const at = place(tool.kind === 'custom' ? 'ctc' : 'fc')
-    const call_id = callId(response.id, at.output_index, id !== undefined && callIds.has(id) ? undefined : id)
+    const place = nextPlace(tool.kind === 'custom' ? 'ctc' : 'fc')
+    const call_id = callId(response.id, place.output_index, id !== undefined && callIds.has(id) ? undefined : id)
     callIds.add(call_id)
-    return openCall(tell, at, { call, call_id, tool })
+    return openCall(emit, place, { call, call_id, tool })
   }
 
-  const close = (ending: Ending): void => {
+  const close = (status: FinalStatus): void => {
     if (open?.kind === 'call') closedCalls.add(open.call)
-    open?.close(ending)
+    open?.close(status)
     open = null
   }
 
-  const say = (said: Said): void => {
-    if (saysNothing(said) || (said.type === 'tool-call-delta' && closedCalls.has(said.call))) return
-    if (open === null || !belongs(open, said)) {
-      if (isUnfinishedCall(open)) return void held.push(said)
+  const append = (delta: Delta): void => {
+    if (isEmpty(delta) || (delta.type === 'tool-call-delta' && closedCalls.has(delta.call))) return
+    if (open === null || !belongsTo(open, delta)) {
+      if (isUnfinishedCall(open)) return void deferred.push(delta)
       close('completed')
-      open = openFor(said)
+      open = openFor(delta)
       response.output.push(open.item)
     }
-    deliver(open, said)
-    if (held.length > 0 && !isUnfinishedCall(open)) release('completed')
+    appendTo(open, delta)
+    if (deferred.length > 0 && !isUnfinishedCall(open)) appendDeferred('completed')
   }
 
-  /** Closes the open item and says again what was held back: the call that comes first among it opens, so each time less is held. */
-  const release = (ending: Ending): void => {
-    close(ending)
-    const again = held
-    held = []
-    for (const said of again) say(said)
+  /** Closes the open item and appends what was deferred. Its first call opens then, so that less is deferred each time. */
+  const appendDeferred = (status: FinalStatus): void => {
+    close(status)
+    const deltas = deferred
+    deferred = []
+    for (const delta of deltas) append(delta)
   }
 
   return {
-    say,
-    finish(ending) {
-      while (held.length > 0) release(ending)
-      close(ending)
-      if (ending === 'incomplete' || response.output.some(({ type }) => type !== 'reasoning')) return
-      const message = openMessage(tell, place('msg'))
+    append,
+    finish(status) {
+      while (deferred.length > 0) appendDeferred(status)
+      close(status)
+      if (status === 'incomplete' || response.output.some(({ type }) => type !== 'reasoning')) return
+      const message = openMessage(emit, nextPlace('msg'))
       response.output.push(message.item)
-      message.say('output_text', '')
-      message.close(ending)
+      message.appendText('output_text', '')
+      message.close(status)
     },
     abandon() {
-      held = []
+      deferred = []
       close('incomplete')
     },
   }
 }
 
-function saysNothing(said: Said): boolean {
-  return said.type !== 'tool-call-delta' && said.text === '' && !(said.type === 'text-delta' && said.logprobs?.length)
+function isEmpty(delta: Delta): boolean {
+  return (
+    delta.type !== 'tool-call-delta' && delta.text === '' && !(delta.type === 'text-delta' && delta.logprobs?.length)
+  )
 }
 
 function isUnfinishedCall(open: Open | null): boolean {
-  return open?.kind === 'call' && !open.isWhole()
+  return open?.kind === 'call' && !open.isComplete()
 }
 
-function belongs(open: Open, said: Said): boolean {
-  if (said.type === 'reasoning-delta') return open.kind === 'reasoning'
-  if (said.type === 'tool-call-delta') return open.kind === 'call' && open.call === said.call
+function belongsTo(open: Open, delta: Delta): boolean {
+  if (delta.type === 'reasoning-delta') return open.kind === 'reasoning'
+  if (delta.type === 'tool-call-delta') return open.kind === 'call' && open.call === delta.call
   return open.kind === 'message'
 }
 
-function deliver(open: Open, said: Said): void {
+function appendTo(open: Open, delta: Delta): void {
   if (open.kind === 'message') {
-    if (said.type === 'text-delta') open.say('output_text', said.text, said.logprobs)
-    else if (said.type === 'refusal-delta') open.say('refusal', said.text)
+    if (delta.type === 'text-delta') open.appendText('output_text', delta.text, delta.logprobs)
+    else if (delta.type === 'refusal-delta') open.appendText('refusal', delta.text)
   } else if (open.kind === 'reasoning') {
-    if (said.type === 'reasoning-delta') open.think(said.text)
-  } else if (said.type === 'tool-call-delta') open.pass(said.arguments)
+    if (delta.type === 'reasoning-delta') open.appendReasoning(delta.text)
+  } else if (delta.type === 'tool-call-delta') open.appendArguments(delta.arguments)
 }

@@ -4,11 +4,11 @@ import { supportedValues } from '../../platform/schema/explain.ts'
 import { type Shape, shape } from '../../platform/schema/validate.ts'
 import { type InputItem, SENT_ITEMS, SENT_MESSAGES, SKIPPED_TYPES } from '../schema/items.ts'
 
-/** An item of `input` with its shape checked, or null for one that says nothing to the model. */
+/** An item of `input` with its shape checked, or null for one that is not sent to the model. */
 export type CheckedItem = InputItem | null
 
 /**
- * Checks the shape of every item by what it says it is: messages need no `type`, an `id` alone is a reference.
+ * Checks the shape of every item by its type: messages need no `type`, and an `id` alone is a reference.
  * Throws ApiError 400 with the path of what is wrong. Source: contract 10.3.
  */
 export function checkItems(items: readonly unknown[]): CheckedItem[] {
@@ -27,18 +27,18 @@ function checkItem(unchecked: unknown, path: string): CheckedItem {
   const type = item.type ?? implied(item)
   if (type === undefined) throw missing(`${path}.type`)
   if (type === 'message') {
-    refuseSounds(item.content, `${path}.content`)
+    refuseAudioAndVideo(item.content, `${path}.content`)
     return checkMessage[roleOf(item, path)](item, path)
   }
   if (typeof type === 'string' && Object.hasOwn(SENT_ITEMS, type)) {
-    refuseSounds(item.output, `${path}.output`)
+    refuseAudioAndVideo(item.output, `${path}.output`)
     return checkOther[type as ItemType](item, path)
   }
   if (SKIPPED_TYPES.some((skipped) => skipped === type)) return null
-  throw choice(`${path}.type`, type, ['message', ...Object.keys(SENT_ITEMS)])
+  throw unsupportedValue(`${path}.type`, type, ['message', ...Object.keys(SENT_ITEMS)])
 }
 
-/** What an item without a type can only be. */
+/** The type of an item that has none, as far as its members determine it. */
 function implied(item: Record<string, unknown>): 'message' | 'item_reference' | undefined {
   if (item.role != null || item.content != null) return 'message'
   return Object.keys(item).every((name) => name === 'id' || item[name] === null) && item.id != null
@@ -49,16 +49,16 @@ function implied(item: Record<string, unknown>): 'message' | 'item_reference' | 
 function roleOf({ role }: Record<string, unknown>, path: string): Role {
   if (role == null) throw missing(`${path}.role`)
   if (typeof role === 'string' && Object.hasOwn(SENT_MESSAGES, role)) return role as Role
-  throw choice(`${path}.role`, role, Object.keys(SENT_MESSAGES))
+  throw unsupportedValue(`${path}.role`, role, Object.keys(SENT_MESSAGES))
 }
 
-/** Parts that only chat completions take; whoever sends one is told so, and not that there is no such part. */
-function refuseSounds(parts: unknown, path: string): void {
+/** Refuses parts that only chat completions accept, with an error that says so. */
+function refuseAudioAndVideo(parts: unknown, path: string): void {
   if (!Array.isArray(parts)) return
   for (const [i, part] of parts.entries()) {
     const type = (part as { type?: unknown } | null)?.type
     if (type !== 'input_audio' && type !== 'input_video') continue
-    const text = `Invalid value: '${type}'. Responses take no video and no sound: use POST /v1/chat/completions.`
+    const text = `Invalid value: '${type}'. Responses accept no video and no audio: use POST /v1/chat/completions.`
     throw new ApiError('invalid_value', text, { param: `${path}[${i}].type` })
   }
 }
@@ -72,7 +72,7 @@ function missing(param: string): ApiError {
   return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
 }
 
-function choice(param: string, value: unknown, allowed: readonly string[]): ApiError {
+function unsupportedValue(param: string, value: unknown, allowed: readonly string[]): ApiError {
   if (typeof value !== 'string') {
     return new ApiError('invalid_type', `Invalid type for '${param}': expected a string.`, { param })
   }

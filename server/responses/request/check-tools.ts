@@ -19,8 +19,8 @@ const CHOICES = {
 }
 
 /**
- * Checks each tool by its type: functions, custom tools and namespaces of them; of any other only that it has a type. Names are used
- * once, within a namespace and outside of all. Throws ApiError 400. Source: contract 10.6.
+ * Checks each tool by its type: functions, custom tools and namespaces of them; any other needs only a type. Names are unique within a
+ * namespace and outside of all namespaces. Throws ApiError 400. Source: contract 10.6.
  */
 export function checkTools(unchecked: readonly unknown[]): SentTool[] {
   if (isLongJson(unchecked, TEXTS_MAX.tools)) {
@@ -40,7 +40,7 @@ export function checkTools(unchecked: readonly unknown[]): SentTool[] {
   })
 }
 
-/** The choice by its form. Whether the tools it names are there is seen where they are forwarded. Throws ApiError 400. */
+/** Checks the shape of the choice; `forwardTools` checks that the tools exist. Throws ApiError 400. */
 export function checkToolChoice(unchecked: unknown): SentToolChoice {
   if (typeof unchecked !== 'object' || unchecked === null || Array.isArray(unchecked)) {
     return CHOICES.mode(unchecked, 'tool_choice')
@@ -53,7 +53,7 @@ export function isNamespace(tool: SentTool): tool is Extract<SentTool, { type: '
   return tool.type === 'namespace'
 }
 
-/** Tools that the model is given one by one. */
+/** Whether a tool is forwarded to the model on its own. */
 export function isForwarded(tool: SentTool): tool is FunctionTool | CustomTool {
   return tool.type === 'function' || tool.type === 'custom'
 }

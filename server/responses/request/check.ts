@@ -11,29 +11,29 @@ import { checkItems } from './check-input.ts'
 import { checkToolChoice, checkTools } from './check-tools.ts'
 import { forwardTools } from './tools.ts'
 
-/** Members that ask for what this API does not do; to ignore them would be to answer another question. */
+/** Members for features that this API does not have: ignoring them would change the meaning of the request. */
 const UNSUPPORTED = ['conversation', 'prompt', 'context_management'] as const
 
-/** Items and tools are checked one by one, by what each says it is. */
-const Outside = Type.Object({
+/** The body without its items and tools, which are checked one by one, each by its type. */
+const Envelope = Type.Object({
   ...CreateResponse.properties,
   input: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Unknown(), { maxItems: LENGTHS_MAX.items })])),
   tools: Type.Optional(Type.Array(Type.Unknown(), { maxItems: 128 })),
   tool_choice: Type.Optional(Type.Unknown()),
 })
-const checkOutside = shape(Outside)
+const checkEnvelope = shape(Envelope)
 
 /**
- * The body with everything checked that does not depend on the model. `may_be_empty`: a socket may warm up a conversation that has no
- * input yet. Throws ApiError 400 for the first problem found. Source: contract 10.1.
+ * Checks everything in the body that does not depend on the model. `may_be_empty`: a socket may open a conversation without input. Throws
+ * ApiError 400 for the first problem found. Source: contract 10.1.
  */
 export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): CreateResponse {
   if (typeof unchecked === 'object' && unchecked !== null) refuseUnsupported(unchecked as Record<string, unknown>)
-  const outside = checkOutside(unchecked)
-  const { input, tools, tool_choice } = outside
-  if (!may_be_empty) requireInput(outside)
+  const envelope = checkEnvelope(unchecked)
+  const { input, tools, tool_choice } = envelope
+  if (!may_be_empty) requireInput(envelope)
   const body: CreateResponse = {
-    ...outside,
+    ...envelope,
     input: Array.isArray(input) ? (checkItems(input) as CreateResponse['input']) : input,
     tools: tools && checkTools(tools),
     tool_choice: tool_choice === undefined ? undefined : checkToolChoice(tool_choice),
@@ -51,7 +51,7 @@ export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): Cr
   return body
 }
 
-/** What depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
+/** Checks what depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
 export function checkForModel(body: CreateResponse, model: ChatModelConfig): void {
   const needs = (capability: ChatModelConfig['capabilities'][number], param: string, what: string) => {
     if (!model.capabilities.includes(capability)) throw mismatch(model.id, param, what)
@@ -74,7 +74,7 @@ function refuseUnsupported(body: Record<string, unknown>): void {
   }
 }
 
-/** A conversation begins with something; only one that goes on may say nothing new. */
+/** Only a request that continues a previous response may have no input. */
 function requireInput({ input, previous_response_id }: { input?: unknown; previous_response_id?: string }): void {
   if (previous_response_id !== undefined) return
   if (input === undefined) {
@@ -86,7 +86,7 @@ function requireInput({ input, previous_response_id }: { input?: unknown; previo
   throw new ApiError('array_below_min_length', text, { param: 'input' })
 }
 
-/** Clients send an effort to every model; one that does not reason has nothing to do with it. */
+/** Clients send an effort to every model; models that do not reason ignore it. */
 function requireEffort({ reasoning }: CreateResponse, { reasoning_efforts: efforts }: ChatModelConfig): void {
   const effort = reasoning?.effort
   if (effort === undefined || efforts.length === 0 || efforts.includes(effort)) return

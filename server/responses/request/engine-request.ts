@@ -5,8 +5,7 @@ import type { CreateResponse, TextFormat } from '../schema/response.ts'
 import type { ForwardedTools } from './tools.ts'
 
 /**
- * What the engine is asked, member by member: nothing of the body reaches it that is not named here or let through by the model's
- * configuration. Source: contract 13.
+ * The request for the engine, member by member: it gets only the members named here and those that the model's configuration passes on. Source: contract 13.
  */
 export function engineRequest(
   body: CreateResponse,
@@ -45,7 +44,7 @@ export function engineRequest(
   return Object.assign(request, personAndExtras({ ...body, verbosity: body.text?.verbosity }, { model, secret }))
 }
 
-/** On a model that does not reason the client's wish is ignored. */
+/** A model that does not reason ignores the client's effort. */
 export function effortOf({ reasoning }: CreateResponse, model: ChatModelConfig): string | null {
   const wanted = model.reasoning_efforts.length > 0 ? reasoning?.effort : undefined
   return wanted ?? model.default_reasoning_effort

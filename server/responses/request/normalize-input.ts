@@ -18,9 +18,8 @@ type SentImage = Extract<SentPart, { type: 'input_image' }>
 type SentFile = Extract<SentPart, { type: 'input_file' }>
 
 /**
- * The items of a request in the form in which they are stored and given back: with type, id and full content parts, each beside its path.
- * A text is one message of the user. References stay as they are, to be looked up. Throws ApiError 400 for a part that refers to nothing,
- * or to two things. Source: contract 10.3.
+ * The items of a request in the form in which they are stored and returned: with type, id and full content parts, each with its path. A
+ * string is one user message. References are kept, to be resolved later. Throws ApiError 400 for a part with no source, or with two. Source: contract 10.3.
  */
 export function normalizeInput(input: SentInput | undefined): InputEntry[] {
   if (input === undefined) return []
@@ -35,7 +34,7 @@ export function normalizeInput(input: SentInput | undefined): InputEntry[] {
   return entries
 }
 
-/** Checking leaves nothing of items that say nothing to the model; their places still count. */
+/** Checking replaces items that are not sent to the model by null, so that the paths of the others stay right. */
 function isSkipped(item: InputItem | null): item is null {
   return item === null
 }
@@ -109,7 +108,7 @@ function messagePart(part: SentPart, path: string, role: SentMessage['role']): M
       return { type: 'refusal', refusal: part.refusal }
     case 'input_image':
     case 'input_file':
-      return mediumPart(part, path)
+      return mediaPart(part, path)
     default: {
       const { text } = part
       if (role !== 'assistant') return { type: 'input_text', text }
@@ -124,12 +123,12 @@ type SentOutput = Extract<InputItem, { type: 'function_call_output' }>['output']
 function outputOf(output: SentOutput, path: string): string | ToolOutputPart[] {
   if (typeof output === 'string') return output
   return output.map((part, i) => {
-    if (part.type === 'input_image' || part.type === 'input_file') return mediumPart(part, `${path}[${i}]`)
+    if (part.type === 'input_image' || part.type === 'input_file') return mediaPart(part, `${path}[${i}]`)
     return { type: 'input_text', text: part.text }
   })
 }
 
-function mediumPart(part: SentImage | SentFile, path: string): InputImage | InputFile {
+function mediaPart(part: SentImage | SentFile, path: string): InputImage | InputFile {
   if (part.type === 'input_image') {
     requireOne(part, ['image_url', 'file_id'], path)
     const { image_url, file_id, detail = 'auto' } = part

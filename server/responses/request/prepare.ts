@@ -2,18 +2,22 @@ import { entitledChatModel } from '../../catalog/entitlements.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { ChatEngine, ChatRequest } from '../../engines/chat/contract.ts'
+import { unixSeconds } from '../../platform/clock.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { type AssembledRequest, assembleRequest } from '../context/assemble.ts'
 import { loadContext } from '../context/load.ts'
+import { newResponseId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
+import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
 import { checkForModel } from './check.ts'
+import { effortOf } from './engine-request.ts'
 import { type ForwardedTools, forwardTools } from './tools.ts'
 
-/** A call with nothing left to refuse but by the model itself. */
+/** A call that has passed every check: only the model itself can still refuse it. */
 export type PreparedCall = {
   model: ChatModelConfig
   engine: ChatEngine
-  /** What the model is asked; null for a call that asks for no answer. */
+  /** The engine's request; null for a call that asks for no answer. */
   request: ChatRequest | null
   shorten?: AssembledRequest['shorten']
   tools: ForwardedTools
@@ -22,12 +26,12 @@ export type PreparedCall = {
 }
 
 /**
- * Everything that is checked before a model is asked, in the order of the contract: the model, what it can do, the previous response and
- * items referred to, the balance, then files and the length of the context. Throws ApiError.
+ * Checks everything that can be checked before the model is asked, in the order of the contract: the model and its capabilities, the
+ * previous response and referenced items, the balance, then files and the length of the context. Throws ApiError.
  */
 export async function prepareCall(
   ctx: Context,
-  { meter }: ResponseDeps,
+  { meter, lengths }: ResponseDeps,
   call: ResponseCall,
   left: AbortSignal,
 ): Promise<PreparedCall> {
@@ -36,12 +40,70 @@ export async function prepareCall(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   checkForModel(body, model)
-  const { history, input, context } = await loadContext(ctx, principal, body, call.recall)
-  // Before anything is fetched or drawn on the caller's behalf.
+  const { history, input, context } = await loadContext(ctx, principal, body, call.cachedContext)
+  // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const prepared = { model, engine: served.engine, history, input }
   if (call.generate === false) return { ...prepared, request: null, tools: forwardTools(body) }
-  const { request, tools, shorten } = await assembleRequest(ctx, { org_id, model, served, body, context }, left)
+  const asked = { org_id, model, served, body, context, lengths }
+  const { request, tools, shorten } = await assembleRequest(ctx, asked, left)
   return { ...prepared, request: { ...request, stream: !call.plain }, tools, ...(shorten && { shorten }) }
+}
+
+/**
+ * The response object at the start: `queued` when it is to be made in the background. Every member of contract 10.7 is present.
+ */
+export function newResponse(
+  ctx: Pick<Context, 'clock'>,
+  body: CreateResponse,
+  { model, tools }: Pick<PreparedCall, 'model' | 'tools'>,
+): ResponseObject {
+  const status = body.background ? 'queued' : 'in_progress'
+  const created_at = unixSeconds(ctx.clock.now())
+  return {
+    ...{ id: newResponseId(), object: 'response', created_at, completed_at: null, status },
+    ...{ incomplete_details: null, error: null, model: body.model },
+    previous_response_id: body.previous_response_id ?? null,
+    instructions: body.instructions ?? null,
+    ...{ output: [], ...tools.echo },
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    truncation: body.truncation ?? 'disabled',
+    text: textView(body),
+    reasoning: reasoningView(body, model),
+    temperature: body.temperature ?? 1,
+    top_p: body.top_p ?? 1,
+    presence_penalty: body.presence_penalty ?? 0,
+    frequency_penalty: body.frequency_penalty ?? 0,
+    top_logprobs: body.top_logprobs ?? 0,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    store: body.store ?? true,
+    background: body.background ?? false,
+    service_tier: 'default',
+    metadata: body.metadata ?? {},
+    safety_identifier: body.safety_identifier ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    user: body.user ?? null,
+    usage: null,
+  }
+}
+
+function textView({ text }: CreateResponse): ResponseObject['text'] {
+  const format = formatView(text?.format ?? { type: 'text' })
+  return text?.verbosity === undefined ? { format } : { format, verbosity: text.verbosity }
+}
+
+function formatView(format: TextFormat): ResponseObject['text']['format'] {
+  if (format.type !== 'json_schema') return { type: format.type }
+  const { type, name, schema } = format
+  return { type, name, description: format.description ?? null, schema, strict: format.strict ?? false }
+}
+
+/** For a model that does not reason, the request's `reasoning` is not echoed. */
+function reasoningView(body: CreateResponse, model: ChatModelConfig): ResponseObject['reasoning'] {
+  const reasons = model.reasoning_efforts.length > 0 || model.capabilities.includes('reasoning')
+  return reasons
+    ? { effort: effortOf(body, model), summary: body.reasoning?.summary ?? null }
+    : { effort: null, summary: null }
 }

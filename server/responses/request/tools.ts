@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import type { ChatTool, ChatToolChoice } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import type { CustomTool, EchoedTool, FunctionTool, NamedTool, ToolChoiceView } from '../schema/tools.ts'
 import { isForwarded, isNamespace } from './check-tools.ts'
-import { forwardedName, hashedName, type ToolName } from './tool-names.ts'
 
-/** What a call of a forwarded tool is called by the client. */
+/** A tool by the client's names for it. */
+export type ToolName = { name: string; namespace?: string | undefined }
+
+/** The tool of the client that a call of a forwarded tool stands for. */
 export type ToolOrigin = { name: string; namespace?: string; kind: 'function' | 'custom' }
 
 export type ForwardedTools = {
@@ -16,21 +19,22 @@ export type ForwardedTools = {
   dropped: string[]
   /** By forwarded name. */
   names: ReadonlyMap<string, ToolOrigin>
-  /** The forwarded name of a tool, also of one that an earlier turn had and this one has not. */
+  /** The forwarded name of a tool, also of one that only an earlier turn had. */
   nameOf(tool: ToolName): string
   echo: { tools: EchoedTool[]; tool_choice: ToolChoiceView }
 }
 
 /**
- * The tools a model is given, all of them functions, and what a response says of them. `allowed_tools` limits them for good.
- * Throws ApiError 400 for a choice of a tool that is not there or is not forwarded, and of some tool where there is none.
+ * The tools that are sent to the model, all as functions, and the tools that the response shows. Tools outside of `allowed_tools` are left
+ * out of both.
+ * Throws ApiError 400 for a choice of a tool that is missing or not forwarded, and for `required` without any tool.
  * Source: contract 10.6.
  */
 export function forwardTools({
   tools = [],
   tool_choice,
 }: Pick<CreateResponse, 'tools' | 'tool_choice'>): ForwardedTools {
-  const offered = nameApart(tools.flatMap(offersOf))
+  const offered = uniquelyNamed(tools.flatMap(offersOf))
   const chosen = resolveChoice(offered, tool_choice)
   const names = new Map(chosen.offers.map(({ forwarded, origin }) => [forwarded, origin]))
   const known = new Map(offered.map(({ forwarded, origin }) => [keyOf(origin), forwarded]))
@@ -58,8 +62,8 @@ function offersOf(tool: NonNullable<CreateResponse['tools']>[number]): Offer[] {
   }))
 }
 
-/** Tools without a namespace keep their names; a joined name that is taken gives way, whatever the order. */
-function nameApart(offers: readonly Offer[]): NamedOffer[] {
+/** Tools without a namespace keep their names; a joined name that is already taken is hashed, whatever the order. */
+function uniquelyNamed(offers: readonly Offer[]): NamedOffer[] {
   const plain = new Set(offers.filter(({ origin }) => origin.namespace === undefined).map(({ origin }) => origin.name))
   const taken = new Set(plain)
   return offers.map((offer) => {
@@ -70,6 +74,27 @@ function nameApart(offers: readonly Offer[]): NamedOffer[] {
     taken.add(forwarded)
     return { ...offer, forwarded }
   })
+}
+
+/** The names that model servers accept. */
+const NAME = /^[A-Za-z0-9_-]{1,64}$/
+const NAME_LENGTH_MAX = 64
+
+/** The name of a tool for the model: a function of its own names alone, so that calls of earlier turns keep theirs. */
+function forwardedName({ name, namespace }: ToolName): string {
+  const joined = namespace === undefined ? name : `${namespace}__${name}`
+  return NAME.test(joined) ? joined : hashedName({ name, namespace })
+}
+
+/** A unique name for a tool whose joined name is too long, has characters that are not accepted, or is already another tool's. */
+function hashedName({ name, namespace }: ToolName): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([namespace ?? null, name]))
+    .digest('hex')
+    .slice(0, 8)
+  const joined = namespace === undefined ? name : `${namespace}__${name}`
+  const plain = joined.replaceAll(/[^A-Za-z0-9_-]/gu, '_').slice(0, NAME_LENGTH_MAX - hash.length - 1)
+  return `${plain}_${hash}`
 }
 
 function keyOf({ name, namespace }: ToolName): string {
@@ -87,7 +112,7 @@ function functionOf(tool: AnyTool, name: string): ChatTool['function'] {
   }
 }
 
-/** The one argument of a custom tool is its whole input. */
+/** A custom tool has one argument: its input. */
 const CUSTOM_PARAMETERS = {
   type: 'object',
   properties: { input: { type: 'string' } },
@@ -95,14 +120,14 @@ const CUSTOM_PARAMETERS = {
   additionalProperties: false,
 }
 
-/** A model that takes functions alone is told of the grammar; nothing enforces it. */
+/** Models that only have functions read the grammar in the description; nothing enforces it. */
 function describedCustom({ description, format }: CustomTool): { description?: string } {
   const grammar =
     format?.type === 'grammar'
       ? `The input must match this grammar, written in ${format.syntax === 'lark' ? 'Lark' : 'the syntax of regular expressions'}:\n${format.definition}`
       : undefined
-  const said = [description, grammar].filter((text) => text !== undefined && text !== '').join('\n\n')
-  return said === '' ? {} : { description: said }
+  const text = [description, grammar].filter((each) => each !== undefined && each !== '').join('\n\n')
+  return text === '' ? {} : { description: text }
 }
 
 type Choice = { offers: readonly NamedOffer[]; tool_choice: ChatToolChoice; echo: ToolChoiceView }
@@ -147,7 +172,7 @@ function byName(offers: readonly NamedOffer[]): OffersByName {
   return named
 }
 
-/** The tool that is named. Without a namespace that is one outside of all, or the only one of that name. */
+/** The tool that is named. A name without a namespace means the tool outside all namespaces, or else the only one of that name. */
 function requireOffer(offers: OffersByName, wanted: NamedTool, path: string): NamedOffer {
   const { type, name, namespace } = wanted
   if (type !== 'function' && type !== 'custom') {
@@ -163,7 +188,7 @@ function requireOffer(offers: OffersByName, wanted: NamedTool, path: string): Na
   return exact ?? only ?? refuse(`${path}.name`, `The tool '${name.slice(0, 64)}' is not among 'tools'.`)
 }
 
-/** For a header: whatever a client calls a kind of tool, it is a word. */
+/** For a header, so only types that are plain words are repeated. */
 function droppedTypes(tools: NonNullable<CreateResponse['tools']>): string[] {
   const others = tools.filter((tool) => !isForwarded(tool) && !isNamespace(tool))
   return [...new Set(others.map(({ type }) => (/^[A-Za-z0-9_.-]{1,64}$/.test(type) ? type : 'unknown')))]

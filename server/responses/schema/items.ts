@@ -16,7 +16,7 @@ import {
   SummaryText,
 } from './parts.ts'
 
-/** Items of the Responses API: as clients send them, and normalized as they are stored, counted and given back. */
+/** Items of the Responses API: as clients send them, and normalized as they are stored, counted and returned. */
 const Id = Type.String({ minLength: 1, maxLength: 256 })
 const Name = Type.String({ minLength: 1, maxLength: 256 })
 const Namespace = Type.String({ minLength: 1, maxLength: 256 })
@@ -101,7 +101,7 @@ export const SENT_ITEMS = {
   item_reference: Type.Object({ type: Type.Optional(Type.Literal('item_reference')), id: Id }),
 }
 
-/** Items of other services that say nothing to the model; clients send them back with the rest of an answer. */
+/** Items of other services that are not sent to the model; clients send them back with the rest of an answer. */
 export const SKIPPED_TYPES = ['web_search_call', 'file_search_call', 'mcp_list_tools'] as const
 
 type StaticOf<S extends Record<string, Type.TSchema>> = { [N in keyof S]: Static<S[N]> }[keyof S]
@@ -194,7 +194,7 @@ export const Compaction = Type.Object({
 })
 export type Compaction = Static<typeof Compaction>
 
-/** A normalized item: with type, id and full content parts. What is stored, and what `input_items` gives back. */
+/** A normalized item: with type, id and full content parts. It is what is stored and what `input_items` returns. */
 export const Item = Type.Union([
   MessageItem,
   FunctionCall,
@@ -206,13 +206,13 @@ export const Item = Type.Union([
 ])
 export type Item = Static<typeof Item>
 
-/** What an answer is made of. */
+/** One item of an answer. */
 export const OutputItem = Type.Union([OutputMessage, FunctionCall, CustomToolCall, Reasoning, Compaction])
 export type OutputItem = Static<typeof OutputItem>
 
 /** An item of an earlier response of the same person, by its id. */
 export type ItemReference = { type: 'item_reference'; id: string }
 
-/** An item beside the place it came from: `input[2]`, or `previous_response_id` for those of the chain. Errors name it. */
+/** An item with the path that errors name: `input[2]`, or `previous_response_id` for items of the history. */
 export type InputEntry = { item: Item | ItemReference; path: string }
 export type ContextItem = { item: Item; path: string }

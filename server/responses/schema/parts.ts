@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { LENGTHS_MAX } from '../../chat/schema.ts'
 
-/** Pieces of content in the items of the Responses API, as they are sent and as they are stored and given back. */
+/** Pieces of content in the items of the Responses API, as they are sent and as they are stored and returned. */
 
-/** `text` and `output_text` are taken for `input_text` in any role, and the other way round. */
+/** `text`, `input_text` and `output_text` are accepted for each other in any role. */
 const text = Type.String()
 const Detail = Type.Enum(['auto', 'low', 'high', 'original'])
 const FileId = Type.String({ minLength: 1, maxLength: 64 })

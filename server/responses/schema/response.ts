@@ -24,7 +24,7 @@ export type TextFormat = Static<typeof TextFormat>
 const Verbosity = Type.Enum(['low', 'medium', 'high'])
 const Summary = Type.Enum(['auto', 'concise', 'detailed'])
 
-/** The first two act, the others ask for what this service never has to show. */
+/** The first two have an effect; the others ask for data that this service never has. */
 export const INCLUDES = [
   'reasoning.encrypted_content',
   'message.output_text.logprobs',

@@ -4,7 +4,7 @@ import { Item } from './items.ts'
 
 const Includes = Type.Optional(
   Type.Union([Type.String(), Type.Array(Type.String())], {
-    description: 'Values as on create. What was stored is shown in any case.',
+    description: 'Values as on create. What was stored is returned in any case.',
   }),
 )
 /** SDKs name an array with brackets. */
@@ -12,7 +12,7 @@ const include = { include: Includes, 'include[]': Includes }
 
 export const StoredQuery = Type.Object({
   ...include,
-  stream: Type.Optional(Type.Boolean({ description: 'Told as events.' })),
+  stream: Type.Optional(Type.Boolean({ description: 'Streams the response as events.' })),
   starting_after: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: 'Only events after this `sequence_number`.' }),
   ),

@@ -4,11 +4,11 @@ import { LENGTHS_MAX } from '../../chat/schema.ts'
 /** Tools and the choice among them, as they are sent and as a response echoes them. */
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
-/** Joined and shortened before the model sees them, so that only the client's own rules bind them. */
+/** Joined and shortened before they are forwarded, so that model servers do not limit them. */
 const LooseName = Type.String({ minLength: 1, maxLength: 256 })
 /**
- * Most characters of texts that a response repeats, in each event that holds it whole. `tools`: of all tools of a request, names and texts,
- * and 8 for every value. Source: docs/api/responses.md, parameters.
+ * Most characters of texts that a response repeats in each event with the response object. `tools`: names and texts of all tools of a
+ * request, and 8 for every value. Source: docs/api/responses.md, parameters.
  */
 export const TEXTS_MAX = { instructions: 1_000_000, description: 65_536, tools: 4_194_304 } as const
 const Description = Type.Optional(Type.String({ maxLength: TEXTS_MAX.description }))

@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify'
-import type { Meter } from '../../billing/meter.ts'
 import { requireSameOrigin } from '../../identity/caller/csrf.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import type { Authenticator } from '../../identity/caller/principal.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Sockets } from '../../platform/http/websocket.ts'
-import { openSocketMemories } from './memory.ts'
+import type { ResponseDeps } from '../call.ts'
+import { openContextCaches } from './context-cache.ts'
 import { LIFETIME_SECONDS, serveTurns } from './queue.ts'
 
-export type ResponseSocketDeps = { sockets: Sockets; meter: Meter; who: Authenticator; lifetime_seconds?: number }
+export type ResponseSocketDeps = ResponseDeps & { sockets: Sockets; who: Authenticator; lifetime_seconds?: number }
 
-/** `GET /v1/responses` as a WebSocket: each message of the client asks for one response. Without an upgrade it is 405. */
+/** `GET /v1/responses` as a WebSocket: each message of the client requests one response. 405 without an upgrade. */
 export function responseSocket(deps: ResponseSocketDeps): Endpoint {
   const { lifetime_seconds = LIFETIME_SECONDS } = deps
-  const openMemory = openSocketMemories()
+  const openCache = openContextCaches()
   return endpoint({
     method: 'GET',
     path: '/v1/responses',
@@ -22,33 +22,33 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
     upgrade: 'websocket',
     errors: ['invalid_request_error', 'csrf_failed', 'method_not_allowed'],
     async handle(ctx, { principal, request, reply }) {
-      if (principal.via === 'session' && deps.sockets.isHandshake(request.raw)) requireOwnPage(request)
+      if (principal.via === 'session' && deps.sockets.isHandshake(request.raw)) requireOwnOrigin(request)
       const { authorization, cookie } = request.headers
       const opened = deps.sockets.accept({
         request,
         reply,
         owner: principal.org_id,
         serve(connection) {
-          const memory = openMemory()
-          connection.signal.addEventListener('abort', () => memory.clear())
-          return serveTurns({ ctx, deps, connection, memory, credential: { authorization, cookie } }, lifetime_seconds)
+          const cache = openCache()
+          connection.signal.addEventListener('abort', () => cache.clear())
+          return serveTurns({ ctx, deps, connection, cache, credential: { authorization, cookie } }, lifetime_seconds)
         },
       })
-      if (!opened) throw notWithoutUpgrade()
+      if (!opened) throw upgradeRequired()
       return opened
     },
   })
 }
 
-function notWithoutUpgrade(): ApiError {
+function upgradeRequired(): ApiError {
   return new ApiError('method_not_allowed', 'GET is not allowed here without a WebSocket handshake. Allowed: POST.', {
     headers: { allow: 'POST' },
   })
 }
 
-/** A browser sends the cookie with the handshakes of every page it shows; only our own may use it. */
-function requireOwnPage(request: FastifyRequest): void {
+/** Browsers send the session cookie with handshakes of any page, so only our own origin is accepted. */
+function requireOwnOrigin(request: FastifyRequest): void {
   requireSameOrigin(request)
   if (request.headers.origin !== undefined) return
-  throw new ApiError('csrf_failed', 'This handshake does not say which page it came from. Use an API key.')
+  throw new ApiError('csrf_failed', 'The WebSocket handshake has no Origin header. Use an API key.')
 }

@@ -5,24 +5,24 @@ import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
 import { shape } from '../../platform/schema/validate.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
-import type { ResponseEvent } from '../call.ts'
+import type { ResponseEvent } from '../events/event.ts'
 
-/** `body`: of POST /v1/responses, its shape not yet checked. */
-export type WantedTurn = { body: Record<string, unknown>; generate: boolean; stream_id: string | undefined }
+/** A request for a turn. `body` is that of POST /v1/responses, its shape not yet checked. */
+export type TurnMessage = { body: Record<string, unknown>; generate: boolean; stream_id: string | undefined }
 
 const STREAM_ID_LENGTH_MAX = 256
-/** Messages up to this are parsed at once for their `stream_id`, whatever else is wrong with them. */
+/** Messages up to this size are parsed synchronously for their `stream_id`. */
 export const SMALL_MESSAGE_BYTES = 64 * 1024
 
-/** Reads a message as bodies are read; null is a binary one. Throws ApiError. Source: contract 12. */
-export async function readMessage(text: Buffer | null): Promise<WantedTurn> {
+/** Parses a message with the limits of request bodies; null is a binary one. Throws ApiError. Source: contract 12. */
+export async function readMessage(text: Buffer | null): Promise<TurnMessage> {
   if (text === null) throw new ApiError('invalid_json', 'This message was binary. Send JSON in text frames.')
   const value = await parseMessage(text)
-  if (!isRecord(value)) throw UNREAD
+  if (!isRecord(value)) throw UNPARSABLE
   return { ...readTurn(value), stream_id: readableStreamId(value) }
 }
 
-/** The `stream_id` of a message that is refused, so that the refusal finds its turn. */
+/** The `stream_id` of a message that is refused, so that the client can match the error to its turn. */
 export async function streamIdOf(text: Buffer | null): Promise<string | undefined> {
   if (text === null) return undefined
   try {
@@ -33,25 +33,25 @@ export async function streamIdOf(text: Buffer | null): Promise<string | undefine
   }
 }
 
-/** An error before `response.created`, or in place of a turn. */
+/** An error instead of a turn. */
 export function errorEvent(error: ApiError, stream_id: string | undefined): string {
-  // As the Open Responses text has it; on HTTP it is 404.
+  // As in the Open Responses specification; over HTTP it is 404.
   const status = error.code === 'previous_response_not_found' ? 400 : error.status
   return JSON.stringify({ type: 'error', status, ...errorBody(error), stream_id })
 }
 
-/** The event as it goes to the client that named its turn. */
+/** The event with the `stream_id` of its turn. */
 export function eventText({ data }: ResponseEvent, stream_id: string | undefined): string {
   return stream_id === undefined ? data : `${data.slice(0, -1)},"stream_id":${JSON.stringify(stream_id)}}`
 }
 
-const UNREAD = new ApiError('invalid_json', 'We could not parse the message. Send one JSON object in a text frame.')
+const UNPARSABLE = new ApiError('invalid_json', 'We could not parse the message. Send one JSON object in a text frame.')
 
 async function parseMessage(text: Buffer): Promise<unknown> {
   try {
     return await parseJson(text)
   } catch (error) {
-    throw error instanceof ApiError && error.code === 'invalid_json' ? UNREAD : error
+    throw error instanceof ApiError && error.code === 'invalid_json' ? UNPARSABLE : error
   }
 }
 
@@ -61,7 +61,7 @@ function readableStreamId({ stream_id }: Record<string, unknown>): string | unde
     : undefined
 }
 
-function readTurn(message: Record<string, unknown>): Omit<WantedTurn, 'stream_id'> {
+function readTurn(message: Record<string, unknown>): Omit<TurnMessage, 'stream_id'> {
   const { type, stream_id: _, generate: outer, response, ...flat } = checkEnvelope(message)
   if (type !== 'response.create') throw unknownEvent(type)
   const { generate = outer ?? true, ...asked }: { generate?: boolean; [member: string]: unknown } = response ?? flat
@@ -77,7 +77,7 @@ function readTurn(message: Record<string, unknown>): Omit<WantedTurn, 'stream_id
 
 const Generate = Type.Optional(Type.Boolean())
 
-/** The body of a response stands in the message itself, or in its `response`. */
+/** The members of the body are in the message itself or in its `response`. */
 const checkEnvelope = shape(
   Type.Object({
     type: Type.String(),

@@ -2,57 +2,57 @@ import { ApiError } from '../../platform/errors.ts'
 import { JSON_BYTES_MAX } from '../../platform/http/body.ts'
 import type { Connection, OnMessage } from '../../platform/http/websocket.ts'
 import { errorEvent, SMALL_MESSAGE_BYTES, streamIdOf } from './messages.ts'
-import { runTurn, type SocketTurns } from './turns.ts'
+import { runTurn, type SocketTurns } from './run-turn.ts'
 
 /** Longest that a connection serves turns. Source: contract 12. */
 export const LIFETIME_SECONDS = 3600
 
-/** Messages that may wait behind the one under way; together they may weigh as much as one message. They are read in their turn. */
+/** Messages that may wait behind the active one; together they may be as large as one message. They are parsed when it is their turn. */
 const TURNS_WAITING_MAX = 16
-/** Messages that may wait for their answer, the refusals of too many included. A client that sends more does not read. */
+/** Messages that may wait for an answer, including those refused as too many. A client that sends more is not reading its answers. */
 const MESSAGES_WAITING_MAX = 1000
 
-/** One message of a client; `text` is null for a binary one. `refused`: it found no room. */
+/** One message of a client; `text` is null for a binary one. `refused`: the queue was full. */
 type SocketMessage = { text: Buffer | null; refused: ApiError | null }
 
-/** Why a connection takes no more turns: those that wait are told `error`, then it closes. */
-type Ending = { error: ApiError; code: number; reason: string; tell_idle?: boolean }
+/** Why a connection starts no more turns: waiting ones are answered with `error`, then it is closed. `notify_idle`: an idle one gets it too. */
+type Closing = { error: ApiError; code: number; reason: string; notify_idle?: boolean }
 
 /** Answers the messages of one connection in the order they came, one turn at a time, until it has to end. */
 export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMessage {
   const { connection } = turns
   const waiting = openQueue()
-  let ending: Ending | null = null
+  let closing: Closing | null = null
   let working = false
   let turn = 0
 
   const answer = async ({ text, refused }: SocketMessage): Promise<void> => {
-    const error = ending ? ending.error : refused
+    const error = closing ? closing.error : refused
     if (error) return connection.send(errorEvent(error, await streamIdOf(text)))
     turn += 1
-    const stranger = await runTurn(turns, `${connection.request_id}-${turn}`, text)
-    if (stranger) ending ??= { error: stranger, code: 1008, reason: 'credential not valid any more' }
+    const authError = await runTurn(turns, `${connection.request_id}-${turn}`, text)
+    if (authError) closing ??= { error: authError, code: 1008, reason: 'credential no longer valid' }
   }
-  const finish = ({ error, code, reason, tell_idle }: Ending, told: boolean): void => {
-    if (tell_idle && !told) connection.send(errorEvent(error, undefined))
+  const close = ({ error, code, reason, notify_idle }: Closing, notified: boolean): void => {
+    if (notify_idle && !notified) connection.send(errorEvent(error, undefined))
     connection.close(code, reason)
   }
   const work = async (): Promise<void> => {
     working = true
-    let told = false
+    let notified = false
     for (let message = waiting.take(); message && !connection.signal.aborted; message = waiting.take()) {
-      told = ending !== null
+      notified = closing !== null
       await answer(message)
     }
     working = false
-    if (ending) finish(ending, told)
+    if (closing) close(closing, notified)
   }
   onEnd(connection, lifetime_seconds, (reason) => {
-    ending ??= reason
-    if (!working) finish(ending, false)
+    closing ??= reason
+    if (!working) close(closing, false)
   })
   return (text) => {
-    if (ending) return
+    if (closing) return
     if (!waiting.add(text)) {
       waiting.clear()
       return connection.close(1008, 'too many messages')
@@ -61,16 +61,16 @@ export function serveTurns(turns: SocketTurns, lifetime_seconds: number): OnMess
   }
 }
 
-/** Calls back when the time of the connection is over, and when the service shuts down. */
-function onEnd({ signal, draining }: Connection, lifetime_seconds: number, end: (ending: Ending) => void): void {
-  const old = setTimeout(
-    () => end({ error: TOO_OLD, code: 1000, reason: 'connection limit reached', tell_idle: true }),
+/** Calls `end` when the lifetime of the connection is over, and when the service shuts down. */
+function onEnd({ signal, draining }: Connection, lifetime_seconds: number, end: (closing: Closing) => void): void {
+  const lifetime = setTimeout(
+    () => end({ error: TOO_OLD, code: 1000, reason: 'connection limit reached', notify_idle: true }),
     lifetime_seconds * 1000,
   )
   draining.addEventListener('abort', () => end({ error: SHUTTING_DOWN, code: 1001, reason: 'shutting down' }), {
     signal,
   })
-  signal.addEventListener('abort', () => clearTimeout(old))
+  signal.addEventListener('abort', () => clearTimeout(lifetime))
 }
 
 const TOO_OLD = new ApiError(
@@ -83,7 +83,7 @@ const TOO_MANY = new ApiError(
   `Only ${TURNS_WAITING_MAX} turns may wait on one connection, of ${JSON_BYTES_MAX} bytes in all. Wait for an answer before you send more.`,
 )
 
-/** `add` is false when even a refusal finds no room. A message beyond the limits becomes its own refusal. */
+/** `add` returns false when there is no room even for a refusal. A message beyond the limits is queued as refused. */
 function openQueue(): {
   add(text: Buffer | null): boolean
   take(): SocketMessage | undefined
@@ -96,7 +96,7 @@ function openQueue(): {
     add(text) {
       if (messages.length >= MESSAGES_WAITING_MAX) return false
       const size = text?.length ?? 0
-      // The one that will be taken at once does not wait.
+      // A message that is taken at once does not wait, whatever its size.
       if (count >= TURNS_WAITING_MAX || (count > 0 && bytes + size > JSON_BYTES_MAX)) {
         messages.push({ text: size > SMALL_MESSAGE_BYTES ? null : text, refused: TOO_MANY })
         return true

@@ -4,31 +4,38 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { endEvent, itemsTold } from '../events/lines.ts'
-import { usageView } from '../events/usage.ts'
-import { RESPONSE_CANCEL_TOPIC, RESPONSE_TOPIC } from '../queues.ts'
+import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
-import { endResponse, lockResponse, noteCancel, type Owner, type ResponseRow } from './store.ts'
-import { insertEvents, readAllEvents } from './store-events.ts'
-import { noSuchResponse, readResponse, removeEnded } from './stored.ts'
+import { noSuchResponse, readResponse } from './read.ts'
+import {
+  deleteEndedResponse,
+  endResponse,
+  lockResponse,
+  type Owner,
+  RESPONSE_CANCEL_TOPIC,
+  RESPONSE_TOPIC,
+  type ResponseRow,
+  requestCancel,
+} from './store.ts'
+import { insertEvents, nextEventNumber, readAllEvents } from './store-events.ts'
 
-/** How long the worker that has a response may take to end it; after that it is ended here. */
-const PATIENCE_MILLISECONDS = 10_000
-const LOOK_AGAIN_MILLISECONDS = 250
+/** How long the worker that runs a response may take to end it; after that it is ended here. */
+const WORKER_MILLISECONDS = 10_000
+const POLL_MILLISECONDS = 250
 
 type Ctx = Pick<Context, 'db' | 'clock' | 'changes'>
 
 /**
- * Cancels a background response and returns it; what it has produced is charged, and its completed items stay. One that is cancelled
- * stays as it is. Throws ApiError `not_found`, and `invalid_request_error` for one that ended otherwise or was made synchronously.
+ * Cancels a background response and returns it; what it has produced is charged, and its completed items are kept. No effect on one that
+ * is already cancelled. Throws ApiError `not_found`, and `invalid_request_error` for one that ended otherwise or is no background response.
  */
 export async function cancelResponse(ctx: Ctx, principal: Principal, id: string): Promise<ResponseObject> {
   const { background } = await readResponse(ctx, principal, id)
   if (!background) {
     throw new ApiError('invalid_request_error', "Only a response created with 'background' can be cancelled.")
   }
-  const deadline = performance.now() + PATIENCE_MILLISECONDS
-  while (await askToEnd(ctx, principal, { id, insist: performance.now() > deadline })) await untilNews(ctx, id)
+  const deadline = performance.now() + WORKER_MILLISECONDS
+  while (await requestEnd(ctx, principal, { id, force: performance.now() > deadline })) await nextChange(ctx, id)
   const { body } = await readResponse(ctx, principal, id)
   if (body.status !== 'cancelled') {
     throw new ApiError('invalid_request_error', `This response is ${body.status} and can no longer be cancelled.`)
@@ -38,50 +45,52 @@ export async function cancelResponse(ctx: Ctx, principal: Principal, id: string)
 
 /** Deletes a response for good; one that is still running is cancelled first. Throws ApiError `not_found`. */
 export async function deleteResponse(ctx: Ctx, principal: Principal, id: string): Promise<void> {
-  while ((await removeEnded(ctx, principal, id)) === 'running') {
+  for (;;) {
+    const deleted = await deleteEndedResponse(ctx.db, principal, id)
+    if (deleted === null) throw noSuchResponse()
+    if (deleted === 'deleted') return ctx.changes.announce(RESPONSE_TOPIC, id)
     await cancelResponse(ctx, principal, id).catch((error: unknown) => {
-      // It ended by itself at that moment.
+      // It ended in the meantime.
       if (!(error instanceof ApiError) || error.code !== 'invalid_request_error') throw error
     })
   }
 }
 
-/** Ends a response that no worker has, or any when told to insist; else tells its worker. Whether there is still something to wait for. */
-async function askToEnd(ctx: Ctx, owner: Owner, { id, insist }: { id: string; insist: boolean }): Promise<boolean> {
+/** Ends a response that no worker has claimed, or any with `force`; otherwise asks its worker to. True while its end is to be awaited. */
+async function requestEnd(ctx: Ctx, owner: Owner, { id, force }: { id: string; force: boolean }): Promise<boolean> {
   const now = ctx.clock.now()
-  const asked = await ctx.db.transaction().execute(async (tx) => {
+  const result = await ctx.db.transaction().execute(async (tx) => {
     const row = await lockResponse(tx, owner, id)
     if (!row) throw noSuchResponse()
     if (row.finished_at) return 'over'
-    if (row.claim_id === null || insist) {
+    if (row.claim_id === null || force) {
       await endAsCancelled(tx, row, now)
       return 'ended'
     }
-    await noteCancel(tx, owner, { id, now })
-    return 'told'
+    await requestCancel(tx, owner, { id, now })
+    return 'requested'
   })
-  if (asked === 'ended') ctx.changes.announce(RESPONSE_TOPIC, id)
-  if (asked !== 'over') ctx.changes.announce(RESPONSE_CANCEL_TOPIC, id)
-  return asked === 'told'
+  if (result === 'ended') ctx.changes.announce(RESPONSE_TOPIC, id)
+  if (result !== 'over') ctx.changes.announce(RESPONSE_CANCEL_TOPIC, id)
+  return result === 'requested'
 }
 
-/** Ends a response from outside of its run, with the items it has told. The caller holds the row. */
+/** Ends a response outside of its run, with the output items of its events. The caller has locked the row. */
 export async function endAsCancelled(tx: Tx, row: ResponseRow, now: Date): Promise<void> {
   const batches = await readAllEvents(tx, row.id)
-  const last = batches.at(-1)
-  const number = last ? last.first_number + last.events.length : 0
+  const number = nextEventNumber(batches)
   const response: ResponseObject = {
     ...row.body,
     status: 'cancelled',
     incomplete_details: { reason: 'cancelled' },
-    output: itemsTold(batches.flatMap(({ events }) => events)),
+    output: itemsOfEvents(batches.flatMap(({ events }) => events)),
     usage: await usageOf(tx, row),
   }
-  if (!(await endResponse(tx, row, { response, now }))) throw new Error(`${row.id} ended while it was held`)
+  if (!(await endResponse(tx, row, { response, now }))) throw new Error(`${row.id} ended while it was locked`)
   await insertEvents(tx, row.id, { first_number: number, events: [endEvent(number, response).data] })
 }
 
-/** What a response was charged, as it is shown. */
+/** The usage a response was charged for. */
 async function usageOf(
   tx: Tx,
   { org_id, request_id }: Pick<ResponseRow, 'org_id' | 'request_id'>,
@@ -95,12 +104,12 @@ async function usageOf(
   })
 }
 
-/** News is best effort, so it also looks again. */
-async function untilNews({ changes }: Pick<Context, 'changes'>, id: string): Promise<void> {
-  const heard = Promise.withResolvers<void>()
+/** Announcements are best effort, so it also resolves after a while. */
+async function nextChange({ changes }: Pick<Context, 'changes'>, id: string): Promise<void> {
+  const announced = Promise.withResolvers<void>()
   const close = changes.on(RESPONSE_TOPIC, (changed) => {
-    if (changed === null || changed === id) heard.resolve()
+    if (changed === null || changed === id) announced.resolve()
   })
-  await Promise.race([heard.promise, sleep(LOOK_AGAIN_MILLISECONDS)])
+  await Promise.race([announced.promise, sleep(POLL_MILLISECONDS)])
   close()
 }

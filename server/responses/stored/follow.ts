@@ -1,24 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
-import type { ResponseEvent } from '../call.ts'
-import { failureEvents, itemsTold, readEvent } from '../events/lines.ts'
-import { RESPONSE_TOPIC } from '../queues.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { failResponse, itemsOfEvents, type ResponseEvent, readEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
-import type { Owner } from './store.ts'
-import { readEvents, type ToldEvents } from './store-events.ts'
+import { type Owner, RESPONSE_TOPIC } from './store.ts'
+import { readEvents, type StoredEvents } from './store-events.ts'
 
-/** News is best effort: what nobody announced shows within a second. */
-const LOOK_AGAIN_MILLISECONDS = 1000
-/** A read that takes longer was lost with its connection. */
+/** Announcements are best effort: events that were not announced are read after this. */
+const POLL_MILLISECONDS = 1000
+/** A read that takes longer has lost its connection. */
 const READ_MILLISECONDS = 5000
-/** Batches read at a time, so that a long answer is never whole in memory. */
+/** Batches per read, so that a long answer is never in memory at once. */
 const BATCHES_MAX = 50
 
 /**
- * What a background response tells after the event `after` (-1: everything), then live until it has ended, from any process. One that
- * is deleted meanwhile is told as failed, so that there is an end in any case; `signal` ends it without. While the database is away it
- * waits, and goes on where it was.
+ * The events of a background response after the number `after` (-1: all), then live until it has ended, from any process. If it is deleted
+ * meanwhile, its last events say that it failed, so that every stream has an end; only `signal` ends it without. While the database is
+ * unreachable it waits, and then continues where it was.
  */
 export async function* followEvents(
   ctx: Pick<Context, 'db' | 'changes'>,
@@ -28,44 +27,44 @@ export async function* followEvents(
 ): AsyncGenerator<ResponseEvent[], void, void> {
   const { id } = response
   const items: string[] = []
-  const news = listenFor(ctx, id)
+  const changes = listenFor(ctx, id)
   let seen = after
   try {
     while (!signal.aborted) {
-      const heard = news.next()
-      const told = await readOrWait(ctx, owner, { id, after: seen })
-      if (told === 'away') {
+      const announced = changes.next()
+      const read = await readUnlessDown(ctx, owner, { id, after: seen })
+      if (read === 'down') {
         await pause(signal)
         continue
       }
-      if (!told) return yield goneEvents(seen + 1, { ...response, output: itemsTold(items) })
-      const events = told.batches.length > 0 ? eventsAfter(told, seen) : await lastEvent(ctx, owner, id, told, seen)
+      if (!read) return yield deletedEvents(seen + 1, { ...response, output: itemsOfEvents(items) })
+      const events = read.batches.length > 0 ? eventsAfter(read, seen) : await lastEvent(ctx, owner, id, read, seen)
       if (events.length > 0) {
         seen = events.at(-1)!.sequence_number
         for (const { type, data } of events) if (type.startsWith('response.output_item.')) items.push(data)
         yield events
       }
-      if (told.ended && seen >= told.last_number) return
-      if (events.length === 0) await Promise.race([heard, pause(signal)])
+      if (read.ended && seen >= read.last_number) return
+      if (events.length === 0) await Promise.race([announced, pause(signal)])
     }
   } finally {
-    news.close()
+    changes.close()
   }
 }
 
-/** What there is after a number; `away` when the database cannot say at the moment. */
-async function readOrWait(
+/** A page of events after a number; `down` when the database is unreachable. */
+async function readUnlessDown(
   { db }: Pick<Context, 'db'>,
   owner: Owner,
   { id, after }: { id: string; after: number },
-): Promise<ToldEvents | null | 'away'> {
+): Promise<StoredEvents | null | 'down'> {
   const over = new AbortController()
-  const late = sleep(READ_MILLISECONDS, 'away' as const, { signal: over.signal, ref: false })
+  const late = sleep(READ_MILLISECONDS, 'down' as const, { signal: over.signal, ref: false })
   try {
     const read = readEvents(db, owner, { id, after, limit: BATCHES_MAX })
     return await Promise.race([read, late])
   } catch (error) {
-    if (isDatabaseDown(error)) return 'away'
+    if (isDatabaseDown(error)) return 'down'
     throw error
   } finally {
     late.catch(() => {})
@@ -74,28 +73,26 @@ async function readOrWait(
 }
 
 /**
- * Whoever has seen more than there is followed an attempt that was lost, which told more than the one that ended: of that one the end
- * is missing.
+ * The last event, for a follower that has seen higher numbers: it followed an attempt that was lost and had emitted more than the one that
+ * ended.
  */
 async function lastEvent(
   ctx: Pick<Context, 'db'>,
   owner: Owner,
   id: string,
-  { ended, last_number }: ToldEvents,
+  { ended, last_number }: StoredEvents,
   seen: number,
 ): Promise<ResponseEvent[]> {
   if (!ended || seen <= last_number) return []
-  const told = await readEvents(ctx.db, owner, { id, after: last_number - 1, limit: 1 })
-  return told ? eventsAfter(told, last_number - 1) : []
+  const read = await readEvents(ctx.db, owner, { id, after: last_number - 1, limit: 1 })
+  return read ? eventsAfter(read, last_number - 1) : []
 }
 
-function goneEvents(sequence_number: number, response: ResponseObject): ResponseEvent[] {
-  const error = { type: 'invalid_request_error', code: 'not_found', message: 'This response was deleted.', param: null }
-  const ended = { status: 'failed', completed_at: null, incomplete_details: null, usage: null, error } as const
-  return failureEvents(sequence_number, { ...response, ...ended })
+function deletedEvents(sequence_number: number, response: ResponseObject): ResponseEvent[] {
+  return failResponse(response, new ApiError('not_found', 'This response was deleted.'), { sequence_number })
 }
 
-function eventsAfter({ batches }: ToldEvents, seen: number): ResponseEvent[] {
+function eventsAfter({ batches }: StoredEvents, seen: number): ResponseEvent[] {
   return batches.flatMap(({ first_number, events }) =>
     events
       .map((data, index) => ({ number: first_number + index, data }))
@@ -104,21 +101,21 @@ function eventsAfter({ batches }: ToldEvents, seen: number): ResponseEvent[] {
   )
 }
 
-/** `next` resolves with the first news of the response after it is called. */
+/** `next` resolves at the first announcement of the response after the call. */
 function listenFor({ changes }: Pick<Context, 'changes'>, id: string): { next(): Promise<void>; close(): void } {
-  let nudged = Promise.withResolvers<void>()
+  let announced = Promise.withResolvers<void>()
   const close = changes.on(RESPONSE_TOPIC, (changed) => {
-    if (changed === null || changed === id) nudged.resolve()
+    if (changed === null || changed === id) announced.resolve()
   })
   return {
     next() {
-      nudged = Promise.withResolvers<void>()
-      return nudged.promise
+      announced = Promise.withResolvers<void>()
+      return announced.promise
     },
     close,
   }
 }
 
 async function pause(signal: AbortSignal): Promise<void> {
-  await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal, ref: false }).catch(() => {})
+  await sleep(POLL_MILLISECONDS, undefined, { signal, ref: false }).catch(() => {})
 }

@@ -10,15 +10,15 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** Events in order, as the JSON of each; the first has `first_number`, and every next one more. */
+/** The JSON of consecutive events; the first has the sequence number `first_number`. */
 export type EventBatch = { first_number: number; events: readonly string[] }
 
-/** Adds a batch, whatever there is: for whoever holds the row of the response. */
+/** Inserts a batch. The caller has locked or inserted the row of the response. */
 export async function insertEvents(tx: Db, response_id: string, batch: EventBatch): Promise<void> {
   await tx.insertInto('response_event_batches').values(rowOf(response_id, batch)).execute()
 }
 
-/** Adds a batch for the worker that holds the claim. False when it has lost it, or the response has ended. */
+/** Inserts a batch for the worker that holds the claim. False when the claim is lost or the response has ended. */
 export async function appendEvents(
   db: Db,
   claimed: { id: string; claim_id: string },
@@ -32,7 +32,7 @@ export async function appendEvents(
   return result.numAffectedRows === 1n
 }
 
-/** Forgets what an earlier attempt told from `first_number` on. */
+/** Deletes the events of an earlier attempt from `first_number` on. */
 export async function deleteEventsFrom(tx: Db, response_id: string, first_number: number): Promise<void> {
   await tx
     .deleteFrom('response_event_batches')
@@ -41,25 +41,25 @@ export async function deleteEventsFrom(tx: Db, response_id: string, first_number
     .execute()
 }
 
-/** What a response has told, in one snapshot: whether it has ended, the number of its last event, and a batch of those after a number. */
-export type ToldEvents = { ended: boolean; last_number: number; batches: EventBatch[] }
+/** Events of a response in one snapshot: whether it has ended, the number of its last event, and a page of batches. */
+export type StoredEvents = { ended: boolean; last_number: number; batches: EventBatch[] }
 
 /** Up to `limit` batches with events after the number `after`, in order. Null when this person has no such response. */
 export async function readEvents(
   db: Db,
   owner: Owner,
   which: { id: string; after: number; limit: number },
-): Promise<ToldEvents | null> {
+): Promise<StoredEvents | null> {
   const { id, after, limit } = which
   const result = await sql<{ ended: boolean; last_number: number; first_number: number | null; events: string }>`
     select r.finished_at is not null as ended,
            coalesce((select max(b.last_number) from response_event_batches b where b.response_id = r.id), -1) as last_number,
-           told.first_number, told.events
+           page.first_number, page.events
     from responses r left join lateral (
       select b.first_number, b.events from response_event_batches b
-      where b.response_id = r.id and b.last_number > ${after} order by b.first_number limit ${limit}) told on true
+      where b.response_id = r.id and b.last_number > ${after} order by b.first_number limit ${limit}) page on true
     where r.org_id = ${owner.org_id} and r.user_id = ${owner.user_id} and r.id = ${id}
-    order by told.first_number`.execute(db)
+    order by page.first_number`.execute(db)
   const first = result.rows[0]
   if (!first) return null
   const batches = result.rows.flatMap(({ first_number, events }) =>
@@ -68,7 +68,7 @@ export async function readEvents(
   return { ended: first.ended, last_number: first.last_number, batches }
 }
 
-/** Everything a response has told, for ending it from outside its run. */
+/** All events of a response, to end it outside of its run. */
 export async function readAllEvents(tx: Db, response_id: string): Promise<EventBatch[]> {
   const rows = await tx
     .selectFrom('response_event_batches')
@@ -77,6 +77,12 @@ export async function readAllEvents(tx: Db, response_id: string): Promise<EventB
     .orderBy('first_number')
     .execute()
   return rows.map(({ first_number, events }) => ({ first_number, events: events.split('\n') }))
+}
+
+/** The sequence number after the last of these events. */
+export function nextEventNumber(batches: readonly EventBatch[]): number {
+  const last = batches.at(-1)
+  return last ? last.first_number + last.events.length : 0
 }
 
 function rowOf(response_id: string, { first_number, events }: EventBatch): EventBatchRow {

@@ -32,8 +32,8 @@ export type ChainLink = {
 }
 
 /**
- * A response and what it continues from, the last one first, as far as it is this person's; one query whatever the length. Ends after
- * `links_max` links, and with the link that takes the items beyond `bytes_max`: then no items are read.
+ * A response and the responses before it, newest first, as far as they are this person's; one query whatever the length. Ends after
+ * `links_max` responses, and at the one that takes the items beyond `bytes_max`: no items are read then.
  */
 export async function readChain(
   db: Db,
@@ -61,8 +61,8 @@ export async function readChain(
 }
 
 /**
- * The newest item of each id among all that this person's responses hold, by id. Where together they have more than `bytes_max` bytes no
- * item is read: null.
+ * The newest item of each id in all of this person's responses. When together they are larger than `bytes_max` no item is read: each is
+ * null.
  */
 export async function findItems(
   db: Db,
@@ -85,7 +85,7 @@ export async function findItems(
   return result.rows
 }
 
-/** The items a response was asked with, in order. */
+/** The input items of a response, in order. */
 export async function listAllInput(db: Db, owner: Owner, response_id: string): Promise<Item[]> {
   const rows = await db
     .selectFrom('response_items')
@@ -100,7 +100,7 @@ export async function listAllInput(db: Db, owner: Owner, response_id: string): P
 }
 
 /**
- * Where in the input of a response an item stands: 0 for none such, or when no item is asked for. Null when this person has no such
+ * The position of an item in the input of a response; 0 when it is not there, or `item_id` is null. Null when this person has no such
  * response.
  */
 export async function findInputPosition(
@@ -116,7 +116,7 @@ export async function findInputPosition(
   return result.rows[0]?.position ?? null
 }
 
-/** A page of the input of a response, one item more than `limit` when there is more. `after` is a position; 0 begins at the start. */
+/** A page of input items, plus one when there are more. `after` is a position; 0 starts at the beginning. */
 export async function listInput(
   db: Db,
   owner: Owner,

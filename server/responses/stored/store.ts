@@ -5,10 +5,17 @@ import { writeJson } from '../../platform/json/write.ts'
 import type { Item, OutputItem } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, ResponseStatus } from '../schema/response.ts'
 
-/** Whose a stored response is: of one person within one organization. Part of every query that acts for a caller. */
+/** Background responses that are due. */
+export const RESPONSE_QUEUE = 'responses'
+/** Announces ids of background responses that have new events, ended or were deleted, for their followers. */
+export const RESPONSE_TOPIC = 'response'
+/** Announces ids of responses to cancel, for the worker that runs them. */
+export const RESPONSE_CANCEL_TOPIC = 'response-cancel'
+
+/** The owner of a stored response: one person within one organization. Part of every query for a caller. */
 export type Owner = { org_id: string; user_id: string }
 
-/** The request of a background response without its input, which stands among the items. */
+/** The request of a background response without its input, which is stored as items. */
 export type QueuedRequest = Omit<CreateResponse, 'input'>
 
 export type ResponseRow = Owner & {
@@ -21,7 +28,7 @@ export type ResponseRow = Owner & {
   background: boolean
   /** The response object without its output. */
   body: ResponseObject
-  /** Of its items, as JSON. */
+  /** Size of its items as JSON. */
   size_bytes: bigint
   created_at: Date
   completed_at: Date | null
@@ -59,12 +66,12 @@ declare module '../../platform/db/db.ts' {
 export type NewResponse = Owner & {
   key_id: string | null
   request_id: string
-  /** With its output; one that has not ended has none. */
+  /** Its output is empty when it has not ended. */
   response: ResponseObject
-  /** The items of this request alone, each with an id of its own. */
+  /** The items of this request alone, with distinct ids. */
   input: readonly Item[]
   now: Date
-  /** For one that has not ended. */
+  /** Null for one that has ended. */
   request: QueuedRequest | null
 }
 
@@ -75,7 +82,7 @@ export async function insertResponse(db: Db, stored: NewResponse): Promise<void>
   const created_at = new Date(response.created_at * 1000)
   const items = input.concat(response.output)
   const written = writeJson(items)
-  // Bytes are sent as they are; a text would be measured and copied at once, whatever its length.
+  // A buffer is sent as it is; a string would be measured and copied in one go, whatever its length.
   const text = typeof written === 'string' ? written : await joinInTurns(await written)
   await sql`
     with stored as (
@@ -93,7 +100,7 @@ export async function insertResponse(db: Db, stored: NewResponse): Promise<void>
   )
 }
 
-/** A stored response, its output in `body`. Null when there is none of this person. */
+/** A stored response, with its output in `body`. Null when this person has none with this id. */
 export async function findResponse(db: Db, owner: Owner, id: string): Promise<ResponseRow | null> {
   const result = await sql<ResponseRow & { output: OutputItem[] }>`
     select r.*, (select coalesce(json_agg(i.item order by i.position), '[]') from response_items i
@@ -105,7 +112,7 @@ export async function findResponse(db: Db, owner: Owner, id: string): Promise<Re
   return { ...rest, body: { ...row.body, status: row.status, output } }
 }
 
-/** Locks the row until the transaction ends. For background work and cancellation; null when it is gone. */
+/** Locks the row until the transaction ends. Null when it does not exist. */
 export async function lockResponse(tx: Db, owner: Owner, id: string): Promise<ResponseRow | null> {
   const row = await tx
     .selectFrom('responses')
@@ -136,8 +143,8 @@ export async function deleteResponsesEndedBefore(db: Db, before: Date, limit: nu
   return result.rows.map(({ id }) => id)
 }
 
-/** Notes that a running response is to end as cancelled. */
-export async function noteCancel(tx: Db, owner: Owner, cancel: { id: string; now: Date }): Promise<void> {
+/** Requests that a running response end as cancelled. */
+export async function requestCancel(tx: Db, owner: Owner, cancel: { id: string; now: Date }): Promise<void> {
   await tx
     .updateTable('responses')
     .set({ cancel_requested_at: cancel.now })
@@ -148,7 +155,7 @@ export async function noteCancel(tx: Db, owner: Owner, cancel: { id: string; now
     .execute()
 }
 
-/** The fenced update that begins a run: only the holder of the claim moves it from `queued`. False when the claim was lost. */
+/** The fenced update that begins a run. False when the claim was lost. */
 export async function markInProgress(tx: Db, row: { id: string; claim_id: string }): Promise<boolean> {
   const result = await tx
     .updateTable('responses')
@@ -161,8 +168,8 @@ export async function markInProgress(tx: Db, row: { id: string; claim_id: string
 }
 
 /**
- * The fenced update that ends a response, with its output: nothing happens when it has ended, or another holds the claim. Tells whether
- * it did.
+ * The fenced update that ends a response and inserts its output. False, without any effect, when it has ended or the claim is
+ * another's.
  */
 export async function endResponse(
   tx: Db,
@@ -179,7 +186,7 @@ export async function endResponse(
         completed_at = ${status === 'completed' ? now : null}, request = null, next_run_at = null, claim_id = null, claimed_until = null
       where id = ${row.id} and finished_at is null and claim_id is not distinct from ${row.claim_id}
       returning id
-    ), kept as (
+    ), inserted as (
       insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
       select id, 'output', n, ${row.org_id}, ${row.user_id}, item_id, item
       from ended, rows from (json_array_elements(${text}::json), unnest(${idsOf(output)}::text[])) with ordinality as e (item, item_id, n)

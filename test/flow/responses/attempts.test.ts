@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
-import { runQueued } from '../../../server/responses/background/answer.ts'
 import { responseClaims } from '../../../server/responses/background/claims.ts'
-import { startResponse } from '../../../server/responses/turn.ts'
+import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
+import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { claimResponse } from '../../support/data/claims.ts'
 import { newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
@@ -33,7 +33,7 @@ async function interrupt(id: string): Promise<void> {
     finally: 'stall',
   })
   const stopping = new AbortController()
-  const run = runQueued(stage.app.ctx, { meter, open: startResponse }, claimed!, stopping.signal)
+  const run = runClaimed(stage.app.ctx, { meter, lengths: openContextLengths() }, claimed!, stopping.signal)
   while (
     (await query("select 1 from response_event_batches where response_id = $1 and events like '%discarded%'", [id]))
       .length === 0

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
 import type { Context } from '../../../server/context.ts'
-import { runQueued, SLACK_SECONDS } from '../../../server/responses/background/answer.ts'
-import { startResponses } from '../../../server/responses/background/worker.ts'
-import { startResponse } from '../../../server/responses/turn.ts'
+import { runClaimed, SLACK_SECONDS } from '../../../server/responses/background/run-claimed.ts'
+import { startResponseWorker } from '../../../server/responses/background/worker.ts'
+import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { claimResponse } from '../../support/data/claims.ts'
 import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
 import { chargesOf } from '../../support/http/chat-stage.ts'
@@ -21,7 +21,11 @@ afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
 async function startWorker(stop_seconds: number) {
   const { ctx } = stage.app
   const meter = openMeter(ctx.db)
-  const responses = startResponses(ctx, { meter, open: startResponse }, { sole: false, concurrency: 4, stop_seconds })
+  const responses = startResponseWorker(
+    ctx,
+    { meter, lengths: openContextLengths() },
+    { sole: false, concurrency: 4, stop_seconds },
+  )
   return {
     async stop() {
       await responses.stop()
@@ -106,7 +110,7 @@ test('a run that takes too long fails with `upstream_timeout`, and is charged fo
   const limits = { ...ctx.config.limits, upstream_total_seconds: 0.2 - SLACK_SECONDS }
   const meter = openMeter(ctx.db)
   const impatient: Context = { ...ctx, config: { ...ctx.config, limits } }
-  await runQueued(impatient, { meter, open: startResponse }, claimed!, new AbortController().signal)
+  await runClaimed(impatient, { meter, lengths: openContextLengths() }, claimed!, new AbortController().signal)
   const { status, error, output } = (await stage.call('GET', id)).body
   assert.deepEqual([status, error.code, output.length], ['failed', 'upstream_timeout', 1])
   const types = (await stage.events(id)).map(({ type }) => type)

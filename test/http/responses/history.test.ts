@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { loadHistory, resolveReferences } from '../../../server/responses/context/history.ts'
-import { loadContext } from '../../../server/responses/context/load.ts'
+import { loadContext, loadHistory, resolveReferences } from '../../../server/responses/context/load.ts'
 import type { Item } from '../../../server/responses/schema/items.ts'
 import { answered, responseObject, said, stored, storedChain } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'

@@ -1,7 +1,7 @@
 import { newItemId, newResponseId } from '../../../server/responses/ids.ts'
 import type { Item, OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
-import { keepResponse } from '../../../server/responses/stored/stored.ts'
+import { saveResponse } from '../../../server/responses/stored/save.ts'
 import type { TestApp, TestPerson } from '../http/app.ts'
 
 /** A response object with every member, completed unless told otherwise. It cost nothing: nothing is charged for it. */
@@ -73,7 +73,7 @@ export async function stored(
 ): Promise<ResponseObject> {
   const response = responseObject({ output: [answered('Hello there.')], ...changes })
   const principal = { ...person, role: 'member', plan: 'free', via: 'api_key', session_id: null } as const
-  await keepResponse(app.ctx, { principal, request_id: `req_${response.id}` }, { response, input })
+  await saveResponse(app.ctx, { principal, request_id: `req_${response.id}` }, { response, input })
   return response
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type Meter, openMeter } from '../../../server/billing/meter.ts'
-import { runQueued } from '../../../server/responses/background/answer.ts'
+import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
+import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
-import { startResponse } from '../../../server/responses/turn.ts'
 import { claimResponse } from '../data/claims.ts'
 import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
@@ -81,7 +81,7 @@ async function tick({ ctx }: TestApp, meter: Meter): Promise<void> {
   const waiting = await ctx.db.selectFrom('responses').select('id').where('finished_at', 'is', null).execute()
   for (const { id } of waiting) {
     const claimed = await claimResponse(ctx.db, id, `tick/${randomBytes(8).toString('hex')}`)
-    if (claimed) await runQueued(ctx, { meter, open: startResponse }, claimed, new AbortController().signal)
+    if (claimed) await runClaimed(ctx, { meter, lengths: openContextLengths() }, claimed, new AbortController().signal)
   }
 }
 

@@ -4,6 +4,7 @@ import { registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
 import { openIdentity } from '../../../server/identity/open.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { openSockets, SOCKET_TIMING, type SocketTiming } from '../../../server/platform/http/websocket.ts'
+import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { responseSocket } from '../../../server/responses/socket/connect.ts'
 import type { TestApp } from './app.ts'
 
@@ -20,7 +21,12 @@ export async function startSocketFront(
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) =>
-    registerEndpoints(routes, ctx, [responseSocket({ sockets, meter, who, lifetime_seconds })], who),
+    registerEndpoints(
+      routes,
+      ctx,
+      [responseSocket({ sockets, meter, lengths: openContextLengths(), who, lifetime_seconds })],
+      who,
+    ),
   )
   await http.listen({ host: '127.0.0.1', port: 0 })
   return {

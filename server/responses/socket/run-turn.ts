@@ -5,61 +5,62 @@ import { ApiError } from '../../platform/errors.ts'
 import { apiErrorOf } from '../../platform/http/server.ts'
 import type { Connection } from '../../platform/http/websocket.ts'
 import { jsonBytes } from '../../platform/json/write.ts'
-import type { ResponseDeps, ResponseEvent, ResponseRun } from '../call.ts'
+import type { ResponseDeps } from '../call.ts'
+import type { ResponseEvent } from '../events/event.ts'
 import { checkBody } from '../request/check.ts'
-import { startResponse } from '../turn.ts'
-import type { SocketMemory } from './memory.ts'
-import { errorEvent, eventText, readMessage, streamIdOf, type WantedTurn } from './messages.ts'
+import { type ResponseRun, startRun } from '../run.ts'
+import type { ContextCache } from './context-cache.ts'
+import { errorEvent, eventText, readMessage, streamIdOf, type TurnMessage } from './messages.ts'
 
 /** What the turns of one connection share. */
 export type SocketTurns = {
   ctx: Context
   deps: ResponseDeps & { who: Authenticator }
   connection: Connection
-  memory: SocketMemory
-  /** What the handshake carried. Asked again at each turn: a revoked key ends with the turn under way. */
+  cache: ContextCache
+  /** The credential of the handshake, checked again at each turn: once a key is revoked it starts no further turn. */
   credential: { authorization: string | undefined; cookie: string | undefined }
 }
 
 /**
- * Runs the turn that a message asks for to its one terminal message, or until the client leaves; by then what it produced is charged. The
- * message is counted and the balance looked at before it is read. `request_id` names the turn in the log beside the handshake, and in the
- * usage it is charged for. Returns the error that ends the connection too, when its caller is no longer known.
+ * Runs the turn that a message requests to its one terminal message, or until the client disconnects; what it produced is charged by then.
+ * Rate limit and balance are checked before the message is parsed. `request_id` identifies the turn in the log and in its usage. Returns the
+ * error that also ends the connection, when its credential is no longer valid.
  */
 export async function runTurn(turns: SocketTurns, request_id: string, text: Buffer | null): Promise<ApiError | null> {
-  const { ctx, deps, connection, memory } = turns
+  const { ctx, deps, connection, cache } = turns
   const since = performance.now()
   let principal: Principal | null = null
-  let wanted: WantedTurn | null = null
-  let isRead = false
+  let message: TurnMessage | null = null
+  let isParsed = false
   let status = 200
-  let stranger: ApiError | null = null
+  let authError: ApiError | null = null
   try {
     principal = await callerOf(turns)
     await countRequest(ctx, principal)
     await deps.meter.admit(principal.org_id)
-    isRead = true
-    wanted = await readMessage(text)
-    const failure = await answer(turns, { request_id, principal, wanted })
+    isParsed = true
+    message = await readMessage(text)
+    const failure = await answer(turns, { request_id, principal, message })
     if (failure) status = failure.status
   } catch (error) {
-    const known = connection.signal.aborted ? LEFT : explained(ctx, request_id, error)
+    const known = connection.signal.aborted ? DISCONNECTED : toApiError(ctx, request_id, error)
     status = known.status
-    if (principal === null && status === 401) stranger = known
-    const readable = isRead || (text?.length ?? 0) <= UNREAD_BYTES_MAX ? text : null
-    if (!isRead) wanted = await readMessage(readable).catch(() => null)
-    await connection.send(errorEvent(known, wanted ? wanted.stream_id : await streamIdOf(readable)))
+    if (principal === null && status === 401) authError = known
+    const smallText = isParsed || (text?.length ?? 0) <= UNPARSED_BYTES_MAX ? text : null
+    if (!isParsed) message = await readMessage(smallText).catch(() => null)
+    await connection.send(errorEvent(known, message ? message.stream_id : await streamIdOf(smallText)))
   }
-  const previous_response_id = wanted?.body.previous_response_id
-  if (status >= 400 && typeof previous_response_id === 'string') memory.forget(previous_response_id)
+  const previous_response_id = message?.body.previous_response_id
+  if (status >= 400 && typeof previous_response_id === 'string') cache.delete(previous_response_id)
   logTurn(ctx, { request_id, principal, status, since })
-  return stranger
+  return authError
 }
 
-/** A message that is refused for its sender is read for its `stream_id` up to this size: reading costs more than refusing. */
-const UNREAD_BYTES_MAX = 1024 * 1024
+/** Of a message refused before it is parsed, the `stream_id` is read only up to this size: parsing costs more than refusing. */
+const UNPARSED_BYTES_MAX = 1024 * 1024
 
-const LEFT = new ApiError('invalid_request_error', 'The connection ended before the turn did.')
+const DISCONNECTED = new ApiError('invalid_request_error', 'The connection ended before the turn did.')
 
 async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Principal> {
   const { authorization, cookie } = credential
@@ -69,20 +70,20 @@ async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Pri
   throw new ApiError('missing_api_key', 'Your login has ended. Sign in to the console again.')
 }
 
-/** Sends the events of a response, and remembers it when it can be continued from. Returns why it failed. */
+/** Sends the events of a response, and caches its context when it can be continued. Returns why it failed. */
 async function answer(
-  { ctx, deps, connection, memory }: SocketTurns,
-  { request_id, principal, wanted }: { request_id: string; principal: Principal; wanted: WantedTurn },
+  { ctx, deps, connection, cache }: SocketTurns,
+  { request_id, principal, message }: { request_id: string; principal: Principal; message: TurnMessage },
 ): Promise<ApiError | null> {
   const { signal } = connection
-  const { stream_id } = wanted
+  const { stream_id } = message
   const owner = `${principal.org_id}/${principal.user_id}`
-  const body = checkBody(wanted.body, { may_be_empty: !wanted.generate })
+  const body = checkBody(message.body, { may_be_empty: !message.generate })
   const call = {
-    ...{ principal, request_id, body, generate: wanted.generate, error_event: false },
-    recall: (response_id: string) => memory.recall(response_id, owner),
+    ...{ principal, request_id, body, generate: message.generate, error_event: false },
+    cachedContext: (response_id: string) => cache.get(response_id, owner),
   }
-  const run = await startResponse(ctx, deps, call, signal)
+  const run = await startRun(ctx, deps, call, signal)
   try {
     for (let batch: readonly ResponseEvent[] | null = run.first; batch && !signal.aborted; batch = await run.next()) {
       if (batch.length === 0) continue
@@ -93,29 +94,29 @@ async function answer(
     await run.stop()
   }
   const failure = run.failure()
-  if (!signal.aborted && !failure) await remember(memory, { owner, stream_id }, run)
+  if (!signal.aborted && !failure) await cacheContext(cache, { owner, stream_id }, run)
   return failure
 }
 
-async function remember(
-  memory: SocketMemory,
+async function cacheContext(
+  cache: ContextCache,
   { owner, stream_id }: { owner: string; stream_id: string | undefined },
   { history, input, response }: ResponseRun,
 ): Promise<void> {
   const { id: response_id, output, previous_response_id } = response
-  const known = previous_response_id === null ? 0 : memory.bytesOf(previous_response_id)
+  const known = previous_response_id === null ? 0 : cache.bytesOf(previous_response_id)
   const before = known > 0 ? known : await jsonBytes(history)
   const bytes = before + (await jsonBytes(input)) + (await jsonBytes(output))
-  memory.remember(stream_id, { response_id, owner, context: [...history, ...input, ...output], bytes })
+  cache.set(stream_id, { response_id, owner, context: [...history, ...input, ...output], bytes })
 }
 
-function explained(ctx: Context, request_id: string, error: unknown): ApiError {
+function toApiError(ctx: Context, request_id: string, error: unknown): ApiError {
   const known = apiErrorOf(error)
   if (known.status >= 500) ctx.log.error('turn_failed', { request_id, code: known.code, error: known.cause ?? known })
   return known
 }
 
-/** A turn is a request of its own in the access log. */
+/** Each turn is a request in the access log. */
 function logTurn(
   ctx: Context,
   turn: { request_id: string; principal: Principal | null; status: number; since: number },

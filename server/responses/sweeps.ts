@@ -1,12 +1,11 @@
-import type { Context } from '../../context.ts'
-import { addSeconds } from '../../platform/clock.ts'
-import { RECLAIMED_TOPIC } from '../../platform/queue/worker.ts'
-import type { Sweep } from '../../platform/sweep.ts'
-import { responseClaims } from '../background/claims.ts'
-import { RESPONSE_QUEUE, RESPONSE_TOPIC } from '../queues.ts'
-import { deleteResponsesEndedBefore } from './store.ts'
+import type { Context } from '../context.ts'
+import { addSeconds } from '../platform/clock.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
+import type { Sweep } from '../platform/sweep.ts'
+import { responseClaims } from './background/claims.ts'
+import { deleteResponsesEndedBefore, RESPONSE_QUEUE, RESPONSE_TOPIC } from './stored/store.ts'
 
-/** Stored responses, with what was asked and answered, are deleted this long after they ended. */
+/** Stored responses, with their input and output, are deleted this long after they ended. */
 export const RESPONSE_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
@@ -22,7 +21,7 @@ export function responseSweeps(ctx: Context): Sweep[] {
   ]
 }
 
-/** Frees responses whose worker died. */
+/** Releases responses whose worker died. */
 async function reclaimResponses(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },

@@ -2,15 +2,15 @@ import type { Meter, UsageCharge } from '../../billing/meter.ts'
 import type { Context } from '../../context.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
-import type { ResponseEvent } from '../call.ts'
+import type { ResponseEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { endResponse } from '../stored/store.ts'
 import { insertEvents } from '../stored/store-events.ts'
 import type { ClaimedResponse } from './claims.ts'
-import { ClaimLost } from './record-events.ts'
+import { ClaimLost } from './event-recorder.ts'
 
-/** How a run ended: the response, the events that say so, and what it used. */
-export type RunEnd = {
+/** A run that is over: the response, its last events, and its usage. */
+export type FinishedRun = {
   claimed: ClaimedResponse
   response: ResponseObject
   last: readonly ResponseEvent[]
@@ -18,23 +18,29 @@ export type RunEnd = {
 }
 
 /**
- * Ends a response. Status, items, last events, the charge and what they show as used stand or fall together, in a commit that is shared
- * with other runs that end at that moment. Throws ClaimLost when another worker has it or it ended.
+ * Ends a response: status, output, last events, charge and usage in one transaction, in a commit shared with other runs that finish at the
+ * same time. Throws ClaimLost when another worker has claimed it or it has ended.
  */
-export function endRun(ctx: Pick<Context, 'db' | 'clock' | 'groups'>, meter: Meter, end: RunEnd): Promise<void> {
-  return ctx.groups.join('response-ends', end, (ends) => writeGroupOrEach(ends, (some) => writeEnds(ctx, meter, some)))
+export function finishRun(
+  ctx: Pick<Context, 'db' | 'clock' | 'groups'>,
+  meter: Meter,
+  finished: FinishedRun,
+): Promise<void> {
+  return ctx.groups.join('response-ends', finished, (group) =>
+    writeGroupOrEach(group, (runs) => writeFinished(ctx, meter, runs)),
+  )
 }
 
-async function writeEnds(
+async function writeFinished(
   ctx: Pick<Context, 'db' | 'clock'>,
   meter: Meter,
-  ends: readonly RunEnd[],
+  runs: readonly FinishedRun[],
 ): Promise<Array<undefined | ClaimLost>> {
   const now = ctx.clock.now()
   const results: Array<undefined | ClaimLost> = []
   const announce = await ctx.db.transaction().execute(async (tx) => {
     const used: UsageCharge[] = []
-    for (const { claimed, response, last, used: usage } of ends) {
+    for (const { claimed, response, last, used: usage } of runs) {
       if (!(await endResponse(tx, claimed, { response, now }))) {
         results.push(new ClaimLost('another worker has this response'))
         continue

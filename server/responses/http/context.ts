@@ -1,0 +1,63 @@
+import Type from 'typebox'
+import { entitledChatModel } from '../../catalog/entitlements.ts'
+import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
+import type { ResponseDeps } from '../call.ts'
+import { assembleRequest } from '../context/assemble.ts'
+import { checkCompaction, compact } from '../context/compact.ts'
+import { countInput } from '../context/count.ts'
+import { loadContext } from '../context/load.ts'
+import { checkBody, checkForModel } from '../request/check.ts'
+import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
+
+/** The routes that work on a context without making a response: counting it and compacting it. */
+export function contextEndpoints(deps: ResponseDeps): readonly Endpoint[] {
+  return [countTokens(deps), compactContext(deps)]
+}
+
+const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() })
+
+/** Free of charge, but the balance must admit it: files are fetched and rendered to count them. */
+function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/responses/input_tokens',
+    auth: 'api_key_or_session',
+    summary: 'Count the input tokens of a response without making it',
+    body: CreateResponse,
+    body_check: 'handler',
+    response: InputTokens,
+    async handle(ctx, { principal, request, reply }) {
+      const { org_id, plan } = principal
+      const body = checkBody(request.body)
+      const model = entitledChatModel(ctx.config, plan, body.model)
+      const served = ctx.engines.chat.get(model.id)!
+      checkForModel(body, model)
+      const left = abortOnLeaving(reply).signal
+      const { context } = await loadContext(ctx, principal, body)
+      const admitted = meter.admit(org_id)
+      if (admitted) await admitted
+      const asked = { org_id, model, served, body, context, lengths }
+      const assembled = await assembleRequest(ctx, asked, left)
+      const input_tokens = await countInput(served.engine, assembled.request, left)
+      return { object: 'response.input_tokens', input_tokens }
+    },
+  })
+}
+
+function compactContext(deps: ResponseDeps): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/responses/compact',
+    auth: 'api_key_or_session',
+    summary: 'Put a summary in the place of everything but the messages of the user',
+    body: CompactResponse,
+    body_check: 'handler',
+    response: CompactedResponse,
+    async handle(ctx, { principal, request, reply }) {
+      const body = checkCompaction(request.body)
+      const left = abortOnLeaving(reply)
+      return compact(ctx, deps, { principal, request_id: request.id, body }, left.signal)
+    },
+  })
+}

@@ -1,0 +1,83 @@
+import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
+import { ApiError } from '../../platform/errors.ts'
+import { supportedValues } from '../../platform/schema/explain.ts'
+import { rebuiltEvents } from '../events/event.ts'
+import { ResponseStreamEvent } from '../schema/events.ts'
+import { INCLUDES, ResponseObject } from '../schema/response.ts'
+import { DeletedResponse, INPUT_PAGE, InputList, InputQuery, StoredQuery } from '../schema/stored.ts'
+import { cancelResponse, deleteResponse } from '../stored/cancel.ts'
+import { pageOfInput, readResponse } from '../stored/read.ts'
+import { type StreamOptions, streamBackground, streamStored } from './stream.ts'
+
+const common = { auth: 'api_key_or_session' } as const
+
+/** The routes of stored responses, which only the person who made them may use. */
+export function storedEndpoints(streams: StreamOptions): readonly Endpoint[] {
+  return [readStored(streams), deleteStored, cancelStored, listInputItems]
+}
+
+function readStored(streams: StreamOptions): Endpoint {
+  return endpoint({
+    ...common,
+    method: 'GET',
+    path: '/v1/responses/:response_id',
+    summary: 'Read a stored response, plain or as events',
+    query: StoredQuery,
+    response: ResponseObject,
+    events: ResponseStreamEvent,
+    async handle(ctx, { principal, params, query, reply }) {
+      requireKnownIncludes(query)
+      const { background, body } = await readResponse(ctx, principal, params.response_id!)
+      if (!query.stream) return body
+      const after = query.starting_after ?? -1
+      if (background) return streamBackground(ctx, { reply, ...streams }, principal, { response: body, after })
+      return streamStored(ctx, { reply, ...streams }, () => [rebuiltEvents(body).slice(after + 1)])
+    },
+  })
+}
+
+const deleteStored = endpoint({
+  ...common,
+  method: 'DELETE',
+  path: '/v1/responses/:response_id',
+  summary: 'Delete a stored response; a running one is cancelled first',
+  response: DeletedResponse,
+  async handle(ctx, { principal, params }) {
+    const id = params.response_id!
+    await deleteResponse(ctx, principal, id)
+    return { id, object: 'response', deleted: true }
+  },
+})
+
+const cancelStored = endpoint({
+  ...common,
+  method: 'POST',
+  path: '/v1/responses/:response_id/cancel',
+  summary: 'Cancel a background response',
+  response: ResponseObject,
+  errors: ['invalid_request_error'],
+  handle: (ctx, { principal, params }) => cancelResponse(ctx, principal, params.response_id!),
+})
+
+const listInputItems = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/v1/responses/:response_id/input_items',
+  summary: 'List what a response was asked with',
+  query: InputQuery,
+  response: InputList,
+  async handle(ctx, { principal, params, query }) {
+    requireKnownIncludes(query)
+    const { after = null, order = 'desc', limit = INPUT_PAGE.default } = query
+    return pageOfInput(ctx, principal, { response_id: params.response_id!, after, order, limit })
+  },
+})
+
+/** What is included was decided when the response was made: here the values are only checked. */
+function requireKnownIncludes(query: { include?: string | string[]; 'include[]'?: string | string[] }): void {
+  const asked = [query.include ?? [], query['include[]'] ?? []].flat()
+  const wrong = asked.find((each) => !(INCLUDES as readonly string[]).includes(each))
+  if (wrong === undefined) return
+  const text = `Invalid value: '${wrong.slice(0, 64)}'. ${supportedValues(INCLUDES)}`
+  throw new ApiError('invalid_value', text, { param: 'include' })
+}

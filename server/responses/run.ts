@@ -1,0 +1,239 @@
+import { startTurn, type Turn } from '../chat/turn.ts'
+import type { Context } from '../context.ts'
+import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
+import { isDatabaseDown } from '../platform/db/db.ts'
+import { ApiError } from '../platform/errors.ts'
+import { apiErrorOf } from '../platform/http/server.ts'
+import type { ResponseCall, ResponseDeps } from './call.ts'
+import { seal } from './context/seal.ts'
+import type { ResponseEvent } from './events/event.ts'
+import { type ResponseWriter, responseWriter } from './events/writer.ts'
+import { newResponse, type PreparedCall, prepareCall } from './request/prepare.ts'
+import type { Item } from './schema/items.ts'
+import type { ResponseObject } from './schema/response.ts'
+import { type ResponseRecord, saveResponse } from './stored/save.ts'
+
+/**
+ * A response that is being made, for HTTP, a socket or a background worker. `response` is one object throughout, complete after the last
+ * event. What the model produced is charged, also after `stop`.
+ */
+export type ResponseRun = ResponseRecord & {
+  /** The items before `input`: with `input` and `response.output` they are the context of the next response. */
+  history: readonly Item[]
+  /** Types of tools that were not forwarded to the model, for `x-dropped-tools`. */
+  dropped_tools: readonly string[]
+  first: readonly ResponseEvent[]
+  /** Why the response is `failed`: a plain answer throws it. */
+  failure(): ApiError | null
+  /**
+   * More events; null after the last, which is `response.completed`, `.incomplete` or `.failed`. When the client has disconnected the
+   * events just end, except those of a worker, which end with the response `cancelled`.
+   */
+  next(): Promise<readonly ResponseEvent[] | null>
+  /** Ends the run at any point and charges what was produced. No effect after the end; call it in every case. */
+  stop(): Promise<void>
+}
+
+/**
+ * Checks the request, asks the model and resolves with the first events, so that a refusal is still an HTTP error: ApiError is thrown.
+ * With `queued` only errors of `save` and of the database are thrown; any other failure is an event. `left` aborts when the client
+ * disconnects.
+ */
+export async function startRun(
+  ctx: Context,
+  deps: ResponseDeps,
+  call: ResponseCall,
+  left: AbortSignal,
+): Promise<ResponseRun> {
+  const run: Run = { ctx, deps, call, left, failure: null }
+  if (call.queued) return openRun(run, { response: call.queued, prepared: null }, answerQueued(run, call.queued))
+  const prepared = await prepareCall(ctx, deps, call, left)
+  const turn = await askModel(run, prepared)
+  const response = newResponse(ctx, call.body, prepared)
+  return openRun(run, { response, prepared }, answer(run, prepared, { response, turn }))
+}
+
+type Run = {
+  ctx: Context
+  deps: ResponseDeps
+  call: ResponseCall
+  left: AbortSignal
+  failure: ApiError | null
+}
+
+type Events = AsyncGenerator<readonly ResponseEvent[], void, void>
+
+async function openRun(
+  run: Run,
+  { response, prepared }: { response: ResponseObject; prepared: PreparedCall | null },
+  events: Events,
+): Promise<ResponseRun> {
+  const { value } = await events.next()
+  return {
+    response,
+    input: prepared?.input ?? [],
+    history: prepared?.history ?? [],
+    dropped_tools: prepared?.tools.dropped ?? [],
+    first: value ?? [],
+    failure: () => run.failure,
+    async next() {
+      const { value } = await events.next()
+      return value ?? null
+    },
+    async stop() {
+      await events.return()
+    },
+  }
+}
+
+/** Null for a call that asks for no answer. */
+async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Turn | null> {
+  const { principal, request_id } = call
+  const { model, engine, request, shorten } = prepared
+  if (!request) return null
+  try {
+    return await startTurn(
+      ctx,
+      deps.meter,
+      { principal, request_id, model, engine, request, ...(shorten && { shorten }) },
+      left,
+    )
+  } catch (error) {
+    throw namingInput(error)
+  }
+}
+
+/** Errors of a turn name the parameter of chat, `messages`; here it is `input`. */
+function namingInput(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.param !== 'messages') return error
+  return new ApiError(error.code, error.message.replaceAll('the messages', 'the input'), { param: 'input' })
+}
+
+async function* answer(
+  run: Run,
+  prepared: PreparedCall,
+  { response, turn }: { response: ResponseObject; turn: Turn | null },
+): Events {
+  const writer = openWriter(run, prepared, { response, sequence_number: 0 })
+  const target = { writer, response, input: prepared.input }
+  const created = writer.snapshot('response.created')
+  if (turn) {
+    return yield* writeTurn(run, target, { turn, first: [...created, ...writer.snapshot('response.in_progress')] })
+  }
+  yield created
+  yield* finish(run, target, { usage: { input: 0, cached_input: 0, output: 0, reasoning: 0 }, finished: true })
+}
+
+/** Answers a stored response, whose `created` and `queued` were the events 0 and 1. */
+async function* answerQueued(run: Run, response: ResponseObject): Events {
+  const { ctx, deps, call, left } = run
+  response.status = 'in_progress'
+  yield openWriter(run, null, { response, sequence_number: 2 }).snapshot('response.in_progress')
+  let prepared: PreparedCall | null = null
+  let turn: Turn | null = null
+  let error: unknown
+  try {
+    prepared = await prepareCall(ctx, deps, call, left)
+    turn = await askModel(run, prepared)
+  } catch (thrown) {
+    error = thrown
+  }
+  const writer = openWriter(run, prepared, { response, sequence_number: 3 })
+  const target = { writer, response, input: prepared?.input ?? [] }
+  if (turn) yield* writeTurn(run, target, { turn, first: [] })
+  else yield* finish(run, target, { usage: null, finished: false, error })
+}
+
+type Target = ResponseRecord & { writer: ResponseWriter }
+
+/** The events of a turn, batch by batch, and its end. `first` is sent with the first batch. */
+async function* writeTurn(
+  run: Run,
+  target: Target,
+  { turn, first }: { turn: Turn; first: readonly ResponseEvent[] },
+): Events {
+  const { writer } = target
+  let usage: TokenUsage | null = null
+  let error: unknown
+  try {
+    let events = first
+    for (let batch: readonly ChatEvent[] | null = turn.first; batch; batch = await turn.next()) {
+      const last = batch.at(-1)
+      if (last?.type === 'end') usage = last.usage
+      const more = writer.write(batch)
+      events = events.length > 0 ? [...events, ...more] : more
+      if (events.length > 0) yield events
+      events = []
+    }
+  } catch (thrown) {
+    error = namingInput(thrown)
+  } finally {
+    await turn.stop()
+  }
+  yield* finish(run, target, { usage, finished: writer.isFinished(), error })
+}
+
+/** Sets the final status of the response and saves it, then emits its last event. */
+async function* finish(
+  run: Run,
+  target: Target,
+  end: { usage: TokenUsage | null; finished: boolean; error?: unknown },
+): Events {
+  const { call, left } = run
+  const { writer } = target
+  if (!end.finished && left.aborted) {
+    if (!call.queued) return
+    const closed = writer.cancel(end.usage)
+    await save(run, target)
+    return yield [...closed, ...writer.end()]
+  }
+  let { error } = end
+  if (error === undefined && end.finished && end.usage) {
+    writer.settle(end.usage)
+    try {
+      await save(run, target)
+      return yield writer.end()
+    } catch (thrown) {
+      if (call.queued) throw thrown
+      error = thrown
+    }
+  }
+  // An outage of the database does not end a stored response: it is run again.
+  if (call.queued && isDatabaseDown(error)) throw error
+  run.failure = toApiError(run, error)
+  const events = writer.fail(run.failure, { error_event: call.error_event ?? true })
+  if (call.queued) await save(run, target)
+  yield events
+}
+
+async function save({ ctx, call }: Run, { response, input }: ResponseRecord): Promise<void> {
+  if (call.save) await call.save({ response, input })
+  else if (response.store) await saveResponse(ctx, call, { response, input })
+}
+
+function toApiError({ ctx, call }: Run, error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  if (error === undefined) return new ApiError('upstream_error', 'The model failed to answer. Try again.')
+  const known = apiErrorOf(error)
+  ctx.log.error('response_failed', { request_id: call.request_id, code: known.code, error })
+  return known
+}
+
+function openWriter(
+  { ctx, call }: Run,
+  prepared: PreparedCall | null,
+  { response, sequence_number }: { response: ResponseObject; sequence_number: number },
+): ResponseWriter {
+  const { org_id } = call.principal
+  const encrypted = call.body.include?.includes('reasoning.encrypted_content')
+  return responseWriter(response, {
+    tools: prepared?.tools.names ?? new Map(),
+    reasoning_view: {
+      summary: call.body.reasoning?.summary !== undefined,
+      raw: prepared?.model.expose_raw_reasoning ?? false,
+      seal: encrypted ? (text) => seal(ctx.secret, { org_id, purpose: 'reasoning' }, text) : null,
+    },
+    clock: ctx.clock,
+    sequence_number,
+  })
+}

@@ -1,0 +1,69 @@
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/caller/principal.ts'
+import { failpoint } from '../../platform/failpoint.ts'
+import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
+import { responseEvent } from '../events/event.ts'
+import { type ItemKind, newItemId } from '../ids.ts'
+import type { Item } from '../schema/items.ts'
+import type { CreateResponse, ResponseObject } from '../schema/response.ts'
+import { insertResponse, RESPONSE_QUEUE } from './store.ts'
+import { insertEvents } from './store-events.ts'
+
+/** A response with the items of its request alone, in order, each with an id: what is stored, and what a socket caches. */
+export type ResponseRecord = { response: ResponseObject; input: readonly Item[] }
+
+/** Stores a response that has ended, with its input and output, in one statement. */
+export async function saveResponse(
+  ctx: Pick<Context, 'db' | 'clock'>,
+  call: { principal: Principal; request_id: string },
+  record: ResponseRecord,
+): Promise<void> {
+  await insertResponse(ctx.db, { ...newRow(ctx, call, record), request: null })
+}
+
+/**
+ * Stores a response as `queued`, due at once, with its first two events. The caller has made every check that is an HTTP error, and
+ * replaced references in `input` by their items.
+ */
+export async function enqueueResponse(
+  ctx: Pick<Context, 'db' | 'clock' | 'changes'>,
+  call: { principal: Principal; request_id: string; body: CreateResponse },
+  record: ResponseRecord,
+): Promise<void> {
+  const { response } = record
+  const { input: _, ...request } = call.body
+  const created = responseEvent('response.created', 0, response)
+  const queued = responseEvent('response.queued', 1, response)
+  await ctx.db.transaction().execute(async (tx) => {
+    await insertResponse(tx, { ...newRow(ctx, call, record), request })
+    await insertEvents(tx, response.id, { first_number: 0, events: [created.data, queued.data] })
+    failpoint('within_queue_response')
+  })
+  ctx.changes.announce(QUEUE_TOPIC, RESPONSE_QUEUE)
+  failpoint('after_queue_response')
+}
+
+function newRow(
+  { clock }: Pick<Context, 'clock'>,
+  { principal, request_id }: { principal: Principal; request_id: string },
+  { response, input }: ResponseRecord,
+) {
+  const { org_id, user_id, key_id } = principal
+  return { org_id, user_id, key_id, request_id, response, input: withDistinctIds(input), now: clock.now() }
+}
+
+/** Where a client used an id twice in one request, the last item keeps it, so that pages by id neither skip nor repeat an item. */
+function withDistinctIds(items: readonly Item[]): Item[] {
+  const last = new Map(items.map(({ id }, index) => [id, index]))
+  return items.map((item, index) => (last.get(item.id) === index ? item : { ...item, id: newItemId(KINDS[item.type]) }))
+}
+
+const KINDS: Readonly<Record<Item['type'], ItemKind>> = {
+  message: 'msg',
+  function_call: 'fc',
+  function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
+  reasoning: 'rs',
+  compaction: 'cmp',
+}
