@@ -106,10 +106,21 @@ export type NewVideoJob = Pick<
   | 'created_at'
 >
 
+const INSERTED: ReadonlyArray<keyof NewVideoJob | 'next_run_at'> = [
+  ...(['id', 'org_id', 'user_id', 'key_id', 'request_id', 'model', 'prompt', 'seconds', 'aspect_ratio'] as const),
+  ...(['inputs', 'per_second', 'cost', 'currency', 'created_at', 'next_run_at'] as const),
+]
+
 /** Inserts jobs as `moderating`, due at once. */
 export async function insertJobs(tx: Db, jobs: readonly NewVideoJob[]): Promise<void> {
-  const rows = jobs.map((job) => ({ ...job, inputs: JSON.stringify(job.inputs), next_run_at: job.created_at }))
-  await tx.insertInto('video_jobs').values(rows).execute()
+  const rows = jobs.map((job) => {
+    const money = { per_second: String(job.per_second), cost: String(job.cost) }
+    return { ...job, ...money, next_run_at: job.created_at }
+  })
+  const columns = sql.join(INSERTED.map((name) => sql.ref(name)))
+  await sql`
+    insert into video_jobs (${columns})
+    select ${columns} from jsonb_populate_recordset(null::video_jobs, ${JSON.stringify(rows)}::jsonb)`.execute(tx)
 }
 
 export async function insertJob(tx: Db, job: NewVideoJob): Promise<void> {

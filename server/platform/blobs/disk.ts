@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, mkdirSync } from 'node:fs'
 import {
@@ -16,6 +16,7 @@ import {
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable, type Writable } from 'node:stream'
+import { randomHex } from '../ids.ts'
 import { StartError } from '../start-error.ts'
 import {
   type BlobMark,
@@ -188,7 +189,7 @@ async function remove(path: string): Promise<boolean> {
 }
 
 function newName(): string {
-  return randomBytes(16).toString('hex')
+  return randomHex(16)
 }
 
 /** A name from a row can only ever mean a file of ours. */

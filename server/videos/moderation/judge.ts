@@ -39,7 +39,8 @@ export async function judgeParts(
   // A prompt alone is one call: to ask again after a crash costs less than to keep every answer.
   const keepsVerdicts = job.inputs.length > 0
   const known = keepsVerdicts ? await findAllowed(ctx.db, job) : new Map<string, ModerationResult>()
-  const knownOf = ({ digests }: Part) => digests.map((digest) => known.get(digest)).find((each) => each !== undefined)
+  const knownOf = (part: Part) =>
+    known.size === 0 ? undefined : part.digests.map((digest) => known.get(digest)).find((each) => each !== undefined)
   const results = parts.flatMap((part) => knownOf(part) ?? [])
   const open = parts.filter((part) => knownOf(part) === undefined)
   const blocked = new AbortController()
@@ -119,7 +120,9 @@ export function noteOf(
 
 export function textPart(ctx: Context, text: string): Part {
   return {
-    digests: partDigests(ctx, ['text', text]),
+    get digests() {
+      return partDigests(ctx, ['text', text])
+    },
     file_sha256: null,
     ask: (signal) => ctx.engines.moderation.moderate({ text, images: [], purpose: 'video_prompt' }, signal),
   }

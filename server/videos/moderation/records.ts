@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { JSONColumnType } from 'kysely'
+import { type JSONColumnType, sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { ModerationNote } from '../job.ts'
@@ -31,13 +31,13 @@ export async function insertRecords(
   now: Date,
 ): Promise<void> {
   if (records.length === 0) return
-  const rows = records.map((record) => ({
-    ...record,
-    unjudged: JSON.stringify(record.unjudged),
-    id: newId('record', now),
-    created_at: now,
-  }))
-  await tx.insertInto('moderation_records').values(rows).execute()
+  const rows = records.map((record) => ({ ...record, id: newId('record', now), created_at: now }))
+  // One parameter however many rows there are: the statement is parsed and planned in a fraction of the time.
+  await sql`
+    insert into moderation_records (id, job_id, org_id, user_id, stage, verdict, categories, engine, version, text_digest,
+                                    file_sha256s, unjudged, created_at)
+    select id, job_id, org_id, user_id, stage, verdict, categories, engine, version, text_digest, file_sha256s, unjudged, created_at
+    from jsonb_populate_recordset(null::moderation_records, ${JSON.stringify(rows)}::jsonb)`.execute(tx)
 }
 
 /** What was allowed for a job: its texts, by their digest, and each file either judged whole or knowingly let through. */
@@ -45,14 +45,12 @@ export type Allowed = { text_digests: Set<string>; file_sha256s: Set<string> }
 
 /** What was allowed for each of these jobs, by job. One that is missing has no record that allows anything. */
 export async function findAllowedOf(db: Db, job_ids: readonly string[]): Promise<Map<string, Allowed>> {
-  const records = await db
-    .selectFrom('moderation_records')
-    .select(['job_id', 'text_digest', 'file_sha256s', 'unjudged'])
-    .where('job_id', 'in', job_ids)
-    .where('verdict', '=', 'allow')
-    .execute()
+  type Found = Pick<ModerationNote, 'text_digest' | 'file_sha256s' | 'unjudged'> & { job_id: string }
+  const { rows } = await sql<Found>`
+    select job_id, text_digest, file_sha256s, unjudged from moderation_records
+    where job_id = any(${job_ids as string[]}::text[]) and verdict = 'allow'`.execute(db)
   const allowed = new Map<string, Allowed>()
-  for (const { job_id, text_digest, file_sha256s, unjudged } of records) {
+  for (const { job_id, text_digest, file_sha256s, unjudged } of rows) {
     const of = allowed.get(job_id) ?? { text_digests: new Set(), file_sha256s: new Set() }
     allowed.set(job_id, of)
     of.text_digests.add(text_digest)

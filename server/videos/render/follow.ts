@@ -3,6 +3,7 @@ import type { EngineError } from '../../engines/engine-error.ts'
 import type { RenderState, VideoEngine } from '../../engines/video/contract.ts'
 import type { Outcome } from '../job.ts'
 import { backoffSeconds, describeFault, keepPolling, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
+import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
 import { collectOutput } from './output.ts'
 import { servedModel } from './served-model.ts'
@@ -36,7 +37,7 @@ async function pollRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): 
   const { engine, model } = servedModel(ctx, job)!
   let state: RenderState
   try {
-    state = await engine.poll(job.ticket, AbortSignal.any([signal, AbortSignal.timeout(POLL_SECONDS * 1000)]))
+    state = await withTimeLimit({ signal, seconds: POLL_SECONDS }, (limit) => engine.poll(job.ticket, limit))
   } catch (error) {
     signal.throwIfAborted()
     return keepPolling(ctx, job, error)

@@ -9,6 +9,7 @@ import { failpoint } from '../../platform/failpoint.ts'
 import { isMediaFault } from '../inputs.ts'
 import type { Outcome } from '../job.ts'
 import { keepPolling } from '../pipeline/retry.ts'
+import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
 
 /** 15 seconds at 768p are some tens of megabytes; an engine that sends this much sends something else. */
@@ -28,11 +29,12 @@ export async function collectOutput(
   { engine, output }: { engine: VideoEngine; output: JsonValue },
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(FETCH_SECONDS * 1000)])
   let fetched: StagedBlob
   try {
-    const stream = await engine.fetch(job.ticket, output, limit)
-    fetched = await ctx.blobs.stage(stream, { max_bytes: OUTPUT_BYTES_MAX, signal: limit })
+    fetched = await withTimeLimit({ signal, seconds: FETCH_SECONDS }, async (limit) => {
+      const stream = await engine.fetch(job.ticket, output, limit)
+      return ctx.blobs.stage(stream, { max_bytes: OUTPUT_BYTES_MAX, signal: limit })
+    })
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof BlobTooLarge) return unusable(ctx, job, error)

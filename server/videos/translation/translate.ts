@@ -2,6 +2,7 @@ import type { Context } from '../../context.ts'
 import type { MovesOn, Outcome } from '../job.ts'
 import { judgeText } from '../moderation/judge.ts'
 import { describeFault, tryAgain } from '../pipeline/retry.ts'
+import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
 import { TranslationFailure, translatePrompt } from './translate-prompt.ts'
 
@@ -12,8 +13,9 @@ const TRANSLATION_SECONDS = 90
 export async function translate(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   let result: Awaited<ReturnType<typeof translatePrompt>>
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(TRANSLATION_SECONDS * 1000)])
-    result = await translatePrompt(ctx.engines.translation, job.prompt, limit)
+    result = await withTimeLimit({ signal, seconds: TRANSLATION_SECONDS }, (limit) =>
+      translatePrompt(ctx.engines.translation, job.prompt, limit),
+    )
   } catch (error) {
     signal.throwIfAborted()
     ctx.log.warn('translation_failed', { video_id: job.id, ...describeFault(error) })
