@@ -94,6 +94,7 @@ export function claimsOn<Row extends Claimed>({
       return Number(result.numAffectedRows)
     },
 
+    // `offset 0` keeps `open` out of the inner query: PostgreSQL would read the index of open rows for it, which is long under a snapshot.
     async releaseExpired(db, { expired_seconds_max } = {}) {
       const since =
         expired_seconds_max === undefined
@@ -101,7 +102,11 @@ export function claimsOn<Row extends Claimed>({
           : sql`and claimed_until >= now() - ${expired_seconds_max} * interval '1 second'`
       const result = await sql`
         update ${table} set claim_id = null, claimed_until = null
-        where ${open} and claim_id is not null and claimed_until < now() ${since}`.execute(db)
+        where id = any(array(
+          select id from (
+            select id, ${open} as open from ${table} where claim_id is not null and claimed_until < now() ${since}
+            offset 0 for update skip locked) as expired
+          where open))`.execute(db)
       return Number(result.numAffectedRows)
     },
   }
