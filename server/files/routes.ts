@@ -1,12 +1,14 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
+import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
 import { createFile } from './create.ts'
 import { removeBlobs } from './retention.ts'
 import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
-import { sendFile } from './send.ts'
 import { isSignedFor } from './sign.ts'
 import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } from './store.ts'
 import { findPinnedFiles, type StoredFile } from './store-pins.ts'
@@ -123,4 +125,23 @@ async function findSigned(
   if (pin === undefined) return findFileForSignature(ctx.db, { id, now })
   if (typeof pin !== 'string') return null
   return (await findPinnedFiles(ctx.db, { holder: pin, ids: [id] })).get(id) ?? null
+}
+
+/** Answers with the bytes of the file that `find` returns. A file deleted in between ends in the error `find` then throws. */
+async function sendFile(
+  blobs: Blobs,
+  call: { request: FastifyRequest; reply: FastifyReply; find: () => Promise<StoredFile> } & Pick<
+    Content,
+    'disposition' | 'headers'
+  >,
+): Promise<FastifyReply> {
+  const { request, reply, find, disposition, headers } = call
+  const { blob_key, size_bytes, sha256, media_type, filename } = await find()
+  const content: Content = { blob_key, size_bytes, sha256, media_type, filename, disposition, headers }
+  try {
+    return await sendBytes({ request, reply }, blobs, content)
+  } catch (error) {
+    if (error instanceof BlobMissing) await find()
+    throw error
+  }
 }

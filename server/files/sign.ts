@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { unixSeconds } from '../platform/clock.ts'
 
-/** A signed URL lives at most this long. One that is bound to a pin ends with the pin, so it may live as long as any render. */
+/** Longest life of a signed URL. One that is bound to a pin ends with the pin, so it may live as long as any render. */
 const SIGNED_URL_SECONDS_MAX = 900
 const PINNED_URL_SECONDS_MAX = 604_800
 /** How far the clocks of the signing and the answering machine may differ. */
@@ -39,7 +39,7 @@ export function signFileUrl(options: {
 }
 
 /**
- * Whether a request for `file` carries a signature of ours that is still good. HEAD is good wherever GET is. `secrets` lists the
+ * Whether a request for `file` carries a signature of ours that is still valid. A signature for GET is valid for HEAD. `secrets` lists the
  * current secret and those before it that are still accepted.
  */
 export function isSignedFor(options: {
@@ -68,23 +68,16 @@ function longestLife(pin: string | undefined): number {
 
 type SigningKey = { key: Buffer; key_id: string }
 
-const keys = new Map<string, SigningKey>()
-
-/** Derived once for each secret: a purpose of its own, so that nothing else signed with the secret passes here. */
+/** A key for this purpose alone, so that nothing else signed with the secret is valid here. */
 function signingKey(secret: string): SigningKey {
-  let known = keys.get(secret)
-  if (!known) {
-    const key = Buffer.from(hkdfSync('sha256', secret, '', 'kinora signed file urls v1', 32))
-    const key_id = createHash('sha256').update('key id').update(key).digest('hex').slice(0, 8)
-    known = { key, key_id }
-    keys.set(secret, known)
-  }
-  return known
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'kinora signed file urls v1', 32))
+  const key_id = createHash('sha256').update('key id').update(key).digest('hex').slice(0, 8)
+  return { key, key_id }
 }
 
-type Claim = { key_id: string; method: string; file: SignedFile; expires: string; pin: string | undefined }
+type Bound = { key_id: string; method: string; file: SignedFile; expires: string; pin: string | undefined }
 
-function sign(key: Buffer, { key_id, method, file, expires, pin }: Claim): string {
+function sign(key: Buffer, { key_id, method, file, expires, pin }: Bound): string {
   const bound = [key_id, method, file.org_id, file.id, file.sha256, expires]
   const text = (pin === undefined ? ['kinora-file-1', ...bound] : ['kinora-pinned-file-1', ...bound, pin]).join('\n')
   return createHmac('sha256', key).update(text).digest('base64url')

@@ -1,6 +1,6 @@
 import type { ColumnType, Insertable, JSONColumnType, Selectable } from 'kysely'
 import { sql } from 'kysely'
-import type { ProbeResult } from '../media/probe.ts'
+import type { ProbeResult } from '../media/probe/probe.ts'
 import type { Db } from '../platform/db/db.ts'
 import { comparisonOf, type Position } from '../platform/http/list.ts'
 import type { Purpose } from './purposes.ts'

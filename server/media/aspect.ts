@@ -1,4 +1,4 @@
-import type { ProbeResult } from './probe.ts'
+import type { ProbeResult } from './probe/probe.ts'
 
 export type Size = { width: number; height: number }
 

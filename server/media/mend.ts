@@ -1,6 +1,6 @@
 import { SHORT_EDGE, type Size, sizeOfRatio } from './aspect.ts'
-import { runFfmpeg } from './ffmpeg.ts'
-import { type MediaTracks, ProbeError, type ProbeResult, probeMedia } from './probe.ts'
+import { runFfmpeg } from './ffmpeg/run.ts'
+import { type MediaTracks, ProbeError, type ProbeResult, probeMedia } from './probe/probe.ts'
 
 export type Mended = {
   /** The given file, or a new one beside it which the caller removes. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Sweep } from '../platform/sweep.ts'
 
-/** Directories of this process that are in use. */
+/** Directories in use by this process, which their names carry: for telling them from leftovers of an earlier process with the same id. */
 const open = new Set<string>()
 
 /** Nothing made here lives longer than this, so an older directory is a leftover whatever process id it carries. */
@@ -19,7 +19,7 @@ export async function withScratch<T>(work_dir: string | undefined, work: (dir: s
   }
 }
 
-/** A fresh directory `media-<pid>-<random>` under `work_dir`; the caller ends it with `removeScratch`. */
+/** Makes a directory `media-<pid>-<random>` under `work_dir`; the caller removes it with `removeScratch`. */
 export async function makeScratch(work_dir: string | undefined): Promise<string> {
   const parent = work_dir ?? tmpdir()
   await mkdir(parent, { recursive: true })
@@ -33,7 +33,7 @@ export async function removeScratch(dir: string): Promise<void> {
   await rm(dir, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Removes leftovers now and then; the data directory is given with an empty `work_dir` when a service starts. */
+/** Removes leftovers every 15 minutes. A service starts with an empty `work_dir`. */
 export function scratchSweep({ work_dir }: { work_dir: string }): Sweep {
   return {
     name: 'scratch',
@@ -43,7 +43,7 @@ export function scratchSweep({ work_dir }: { work_dir: string }): Sweep {
 }
 
 /**
- * Removes what a killed process left under `work_dir` and returns how many directories went.
+ * Removes what killed processes left under `work_dir` and returns the number of directories removed.
  * A directory is kept while the process in its name lives (here: while it is in use) and it is younger than a day.
  */
 export async function sweepScratch(work_dir: string): Promise<number> {

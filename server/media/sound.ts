@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runFfmpeg } from './ffmpeg.ts'
-import { ProbeError, probeTracks } from './probe.ts'
+import { runFfmpeg } from './ffmpeg/run.ts'
+import { ProbeError, probeTracks } from './probe/probe.ts'
 import { withScratch } from './scratch.ts'
 
 const EXTRACT_SECONDS = 60

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { probeFile } from '../../server/media/probe.ts'
+import { probeFile } from '../../server/media/probe/probe.ts'
 import { ended, printed, runKinora, startKinora } from '../support/command.ts'
 
 const CONFIG = 'video_models:\n  - { id: instant-1, engine: instant, per_second: "0.010000" }\n'

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { probeFile } from '../../server/media/probe.ts'
+import { probeFile } from '../../server/media/probe/probe.ts'
 import { ended, printed, type Ran, startKinora } from '../support/command.ts'
 import { ROOT } from '../support/sources.ts'
 

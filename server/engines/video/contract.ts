@@ -1,4 +1,4 @@
-import type { ProbeResult } from '../../media/probe.ts'
+import type { ProbeResult } from '../../media/probe/probe.ts'
 import type { EngineError } from '../engine-error.ts'
 
 export const ASPECT_RATIOS = ['Auto', '21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import { findFiles } from '../../files/store.ts'
-import { ProbeError } from '../../media/probe.ts'
+import { ProbeError } from '../../media/probe/probe.ts'
 import { countSounds } from '../../media/sound.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { withVerifiedFile } from '../inputs.ts'

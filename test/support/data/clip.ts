@@ -11,8 +11,8 @@ import type {
   VideoEngine,
 } from '../../../server/engines/video/contract.ts'
 import { outputSize } from '../../../server/media/aspect.ts'
-import { runFfmpeg } from '../../../server/media/ffmpeg.ts'
-import { type ProbeResult, probeFile } from '../../../server/media/probe.ts'
+import { runFfmpeg } from '../../../server/media/ffmpeg/run.ts'
+import { type ProbeResult, probeFile } from '../../../server/media/probe/probe.ts'
 
 /** A render input read from a file; `probe` stands in for a file that cannot be probed. */
 export async function inputFrom(role: InputRole, path: string, probe?: ProbeResult): Promise<RenderInput> {

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
-import { runFfmpeg } from '../../../server/media/ffmpeg.ts'
+import { runFfmpeg } from '../../../server/media/ffmpeg/run.ts'
 
 /** A small real picture: a two-colour diagonal, so that orientation and cropping show. */
 export async function samplePicture(

@@ -4,9 +4,9 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { ChildError, runChild } from '../../../media/child.ts'
-import { ChildrenBusy, isChildQueueFull } from '../../../media/child-limit.ts'
-import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg-runner.ts'
+import { ChildrenBusy, isChildQueueFull } from '../../../media/children/limit.ts'
+import { ChildError, runChild } from '../../../media/children/run.ts'
+import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg/choose.ts'
 import { EngineError } from '../../engine-error.ts'
 import {
   ASPECT_RATIOS,

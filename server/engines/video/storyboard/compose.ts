@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Size } from '../../../media/aspect.ts'
-import type { ProbeResult } from '../../../media/probe.ts'
+import type { ProbeResult } from '../../../media/probe/probe.ts'
 import { type SeededRandom, seededRandom } from '../../seeded-random.ts'
 import { type Caption, captionsOf } from './captions.ts'
 import { drawLayer, drawScrim, drawSky, drawWords, preparePicture } from './draw.ts'

@@ -1,5 +1,5 @@
 import type { Size } from '../../../media/aspect.ts'
-import type { FfmpegRun } from '../../../media/ffmpeg-execute.ts'
+import type { FfmpegRun } from '../../../media/ffmpeg/execute.ts'
 
 export const FPS = 24
 

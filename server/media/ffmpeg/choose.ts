@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 /** `wasm` is FFmpeg as WebAssembly inside the child; `native` a program of the machine. */
 export type FfmpegRunner = { kind: 'wasm' } | { kind: 'native'; path: string }
 
-/** FFmpeg cannot be run or did not do what it was asked. `log` holds the last lines it printed. */
+/** FFmpeg cannot run or failed. `log` holds its last lines. */
 export class FfmpegError extends Error {
   override name = 'FfmpegError'
   readonly fault: 'unavailable' | 'failed' | 'died' | 'time_limit'
@@ -20,11 +20,12 @@ export class FfmpegError extends Error {
 /** Below 4.3 there is no `xfade`. */
 const VERSION_MIN = 4.3
 
+// What the machine has is the same for the whole process: looked up once for each setting.
 const chosen = new Map<string, Promise<FfmpegRunner>>()
 
 /**
  * The FFmpeg this machine has: `FFMPEG_PATH`, else `ffmpeg` on PATH when it is at least 4.3 and encodes H.264, else `@ffmpeg/core`.
- * `force` (or KINORA_FFMPEG=wasm|native) takes one of the two. Throws FfmpegError `unavailable` saying what to install.
+ * `force` (or KINORA_FFMPEG=wasm|native) picks one of the two. Throws FfmpegError `unavailable`, which names what to install.
  */
 export function chooseRunner(force?: FfmpegRunner['kind']): Promise<FfmpegRunner> {
   const wanted = force ?? process.env.KINORA_FFMPEG ?? 'any'

@@ -1,3 +1,4 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import {
   ADTS,
@@ -15,7 +16,6 @@ import {
 } from 'mediabunny'
 import sharp from 'sharp'
 import { IMAGE_PIXELS_MAX, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
-import { isWholeMp4 } from './whole-mp4.ts'
 
 /** The worker of `probeFile`: answers each task with one reply and never throws. */
 parentPort?.on('message', async (task: ProbeTask) => {
@@ -85,4 +85,36 @@ async function longest(tracks: ReadonlyArray<InputTrack | undefined>): Promise<n
 
 function secondsOf(tracks: readonly InputTrack[]): Promise<number[]> {
   return Promise.all(tracks.map((track) => track.computeDuration()))
+}
+
+/**
+ * False when an MP4 ends before the boxes it announces: the head of a truncated download is otherwise valid. True for a file that does
+ * not begin like an MP4. Reads synchronously: not for the main thread.
+ * Source: ISO/IEC 14496-12, section 4.2, https://www.iso.org/standard/83102.html
+ */
+function isWholeMp4(path: string): boolean {
+  const file = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(file)
+    const head = Buffer.alloc(16)
+    for (let at = 0; at < size; ) {
+      const bytesRead = readSync(file, head, 0, 16, at)
+      if (at === 0 && head.toString('latin1', 4, 8) !== 'ftyp') return true
+      if (bytesRead < 8) return false
+      const length = boxLength(head, bytesRead)
+      if (length === 0) return true
+      if (length < 8 || at + length > size) return false
+      at += length
+    }
+    return true
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** 0 for a box that reaches to the end of the file. */
+function boxLength(head: Buffer, bytesRead: number): number {
+  const length = head.readUInt32BE(0)
+  if (length !== 1) return length
+  return bytesRead < 16 ? -1 : Number(head.readBigUInt64BE(8))
 }

@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { type ChildKind, enterChild } from './child-limit.ts'
+import { type ChildKind, enterChild } from './limit.ts'
 
 export type ChildOptions = {
   signal?: AbortSignal | undefined
-  /** Whose turn it takes under the one limit for all children. Default `mending`. */
+  /** In which queue it waits under the limit for all children. Default `mending`. */
   kind?: ChildKind | undefined
-  /** From the start of the child, not counting its wait for a place. */
+  /** From the start of the child, not counting the wait for a slot. */
   time_limit_seconds: number
-  /** Whole child with what it starts; beyond it the child ends itself. Default 1200. */
+  /** Of the child and what it starts; beyond it the child ends itself. Default 1200. */
   memory_mb?: number
   /** Further flags of Node for the child. */
   node_flags?: readonly string[]
@@ -28,7 +28,7 @@ export type ChildReply =
 
 export type ChildFault = 'failed' | 'died' | 'time_limit'
 
-/** A child that did not deliver. `cause_name` is the name of the error thrown inside it, `log` what it last said. */
+/** A child that returned no result. `cause_name` is the name of the error thrown inside it, `log` its last lines. */
 export class ChildError extends Error {
   override name = 'ChildError'
   readonly fault: ChildFault
@@ -46,8 +46,8 @@ export class ChildError extends Error {
 /**
  * Runs `task` in a fresh Node process whose module is `entry` (it calls `serveTask`) and resolves with its answer.
  * The child leads its own process group and is killed with all of it on abort, at the time limit and when it ends.
- * It gets no environment but what finds programs and libraries: it reads hostile files and must hold no secret.
- * Waits for a place under the limit for all children. Throws ChildError, ChildrenBusy, or the signal's reason.
+ * Its environment only locates programs and libraries: it reads hostile files and must hold no secret.
+ * Waits for a slot under the limit for all children. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
 export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
   const leave = await enterChild(options.kind ?? 'mending', options.signal)
@@ -119,10 +119,10 @@ function risingProgress(report: ((progress: number) => void) | undefined): (prog
   }
 }
 
-const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH']
+const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH']
 
 function childEnvironment(): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {}
-  for (const name of PASSED_ON) if (process.env[name] !== undefined) env[name] = process.env[name]
+  for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]
   return env
 }

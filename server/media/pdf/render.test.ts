@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { samplePdf } from '../../test/support/data/pdf.ts'
-import { lockedFlags, PdfError, renderPdf } from './pdf.ts'
+import { samplePdf } from '../../../test/support/data/pdf.ts'
+import { lockedFlags, PdfError, renderPdf } from './render.ts'
 
 test('the child that draws pages can read code, but no other file, write nothing and start nothing', () => {
   const attempts = {

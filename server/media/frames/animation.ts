@@ -1,4 +1,4 @@
-import { ProbeError } from './probe.ts'
+import { ProbeError } from '../probe/probe.ts'
 
 /** Browsers show a frame that asks for less than this for a tenth of a second. */
 const FRAME_SECONDS_MIN = 0.02

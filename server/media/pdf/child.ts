@@ -1,7 +1,7 @@
 import { PDFiumLibrary, type PDFiumPage } from '@hyzyla/pdfium'
 import sharp from 'sharp'
-import { type LoggedError, serveTask } from './child-task.ts'
-import { PAGE_EDGE_MAX, PAGE_SCALE_MAX, type PdfTask, PICTURES_BYTES_MAX, PIXELS_MAX } from './pdf.ts'
+import { type LoggedError, serveTask } from '../children/serve.ts'
+import { PAGE_EDGE_MAX, PAGE_SCALE_MAX, type PdfTask, PICTURES_BYTES_MAX, PIXELS_MAX } from './render.ts'
 
 if (process.send) serveTask<PdfTask>(renderPages)
 

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { copyFile, rename, rm, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { guardProgram } from './child-task.ts'
-import { FfmpegError, type FfmpegRunner } from './ffmpeg-runner.ts'
+import { guardProgram } from '../children/serve.ts'
+import { FfmpegError, type FfmpegRunner } from './choose.ts'
 
 /** One run of FFmpeg. `args` name files by the keys of `inputs` and `outputs`, whose values are paths on disk. */
 export type FfmpegRun = {
@@ -98,7 +98,7 @@ async function executeNative(run: FfmpegRun, program: string, { scratch, onMicro
   return checked(run, written, log)
 }
 
-/** A file may name others (playlists, references): no input may open anything but files. */
+/** A file may refer to others (playlists, references): no input may open anything but files. */
 function guarded(args: readonly string[]): string[] {
   return args.flatMap((arg) => (arg === '-i' ? ['-protocol_whitelist', 'file', '-i'] : [arg]))
 }
@@ -129,12 +129,13 @@ type Core = {
   setProgress(report: (progress: { time: number }) => void): void
 }
 
+/** Lazily loaded, once for the child. */
 let core: Core | null = null
 
 async function loadCore(): Promise<Core> {
   if (core !== null) return core
   const browser = globalThis as unknown as { self?: unknown; location?: unknown }
-  browser.self ??= globalThis // the module expects both of a browser
+  browser.self ??= globalThis // the module expects both, as in a browser
   browser.location ??= { href: 'file:///' }
   const entry = import.meta.resolve('@ffmpeg/core')
   const { default: createCore } = (await import(entry)) as {

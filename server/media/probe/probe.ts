@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { fileTypeFromFile } from 'file-type'
+import { fileTypeFromBuffer, fileTypeFromFile } from 'file-type'
+import sharp from 'sharp'
 
-/** What is known of a media file from its bytes. Filled by `probeFile`. */
+/** What `probeFile` reads from the bytes of a media file. */
 export type ProbeResult = {
   kind: 'image' | 'video' | 'audio'
   /** Pixels after rotation; null for audio. */
@@ -37,7 +38,7 @@ export class ProbeError extends Error {
 /** A decoded picture may have this many pixels; the header is refused beyond it. */
 export const IMAGE_PIXELS_MAX = 50_000_000
 
-/** A probe that takes longer than this meets a hostile file, not a large one. */
+/** A probe that takes longer is reading a hostile file, not a large one. */
 const PROBE_SECONDS = 5
 
 /** Accepted containers by the media type `file-type` gives them. Source: contract 7. */
@@ -69,9 +70,26 @@ export async function recogniseType(path: string): Promise<RecognisedType> {
   return acceptedType(media_type)
 }
 
-/** What a media type in any of its spellings means here. */
+/** As `recogniseType`, for bytes in memory. */
+export async function recogniseBytes(bytes: Uint8Array): Promise<RecognisedType> {
+  const found = await fileTypeFromBuffer(bytes).catch(() => undefined)
+  return acceptedType(found?.mime.split(';')[0] ?? 'application/octet-stream')
+}
+
+/** The accepted type that a media type, in any of its spellings, stands for. */
 export function acceptedType(media_type: string): RecognisedType {
   return ACCEPTED[media_type] ?? { media_type, family: null }
+}
+
+/** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `unreadable` for a broken one. */
+export async function checkPicture(bytes: Uint8Array): Promise<void> {
+  try {
+    await sharp(bytes, { limitInputPixels: IMAGE_PIXELS_MAX }).metadata()
+  } catch (error) {
+    const tooLarge = error instanceof Error && /pixel limit/i.test(error.message)
+    if (tooLarge) throw new ProbeError('too_large', 'The image has too many pixels.')
+    throw new ProbeError('unreadable', 'The image is damaged or incomplete.')
+  }
 }
 
 /**
@@ -83,14 +101,14 @@ export async function probeFile(path: string, kind?: MediaFamily): Promise<Probe
   return (await probeMedia(path, kind)).result
 }
 
-/** The end of each track in seconds, pictures and sound in lists of their own. As `probeFile`, which names only the longest. */
+/** The end of each track in seconds, video and audio tracks in separate lists. Reads as `probeFile` does, which reports only the longest. */
 export async function probeTracks(path: string, kind: 'video' | 'audio'): Promise<MediaTracks> {
   return (await probeMedia(path, kind)).tracks
 }
 
 /**
- * Everything a probe learns, in one look at the file. As `probeFile`; with `whole`, an MP4 that ends before the boxes it announces is
- * `unreadable`.
+ * Everything a probe reads, in one pass over the headers. As `probeFile`; with `whole`, an MP4 that ends before the boxes it announces
+ * is `unreadable`.
  */
 export async function probeMedia(
   path: string,
@@ -110,10 +128,11 @@ export type ProbeTask = { path: string; family: MediaFamily; kind: MediaFamily |
 export type Probed = { result: ProbeResult; tracks: MediaTracks }
 export type ProbeReply = Probed | { fault: ProbeFault; message: string }
 
+/** One worker for the process: it holds no state between files. */
 let worker: Worker | null = null
 let turn: Promise<unknown> = Promise.resolve()
 
-/** One file at a time: the worker is warm (a probe costs 1 to 15 ms) and is thrown away when a file holds it too long. */
+/** One file at a time: the worker stays warm (a probe costs 1 to 15 ms) and is terminated when a file takes too long. */
 function inWorker(task: ProbeTask): Promise<Probed> {
   const mine = turn.then(() => ask(task))
   turn = mine.catch(() => undefined)
@@ -121,7 +140,7 @@ function inWorker(task: ProbeTask): Promise<Probed> {
 }
 
 function ask(task: ProbeTask): Promise<Probed> {
-  worker ??= new Worker(new URL('./probe-worker.ts', import.meta.url), {
+  worker ??= new Worker(new URL('./worker.ts', import.meta.url), {
     execArgv: [],
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: 192 },

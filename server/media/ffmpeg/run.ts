@@ -1,9 +1,9 @@
-import { ChildError, runChild } from './child.ts'
-import type { ChildKind } from './child-limit.ts'
-import type { FfmpegTask } from './ffmpeg-child.ts'
-import type { FfmpegRun } from './ffmpeg-execute.ts'
-import { chooseRunner, FfmpegError, type FfmpegRunner } from './ffmpeg-runner.ts'
-import { withScratch } from './scratch.ts'
+import type { ChildKind } from '../children/limit.ts'
+import { ChildError, runChild } from '../children/run.ts'
+import { withScratch } from '../scratch.ts'
+import type { FfmpegTask } from './child.ts'
+import { chooseRunner, FfmpegError, type FfmpegRunner } from './choose.ts'
+import type { FfmpegRun } from './execute.ts'
 
 export type FfmpegOptions = {
   signal?: AbortSignal | undefined
@@ -26,7 +26,7 @@ export async function runFfmpeg(run: FfmpegRun, options: FfmpegOptions): Promise
   return await withScratch(options.work_dir, async (scratch) => {
     const task: FfmpegTask = { run, runner, scratch }
     try {
-      return await runChild<string[]>(new URL('./ffmpeg-child.ts', import.meta.url), task, options)
+      return await runChild<string[]>(new URL('./child.ts', import.meta.url), task, options)
     } catch (error) {
       throw error instanceof ChildError ? new FfmpegError(error.fault, error.message, error.log) : error
     }

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runChild } from './child.ts'
-import { runFfmpeg } from './ffmpeg.ts'
-import type { PictureReply, PictureTask } from './image-child.ts'
-import { ProbeError, probeTracks } from './probe.ts'
-import { withScratch } from './scratch.ts'
+import { runChild } from '../children/run.ts'
+import { runFfmpeg } from '../ffmpeg/run.ts'
+import { ProbeError, probeTracks } from '../probe/probe.ts'
+import { withScratch } from '../scratch.ts'
+import type { PictureReply, PictureTask } from './picture-child.ts'
 
 export type FrameOptions = {
   /** Frames per second of clip, as long as `max` is not passed; then the frames are spread over the whole clip. */
@@ -62,7 +62,7 @@ export async function picturesOf(
   options: { work_dir?: string | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<Uint8Array[]> {
   const task: PictureTask = { path, edge: PICTURE_EDGE, frame_edge: FRAME_EDGE, frames_max: FRAMES_MAX }
-  const entry = new URL('./image-child.ts', import.meta.url)
+  const entry = new URL('./picture-child.ts', import.meta.url)
   const { signal } = options
   const limits = { signal, kind: 'moderation', time_limit_seconds: PICTURE_SECONDS } as const
   const { pictures, animation } = await runChild<PictureReply>(entry, task, limits)

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { ChildError, runChild } from './child.ts'
-import { ChildrenBusy } from './child-limit.ts'
+import { ChildrenBusy } from '../children/limit.ts'
+import { ChildError, runChild } from '../children/run.ts'
 
 /** A longer document is refused by its page count, before any page is drawn. */
 const PAGES_MAX = 50
@@ -37,7 +37,7 @@ export class PdfError extends Error {
 export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<Uint8Array[]> {
   const task: PdfTask = { bytes, pages_max: PAGES_MAX }
   try {
-    return await runChild<Uint8Array[]>(new URL('./pdf-child.ts', import.meta.url), task, {
+    return await runChild<Uint8Array[]>(new URL('./child.ts', import.meta.url), task, {
       signal: options.signal,
       kind: 'document',
       time_limit_seconds: RENDER_SECONDS,
@@ -54,7 +54,7 @@ export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSign
 
 /** Flags of Node for a child that can read no file but the service's own code, write none and start no program. */
 export function lockedFlags(): string[] {
-  const code = fileURLToPath(new URL('../', import.meta.url))
+  const code = fileURLToPath(new URL('../../', import.meta.url))
   const library = fileURLToPath(import.meta.resolve('@hyzyla/pdfium'))
   const modules = library.slice(0, library.lastIndexOf('node_modules') + 'node_modules'.length)
   return [

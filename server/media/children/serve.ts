@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { ChildOrder, ChildReply } from './child.ts'
+import type { ChildOrder, ChildReply } from './run.ts'
 
 export type TaskHandler<T> = (task: T, report: (progress: number) => void) => Promise<unknown>
 
@@ -31,6 +31,7 @@ export function guardProgram(pid: number | undefined): void {
   guard?.postMessage(pid ?? null)
 }
 
+// A child serves one task and ends.
 let guard: Worker | null = null
 
 /** A thread of its own, because a WebAssembly call holds the main one for seconds. */

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import {
-  CHILDREN_DEFAULT,
-  type ChildKind,
-  ChildrenBusy,
-  enterChild,
-  limitChildren,
-  WAITING_MAX,
-} from './child-limit.ts'
+import { CHILDREN_DEFAULT, type ChildKind, ChildrenBusy, enterChild, limitChildren, WAITING_MAX } from './limit.ts'
 
 afterEach(() => limitChildren(CHILDREN_DEFAULT))
 
-/** Asks for a place and notes when it is given. */
+/** Asks for a slot and records when it is given. */
 function ask(kind: ChildKind, started: string[], name: string = kind): Promise<() => void> {
   return enterChild(kind).then((leave) => {
     started.push(name)
@@ -19,7 +12,7 @@ function ask(kind: ChildKind, started: string[], name: string = kind): Promise<(
   })
 }
 
-test('long work never has the last place, so that a short one begins at once however many renders wait', async () => {
+test('long work never takes the last slot, so that short work starts at once however many renders wait', async () => {
   limitChildren(3)
   const started: string[] = []
   const renders = Array.from({ length: 5 }, () => ask('render', started))
@@ -31,7 +24,7 @@ test('long work never has the last place, so that a short one begins at once how
   for (const each of [...renders.slice(1), mending]) (await each)()
 })
 
-test('a hundred documents do not hold up one moderation, nor a moderation that came first another', async () => {
+test('a hundred documents do not delay one moderation, and moderations are served in order', async () => {
   limitChildren(2)
   const started: string[] = []
   const leaves = [await ask('document', started), await ask('document', started)]
@@ -47,7 +40,7 @@ test('a hundred documents do not hold up one moderation, nor a moderation that c
   for (const each of documents) (await each)()
 })
 
-test('a queue that is full refuses at once, and whoever gives up leaves the place to the next', async () => {
+test('a full queue refuses at once, and an aborted wait frees its place', async () => {
   limitChildren(2)
   const leaves = [await enterChild('document'), await enterChild('document')]
   const left = new AbortController()

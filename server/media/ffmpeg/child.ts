@@ -1,6 +1,6 @@
-import { serveTask } from './child-task.ts'
-import { executeFfmpeg, type FfmpegRun } from './ffmpeg-execute.ts'
-import type { FfmpegRunner } from './ffmpeg-runner.ts'
+import { serveTask } from '../children/serve.ts'
+import type { FfmpegRunner } from './choose.ts'
+import { executeFfmpeg, type FfmpegRun } from './execute.ts'
 
 export type FfmpegTask = { run: FfmpegRun; runner: FfmpegRunner; scratch: string }
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
+import { serveTask } from '../children/serve.ts'
+import { IMAGE_PIXELS_MAX } from '../probe/probe.ts'
 import { animatedPngSeconds, spreadFrames } from './animation.ts'
-import { serveTask } from './child-task.ts'
-import { IMAGE_PIXELS_MAX } from './probe.ts'
 
 /** `edge` and `frame_edge` are the most pixels of the longer side of a picture and of a frame. */
 export type PictureTask = { path: string; edge: number; frame_edge: number; frames_max: number }
