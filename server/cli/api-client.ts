@@ -5,14 +5,14 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** The service answered with an error, or not at all. The message is for the person at the terminal. */
+/** The service answered with an error or not at all. The message is shown at the terminal. */
 export class ApiCallError extends Error {
   override name = 'ApiCallError'
   /** Null when there was no answer. */
   readonly status: number | null
   readonly code: string | null
   readonly retry_after_seconds: number | null
-  /** Whether the same call may succeed in a moment: no answer, the service is busy or has failed. */
+  /** Whether the same call may succeed shortly: there was no answer, or the service is busy or failed. */
   readonly transient: boolean
 
   constructor(
@@ -29,28 +29,28 @@ export class ApiCallError extends Error {
     this.status = facts.status ?? null
     this.code = facts.code ?? null
     this.retry_after_seconds = facts.retry_after_seconds ?? null
-    const passing = this.status === null || this.status >= 500 || PASSING_REFUSALS.has(this.code ?? '')
-    this.transient = facts.transient ?? passing
+    this.transient =
+      facts.transient ?? (this.status === null || this.status >= 500 || TRANSIENT_CODES.has(this.code ?? ''))
   }
 }
 
-const PASSING_REFUSALS: ReadonlySet<string> = new Set(['rate_limit_exceeded', 'idempotency_in_progress'])
+const TRANSIENT_CODES: ReadonlySet<string> = new Set(['rate_limit_exceeded', 'idempotency_in_progress'])
 
 export type Answer<T> = { body: T; headers: Headers }
 
-/** A caller of the public API. Every call throws ApiCallError. */
+/** A client of the public API. Every call throws ApiCallError. */
 export type ApiClient = {
   base_url: string
   call<T>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
   /** Uploads one file for `purpose` and returns its id. */
   upload(path: string, purpose: 'vision' | 'video' | 'audio', signal?: AbortSignal): Promise<string>
-  /** Saves an answer's bytes as `to`, whole or not at all, and returns their number. */
+  /** Saves the body as `to`, completely or not at all, and returns its size in bytes. */
   download(path: string, to: string, signal?: AbortSignal): Promise<number>
 }
 
 export type CallOptions = { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }
 
-/** Talks to the service at `base_url`, with or without `/v1` at its end, with these headers on every call. */
+/** Calls the service at `base_url`, with or without `/v1` at its end, with these headers on every call. */
 export function openApiClient(base_url: string, headers: Record<string, string>): ApiClient {
   const base = base_url.replace(/\/+$/, '').replace(/\/v1$/, '')
   const send = (path: string, init: RequestInit) =>
@@ -74,13 +74,13 @@ export function openApiClient(base_url: string, headers: Record<string, string>)
     },
     async download(path, to, signal) {
       const response = await send(path, { signal })
-      return saveWhole(response, to, signal)
+      return saveBody(response, to, signal)
     },
   }
 }
 
-/** Repeats a call that may be repeated, as long as it fails in passing and `seconds` are not over. */
-export async function persist<T>(seconds: number, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+/** Repeats an idempotent call while it fails with a transient error, for at most `seconds`. */
+export async function retryTransient<T>(seconds: number, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
   const until = performance.now() + seconds * 1000
   for (let wait = 0.5; ; wait = Math.min(wait * 2, 8)) {
     try {
@@ -100,15 +100,15 @@ async function exchange(base: string, path: string, init: RequestInit): Promise<
   } catch (error) {
     if (init.signal?.aborted) throw error
     throw new ApiCallError(
-      `No answer from ${base}${reasonOf(error)}. Is the service running there? KINORA_BASE_URL says where.`,
+      `No answer from ${base}${reasonOf(error)}. Is the service running there? KINORA_BASE_URL names it.`,
       { cause: error },
     )
   }
   if (response.ok) return response
-  throw await refusalOf(response)
+  throw await errorOf(response)
 }
 
-async function refusalOf(response: Response): Promise<ApiCallError> {
+async function errorOf(response: Response): Promise<ApiCallError> {
   const { status, headers } = response
   const text = await response.text().catch(() => '')
   const retry = Number(headers.get('retry-after') ?? Number.NaN)
@@ -125,7 +125,7 @@ async function refusalOf(response: Response): Promise<ApiCallError> {
   }
 }
 
-async function saveWhole(response: Response, to: string, signal?: AbortSignal): Promise<number> {
+async function saveBody(response: Response, to: string, signal?: AbortSignal): Promise<number> {
   const draft = join(dirname(to), `.${basename(to)}.${process.pid}.part`)
   const file = createWriteStream(draft, { flush: true })
   try {

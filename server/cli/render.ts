@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { CreateVideo, VideoView } from '../videos/schema.ts'
-import { ApiCallError, type ApiClient, openApiClient, persist } from './api-client.ts'
+import { ApiCallError, type ApiClient, openApiClient, retryTransient } from './api-client.ts'
 import { describeFlags, type Flags, type Given, parseFlags, UsageError } from './flags.ts'
+import { EXIT_INTERRUPTED, onInterrupt } from './interrupt.ts'
 import { openProgress } from './progress.ts'
 import { formatBytes } from './units.ts'
 import { cancelJobOf, firstModel, followJob, submitJob, uploadReferences } from './video-run.ts'
@@ -24,13 +25,10 @@ const FLAGS = {
 const USAGE = `kinora render "<prompt>" [flags]
 
 Submits a video job to the service at KINORA_BASE_URL (http://127.0.0.1:8080 by default) with the key in KINORA_API_KEY,
-waits for it and downloads the clip. Ctrl-C cancels the job. Dialogue stands in <d>...</d>.
+waits for it and downloads the clip. Ctrl-C cancels the job. Dialogue goes in <d>...</d>.
 
 ${describeFlags(FLAGS)}
 `
-
-/** Ended by Ctrl-C, as shells number it. */
-const EXIT_INTERRUPTED = 130
 
 /** `kinora render`. Returns the exit code: 0 downloaded, 1 refused or failed, 2 wrong usage, 130 canceled by Ctrl-C. */
 export async function runRender(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -58,7 +56,7 @@ async function render(given: Given<typeof FLAGS>, prompt: string, env: NodeJS.Pr
   const target = requireTarget(given.out)
   requireFiles(given)
   const api = openApiClient(baseUrl(env), { authorization: `Bearer ${key}` })
-  const interrupt = interruptible()
+  const interrupt = onInterrupt()
   let job: VideoView | null = null
   try {
     job = await submitJob(api, await createBody(api, given, prompt, interrupt.signal), interrupt.signal)
@@ -67,7 +65,7 @@ async function render(given: Given<typeof FLAGS>, prompt: string, env: NodeJS.Pr
     return await finish(api, ended, { path: target(ended.id), json: given.json, signal: interrupt.signal })
   } catch (error) {
     if (!interrupt.signal.aborted) throw error
-    return job ? await giveUp(api, job.id) : EXIT_INTERRUPTED
+    return job ? await cancelAfterInterrupt(api, job.id) : EXIT_INTERRUPTED
   } finally {
     interrupt.release()
   }
@@ -81,7 +79,7 @@ async function createBody(
 ): Promise<CreateVideo> {
   const seconds = Number(given.seconds ?? '5')
   if (!Number.isInteger(seconds)) throw new UsageError('--seconds is not a whole number')
-  const model = given.model ?? (await persist(0, signal, () => firstModel(api, signal)))
+  const model = given.model ?? (await retryTransient(0, signal, () => firstModel(api, signal)))
   const references = { images: given.image, videos: given.video, audio: given.audio }
   const frames = { first_frame: given['first-frame'], last_frame: given['last-frame'] }
   const on_upload = (path: string, id: string) => process.stderr.write(`${id}  ${path}\n`)
@@ -109,7 +107,7 @@ async function finish(
     process.stderr.write(`kinora render: ${message}\n`)
     return 1
   }
-  const size_bytes = await persist(DOWNLOAD_PATIENCE_SECONDS, signal, () =>
+  const size_bytes = await retryTransient(DOWNLOAD_RETRY_SECONDS, signal, () =>
     api.download(`/v1/videos/${id}/content`, path, signal),
   )
   if (json) process.stdout.write(`${JSON.stringify({ ...facts, cost, currency, path, size_bytes })}\n`)
@@ -117,10 +115,10 @@ async function finish(
   return 0
 }
 
-/** How long a download that breaks off is begun again. */
-const DOWNLOAD_PATIENCE_SECONDS = 60
+/** How long an interrupted download is retried. */
+const DOWNLOAD_RETRY_SECONDS = 60
 
-async function giveUp(api: ApiClient, id: string): Promise<number> {
+async function cancelAfterInterrupt(api: ApiClient, id: string): Promise<number> {
   process.stderr.write(`\nkinora render: canceling ${id} …\n`)
   const { status } = await cancelJobOf(api, id)
   const paid =
@@ -131,14 +129,6 @@ async function giveUp(api: ApiClient, id: string): Promise<number> {
         : 'nothing was billed'
   process.stderr.write(`kinora render: ${id} is ${status}; ${paid}\n`)
   return EXIT_INTERRUPTED
-}
-
-/** The first Ctrl-C aborts the signal; the second ends the program as usual. */
-function interruptible(): { signal: AbortSignal; release(): void } {
-  const controller = new AbortController()
-  const abort = () => controller.abort()
-  process.once('SIGINT', abort).once('SIGTERM', abort)
-  return { signal: controller.signal, release: () => void process.off('SIGINT', abort).off('SIGTERM', abort) }
 }
 
 function requirePrompt([prompt, ...others]: string[]): string {
@@ -172,7 +162,7 @@ function baseUrl(env: NodeJS.ProcessEnv): string {
   return env.KINORA_BASE_URL || 'http://127.0.0.1:8080'
 }
 
-/** What to do about a refusal whose text cannot say it. */
+/** What to do about an error whose message cannot name the remedy. */
 function remedyOf({ code }: ApiCallError, env: NodeJS.ProcessEnv): string {
   const site = baseUrl(env).replace(/\/+$/, '').replace(/\/v1$/, '')
   if (code === 'agreement_required')

@@ -12,12 +12,11 @@ import {
 } from '../identity/people/first-run.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Log, openLog } from '../platform/log.ts'
-import { describeUnjudged } from '../videos/moderation/coverage.ts'
 import { type Boot, openService } from './boot.ts'
 import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
-import { describeUnreachable } from './reach.ts'
 import { loadSecret } from './secret.ts'
+import { warnAboutConfig, warnAboutFileUrls, warnAboutMedia } from './start-warnings.ts'
 import { startHttpWorkers } from './workers.ts'
 
 const FLAGS = {
@@ -70,8 +69,7 @@ export async function serveUntilStopped(config: Config): Promise<number> {
 
 /** Starts everything the configuration asks for and resolves once it answers. */
 export async function serve(config: Config, log: Log): Promise<Serving> {
-  warnAboutModeration(config, log)
-  warnAboutTerms(config, log)
+  warnAboutConfig(config, log)
   const database = await openDatabase(config, log)
   const stops: Array<() => Promise<void>> = [database.stop]
   const stop = async () => {
@@ -87,13 +85,13 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
       work_dir: data_dir.work,
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
-    warnAboutMedia(app, log)
+    warnAboutMedia(app.ctx, log)
     stops.push(app.close)
     const http = config.workers > 1 ? await startHttpWorkers(boot, log) : null
     if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
     if (http) app.reachAt(http.url)
-    warnAboutFileUrls(app, log)
+    warnAboutFileUrls(app.ctx, log)
     const first_run = await makeFirstRun(app, config, data_dir.path)
     await app.startBackground()
     return { url, first_run, stop }
@@ -125,33 +123,6 @@ function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>[
     process.stderr.write(`kinora serve: ${error.message}\n\n${USAGE}`)
     return null
   }
-}
-
-function warnAboutModeration(config: Config, log: Log): void {
-  const { moderation } = config
-  const kind = typeof moderation === 'string' ? moderation : moderation.kind
-  if (kind !== 'rules') return
-  log.warn('moderation_is_a_list', {
-    detail: 'Moderation by rules is a deny list, not a classifier. Configure an engine before you open the service.',
-  })
-}
-
-function warnAboutTerms({ terms }: Config, log: Log): void {
-  if (terms.url !== null) return
-  log.warn('terms_are_a_placeholder', {
-    detail:
-      'People agree to the placeholder terms at /terms before their first video. Publish your own and set terms.version and terms.url.',
-  })
-}
-
-function warnAboutMedia({ ctx }: App, log: Log): void {
-  const detail = describeUnjudged(ctx)
-  if (detail !== null) log.warn('media_not_judged', { detail })
-}
-
-function warnAboutFileUrls({ ctx }: App, log: Log): void {
-  const detail = describeUnreachable(ctx)
-  if (detail !== null) log.warn('engine_url_is_loopback', { detail })
 }
 
 function printFirstRun(run: FirstRun, config: Config): void {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Static } from 'typebox'
 import type { CreateVideo, VideoModelList, VideoView } from '../videos/schema.ts'
-import { ApiCallError, type ApiClient, persist } from './api-client.ts'
+import { ApiCallError, type ApiClient, retryTransient } from './api-client.ts'
 import type { Progress } from './progress.ts'
 
 /** Media on this disk that a job refers to. */
@@ -14,10 +14,10 @@ export type References = {
   audio: readonly string[]
 }
 
-/** How long an unanswering service is asked again before we give up. */
-const PATIENCE_SECONDS = 120
+/** How long calls to a service that does not answer are retried. */
+const RETRY_SECONDS = 120
 
-/** What this person can render with; the first one is what a command uses when none is named. Throws ApiCallError. */
+/** The first video model of the person's plan, which a command uses when none is named. Throws ApiCallError. */
 export async function firstModel(api: ApiClient, signal: AbortSignal): Promise<string> {
   const { body } = await api.call<Static<typeof VideoModelList>>('GET', '/v1/videos/models', { signal })
   const [model] = body.data
@@ -33,7 +33,7 @@ export async function uploadReferences(
 ): Promise<Pick<CreateVideo, 'image_reference' | 'references'>> {
   const { signal, on_upload } = options
   const upload = async (path: string, purpose: 'vision' | 'video' | 'audio') => {
-    const file_id = await persist(PATIENCE_SECONDS, signal, () => api.upload(path, purpose, signal))
+    const file_id = await retryTransient(RETRY_SECONDS, signal, () => api.upload(path, purpose, signal))
     on_upload(path, file_id)
     return { file_id }
   }
@@ -56,17 +56,17 @@ export async function uploadReferences(
   }
 }
 
-/** Submits a job, once however often the line breaks. Throws ApiCallError. */
+/** Submits a job exactly once, however often the connection breaks. Throws ApiCallError. */
 export async function submitJob(api: ApiClient, body: CreateVideo, signal: AbortSignal): Promise<VideoView> {
   const headers = { 'idempotency-key': randomUUID() }
-  return persist(
-    PATIENCE_SECONDS,
+  return retryTransient(
+    RETRY_SECONDS,
     signal,
     async () => (await api.call<VideoView>('POST', '/v1/videos', { body, headers })).body,
   )
 }
 
-/** Polls until the job has ended, showing how it moves. The longer it takes, the less often it is asked for: at last every ten seconds. */
+/** Polls until the job has ended and shows its progress. The interval grows with the time it takes, up to ten seconds. */
 export async function followJob(
   api: ApiClient,
   job: VideoView,
@@ -74,15 +74,15 @@ export async function followJob(
   signal: AbortSignal,
 ): Promise<VideoView> {
   const started = performance.now()
-  let present = job
+  let current = job
   try {
     for (;;) {
-      progress.show(present.status, present.progress)
-      if (hasEnded(present)) return present
+      progress.show(current.status, current.progress)
+      if (hasEnded(current)) return current
       const elapsed_seconds = (performance.now() - started) / 1000
       await sleep(Math.min(10, Math.max(0.3, elapsed_seconds / 10)) * 1000, undefined, { signal })
-      present = await persist(
-        PATIENCE_SECONDS,
+      current = await retryTransient(
+        RETRY_SECONDS,
         signal,
         async () => (await api.call<VideoView>('GET', `/v1/videos/${job.id}`, { signal })).body,
       )
@@ -92,7 +92,7 @@ export async function followJob(
   }
 }
 
-/** Cancels the job and returns it as it is then; one that has ended in the meantime stays as it is. */
+/** Cancels the job and returns its new state; a job that has ended in the meantime is returned unchanged. */
 export async function cancelJobOf(api: ApiClient, id: string): Promise<VideoView> {
   try {
     return (await api.call<VideoView>('POST', `/v1/videos/${id}/cancel`)).body
@@ -102,7 +102,7 @@ export async function cancelJobOf(api: ApiClient, id: string): Promise<VideoView
   }
 }
 
-/** A status this version does not know is still running. */
+/** A status that this version does not know counts as running. */
 function hasEnded({ status }: VideoView): boolean {
   return status === 'completed' || status === 'failed' || status === 'canceled'
 }

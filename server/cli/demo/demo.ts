@@ -12,23 +12,24 @@ import { openLog } from '../../platform/log.ts'
 import type { AcceptanceView, VideoView } from '../../videos/schema.ts'
 import { ApiCallError, type ApiClient, openApiClient } from '../api-client.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
+import { EXIT_INTERRUPTED, onInterrupt } from '../interrupt.ts'
 import { openProgress } from '../progress.ts'
 import { type Serving, serve } from '../serve.ts'
 import { formatBytes } from '../units.ts'
 import { firstModel, followJob, submitJob, uploadReferences } from '../video-run.ts'
-import { clearDemosLeftBehind, DEMO_PREFIX } from './leftovers.ts'
+import { DEMO_PREFIX, removeKilledDemos } from './leftovers.ts'
 import { demoPicture } from './picture.ts'
 
 const FLAGS = {
   keep: { help: 'Leave the service running until Ctrl-C, and its data in place' },
-  out: { value: '<path>', help: 'The file the MP4 goes to; kinora-demo.mp4 here by default' },
+  out: { value: '<path>', help: 'The MP4 file to write; ./kinora-demo.mp4 by default' },
   config: { value: '<path>', help: 'A kinora.yaml, to try other engines' },
   help: { help: 'Show this' },
 } as const satisfies Flags
 
 const USAGE = `kinora demo [flags]
 
-The whole way from sign-in to MP4 through the public API, on a service of its own with fresh data and a free port.
+From sign-in to MP4 through the public API, on a service of its own with fresh data and a free port.
 
 ${describeFlags(FLAGS)}
 `
@@ -60,19 +61,19 @@ export async function runDemo(args: string[], env: NodeJS.ProcessEnv): Promise<n
 
 async function demo(options: { keep: boolean; out: string; config?: string }, env: NodeJS.ProcessEnv): Promise<number> {
   process.stdout.write('Kinora: from sign-in to MP4, on a service of its own.\n\n')
-  await clearDemosLeftBehind()
+  await removeKilledDemos()
   const dir = mkdtempSync(join(tmpdir(), DEMO_PREFIX))
-  const interrupt = interruption()
+  const interrupt = onInterrupt()
   let serving: Serving | null = null
   try {
     serving = await startService(dir, options.config, env)
-    const ended = await walk(serving, { dir, out: options.out, signal: interrupt.signal })
-    if (options.keep && ended) await keepRunning(serving, dir, interrupt.signal)
+    const completed = await runDemoJob(serving, { dir, out: options.out, signal: interrupt.signal })
+    if (options.keep && completed) await keepRunning(serving, dir, interrupt.signal)
     else
       process.stdout.write(
         '\nThe service of the demo stops now. Leave it running with --keep, or start your own: npm start\n',
       )
-    return ended ? 0 : 1
+    return completed ? 0 : 1
   } catch (error) {
     if (!interrupt.signal.aborted) throw error
     process.stdout.write('\n  stopped by Ctrl-C\n')
@@ -84,21 +85,18 @@ async function demo(options: { keep: boolean; out: string; config?: string }, en
   }
 }
 
-/** Ended by Ctrl-C, as shells number it. */
-const EXIT_INTERRUPTED = 130
-
-/** Settings of the environment are for a service of the reader's own; the demo takes none but what its file names. */
+/** Settings of the environment belong to the reader's own service: the demo uses only variables that its file names. */
 async function startService(dir: string, path: string | undefined, env: NodeJS.ProcessEnv): Promise<Serving> {
   const named = Object.fromEntries(Object.entries(env).filter(([name]) => !/^(KINORA_|DATABASE_URL$)/.test(name)))
   const config = loadConfig({ host: '127.0.0.1', port: '0', data_dir: dir, config: path }, named, engineMistakes)
   const log = openLog('info', createWriteStream(join(dir, 'service.log')))
   const serving = await serve(config, log)
-  say('service', `${serving.url}, data in ${dir}`)
+  print('service', `${serving.url}, data in ${dir}`)
   return serving
 }
 
 /** Sign in, agree, upload, submit, wait, download. False when the job did not complete. */
-async function walk(serving: Serving, at: { dir: string; out: string; signal: AbortSignal }): Promise<boolean> {
+async function runDemoJob(serving: Serving, at: { dir: string; out: string; signal: AbortSignal }): Promise<boolean> {
   const { dir, out, signal } = at
   const owner = serving.first_run!
   const browser = await signIn(serving.url, owner)
@@ -106,15 +104,15 @@ async function walk(serving: Serving, at: { dir: string; out: string; signal: Ab
   const api = openApiClient(serving.url, { authorization: `Bearer ${owner.api_key}` })
   const picture = join(dir, 'lighthouse.png')
   await writeFile(picture, await demoPicture())
-  const on_upload = (_: string, id: string) => say('picture', `lighthouse.png, ${id}`)
+  const on_upload = (_: string, id: string) => print('picture', `lighthouse.png, ${id}`)
   const model = await firstModel(api, signal)
   const none = { images: [], videos: [], audio: [] }
   const frames = await uploadReferences(api, { first_frame: picture, ...none }, { signal, on_upload })
   const before = await balanceOf(browser)
   const body = { model, prompt: PROMPT, seconds: SECONDS, aspect_ratio: '16:9', ...frames } as const
   const job = await submitJob(api, body, signal)
-  say('job', `${job.id}, ${model}, ${SECONDS} s`)
-  say('prompt', PROMPT)
+  print('job', `${job.id}, ${model}, ${SECONDS} s`)
+  print('prompt', PROMPT)
   const ended = await followJob(api, job, openProgress(process.stdout), signal)
   if (ended.status !== 'completed') {
     process.stderr.write(`kinora demo: the job is ${ended.status}. ${ended.error?.message ?? ''}\n`)
@@ -122,9 +120,9 @@ async function walk(serving: Serving, at: { dir: string; out: string; signal: Ab
   }
   await showClip(api, ended, out, signal)
   const after = await balanceOf(browser)
-  say('cost', `${ended.cost} ${ended.currency}`)
-  say('balance', `${before} before, ${after} after`)
-  say('console', `${serving.url}/`)
+  print('cost', `${ended.cost} ${ended.currency}`)
+  print('balance', `${before} before, ${after} after`)
+  print('console', `${serving.url}/`)
   return true
 }
 
@@ -136,14 +134,14 @@ async function signIn(url: string, { email, password }: FirstRun): Promise<ApiCl
     .getSetCookie()
     .map((line) => line.split(';', 1)[0])
     .join('; ')
-  say('signed in', email)
+  print('signed in', email)
   return openApiClient(url, { cookie })
 }
 
 async function agree(browser: ApiClient): Promise<void> {
   const { body: terms } = await browser.call<Static<typeof AcceptanceView>>('GET', '/v1/videos/acceptance')
   await browser.call('POST', '/v1/videos/acceptance', { body: { terms_version: terms.terms_version } })
-  say('agreed to', `video terms ${terms.terms_version}`)
+  print('agreed to', `video terms ${terms.terms_version}`)
 }
 
 async function balanceOf(browser: ApiClient): Promise<string> {
@@ -154,31 +152,23 @@ async function showClip(api: ApiClient, job: VideoView, out: string, signal: Abo
   const size_bytes = await api.download(`/v1/videos/${job.id}/content`, out, signal)
   const { width, height, duration_seconds, video_codec, audio_codec } = await probeFile(out, 'video')
   const video = video_codec === 'avc' ? 'h264' : video_codec
-  say('video', out)
-  say('size', formatBytes(size_bytes))
-  say('media', `${width}x${height} ${video}+${audio_codec}, ${duration_seconds?.toFixed(1)} s`)
+  print('video', out)
+  print('size', formatBytes(size_bytes))
+  print('media', `${width}x${height} ${video}+${audio_codec}, ${duration_seconds?.toFixed(1)} s`)
 }
 
 async function keepRunning(serving: Serving, dir: string, signal: AbortSignal): Promise<void> {
   const { email, password, api_key } = serving.first_run!
-  process.stdout.write('\nThe service goes on until Ctrl-C; its data stays.\n')
-  say('email', email)
-  say('password', password)
-  say('api key', api_key)
-  say('data', dir)
+  process.stdout.write('\nThe service runs until Ctrl-C; its data is kept.\n')
+  print('email', email)
+  print('password', password)
+  print('api key', api_key)
+  print('data', dir)
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
-function say(label: string, value: string): void {
+function print(label: string, value: string): void {
   process.stdout.write(`  ${label.padEnd(10)} ${value}\n`)
-}
-
-/** The first Ctrl-C aborts the signal; the second ends the program as usual. */
-function interruption(): { signal: AbortSignal; release(): void } {
-  const controller = new AbortController()
-  const abort = () => controller.abort()
-  process.once('SIGINT', abort).once('SIGTERM', abort)
-  return { signal: controller.signal, release: () => void process.off('SIGINT', abort).off('SIGTERM', abort) }
 }
 
 /** Checked before anything is rendered. Throws UsageError. */
@@ -192,7 +182,7 @@ function requireTarget(out: string | undefined): string {
   return path
 }
 
-/** Here when this directory can be written to, else among the temporary files. */
+/** In the working directory when it is writable, else in the temporary directory. */
 function writableHere(): string {
   try {
     accessSync('.', constants.W_OK)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
 
-/** How the data directory of a demo begins, below the temporary directory. */
+/** Prefix of a demo's data directory in the temporary directory. */
 export const DEMO_PREFIX = 'kinora-demo-'
 
-/** A demo that was killed leaves its database running: stops it and takes its directory away. Demos that still run are left alone. */
-export async function clearDemosLeftBehind(): Promise<void> {
+/** A killed demo leaves its database running: stops it and removes its directory. Running demos are not touched. */
+export async function removeKilledDemos(): Promise<void> {
   for (const name of readdirSync(tmpdir())) {
     const path = join(tmpdir(), name)
     if (!name.startsWith(DEMO_PREFIX) || !isOwn(path)) continue
@@ -29,7 +29,7 @@ function isOwn(path: string): boolean {
   return found?.isDirectory() === true && found.uid === process.getuid?.()
 }
 
-/** Null while its demo runs, and for what is no data directory of ours. */
+/** Null while its demo runs, and when it is not a data directory. */
 function tryOpen(path: string): DataDir | null {
   try {
     return openDataDir(path)

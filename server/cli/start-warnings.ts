@@ -1,4 +1,42 @@
+import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
+import type { Log } from '../platform/log.ts'
+import { describeUnjudged } from '../videos/moderation/coverage.ts'
+
+/** Warns about defaults that an operator should replace before opening the service to others. */
+export function warnAboutConfig(config: Config, log: Log): void {
+  warnAboutModeration(config, log)
+  warnAboutTerms(config, log)
+}
+
+/** Warns about media that no moderation engine can judge. */
+export function warnAboutMedia(ctx: Context, log: Log): void {
+  const detail = describeUnjudged(ctx)
+  if (detail !== null) log.warn('media_not_judged', { detail })
+}
+
+/** Warns about engines that cannot reach the URLs of files they are given. Call it once the service listens: before, it has no URL. */
+export function warnAboutFileUrls(ctx: Context, log: Log): void {
+  const detail = describeUnreachable(ctx)
+  if (detail !== null) log.warn('engine_url_is_loopback', { detail })
+}
+
+function warnAboutModeration(config: Config, log: Log): void {
+  const { moderation } = config
+  const kind = typeof moderation === 'string' ? moderation : moderation.kind
+  if (kind !== 'rules') return
+  log.warn('moderation_is_a_list', {
+    detail: 'Moderation by rules is a deny list, not a classifier. Configure an engine before you open the service.',
+  })
+}
+
+function warnAboutTerms({ terms }: Config, log: Log): void {
+  if (terms.url !== null) return
+  log.warn('terms_are_a_placeholder', {
+    detail:
+      'People agree to the placeholder terms at /terms before their first video. Publish your own and set terms.version and terms.url.',
+  })
+}
 
 /**
  * The outside engines that are handed URLs of files which lead back to their own machine, in words for the operator's log; null when there

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { describeUnreachable } from '../../server/cli/reach.ts'
+import { describeUnreachable } from '../../server/cli/start-warnings.ts'
 import { loadConfig } from '../../server/config/config.ts'
 import { buildEngines, engineMistakes } from '../../server/engines/registry.ts'
 

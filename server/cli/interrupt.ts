@@ -1,0 +1,10 @@
+/** Exit code of a command that Ctrl-C ended, as shells number it. */
+export const EXIT_INTERRUPTED = 130
+
+/** Aborts `signal` at the first Ctrl-C or SIGTERM; the second ends the program as usual. `release` stops listening. */
+export function onInterrupt(): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  process.once('SIGINT', abort).once('SIGTERM', abort)
+  return { signal: controller.signal, release: () => void process.off('SIGINT', abort).off('SIGTERM', abort) }
+}
