@@ -1,12 +1,12 @@
-/** A number as it stands, for programs that add: never taken for text. */
+/** A number written without quotes or escapes, for programs that calculate. */
 export type Exact = { exact: string }
 export type Cell = string | number | null | Exact
 
-/** What a file begins with, so that spreadsheets read it as UTF-8. */
+/** Byte order mark, so that spreadsheets read the file as UTF-8. */
 export const CSV_START = '\ufeff'
 
 /**
- * One line, ended. Text that a spreadsheet would run as a formula is kept text by an apostrophe before it.
+ * One line with its line end. Text that a spreadsheet would run as a formula gets an apostrophe in front.
  * Source: RFC 4180; OWASP, CSV injection.
  */
 export function csvLine(cells: readonly Cell[]): string {
@@ -21,5 +21,5 @@ function cellText(cell: Cell): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Also behind blanks, which spreadsheets trim, and in the wide forms, which some take for the narrow ones. */
+/** Also after white space, which spreadsheets trim, and in full-width forms, which some normalize. */
 const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠]|^[\t\r\n]/u

@@ -4,7 +4,7 @@ import { type Cell, CSV_START, csvLine } from './csv.ts'
 import type { Usage } from './schema.ts'
 import { type Asked, listNamedEntries, type NamedEntry } from './store-reports.ts'
 
-/** Entries of one query: a file of any length is made in this much memory. */
+/** Entries of one query: bounds the memory for a file of any length. */
 const BATCH = 1000
 
 const LEDGER_COLUMNS = [
@@ -13,7 +13,7 @@ const LEDGER_COLUMNS = [
   ...['person_id', 'person', 'key_id', 'key', 'request_id', 'note'],
 ]
 
-/** The ledger of a time as CSV, oldest first, in pieces. */
+/** The ledger of a period as CSV, oldest first, in chunks. */
 export async function* ledgerCsv(
   db: Db,
   asked: Asked,
@@ -37,7 +37,7 @@ function ledgerCells(row: NamedEntry, currency: string): Cell[] {
   ]
 }
 
-/** Sums of usage as CSV: the columns are called as what they are grouped by. */
+/** Sums of usage as CSV. The group columns are named after what they group by. */
 export function usageCsv(usage: Usage): string {
   const groups = usage.group_by.split(',')
   const head = groups.flatMap((each) => (each === 'day' ? [each] : [each, `${each}_name`]))

@@ -31,7 +31,7 @@ export async function placeHolds(tx: Tx, holds: readonly Hold[]): Promise<boolea
   return true
 }
 
-/** Says why nothing was taken, with the row locked; returns when it could be taken by now. */
+/** Throws the reason why nothing was taken, with the row locked; returns when it could be taken by now. */
 async function explainRefusal(tx: Tx, { org_id, amount, running_max }: Hold): Promise<void> {
   const account = await lockAccount(tx, org_id)
   if (!account)
@@ -47,7 +47,7 @@ async function explainRefusal(tx: Tx, { org_id, amount, running_max }: Hold): Pr
   }
 }
 
-/** What a charge remembers of the job it paid for. */
+/** What a charge records of its job. */
 export type ChargedJob = {
   id: string
   user_id: string
@@ -60,7 +60,7 @@ export type ChargedJob = {
 /**
  * Ends the holds of jobs that have ended, with their slots: those of completed jobs become charges, the others are released and nothing is
  * charged. One update an account. Call it in the transaction that ends the jobs.
- * Throws when one of the holds was settled before: then nothing of it may be committed.
+ * Throws when one of the holds was settled before: roll the transaction back.
  */
 export async function settleHolds(
   tx: Tx,

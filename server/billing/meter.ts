@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db, Tx } from '../platform/db/db.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
+import { freshCache } from '../platform/fresh-cache.ts'
 import { newId } from '../platform/ids.ts'
 import { chargeUsages, findAccount } from './store.ts'
 
@@ -23,27 +24,27 @@ export type UsageCharge = {
 export type Meter = {
   /** Throws ApiError `insufficient_credits` unless the organization's balance is above zero. */
   admit(org_id: string): void | Promise<void>
-  /** Announces one charge, which `close` waits for. */
+  /** Registers a charge that is going to come; `close` waits for it. */
   expect(): void
   /**
-   * Resolves once the usage and its charge are on disk. Once per request id, however often it is called. Rejects when the database
-   * stays away; the charge is written nevertheless when it comes back.
+   * Resolves once the usage and its charge are on disk: one charge per request id, however often it is called. Rejects when the database
+   * stays unreachable; the charge is still written when it comes back.
    */
   charge(usage: UsageCharge): Promise<void>
-  /** Writes usages and their charges in a transaction of the caller's. What it returns is to be called after the commit. */
+  /** Writes usages and their charges in the caller's transaction. Call the function it returns after the commit. */
   chargeWithin(tx: Tx, usages: readonly UsageCharge[]): Promise<() => void>
-  /** Waits for the charges that were announced. */
+  /** Waits for the charges that are registered or not yet written. */
   close(): Promise<void>
 }
 
-/** How long a balance above zero is believed. What this process charges meanwhile is known at once. */
+/** How long a balance above zero is trusted. Charges of this process are known at once. */
 const BALANCE_MILLISECONDS = 1000
 /** Rows of one statement. Enough to catch up at any rate one process can answer. */
 const GROUP_MAX = 1000
 /**
  * `patience_ms`: how long an answer waits for a database that went away before it ends in an error. `statement_ms`: a statement that
- * takes longer is sent again over another connection, since this one may have been lost without a word. `close_ms`: how long the end
- * of the process waits for charges.
+ * takes longer is sent again over another connection, since this one may have died silently. `close_ms`: how long the end of the
+ * process waits for charges.
  */
 export type MeterLimits = { patience_ms: number; statement_ms: number; close_ms: number }
 const LIMITS: MeterLimits = { patience_ms: 20_000, statement_ms: 5000, close_ms: 10_000 }
@@ -52,8 +53,8 @@ const ACCOUNTS_MAX = 50_000
 type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => void; failed: (error: unknown) => void }
 
 /**
- * Counts what chat costs. Charges are written in groups: while one statement is on its way to the disk the next group gathers, so the
- * cost of a commit is shared by all who wait for it. `onCharged` hears of each organization whose balance changed. Source:
+ * Charges for chat. Charges are written in groups: while one statement is being committed the next group fills, so that many charges
+ * share the cost of a commit. `onCharged` is called for each organization whose balance changed. Source:
  * docs/decisions/0005-group-commit-of-usage.md.
  */
 export function openMeter(
@@ -83,7 +84,7 @@ export function openMeter(
     writing = null
   }
 
-  /** A group that may or may not have been written when the database went away is written again: a request id is charged once. */
+  /** A group that may or may not have been committed when the database went away is written again: a request id is charged once. */
   const write = async (group: readonly Waiting[]): Promise<void> => {
     for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
       try {
@@ -91,8 +92,8 @@ export function openMeter(
         for (const { done } of group) done()
         return
       } catch (error) {
-        if (!isPassing(error)) return apart(group, error)
-        refuseImpatient([...group, ...gathering], patience_ms)
+        if (!isTransient(error)) return bisect(group, error)
+        rejectExpired([...group, ...gathering], patience_ms)
         if (closed) {
           for (const { failed } of group) failed(error)
           return
@@ -102,8 +103,8 @@ export function openMeter(
     }
   }
 
-  /** One row that cannot be written is no reason to lose the others. */
-  const apart = async (group: readonly Waiting[], error: unknown): Promise<void> => {
+  /** Writes the halves of a group one after the other, so that one bad row does not fail the others. */
+  const bisect = async (group: readonly Waiting[], error: unknown): Promise<void> => {
     if (group.length === 1) return group[0]!.failed(error)
     const half = group.length >> 1
     await write(group.slice(0, half))
@@ -139,23 +140,41 @@ export function openMeter(
   }
 }
 
-function openBalances(db: Db) {
-  const balances = new Map<string, { balance: bigint; until: number }>()
-  const remember = (org_id: string, balance: bigint): void => {
-    balances.delete(org_id)
-    balances.set(org_id, { balance, until: performance.now() + BALANCE_MILLISECONDS })
-    if (balances.size > ACCOUNTS_MAX) balances.delete(balances.keys().next().value!)
-  }
+/** The charge of one run of queued work: written with the end of the run, or never. */
+export type RunCharge = {
+  /** Takes the place of the service's meter during the run: admits as that does, and keeps the charge instead of writing it. */
+  meter: Meter
+  /** Null when no engine was called. */
+  used(): UsageCharge | null
+}
+
+/**
+ * A run that is given back to the queue or lost is at the operator's cost, so its charge is not written before its end. Each run has
+ * its own charge and ledger entry.
+ */
+export function openRunCharge(meter: Meter): RunCharge {
+  let used: UsageCharge | null = null
   return {
-    remember,
-    isKnownPositive(org_id: string): boolean {
-      const known = balances.get(org_id)
-      return known !== undefined && known.balance > 0n && known.until > performance.now()
+    meter: {
+      ...meter,
+      expect() {},
+      async charge(usage) {
+        used = usage
+      },
     },
+    used: () => used,
+  }
+}
+
+function openBalances(db: Db) {
+  const now_ms = () => performance.now()
+  const recent = freshCache<bigint>({ ttl_ms: BALANCE_MILLISECONDS, entries_max: ACCOUNTS_MAX, now_ms })
+  return {
+    remember: recent.keep,
+    isKnownPositive: (org_id: string): boolean => (recent.recall(org_id) ?? 0n) > 0n,
     async requirePositive(org_id: string): Promise<void> {
-      const account = await findAccount(db, org_id)
-      if (account) remember(org_id, account.balance)
-      if (!account || account.balance <= 0n) {
+      const balance = await recent.load(org_id, async () => (await findAccount(db, org_id))?.balance ?? null)
+      if (balance === null || balance <= 0n) {
         throw new ApiError('insufficient_credits', 'Your balance is used up. Add credits and try again.')
       }
     },
@@ -170,7 +189,7 @@ async function attempt(
   const rows = group.map(({ row }) => row)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LateStatement('the database has not answered')), statement_ms)
+    timer = setTimeout(() => reject(new LateStatement('the database has not answered in time')), statement_ms)
   })
   try {
     return await Promise.race([chargeUsages(db, rows), late])
@@ -184,15 +203,15 @@ class LateStatement extends Error {
 }
 
 /** Whether the same statement may succeed later: the database is away, busy, or chose this one to end a deadlock. */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   const { code } = error as { code?: string }
   return (
     error instanceof LateStatement || isDatabaseDown(error) || code === '40P01' || code === '40001' || code === '57014'
   )
 }
 
-/** Their answers end in an error; what they owe is still written. */
-function refuseImpatient(waiting: readonly Waiting[], patience_ms: number): void {
+/** Fails the answers that have waited too long. Their charges are still written. */
+function rejectExpired(waiting: readonly Waiting[], patience_ms: number): void {
   const before = performance.now() - patience_ms
   for (const { since, failed } of waiting) {
     if (since <= before)

@@ -24,7 +24,7 @@ import {
 import { findAccount } from './store.ts'
 import { type Asked, type Grouping, listLedgerPage, sumCharges } from './store-reports.ts'
 
-/** Groups of one answer; more are refused rather than cut off, since sums must be whole. */
+/** Groups of one answer; more are refused rather than cut off, because sums must be complete. */
 const GROUPS_MAX = 20_000
 
 const readBalance = endpoint({
@@ -59,7 +59,7 @@ const exportLedger = endpoint({
   method: 'GET',
   path: '/console/ledger.csv',
   auth: 'session',
-  summary: 'Ledger entries of a time as CSV, oldest first',
+  summary: 'Ledger entries of a period as CSV, oldest first',
   query: LedgerCsvQuery,
   response_type: 'text/csv',
   headers: FILE_HEADERS,
@@ -104,7 +104,7 @@ async function usageOf(ctx: Context, principal: Principal, query: Static<typeof 
   const period = { ...periodOf(ctx, query), group_by }
   const rows = await sumCharges(ctx.db, askedBy(principal), { ...period, limit: GROUPS_MAX + 1 })
   if (rows.length > GROUPS_MAX) {
-    const message = `Invalid 'from': there are more than ${GROUPS_MAX} groups. Ask for a shorter time.`
+    const message = `Invalid 'from': there are more than ${GROUPS_MAX} groups. Ask for a shorter period.`
     throw new ApiError('invalid_value', message, { param: 'from' })
   }
   const { currency, chat_models, video_models } = ctx.config
@@ -112,7 +112,7 @@ async function usageOf(ctx: Context, principal: Principal, query: Static<typeof 
   return usageView(rows, { ...period, currency, names })
 }
 
-/** Throws ApiError `invalid_value` for a time that ends before it begins. */
+/** Throws ApiError `invalid_value` for a period that ends before it begins. */
 function periodOf(ctx: Context, query: { from?: number; to?: number }): { from: Date; to: Date } {
   const to = query.to === undefined ? ctx.clock.now() : new Date(query.to * 1000)
   const from = query.from === undefined ? addSeconds(to, -30 * 86_400) : new Date(query.from * 1000)
@@ -120,7 +120,7 @@ function periodOf(ctx: Context, query: { from?: number; to?: number }): { from: 
   return { from, to }
 }
 
-/** Who may list the members knows their names; others know their own. */
+/** Owners and admins may see all names; members see their own. */
 function askedBy(principal: Principal): Asked {
   const { org_id, user_id, role } = principal
   return { org_id, viewer: role === 'member' ? user_id : null }

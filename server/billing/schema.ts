@@ -24,9 +24,9 @@ export const LedgerEntryView = Type.Object({
   amount: Money,
   video_id: MaybeText,
   user_id: MaybeText,
-  user_name: Type.Union([Type.String(), Type.Null()], { description: 'Of the person, where you may know it.' }),
+  user_name: Type.Union([Type.String(), Type.Null()], { description: 'Of the person, if you may see it.' }),
   key_id: MaybeText,
-  key_name: Type.Union([Type.String(), Type.Null()], { description: 'Of the key, where you may know it.' }),
+  key_name: Type.Union([Type.String(), Type.Null()], { description: 'Of the key, if you may see it.' }),
   request_id: MaybeText,
   model: MaybeText,
   seconds: MaybeCount,
@@ -74,7 +74,7 @@ export const UsageView = Type.Object({
     Type.Object({
       group: MaybeText,
       name: Type.Union([Type.String(), Type.Null()], {
-        description: 'Of the model, key or person, where you may know it.',
+        description: 'Of the model, key or person, if you may see it.',
       }),
       subgroup: MaybeText,
       subgroup_name: MaybeText,

@@ -3,7 +3,7 @@ import type { Db } from '../platform/db/db.ts'
 import { comparisonOf, type Position } from '../platform/http/list.ts'
 import type { LedgerEntryRow } from './store.ts'
 
-/** How usage may be summed: by one, or by the second within the first. */
+/** How usage may be grouped: by one, or by two, the second within the first. */
 export const GROUPINGS = [
   ...['day', 'model', 'key', 'person'],
   ...['day,model', 'day,key', 'day,person', 'model,key', 'model,person', 'key,person'],
@@ -12,7 +12,7 @@ export type Grouping = (typeof GROUPINGS)[number]
 
 export type UsagePeriod = { from: Date; to: Date; group_by: Grouping }
 
-/** Whose entries and names are asked for: `viewer` null sees everybody's name, else those of themselves and their keys. */
+/** Whose entries are read, and for whom: `viewer` null sees everybody's name, else only their own and those of their keys. */
 export type Asked = { org_id: string; viewer: string | null }
 
 export type UsageRow = {
@@ -56,7 +56,7 @@ export async function sumCharges(db: Db, asked: Asked, query: UsagePeriod & { li
 
 export type NamedEntry = LedgerEntryRow & { person: string | null; key: string | null }
 
-/** A page of the ledger, oldest first, of a time, with the names the viewer may know. */
+/** A page of the ledger of a period, oldest first, with the names that the viewer may see. */
 export async function listNamedEntries(
   db: Db,
   asked: Asked,
@@ -73,7 +73,7 @@ export async function listNamedEntries(
   return result.rows
 }
 
-/** A page of the ledger, one more than `position.limit`, with the names the viewer may know. */
+/** A page of the ledger, one more than `position.limit`, with the names that the viewer may see. */
 export async function listLedgerPage(db: Db, asked: Asked, position: Position): Promise<NamedEntry[]> {
   const { after, limit } = position
   const order = sql.raw(position.order === 'asc' ? 'asc' : 'desc')
@@ -87,7 +87,7 @@ export async function listLedgerPage(db: Db, asked: Asked, position: Position): 
   return result.rows
 }
 
-/** Of a key or a person, also one that is gone from the organization; null of anything else. */
+/** The name of a key or a person, even one that has left the organization; null for other groups. */
 function nameOf(kind: string | undefined, column: string, { org_id, viewer }: Asked) {
   const id = sql.ref(column)
   if (kind === 'key')

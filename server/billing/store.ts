@@ -43,7 +43,7 @@ declare module '../platform/db/db.ts' {
   }
 }
 
-/** Makes the account of a new organization, empty. */
+/** Creates the account of a new organization, with a balance of zero. */
 export async function insertAccount(tx: Db, org_id: string): Promise<void> {
   await tx.insertInto('accounts').values({ org_id, balance: 0n, held: 0n, running: 0 }).execute()
 }
@@ -87,9 +87,9 @@ export async function insertHolds(
 }
 
 /**
- * Ends placed holds, those of `charges` with their charge, and gives back what they had taken from the accounts. One statement, because
- * the rows of the accounts stay locked from their update to the commit; they are locked in order, so that two processes cannot wait for
- * each other. Returns the jobs whose hold was settled here: one that is missing was settled by somebody else.
+ * Ends placed holds, those of `charges` with their charge, and releases amounts and slots in the accounts. One statement, because
+ * the rows of the accounts stay locked from their update to the commit; they are locked in order, so that two processes cannot deadlock.
+ * Returns the jobs whose hold was settled here: a missing one was settled elsewhere.
  */
 export async function settleHoldsOf(
   tx: Db,
@@ -153,7 +153,7 @@ type NewUsage = {
 
 /**
  * Writes usages with their charges and takes them from the balances, in one statement; returns the balances as they now are. A request
- * that was charged before is left as it is. Accounts are locked in order, so that two processes cannot wait for each other.
+ * that was charged before is left as it is. Accounts are locked in order, so that two processes cannot deadlock.
  */
 export async function chargeUsages(
   db: Db,

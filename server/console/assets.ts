@@ -7,7 +7,7 @@ import { pathOf } from '../platform/http/server.ts'
 
 const DIST = fileURLToPath(new URL('../../console/dist/', import.meta.url))
 
-/** Pages of the console; below `/videos` lies one for each video. Source: console/routes.tsx; a test compares them. */
+/** Pages of the console; each video also has one below `/videos`. Compared with console/routes.tsx by a test. */
 export const CLIENT_PATHS = [
   '/billing',
   '/chat',
@@ -22,10 +22,10 @@ export const CLIENT_PATHS = [
   '/videos',
 ]
 
-/** Addresses of the API and of files, where an error is always one that programs read. */
+/** Paths of the API and of files, where an error is always JSON. */
 const NOT_PAGES = /^\/(v1|console|assets|docs|terms|healthz|readyz|metrics)(\/|$)|\.\w+$/
 
-/** The page runs our own scripts and styles alone, asks nobody else, and sits in nobody's frame. */
+/** The page runs only our own scripts and styles, connects to no other origin, and cannot be framed. */
 const PAGE_HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
@@ -46,7 +46,7 @@ const PAGE_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-/** The name of a file under `/assets/` holds a hash of what is in it. */
+/** The name of a file under `/assets/` holds a hash of its content. */
 const ASSET_HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'x-content-type-options': 'nosniff',
@@ -64,9 +64,9 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Answers with the console: its page at `/`, and at CLIENT_PATHS for a browser that opens one; its built files under `/assets/`. At an
- * address that nothing has, a browser gets the same page with 404: the console says so there. Programs get `unknown_url`, and so
- * does everybody below the addresses of the API. What it may send is read once, here; no path of a request reaches the file system.
+ * Serves the console: its page at `/`, and at CLIENT_PATHS for a browser that navigates there; its built files under `/assets/`. At an
+ * unknown path a browser gets the same page with 404, and the console shows "not found". Programs get `unknown_url`, and so does every
+ * client below the paths of the API. The files are read once, here; no path of a request reaches the file system.
  */
 export function serveConsole(http: FastifyInstance, dist = DIST): void {
   const files = readBuilt(dist)
@@ -86,7 +86,7 @@ export function serveConsole(http: FastifyInstance, dist = DIST): void {
 type Encoding = 'br' | 'gzip'
 type BuiltFile = { type: string; etag: string; bytes: Buffer; encoded: Partial<Record<Encoding, Buffer>> }
 
-/** Every built file by its path below `dist`; none when the console was not built. */
+/** Built files by path below `dist`; empty when the console was not built. */
 function readBuilt(dist: string): Map<string, BuiltFile> {
   const files = new Map<string, BuiltFile>()
   for (const name of namesIn(dist)) {
@@ -120,7 +120,7 @@ function newFile(name: string, bytes: Buffer): BuiltFile {
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile): FastifyReply {
   const encodings = Object.keys(file.encoded) as Encoding[]
   const encoding = encodings.find((each) => accepts(request, each))
-  // One tag for each form: they are not the same bytes.
+  // One tag for each encoding: they are different bytes.
   const etag = encoding ? `${file.etag.slice(0, -1)}-${encoding}"` : file.etag
   reply.header('etag', etag)
   if (encodings.length > 0) reply.header('vary', 'accept-encoding')
@@ -142,7 +142,7 @@ function isClientPath(path: string): boolean {
   return CLIENT_PATHS.some((each) => path === each || path === `${each}/`) || /^\/videos\/[^/]+\/?$/.test(path)
 }
 
-/** Whether a person opens the address: programs that mistook it for one of the API get an error they can read. */
+/** Whether a browser navigates there: other clients get an error in JSON. */
 function isNavigation(request: FastifyRequest): boolean {
   return /\btext\/html\b/.test(request.headers.accept ?? '')
 }

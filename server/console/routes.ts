@@ -1,13 +1,16 @@
+import { readFileSync } from 'node:fs'
 import type { FastifyReply } from 'fastify'
+import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { PASSWORD_LENGTH } from '../identity/login/library.ts'
 import { pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
+import { termsUrl } from '../videos/acceptance.ts'
 import type { LiveEvents } from './live.ts'
 import { SiteView } from './schema.ts'
-import { siteView } from './site.ts'
 import { termsPage } from './terms-page.ts'
 
-/** What the console needs beside people, keys and money. */
+/** What the console needs besides people, keys and money. `live` serves its event stream. */
 export function consoleEndpoints(live: LiveEvents): readonly Endpoint[] {
   return [readSite, readTerms, streamEvents(live)]
 }
@@ -29,7 +32,7 @@ const readTerms = endpoint({
   method: 'GET',
   path: '/terms',
   auth: 'none',
-  summary: 'The video terms as a page, or the way to those of the operator',
+  summary: 'The video terms as a page, or a redirect to those of the operator',
   internal: true,
   async handle(ctx, { request, reply }) {
     const { version, url } = ctx.config.terms
@@ -44,7 +47,7 @@ function streamEvents(live: LiveEvents): Endpoint {
     method: 'GET',
     path: '/console/events',
     auth: 'session',
-    summary: 'Hear of changed video jobs and of the balance as they happen',
+    summary: 'Stream changes of video jobs and of the balance',
     response_type: 'text/event-stream',
     async handle(_ctx, { principal, request, reply }) {
       if (request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send('')
@@ -54,10 +57,30 @@ function streamEvents(live: LiveEvents): Endpoint {
   })
 }
 
-/** Aborts when the stream is over, whoever ended it. */
+/** Aborts when the connection closes, whichever side closed it. */
 function leaving(reply: FastifyReply): AbortController {
   const left = new AbortController()
   if (reply.raw.destroyed) left.abort()
   reply.raw.once('close', () => left.abort())
   return left
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
+
+/** What the sign-in page and the console need to know of this service. Public: no secrets and no names of people. */
+function siteView({ config, site, engines }: Pick<Context, 'config' | 'site' | 'engines'>): SiteView {
+  const { min, max } = PASSWORD_LENGTH
+  return {
+    object: 'console_site',
+    version,
+    public_url: site.public_url,
+    currency: config.currency,
+    terms: { version: config.terms.version, url: termsUrl({ config, site }) },
+    oidc: config.login.oidc && { name: config.login.oidc.name },
+    two_factor: true,
+    password: { min_length: min, max_length: max },
+    translates: engines.translation.available,
+  }
 }

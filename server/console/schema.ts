@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 
-/** Shapes of what the console is told beside its session. Source: docs/api/console.md. */
+/** What the console reads besides its session. Source: docs/api/console.md. */
 export const SiteView = Type.Object({
   object: Type.Literal('console_site'),
   version: Type.String({ description: 'Of the service.' }),
@@ -10,8 +10,8 @@ export const SiteView = Type.Object({
   oidc: Type.Union([Type.Object({ name: Type.String() }), Type.Null()], {
     description: 'The identity provider people may sign in with.',
   }),
-  two_factor: Type.Boolean({ description: 'People may protect their login by a second factor.' }),
+  two_factor: Type.Boolean({ description: 'People may protect their login with a second factor.' }),
   password: Type.Object({ min_length: Type.Integer(), max_length: Type.Integer() }),
-  translates: Type.Boolean({ description: 'Japanese video prompts are translated; without that their jobs fail.' }),
+  translates: Type.Boolean({ description: 'Japanese video prompts are translated; when false, their jobs fail.' }),
 })
 export type SiteView = Static<typeof SiteView>

@@ -1,4 +1,4 @@
-import { openRunCharge } from '../../billing/run-charge.ts'
+import { openRunCharge } from '../../billing/meter.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { recheckPrincipal } from '../../identity/caller/recheck.ts'
