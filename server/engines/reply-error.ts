@@ -3,7 +3,7 @@ import { OutboundError } from '../platform/outbound/error.ts'
 import type { OutboundReply } from '../platform/outbound/exchange.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
 
-/** What a failed call says about the engine: every network fault may pass, only our own address rules do not. */
+/** The error behind a call without a reply: a network error is transient, a refusal by our own address rules permanent. Others pass through. */
 export function callError(error: unknown): unknown {
   if (!(error instanceof OutboundError)) return error
   const kind = error.reason === 'forbidden' ? 'permanent' : 'transient'
@@ -13,36 +13,36 @@ export function callError(error: unknown): unknown {
   })
 }
 
-/** Codes of connections that were never opened: nothing of the request has left. */
+/** Codes of connections that were never opened: nothing of the request was sent. */
 const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|CERT_.*|.*SELF_SIGNED.*|UNABLE_TO_.*)$/
 
-/** Answers of an engine that fell over in the middle, or of a gateway that has lost it: the engine may be at work. */
+/** Statuses of an engine that crashed, or of a gateway that lost it: the engine may be at work. */
 const UNSETTLED_STATUSES = new Set([408, 500, 502, 504, 520, 524])
 
-/** The fault behind a reply whose status is not a success. Its message is ours alone: engines repeat prompts in theirs. */
+/** The error behind a reply whose status is not a success. The message is ours alone: engines repeat prompts in theirs. */
 export function statusError(status: number, headers: OutboundReply['headers'], body: unknown): EngineError {
   const { code, param } = errorDetail(body)
   const kind = isModerationCode(code) ? 'moderation' : statusKind(status)
   return new EngineError(kind, `The engine answered with status ${status}.`, {
-    ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
-    ...optional('retry_after_seconds', kind === 'transient' ? retryAfterSeconds(headers) : undefined),
-    ...optional('engine_code', printable(code)),
+    subject: kind === 'rejected' && isAboutMedia(code, param) ? 'reference_media' : undefined,
+    retry_after_seconds: kind === 'transient' ? retryAfterSeconds(headers) : undefined,
+    engine_code: printable(code),
     not_begun: !UNSETTLED_STATUSES.has(status),
   })
 }
 
-/** The fault of a render that the engine itself reports as failed, from the `error` member of its view. */
+/** The error of a render that the engine reports as failed, from the `error` member of its view. */
 export function renderError(error: unknown): EngineError {
   const { code, param } = errorDetail({ error })
   const kind = isModerationCode(code) ? 'moderation' : TRANSIENT_CODES.has(plain(code)) ? 'transient' : 'rejected'
   return new EngineError(kind, 'The engine reports the render as failed.', {
-    ...(kind === 'rejected' && isAboutMedia(code, param) ? { subject: 'reference_media' as const } : {}),
-    ...optional('engine_code', printable(code)),
+    subject: kind === 'rejected' && isAboutMedia(code, param) ? 'reference_media' : undefined,
+    engine_code: printable(code),
   })
 }
 
-/** A reply that came but cannot be read. It says nothing about the work that was asked for. */
+/** A reply that cannot be read, which leaves open what became of the work. */
 export function unreadableReply(what: string): EngineError {
   return new EngineError('transient', `The engine's reply cannot be read: ${what}.`, { engine_code: 'unreadable' })
 }
@@ -156,8 +156,4 @@ function plain(code: string): string {
 
 function text(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-}
-
-function optional<K extends string, V>(name: K, value: V | undefined): { [key in K]?: V } {
-  return value === undefined ? {} : ({ [name]: value } as { [key in K]?: V })
 }
