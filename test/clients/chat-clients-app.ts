@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { newCustomer, startApp } from '../support/http/app.ts'
-import { chargesReaching } from '../support/http/chat-stage.ts'
+import { chargesReaching } from '../support/http/metered-chat-app.ts'
 
 export type ClientsApp = Awaited<ReturnType<typeof startForClients>>
 

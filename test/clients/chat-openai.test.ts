@@ -155,8 +155,8 @@ test('openai: refusals arrive as its typed errors with code, param and request i
   const picture = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }] }]
   const mismatch = [400, 'model_capability_mismatch', 'messages[0].content[0].type']
   await refusal({ model: 'org/plain-1', messages: picture }, OpenAI.BadRequestError, mismatch)
-  const stranger = client.withOptions({ apiKey: `${service.person.key.slice(0, -1)}!` })
-  await refusal({}, OpenAI.AuthenticationError, [401, 'invalid_api_key', null], stranger)
+  const outsider = client.withOptions({ apiKey: `${service.person.key.slice(0, -1)}!` })
+  await refusal({}, OpenAI.AuthenticationError, [401, 'invalid_api_key', null], outsider)
   const long = [{ role: 'user', content: 'sandbox:too_long' }]
   await refusal({ messages: long }, OpenAI.BadRequestError, [400, 'context_length_exceeded', 'messages'])
   const busy = { messages: [{ role: 'user', content: 'sandbox:overloaded' }] }

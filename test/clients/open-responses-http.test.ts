@@ -4,7 +4,7 @@ import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { acceptStream, RESPONSE_MEMBERS, type Wire } from '../support/data/response-grammar.ts'
 import { send } from '../support/http/identity-app.ts'
-import { respond } from '../support/http/response-stage.ts'
+import { createResponse } from '../support/http/response-requests.ts'
 import { readEvents } from '../support/http/response-stream.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
@@ -73,7 +73,7 @@ function assertResponse(response: Wire): Wire {
 }
 
 async function answered(input: object[], more: object = {}): Promise<Wire> {
-  const { status, json, text } = await respond(service.app, service.person, { model, input, ...more })
+  const { status, json, text } = await createResponse(service.app, service.person, { model, input, ...more })
   assert.equal(status, 200, text)
   return assertResponse(json)
 }
@@ -101,12 +101,15 @@ test('assistant-phase: earlier answers may say which part of the work they were'
 
 test('streaming-response: every event is one that clients take, and the last holds the response', async () => {
   const input = [said('user', 'Count from 1 to 5.')]
-  const { text } = await respond(service.app, service.person, { model, input, stream: true })
+  const { text } = await createResponse(service.app, service.person, { model, input, stream: true })
   assertResponse(acceptStream(readEvents(text)))
 })
 
 test('system-prompt: a system message is taken', async () => {
-  await answered([said('system', 'You are a pirate. Always respond in pirate speak.'), said('user', 'Say hello.')])
+  await answered([
+    said('system', 'You are a pirate. Always createResponse in pirate speak.'),
+    said('user', 'Say hello.'),
+  ])
 })
 
 test('tool-calling: a function that fits is called, with arguments that fit it', async () => {

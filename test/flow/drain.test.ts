@@ -1,50 +1,57 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countTokens } from '../../server/platform/tokenizer.ts'
-import { ask, type ChatStage, chargesOf, customer, eventsOf, startChatStage } from '../support/http/chat-stage.ts'
+import {
+  ask,
+  chargesOf,
+  customer,
+  eventsOf,
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../support/http/metered-chat-app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { textFrames, USAGE } from '../support/upstream/chat-upstream.ts'
 
-/** A stage that closes its own service, so that the database can be looked at afterwards. */
-async function closing(use: (stage: ChatStage, close: () => Promise<void>) => Promise<void>): Promise<void> {
-  const stage = await startChatStage()
-  const { app } = stage.app
+/** A service that closes its own service, so that the database can be looked at afterwards. */
+async function closing(use: (service: MeteredChatApp, close: () => Promise<void>) => Promise<void>): Promise<void> {
+  const service = await startMeteredChatApp()
+  const { app } = service.app
   let closed: Promise<void> | null = null
   const close = () => {
     closed ??= app.close()
     return closed
   }
   try {
-    await use(stage, close)
+    await use(service, close)
   } finally {
     await close()
-    await stage.app.database.close()
-    await stage.upstream.close()
+    await service.app.database.close()
+    await service.upstream.close()
   }
 }
 
 /** Resolves when the model server has been asked `count` times. */
-async function asked(stage: ChatStage, count: number): Promise<void> {
-  while (stage.upstream.requests.length < count) await new Promise(setImmediate)
+async function asked(service: MeteredChatApp, count: number): Promise<void> {
+  while (service.upstream.requests.length < count) await new Promise(setImmediate)
 }
 
 test('answers in flight are completed while the service closes, plain and streamed, and paid for', () =>
-  closing(async (stage, close) => {
-    const person = await customer(stage)
+  closing(async (service, close) => {
+    const person = await customer(service)
     const held = { kind: 'stream', frames: textFrames(['So far']), done: false, finally: 'stall' } as const
-    stage.upstream.reply(held, { kind: 'stall' }, { kind: 'stall' })
-    const streaming = ask(stage.app, person, { stream: true })
-    await asked(stage, 1)
-    const late = [ask(stage.app, person, { stream: true }), ask(stage.app, person)]
-    await asked(stage, 3)
+    service.upstream.reply(held, { kind: 'stall' }, { kind: 'stall' })
+    const streaming = ask(service.app, person, { stream: true })
+    await asked(service, 1)
+    const late = [ask(service.app, person, { stream: true }), ask(service.app, person)]
+    await asked(service, 3)
     const closed = close()
-    stage.upstream.release()
+    service.upstream.release()
     for (const { status, text } of await Promise.all([streaming, late[0]!])) {
       assert.deepEqual([status, eventsOf(text).at(-1)], [200, '[DONE]'])
     }
     assert.equal((await late[1])!.json.choices[0].message.content, 'Hello there.')
     await closed
-    const charges = await chargesOf(stage.app, person)
+    const charges = await chargesOf(service.app, person)
     assert.deepEqual(
       charges.map(({ output_tokens }) => output_tokens),
       [USAGE.completion_tokens, USAGE.completion_tokens, USAGE.completion_tokens],
@@ -52,8 +59,8 @@ test('answers in flight are completed while the service closes, plain and stream
   }))
 
 test('503 with advice to come back for what arrives meanwhile, the health check too, and nothing is asked or charged', () =>
-  closing(async (stage, close) => {
-    const person = await customer(stage)
+  closing(async (service, close) => {
+    const person = await customer(service)
     const body = JSON.stringify({ model: 'far-1', messages: [{ role: 'user', content: 'Hello' }] })
     const key = `authorization: Bearer ${person.key}`
     const requests = [
@@ -62,10 +69,10 @@ test('503 with advice to come back for what arrives meanwhile, the health check 
       'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n',
     ]
     // Begun before the service closes and finished after: their connections are there already.
-    const connections = await Promise.all(requests.map(() => rawConnection(stage.app.url)))
+    const connections = await Promise.all(requests.map(() => rawConnection(service.app.url)))
     for (const [i, request] of requests.entries()) await connections[i]!.write(request.slice(0, 10))
     // One whole exchange later the beginnings have been read.
-    assert.equal((await ask(stage.app, person, { model: 'sandbox-1' })).status, 200)
+    assert.equal((await ask(service.app, person, { model: 'sandbox-1' })).status, 200)
     const closed = close()
     for (const [i, request] of requests.entries()) await connections[i]!.write(request.slice(10))
     for (const connection of connections) {
@@ -77,20 +84,20 @@ test('503 with advice to come back for what arrives meanwhile, the health check 
       connection.close()
     }
     await closed
-    assert.equal(stage.upstream.requests.length, 0)
-    assert.equal((await chargesOf(stage.app, person)).length, 1)
+    assert.equal(service.upstream.requests.length, 0)
+    assert.equal((await chargesOf(service.app, person)).length, 1)
   }))
 
 test('answers cut at the end of the patience are charged for what was produced before the process ends', () =>
-  closing(async (stage, close) => {
-    const person = await customer(stage)
+  closing(async (service, close) => {
+    const person = await customer(service)
     const held = { kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' } as const
     // Long enough that counting it outlasts the connections.
     const content = 'word '.repeat(40_000)
-    stage.upstream.reply(...Array.from({ length: 6 }, () => held))
+    service.upstream.reply(...Array.from({ length: 6 }, () => held))
     const begun = await Promise.all(
       Array.from({ length: 6 }, async () => {
-        const answer = await fetch(`${stage.app.url}/v1/chat/completions`, {
+        const answer = await fetch(`${service.app.url}/v1/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
           body: JSON.stringify({ model: 'far-1', stream: true, messages: [{ role: 'user', content }] }),
@@ -101,10 +108,10 @@ test('answers cut at the end of the patience are charged for what was produced b
       }),
     )
     const closed = close()
-    stage.app.app.http.server.closeAllConnections()
+    service.app.app.http.server.closeAllConnections()
     await closed
     for (const reader of begun) await assert.rejects(reader.read())
-    const charges = await chargesOf(stage.app, person)
+    const charges = await chargesOf(service.app, person)
     assert.equal(charges.length, 6)
     const input = 6 + countTokens(content)
     for (const { input_tokens, output_tokens } of charges) assert.deepEqual([input_tokens, output_tokens], [input, 2])

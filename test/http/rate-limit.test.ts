@@ -1,40 +1,40 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { TestPerson } from '../support/http/app.ts'
-import { ask, type ChatStage, customer, eventsOf, startChatStage } from '../support/http/chat-stage.ts'
 import { type Answer, send } from '../support/http/identity-app.ts'
+import { ask, customer, eventsOf, type MeteredChatApp, startMeteredChatApp } from '../support/http/metered-chat-app.ts'
 
-let stage: ChatStage
-let beside: ChatStage
+let service: MeteredChatApp
+let beside: MeteredChatApp
 before(async () => {
-  stage = await startChatStage({ plan: '{ requests_per_minute: 24 }' })
-  beside = await startChatStage({ plan: '{ requests_per_minute: 24 }', beside: stage })
+  service = await startMeteredChatApp({ plan: '{ requests_per_minute: 24 }' })
+  beside = await startMeteredChatApp({ plan: '{ requests_per_minute: 24 }', beside: service })
 })
 after(async () => {
   await beside.close()
-  await stage.close()
+  await service.close()
 })
 
 const NAMES = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`)
 const limits = ({ headers }: { headers: Headers }) => NAMES.map((name) => headers.get(name))
-const list = (person: { key: string }, app: { url: string } = stage.app): Promise<Answer> =>
+const list = (person: { key: string }, app: { url: string } = service.app): Promise<Answer> =>
   send(app, 'GET', '/v1/models', { key: person.key })
 const spend = async (person: TestPerson, count: number) => {
   for (let i = 0; i < count; i++) assert.equal((await list(person)).status, 200)
 }
 
 test('every answer to a key says its limit, what remains and when all of it is back: errors and streams as well', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   const { key } = person
   const calls: Array<() => Promise<{ status: number; headers: Headers }>> = [
     () => list(person),
-    () => ask(stage.app, person, { model: 'sandbox-1' }),
-    () => ask(stage.app, person, { model: 'sandbox-1', stream: true }),
-    () => ask(stage.app, person, { model: 'nowhere-1' }),
-    () => ask(stage.app, person, { temperature: 9 }),
-    () => send(stage.app, 'GET', '/v1/files/file-unknown', { key }),
-    () => send(stage.app, 'DELETE', '/v1/models', { key }),
-    () => send(stage.app, 'POST', '/v1/chat/completions', { key }, []),
+    () => ask(service.app, person, { model: 'sandbox-1' }),
+    () => ask(service.app, person, { model: 'sandbox-1', stream: true }),
+    () => ask(service.app, person, { model: 'nowhere-1' }),
+    () => ask(service.app, person, { temperature: 9 }),
+    () => send(service.app, 'GET', '/v1/files/file-unknown', { key }),
+    () => send(service.app, 'DELETE', '/v1/models', { key }),
+    () => send(service.app, 'POST', '/v1/chat/completions', { key }, []),
   ]
   const statuses: number[] = []
   for (const [i, call] of calls.entries()) {
@@ -46,45 +46,45 @@ test('every answer to a key says its limit, what remains and when all of it is b
 })
 
 test('429 after a minute of requests at once, with the wait to the tenth of a second, and nothing is charged or asked', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   await spend(person, 24)
-  const answer = await ask(stage.app, person)
+  const answer = await ask(service.app, person)
   assert.equal(answer.status, 429)
   assert.deepEqual(limits(answer), ['24', '0', '1m0s'])
   assert.deepEqual([answer.json.error.type, answer.json.error.code], ['rate_limit_error', 'rate_limit_exceeded'])
   assert.match(answer.json.error.message, / Please try again in 2\.5s\.$/)
   assert.equal(answer.headers.get('retry-after'), '3')
   assert.equal(answer.headers.get('x-should-retry'), null)
-  assert.equal(stage.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 test('requests come back one by one with time, and never more than a minute of them', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   await spend(person, 24)
-  stage.app.clock.advance(2.4)
+  service.app.clock.advance(2.4)
   assert.match((await list(person)).body.error.message, /try again in 0\.1s\.$/)
-  stage.app.clock.advance(0.1)
+  service.app.clock.advance(0.1)
   assert.deepEqual([(await list(person)).status, (await list(person)).status], [200, 429])
-  stage.app.clock.advance(5)
+  service.app.clock.advance(5)
   await spend(person, 2)
   assert.equal((await list(person)).status, 429)
-  stage.app.clock.advance(3600)
+  service.app.clock.advance(3600)
   await spend(person, 24)
   assert.equal((await list(person)).status, 429)
 })
 
 test('a refused request costs nothing: who keeps asking is not kept out longer', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   await spend(person, 24)
   for (let i = 0; i < 30; i++) assert.equal((await list(person)).status, 429)
-  stage.app.clock.advance(2.5)
+  service.app.clock.advance(2.5)
   assert.equal((await list(person)).status, 200)
 })
 
 test('200 calls at once to two processes: exactly the allowance passes, and what remains counts down to nothing', async () => {
-  const person = await customer(stage)
-  beside.app.clock.set(stage.app.clock.now())
-  const calls = Array.from({ length: 200 }, (_, i) => list(person, [stage, beside][i % 2]!.app))
+  const person = await customer(service)
+  beside.app.clock.set(service.app.clock.now())
+  const calls = Array.from({ length: 200 }, (_, i) => list(person, [service, beside][i % 2]!.app))
   const answers = await Promise.all(calls)
   const passed = answers.filter(({ status }) => status === 200)
   assert.equal(passed.length, 24)
@@ -97,21 +97,21 @@ test('200 calls at once to two processes: exactly the allowance passes, and what
 })
 
 test('each key has its own allowance, and the console is not limited by any', async () => {
-  const [one, other] = [await customer(stage), await customer(stage)]
+  const [one, other] = [await customer(service), await customer(service)]
   await spend(one, 24)
   assert.equal((await list(one)).status, 429)
   assert.equal((await list(other)).status, 200)
-  const answer = await send(stage.app, 'GET', '/console/balance', { cookie: one.cookie })
+  const answer = await send(service.app, 'GET', '/console/balance', { cookie: one.cookie })
   assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])
 })
 
 test('who is not known is told nothing of limits', async () => {
-  const answer = await send(stage.app, 'GET', '/v1/models')
+  const answer = await send(service.app, 'GET', '/v1/models')
   assert.deepEqual([answer.status, ...limits(answer)], [401, null, null, null])
 })
 
 test('retry-after is at most a minute, however small the allowance', async () => {
-  const slow = await startChatStage({ plan: '{ requests_per_minute: 1 }' })
+  const slow = await startMeteredChatApp({ plan: '{ requests_per_minute: 1 }' })
   const person = await customer(slow)
   assert.equal((await list(person, slow.app)).status, 200)
   const answer = await list(person, slow.app)
@@ -122,7 +122,7 @@ test('retry-after is at most a minute, however small the allowance', async () =>
 })
 
 test('an allowance that does not divide a minute is exact too', async () => {
-  const odd = await startChatStage({ plan: '{ requests_per_minute: 7 }' })
+  const odd = await startMeteredChatApp({ plan: '{ requests_per_minute: 7 }' })
   const person = await customer(odd)
   const answers = await Promise.all(Array.from({ length: 20 }, () => list(person, odd.app)))
   assert.equal(answers.filter(({ status }) => status === 200).length, 7)
@@ -130,7 +130,7 @@ test('an allowance that does not divide a minute is exact too', async () => {
 })
 
 test('without a limit, which is the default, no answer speaks of one', async () => {
-  const free = await startChatStage()
+  const free = await startMeteredChatApp()
   const person = await customer(free)
   const answers = await Promise.all(Array.from({ length: 100 }, () => list(person, free.app)))
   for (const answer of answers) assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])

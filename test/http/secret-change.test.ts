@@ -7,7 +7,7 @@ import { samplePicture } from '../support/data/media.ts'
 import { type TestApp, videoBody } from '../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../support/http/chat-app.ts'
 import { type Answer, browserOf, send } from '../support/http/identity-app.ts'
-import { saying } from '../support/http/response-stage.ts'
+import { replyOf } from '../support/http/response-requests.ts'
 import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
 import { textFrames } from '../support/upstream/chat-upstream.ts'
 
@@ -59,7 +59,7 @@ test('a conversation compacted under the previous secret goes on, and compacted 
   const compacted = await compact(old, [{ role: 'user', content: 'Look at x.' }], 'x is 7.')
   const input = [...compacted, { role: 'user', content: 'Go on.' }]
   assert.match(await told(change.after, input), /x is 7\./)
-  const refused = await respond(change.settled, input)
+  const refused = await createResponse(change.settled, input)
   assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_encrypted_content'])
   const again = await compact(change.after, input, 'x is still 7.')
   assert.match(await told(change.settled, [...again, { role: 'user', content: 'And?' }]), /x is still 7\./)
@@ -99,8 +99,8 @@ async function signedLink(app: TestApp): Promise<string> {
 
 /** What a model that thinks `text` answers, reasoning sealed. */
 async function think(app: TestApp, text: string): Promise<object[]> {
-  it.upstream.reply(saying([{ reasoning_content: text }, { content: 'Seen.' }]))
-  const answer = await respond(app, 'Look.', { include: ['reasoning.encrypted_content'], store: false })
+  it.upstream.reply(replyOf([{ reasoning_content: text }, { content: 'Seen.' }]))
+  const answer = await createResponse(app, 'Look.', { include: ['reasoning.encrypted_content'], store: false })
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   return answer.body.output
 }
@@ -115,13 +115,13 @@ async function compact(app: TestApp, input: object[], summary: string): Promise<
 
 /** What the model server is asked for this input, as text. */
 async function told(app: TestApp, input: object[]): Promise<string> {
-  it.upstream.reply(saying([{ content: 'Yes.' }]))
-  const answer = await respond(app, input)
+  it.upstream.reply(replyOf([{ content: 'Yes.' }]))
+  const answer = await createResponse(app, input)
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   return JSON.stringify(it.asked().messages)
 }
 
-function respond(app: TestApp, input: unknown, more: object = {}): Promise<Answer> {
+function createResponse(app: TestApp, input: unknown, more: object = {}): Promise<Answer> {
   return send(app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'thinker', input, ...more })
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
-import { stored } from '../support/data/stored-responses.ts'
+import { storeResponse } from '../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { type Caller, send } from '../support/http/identity-app.ts'
 import { storedFile, submit } from '../support/http/videos-app.ts'
@@ -82,7 +82,7 @@ async function organization() {
       key: made.body.id,
       member: member.user_id,
       invitation: invited.body.id,
-      response: (await stored(app, owner)).id,
+      response: (await storeResponse(app, owner)).id,
       session,
     },
   }

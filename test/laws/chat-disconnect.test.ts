@@ -4,13 +4,13 @@ import { after, before } from 'node:test'
 import type { TestPerson } from '../support/http/app.ts'
 import {
   balanceOf,
-  type ChatStage,
   chargesOf,
   costOf,
   customer,
-  startChatStage,
-  startFront,
-} from '../support/http/chat-stage.ts'
+  type MeteredChatApp,
+  startChatServer,
+  startMeteredChatApp,
+} from '../support/http/metered-chat-app.ts'
 import { law } from '../support/law.ts'
 import { textFrames } from '../support/upstream/chat-upstream.ts'
 
@@ -19,18 +19,18 @@ const RUNS = Number(process.env.RUNS ?? 2000)
 const AT_ONCE = 48
 const BALANCE = 10n ** 15n
 
-let stage: ChatStage
+let service: MeteredChatApp
 before(async () => {
-  stage = await startChatStage()
+  service = await startMeteredChatApp()
 })
-after(() => stage.close())
+after(() => service.close())
 
 law('however clients leave, every admitted request has one entry, and the ledger sums to the balance', async (seed) => {
-  const { app, upstream } = stage
+  const { app, upstream } = service
   const words = Array.from({ length: 40 }, (_, i) => `word${i} `)
   upstream.always({ kind: 'stream', frames: textFrames(words), piece_bytes: 700 })
-  const people = await Promise.all([1, 2, 3].map(() => customer(stage, BALANCE)))
-  const front = await startFront(stage, { keepalive_seconds: 15, stalled_seconds: 30 })
+  const people = await Promise.all([1, 2, 3].map(() => customer(service, BALANCE)))
+  const front = await startChatServer(service, { keepalive_seconds: 15, stalled_seconds: 30 })
   const visits: Visit[] = []
   const numbers = Array.from({ length: RUNS }, (_, i) => i)
   const walk = async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import type { TestPerson } from '../support/http/app.ts'
-import { type BackgroundStage, readStream, startBackgroundStage } from '../support/http/background-stage.ts'
+import { type BackgroundApp, readStream, startBackgroundApp } from '../support/http/background-app.ts'
 import { type ResponseEvent, readEvents } from '../support/http/response-stream.ts'
 import { law } from '../support/law.ts'
 import { chunk, USAGE } from '../support/upstream/chat-upstream.ts'
@@ -10,15 +10,15 @@ import { chunk, USAGE } from '../support/upstream/chat-upstream.ts'
 const ROUNDS = Number(process.env.ROUNDS ?? 25)
 const FOLLOWERS = 6
 
-let stage: BackgroundStage
-let front: BackgroundStage
+let service: BackgroundApp
+let front: BackgroundApp
 before(async () => {
-  stage = await startBackgroundStage()
-  front = await startBackgroundStage({ works: false, beside: stage })
+  service = await startBackgroundApp()
+  front = await startBackgroundApp({ worker: false, beside: service })
 })
 after(async () => {
   await front.close()
-  await stage.close()
+  await service.close()
 })
 
 let state = 0
@@ -49,7 +49,7 @@ function anyAnswer(): object[] {
 }
 
 const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
-const follow = async ({ app }: BackgroundStage, person: TestPerson, id: string, after: number | null) =>
+const follow = async ({ app }: BackgroundApp, person: TestPerson, id: string, after: number | null) =>
   readEvents(await readStream(app, person, `${id}?stream=true${after === null ? '' : `&starting_after=${after}`}`))
 /** Turns of the event loop: what comes between is up to chance. */
 const idle = async (turns: number) => {
@@ -61,24 +61,29 @@ law(
   async (seed) => {
     state = seed
     for (let round = 0; round < ROUNDS; round++) {
-      stage.upstream.reply({ kind: 'stream', frames: anyAnswer(), piece_bytes: 1 + random(400), done: random(2) === 0 })
+      service.upstream.reply({
+        kind: 'stream',
+        frames: anyAnswer(),
+        piece_bytes: 1 + random(400),
+        done: random(2) === 0,
+      })
       const { body } = await front.submit({ tools })
       const following = Array.from({ length: FOLLOWERS }, async (_, nth) => {
         const after = nth === 0 ? null : random(30)
         await idle(random(200))
-        return { after, events: await follow(nth % 2 ? stage : front, stage.person, body.id, after) }
+        return { after, events: await follow(nth % 2 ? service : front, service.person, body.id, after) }
       })
       const followed = await Promise.all(following)
-      const whole = await follow(front, stage.person, body.id, null)
+      const whole = await follow(front, service.person, body.id, null)
       for (const { after, events } of followed)
         assert.deepEqual(events, tailOf(whole, after), `round ${round}, after ${after}`)
       for (const after of [whole.length - 2, whole.length - 1, random(whole.length)]) {
-        assert.deepEqual(await follow(stage, stage.person, body.id, after), whole.slice(after + 1))
+        assert.deepEqual(await follow(service, service.person, body.id, after), whole.slice(after + 1))
       }
       const { body: stored } = await front.call('GET', body.id)
       assert.deepEqual(whole.at(-1)!.response, stored)
     }
-    assert.deepEqual(await stage.app.audit(), {})
+    assert.deepEqual(await service.app.audit(), {})
   },
 )
 
@@ -91,16 +96,16 @@ function tailOf(whole: ResponseEvent[], after: number | null): ResponseEvent[] {
 law('a response that was not made in the background is the same from any event on', async (seed) => {
   state = seed
   for (let round = 0; round < ROUNDS; round++) {
-    stage.upstream.reply({
+    service.upstream.reply({
       kind: 'stream',
       frames: [...anyAnswer().slice(0, -1), chunk({}, { finish_reason: 'stop', usage: USAGE })],
     })
     const { status, body } = await front.submit({ tools, background: false })
     assert.equal(status, 200, JSON.stringify(body))
-    const whole = await follow(front, stage.person, body.id, null)
+    const whole = await follow(front, service.person, body.id, null)
     assert.deepEqual(whole.at(-1)!.response, body)
     const after = random(whole.length + 3)
-    assert.deepEqual(await follow(front, stage.person, body.id, after), whole.slice(after + 1))
+    assert.deepEqual(await follow(front, service.person, body.id, after), whole.slice(after + 1))
   }
-  assert.deepEqual(await stage.app.audit(), {})
+  assert.deepEqual(await service.app.audit(), {})
 })

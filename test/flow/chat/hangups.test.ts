@@ -2,20 +2,25 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { after, afterEach, before, test } from 'node:test'
-import { type ChatStage, chargesReaching, customer, startChatStage } from '../../support/http/chat-stage.ts'
+import {
+  chargesReaching,
+  customer,
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 before(async () => {
-  stage = await startChatStage()
+  service = await startMeteredChatApp()
 })
-after(() => stage.close())
-afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
+after(() => service.close())
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 /** Leaves a stream once its text holds `word`, and returns when the service has seen that its client is gone. */
 async function leaveAt(path: string, body: object, word: string, key: string): Promise<void> {
   const before = await connections()
-  const asking = request(`${stage.app.url}${path}`, {
+  const asking = request(`${service.app.url}${path}`, {
     method: 'POST',
     agent: false,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -33,7 +38,7 @@ async function leaveAt(path: string, body: object, word: string, key: string): P
 
 const connections = () =>
   new Promise<number>((resolve, reject) =>
-    stage.app.app.http.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    service.app.app.http.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   )
 
 const HIDDEN = { prompt_tokens: 4, completion_tokens: 5000, total_tokens: 5004 }
@@ -44,24 +49,24 @@ test('a client that hangs up between the last `finish_reason` and the usage is c
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }, '"finish_reason":"stop"'],
     ['/v1/responses', { input: 'Hello' }, 'response.output_item.done'],
   ] as const) {
-    const person = await customer(stage)
-    stage.upstream.reply({
+    const person = await customer(service)
+    service.upstream.reply({
       kind: 'stream',
       frames: [...frames, { ...chunk({}), choices: [], usage: HIDDEN }],
       hold_after: frames.length,
     })
     await leaveAt(path, body, path.endsWith('responses') ? 'output_text.delta' : word, person.key)
-    stage.upstream.release()
-    const [charge] = await chargesReaching(stage.app, person, 1)
+    service.upstream.release()
+    const [charge] = await chargesReaching(service.app, person, 1)
     assert.deepEqual([charge!.input_tokens, charge!.output_tokens], [4, 5000], path)
   }
 })
 
 test('a client that hangs up before the last `finish_reason` ends the call, and is charged for what came', async () => {
-  const person = await customer(stage)
-  stage.upstream.reply({ kind: 'stream', frames: [frames[0]!], done: false, finally: 'stall' })
+  const person = await customer(service)
+  service.upstream.reply({ kind: 'stream', frames: [frames[0]!], done: false, finally: 'stall' })
   await leaveAt('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }, 'Hi', person.key)
-  await stage.upstream.left()
-  const [charge] = await chargesReaching(stage.app, person, 1)
+  await service.upstream.left()
+  const [charge] = await chargesReaching(service.app, person, 1)
   assert.equal(charge!.output_tokens, 1)
 })

@@ -6,78 +6,78 @@ import { openDb } from '../../../server/platform/db/db.ts'
 import { newRequestId } from '../../../server/platform/ids.ts'
 import { formatMoney, parseMoney } from '../../../server/platform/money.ts'
 import type { TestPerson } from '../../support/http/app.ts'
+import { send } from '../../support/http/identity-app.ts'
 import {
   ask,
   balanceOf,
-  type ChatStage,
   chargesOf,
   costOf,
   customer,
   eventsOf,
   grant,
-  startChatStage,
-} from '../../support/http/chat-stage.ts'
-import { send } from '../../support/http/identity-app.ts'
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 import { postgresProxy } from '../../support/upstream/postgres-proxy.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 before(async () => {
-  stage = await startChatStage()
+  service = await startMeteredChatApp()
 })
 after(async () => {
-  assert.deepEqual(await stage.app.audit(), {})
-  await stage.close()
+  assert.deepEqual(await service.app.audit(), {})
+  await service.close()
 })
 
 const SAID = costOf({ input: USAGE.prompt_tokens, output: USAGE.completion_tokens })
 const times = <T>(count: number, make: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, i) => make(i)))
-const console_ = (path: string, who: TestPerson) => send(stage.app, 'GET', `/console/${path}`, { cookie: who.cookie })
+const console_ = (path: string, who: TestPerson) => send(service.app, 'GET', `/console/${path}`, { cookie: who.cookie })
 
 test('an entry names the request, the key, the person, the model and every kind of token', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   const usage = {
     ...{ prompt_tokens: 1000, prompt_tokens_details: { cached_tokens: 640 } },
     ...{ completion_tokens: 300, completion_tokens_details: { reasoning_tokens: 120 } },
   }
-  stage.upstream.reply({
+  service.upstream.reply({
     kind: 'stream',
     frames: [chunk({ content: 'x' }), chunk({}, { finish_reason: 'stop', usage })],
   })
-  const { headers } = await ask(stage.app, person, { stream: true })
-  const [entry] = await chargesOf(stage.app, person)
+  const { headers } = await ask(service.app, person, { stream: true })
+  const [entry] = await chargesOf(service.app, person)
   const amount = costOf({ input: 1000, cached: 640, output: 300 })
   assert.equal(amount, (360n * 13_700_001n + 640n * 4_100_003n + 300n * 59_300_007n + 999_999n) / 1_000_000n)
   assert.deepEqual(entry, {
     ...{ id: entry!.id, org_id: person.org_id, kind: 'charge', amount: -amount, job_id: null },
     ...{ user_id: person.user_id, key_id: person.key_id, request_id: headers.get('x-request-id') },
-    ...{ model: 'far-1', seconds: null, note: null, created_at: stage.app.clock.now() },
+    ...{ model: 'far-1', seconds: null, note: null, created_at: service.app.clock.now() },
     ...{ input_tokens: 1000, cached_input_tokens: 640, output_tokens: 300, reasoning_tokens: 120 },
   })
 })
 
 test('a person at the console is charged as the person, without a key', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   const body = { model: 'far-1', messages: [{ role: 'user', content: 'Hello' }] }
-  const headers = { origin: stage.app.url, 'sec-fetch-site': 'same-origin' }
-  const { status } = await send(stage.app, 'POST', '/v1/chat/completions', { cookie: person.cookie, headers }, body)
+  const headers = { origin: service.app.url, 'sec-fetch-site': 'same-origin' }
+  const { status } = await send(service.app, 'POST', '/v1/chat/completions', { cookie: person.cookie, headers }, body)
   assert.equal(status, 200)
-  const [entry, ...more] = await chargesOf(stage.app, person)
+  const [entry, ...more] = await chargesOf(service.app, person)
   assert.deepEqual([entry!.user_id, entry!.key_id, entry!.amount, more.length], [person.user_id, null, -SAID, 0])
 })
 
 test('the console shows the tokens of each charge, and sums of usage that are those of the ledger', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   const clues = ['rain', 'snow and ice', 'a long walk along the river']
   for (const [i, content] of [...clues, ...clues].entries()) {
     const changes = i % 2 ? { messages: [{ role: 'user', content }], model: 'sandbox-1', reasoning_effort: 'low' } : {}
-    assert.equal((await ask(stage.app, person, { ...changes, stream: i % 3 === 0 })).status, 200)
+    assert.equal((await ask(service.app, person, { ...changes, stream: i % 3 === 0 })).status, 200)
   }
-  stage.app.clock.advance(1)
+  service.app.clock.advance(1)
   const { data } = (await console_('ledger?limit=100', person)).body
   const entries = data.filter(({ kind }: { kind: string }) => kind === 'charge')
-  const rows = await chargesOf(stage.app, person)
+  const rows = await chargesOf(service.app, person)
   const names = ['input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens'] as const
   assert.equal(entries.length, 6)
   for (const [i, entry] of entries.toReversed().entries()) {
@@ -92,7 +92,7 @@ test('the console shows the tokens of each charge, and sums of usage that are th
   const sum = (list: typeof rows, name: (typeof names)[number]) => list.reduce((all, row) => all + row[name]!, 0)
   for (const group_by of ['day', 'model', 'key', 'person']) {
     const { body } = await console_(`usage?group_by=${group_by}`, person)
-    assert.equal(body.total, formatMoney(10_000_000_000n - (await balanceOf(stage.app, person))))
+    assert.equal(body.total, formatMoney(10_000_000_000n - (await balanceOf(service.app, person))))
     assert.equal(body.data.length, group_by === 'model' ? 2 : 1)
     for (const { group, input_tokens, output_tokens, video_seconds } of body.data) {
       const own = rows.filter(({ model }) => group_by !== 'model' || model === group)
@@ -103,36 +103,36 @@ test('the console shows the tokens of each charge, and sums of usage that are th
 })
 
 test('one unit above zero admits a request of any price, and the balance falls below zero by all of it', async () => {
-  const person = await customer(stage, 1n)
-  assert.equal((await ask(stage.app, person)).status, 200)
-  assert.equal(await balanceOf(stage.app, person), 1n - SAID)
-  const asked = stage.upstream.requests.length
+  const person = await customer(service, 1n)
+  assert.equal((await ask(service.app, person)).status, 200)
+  assert.equal(await balanceOf(service.app, person), 1n - SAID)
+  const asked = service.upstream.requests.length
   for (const stream of [false, true]) {
-    const { status, json } = await ask(stage.app, person, { stream })
+    const { status, json } = await ask(service.app, person, { stream })
     assert.deepEqual([status, json.error.code, json.error.type], [402, 'insufficient_credits', 'insufficient_quota'])
   }
-  assert.equal(stage.upstream.requests.length, asked)
-  assert.equal((await chargesOf(stage.app, person)).length, 1)
-  await grant(stage.app, person, SAID)
-  assert.equal((await ask(stage.app, person)).status, 200)
+  assert.equal(service.upstream.requests.length, asked)
+  assert.equal((await chargesOf(service.app, person)).length, 1)
+  await grant(service.app, person, SAID)
+  assert.equal((await ask(service.app, person)).status, 200)
 })
 
 test('402 at zero, for every model, and nothing is written', async () => {
-  const person = await customer(stage, 0n)
-  for (const model of ['far-1', 'sandbox-1']) assert.equal((await ask(stage.app, person, { model })).status, 402)
-  assert.deepEqual(await chargesOf(stage.app, person), [])
+  const person = await customer(service, 0n)
+  for (const model of ['far-1', 'sandbox-1']) assert.equal((await ask(service.app, person, { model })).status, 402)
+  assert.deepEqual(await chargesOf(service.app, person), [])
 })
 
 test('a request that is not admitted, or not valid, leaves no entry', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   const bad = [{ model: 'nowhere-1' }, { temperature: 3 }, { messages: [] }, { stream_options: {} }]
-  for (const changes of bad) assert.ok((await ask(stage.app, person, changes)).status >= 400)
-  assert.deepEqual(await chargesOf(stage.app, person), [])
+  for (const changes of bad) assert.ok((await ask(service.app, person, changes)).status >= 400)
+  assert.deepEqual(await chargesOf(service.app, person), [])
 })
 
 /** Holds the account's row, runs `use` and lets go once the charge waits for it. `use` is given what tells whether it does. */
 async function whileLocked<T>(person: TestPerson, use: () => Promise<T>, check: () => void): Promise<T> {
-  const { db } = stage.app.database
+  const { db } = service.app.database
   return db
     .transaction()
     .execute(async (tx) => {
@@ -153,24 +153,24 @@ async function whileLocked<T>(person: TestPerson, use: () => Promise<T>, check: 
 }
 
 test('no answer ends before its usage is committed: not a plain one, not a stream, not one that broke off', async () => {
-  const person = await customer(stage)
+  const person = await customer(service)
   const broken = { kind: 'stream', frames: textFrames(['Hi']).slice(0, 2), done: false } as const
   for (const [changes, reply, end] of [
     [{ stream: true }, null, '[DONE]'],
     [{ stream: true }, broken, '[DONE]'],
     [{}, null, '"usage"'],
   ] as const) {
-    if (reply) stage.upstream.reply(reply)
+    if (reply) service.upstream.reply(reply)
     let text = ''
     const read = async () => {
       const body = JSON.stringify({ model: 'far-1', messages: [{ role: 'user', content: 'Hello' }], ...changes })
       const headers = { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' }
-      const answer = await fetch(`${stage.app.url}/v1/chat/completions`, { method: 'POST', headers, body })
+      const answer = await fetch(`${service.app.url}/v1/chat/completions`, { method: 'POST', headers, body })
       const decoder = new TextDecoder()
       for await (const bytes of answer.body!) text += decoder.decode(bytes, { stream: true })
-      return (await chargesOf(stage.app, person)).length
+      return (await chargesOf(service.app, person)).length
     }
-    const before = (await chargesOf(stage.app, person)).length
+    const before = (await chargesOf(service.app, person)).length
     const after = await whileLocked(person, read, () => assert.ok(!text.includes(end) && !text.includes('error')))
     assert.ok(text.includes(end))
     assert.equal(after, before + 1)
@@ -178,66 +178,66 @@ test('no answer ends before its usage is committed: not a plain one, not a strea
 })
 
 test('500 requests at once: 500 entries whose sum is the balance, in few commits', async () => {
-  const person = await customer(stage)
-  await ask(stage.app, person)
-  const answers = await times(499, (i) => ask(stage.app, person, { stream: i % 2 === 0 }))
+  const person = await customer(service)
+  await ask(service.app, person)
+  const answers = await times(499, (i) => ask(service.app, person, { stream: i % 2 === 0 }))
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
-  const entries = await chargesOf(stage.app, person)
+  const entries = await chargesOf(service.app, person)
   assert.equal(entries.length, 500)
   assert.equal(new Set(entries.map(({ request_id }) => request_id)).size, 500)
-  assert.equal(await balanceOf(stage.app, person), 10_000_000_000n - 500n * SAID)
+  assert.equal(await balanceOf(service.app, person), 10_000_000_000n - 500n * SAID)
   const { rows } = await sql<{ commits: bigint }>`
     select count(distinct xmin::text) as commits from ledger_entries where org_id = ${person.org_id} and kind = 'charge'`.execute(
-    stage.app.database.db,
+    service.app.database.db,
   )
   assert.ok(rows[0]!.commits < 400n, `${rows[0]!.commits} commits`)
 })
 
 test('two processes on one database: every answer is charged once, to a balance both agree on', async () => {
-  const beside = await startChatStage({ beside: stage })
-  const person = await customer(stage, SAID * 150n)
-  const answers = await times(200, (i) => ask([stage, beside][i % 2]!.app, person, { stream: i % 3 === 0 }))
+  const beside = await startMeteredChatApp({ beside: service })
+  const person = await customer(service, SAID * 150n)
+  const answers = await times(200, (i) => ask([service, beside][i % 2]!.app, person, { stream: i % 3 === 0 }))
   const answered = answers.filter(({ status }) => status === 200)
   assert.ok(answered.length >= 150)
   assert.ok(answers.every(({ status }) => status === 200 || status === 402))
-  assert.equal((await chargesOf(stage.app, person)).length, answered.length)
-  assert.equal(await balanceOf(stage.app, person), SAID * 150n - SAID * BigInt(answered.length))
+  assert.equal((await chargesOf(service.app, person)).length, answered.length)
+  assert.equal(await balanceOf(service.app, person), SAID * 150n - SAID * BigInt(answered.length))
   await beside.close()
 })
 
 test('a commit whose outcome is lost with the connection is asked for again, and charged once', async () => {
-  const proxy = await postgresProxy(stage.app.database.url)
-  const database = { ...stage.app.database, url: proxy.url }
-  const far = await startChatStage({ beside: { ...stage, app: { ...stage.app, database } } })
-  const person = await customer(stage)
+  const proxy = await postgresProxy(service.app.database.url)
+  const database = { ...service.app.database, url: proxy.url }
+  const far = await startMeteredChatApp({ beside: { ...service, app: { ...service.app, database } } })
+  const person = await customer(service)
   for (const stream of [true, false]) {
     await ask(far.app, person, { model: 'sandbox-1' })
-    const before = (await chargesOf(stage.app, person)).length
-    stage.upstream.reply({ kind: 'stall' })
-    const asked = stage.upstream.requests.length
+    const before = (await chargesOf(service.app, person)).length
+    service.upstream.reply({ kind: 'stall' })
+    const asked = service.upstream.requests.length
     const answering = ask(far.app, person, { stream })
-    while (stage.upstream.requests.length === asked) await new Promise(setImmediate)
+    while (service.upstream.requests.length === asked) await new Promise(setImmediate)
     proxy.deafen()
-    stage.upstream.release()
-    while ((await chargesOf(stage.app, person)).length === before) await new Promise(setImmediate)
+    service.upstream.release()
+    while ((await chargesOf(service.app, person)).length === before) await new Promise(setImmediate)
     proxy.cut()
     proxy.mend()
     const answer = await answering
     assert.equal(answer.status, 200, answer.text)
     if (stream) assert.equal(eventsOf(answer.text).at(-1), '[DONE]')
-    assert.equal((await chargesOf(stage.app, person)).length, before + 1)
+    assert.equal((await chargesOf(service.app, person)).length, before + 1)
   }
   await far.close()
   await proxy.close()
 })
 
 test('answers outlive a database that ends its connections again and again, each charged once', async () => {
-  const person = await customer(stage)
-  const proxy = await postgresProxy(stage.app.database.url)
-  const database = { ...stage.app.database, url: proxy.url }
-  const far = await startChatStage({ beside: { ...stage, app: { ...stage.app, database } } })
+  const person = await customer(service)
+  const proxy = await postgresProxy(service.app.database.url)
+  const database = { ...service.app.database, url: proxy.url }
+  const far = await startMeteredChatApp({ beside: { ...service, app: { ...service.app, database } } })
   const frames = [chunk({ content: 'Hi' }), chunk({}, { finish_reason: 'stop', usage: USAGE })]
-  stage.upstream.always({ kind: 'stream', frames, piece_bytes: 8 })
+  service.upstream.always({ kind: 'stream', frames, piece_bytes: 8 })
   await ask(far.app, person)
   let over = false
   const answering = times(60, (i) => ask(far.app, person, { stream: i % 2 === 0 })).finally(() => {
@@ -250,10 +250,10 @@ test('answers outlive a database that ends its connections again and again, each
     await new Promise((resolve) => setTimeout(resolve, 15))
   }
   const answers = await answering
-  stage.upstream.always(null)
+  service.upstream.always(null)
   await far.close()
   await proxy.close()
-  const entries = await chargesOf(stage.app, person)
+  const entries = await chargesOf(service.app, person)
   const answered = answers.filter(({ status }) => status === 200).length
   assert.ok(answered > 0)
   assert.ok(
@@ -261,47 +261,47 @@ test('answers outlive a database that ends its connections again and again, each
     answers.map(({ status }) => status).join(),
   )
   assert.equal(entries.length, answered + 1)
-  assert.equal(await balanceOf(stage.app, person), 10_000_000_000n - SAID * BigInt(entries.length))
+  assert.equal(await balanceOf(service.app, person), 10_000_000_000n - SAID * BigInt(entries.length))
 })
 
 const usageOf = ({ org_id, user_id }: TestPerson, more: Partial<UsageCharge> = {}): UsageCharge => ({
-  ...{ request_id: newRequestId(), org_id, user_id, key_id: null, model: 'far-1', now: stage.app.clock.now() },
+  ...{ request_id: newRequestId(), org_id, user_id, key_id: null, model: 'far-1', now: service.app.clock.now() },
   ...{ input_tokens: 1, cached_input_tokens: 0, output_tokens: 1, reasoning_tokens: 0, amount: 5n, ...more },
 })
 const IMPATIENT = { patience_ms: 1, statement_ms: 50, close_ms: 5000 }
 
 test('a charge that cannot be written fails alone, whatever waits with it', async () => {
-  const person = await customer(stage)
-  const meter = openMeter(stage.app.ctx.db)
+  const person = await customer(service)
+  const meter = openMeter(service.app.ctx.db)
   const strange = { ...person, org_id: 'org_nowhere' }
   const charges = Array.from({ length: 40 }, (_, i) => meter.charge(usageOf(i === 0 || i % 9 === 5 ? strange : person)))
   const results = await Promise.allSettled(charges)
   const failed = results.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))
   assert.deepEqual(failed, [0, 5, 14, 23, 32])
-  assert.equal((await chargesOf(stage.app, person)).length, 35)
-  assert.equal(await balanceOf(stage.app, person), 10_000_000_000n - 35n * 5n)
+  assert.equal((await chargesOf(service.app, person)).length, 35)
+  assert.equal(await balanceOf(service.app, person), 10_000_000_000n - 35n * 5n)
   await meter.close()
 })
 
 test('one request id is charged once, in one group, in two and by two processes', async () => {
-  const person = await customer(stage)
-  const meters = [openMeter(stage.app.ctx.db), openMeter(stage.app.database.db)]
+  const person = await customer(service)
+  const meters = [openMeter(service.app.ctx.db), openMeter(service.app.database.db)]
   const usage = usageOf(person)
   await times(20, (i) => meters[i % 2]!.charge(usage))
   await meters[0]!.charge(usage)
-  assert.equal((await chargesOf(stage.app, person)).length, 1)
-  assert.equal(await balanceOf(stage.app, person), 10_000_000_000n - 5n)
+  assert.equal((await chargesOf(service.app, person)).length, 1)
+  assert.equal(await balanceOf(service.app, person), 10_000_000_000n - 5n)
 })
 
 test('a statement that never comes back is sent again over another connection', async () => {
-  const person = await customer(stage)
-  const proxy = await postgresProxy(stage.app.database.url)
+  const person = await customer(service)
+  const proxy = await postgresProxy(service.app.database.url)
   const { db, close } = openDb(proxy.url, { pool_max: 2 })
   const meter = openMeter(db, { ...IMPATIENT, patience_ms: 60_000 })
   await meter.charge(usageOf(person))
   proxy.deafen()
   await meter.charge(usageOf(person))
-  assert.equal((await chargesOf(stage.app, person)).length, 2)
+  assert.equal((await chargesOf(service.app, person)).length, 2)
   await meter.close()
   proxy.cut()
   await close()
@@ -309,8 +309,8 @@ test('a statement that never comes back is sent again over another connection', 
 })
 
 test('while the database is away answers end in an error, and what they owe is written when it is back', async () => {
-  const person = await customer(stage)
-  const proxy = await postgresProxy(stage.app.database.url)
+  const person = await customer(service)
+  const proxy = await postgresProxy(service.app.database.url)
   const { db, close } = openDb(proxy.url)
   const meter = openMeter(db, IMPATIENT)
   proxy.cut()
@@ -318,10 +318,10 @@ test('while the database is away answers end in an error, and what they owe is w
   for (const result of results) {
     assert.equal(result.status === 'rejected' && result.reason.code, 'server_is_overloaded')
   }
-  assert.equal((await chargesOf(stage.app, person)).length, 0)
+  assert.equal((await chargesOf(service.app, person)).length, 0)
   proxy.mend()
   await meter.close()
-  assert.equal((await chargesOf(stage.app, person)).length, 5)
+  assert.equal((await chargesOf(service.app, person)).length, 5)
   await close()
   await proxy.close()
 })

@@ -5,23 +5,23 @@ import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
   balanceOf,
-  type ChatStage,
   canariesIn,
   chargesOf,
   costOf,
   customer,
   eventsOf,
-  startChatStage,
-} from '../../support/http/chat-stage.ts'
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { chunk, textFrames, type UpstreamReply, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
 })
-after(() => stage.close())
+after(() => service.close())
 
 type Bill = { input: number; cached?: number; output: number; reasoning?: number }
 /**
@@ -244,7 +244,7 @@ for (const [name, row] of Object.entries(CASES)) {
 }
 
 test('503 while nobody listens at the model server, and answers again once somebody does', async () => {
-  const lost = await startChatStage()
+  const lost = await startMeteredChatApp()
   const person = await customer(lost)
   await lost.upstream.close()
   for (const stream of [true, false]) {
@@ -265,7 +265,7 @@ test('503 while nobody listens at the model server, and answers again once someb
 })
 
 async function check(row: Case, kind: 'stream' | 'plain'): Promise<void> {
-  const { app, upstream, lines } = stage
+  const { app, upstream, lines } = service
   const before = lines.length
   const balance = await balanceOf(app, person)
   upstream.reply(row.reply)
@@ -323,7 +323,7 @@ function checkStream({ text: expected, late, bill, sees }: Case, text: string): 
 }
 
 async function checkBill(bill: Bill, before: { request_id: string; balance: bigint }): Promise<void> {
-  const bills = await chargesOf(stage.app, person)
+  const bills = await chargesOf(service.app, person)
   const [charge, ...more] = bills.filter(({ request_id }) => request_id === before.request_id)
   assert.equal(more.length, 0)
   const { input, cached = 0, output, reasoning = 0 } = bill
@@ -332,5 +332,5 @@ async function checkBill(bill: Bill, before: { request_id: string; balance: bigi
     [input, cached, output, reasoning],
   )
   assert.equal(-charge!.amount, costOf(bill))
-  assert.equal(await balanceOf(stage.app, person), before.balance - costOf(bill))
+  assert.equal(await balanceOf(service.app, person), before.balance - costOf(bill))
 }

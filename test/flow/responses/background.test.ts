@@ -6,20 +6,20 @@ import { LEASE_SECONDS } from '../../../server/platform/queue/claims.ts'
 import { responseClaims } from '../../../server/responses/background/claims.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { newCustomer } from '../../support/http/app.ts'
-import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
-import { chargesOf } from '../../support/http/chat-stage.ts'
+import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
+import { chargesOf } from '../../support/http/metered-chat-app.ts'
 import { textFrames } from '../../support/upstream/chat-upstream.ts'
 
-let stage: BackgroundStage
+let service: BackgroundApp
 before(async () => {
-  stage = await startBackgroundStage({ works: false })
+  service = await startBackgroundApp({ worker: false })
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
   armFailpoint(undefined)
-  stage.upstream.always(null)
-  stage.app.clock.set(new Date())
-  assert.deepEqual(await stage.app.audit(), {})
+  service.upstream.always(null)
+  service.app.clock.set(new Date())
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 /** What a run that lost its process looks like from inside. */
@@ -33,40 +33,43 @@ const crashAt = (point: string) =>
   })
 /** Works, and loses the process on the way; what it held is free again. */
 async function crash(): Promise<void> {
-  await assert.rejects(stage.tick(), Crash)
-  await responseClaims.releaseAllBut(stage.app.ctx.db, [])
+  await assert.rejects(service.tick(), Crash)
+  await responseClaims.releaseAllBut(service.app.ctx.db, [])
 }
-const query = async (text: string, values: unknown[] = []) => (await stage.app.database.pool.query(text, values)).rows
+const query = async (text: string, values: unknown[] = []) => (await service.app.database.pool.query(text, values)).rows
 const submitted = async (changes: Record<string, unknown> = {}): Promise<string> => {
-  const { status, body } = await stage.submit(changes)
+  const { status, body } = await service.submit(changes)
   assert.equal(status, 200, JSON.stringify(body))
   return body.id
 }
-const read = async (id: string): Promise<ResponseObject> => (await stage.call('GET', id)).body
+const read = async (id: string): Promise<ResponseObject> => (await service.call('GET', id)).body
 const row = async (id: string) => (await query('select * from responses where id = $1', [id]))[0]
 const sweep = async () => {
-  for (const each of allSweeps(stage.app.ctx, stage.app.ctx.db)) await each.run()
+  for (const each of allSweeps(service.app.ctx, service.app.ctx.db)) await each.run()
 }
 const TERMINAL = /^response\.(completed|incomplete|failed)$/
 const endsOf = (events: ReadonlyArray<{ type: string }>) => events.filter(({ type }) => TERMINAL.test(type)).length
 
 test('a crash at each step of a run: it begins anew, under the same ids, is told once and charged once', async () => {
   for (const point of ['response_begun', 'before_response_end', 'within_response_end', 'after_response_end']) {
-    const before = (await chargesOf(stage.app, stage.person)).length
+    const before = (await chargesOf(service.app, service.person)).length
     const id = await submitted()
-    stage.upstream.always({ kind: 'stream', frames: textFrames(['A first', ' and longer', ' answer', ' to be lost']) })
+    service.upstream.always({
+      kind: 'stream',
+      frames: textFrames(['A first', ' and longer', ' answer', ' to be lost']),
+    })
     crashAt(point)
     await crash()
     const lost = await query('select events from response_event_batches where response_id = $1 order by first_number', [
       id,
     ])
-    stage.upstream.always({ kind: 'stream', frames: textFrames(['Again']) })
-    await stage.tick()
+    service.upstream.always({ kind: 'stream', frames: textFrames(['Again']) })
+    await service.tick()
     const response = await read(id)
     assert.equal(response.status, 'completed', point)
     const kept = point === 'after_response_end' ? 'A first and longer answer to be lost' : 'Again'
     assert.equal((response.output[0] as { content: Array<{ text: string }> }).content[0]!.text, kept)
-    const events = await stage.events(id)
+    const events = await service.events(id)
     assert.equal(endsOf(events), 1)
     assert.deepEqual(events.at(-1)!.response, response)
     assert.deepEqual(
@@ -75,22 +78,22 @@ test('a crash at each step of a run: it begins anew, under the same ids, is told
     )
     const earlier = lost.flatMap(({ events }) => events.split('\n')).find((data) => data.includes('output_item.added'))
     if (earlier) assert.equal(JSON.parse(earlier).item.id, response.output[0]!.id)
-    assert.equal((await chargesOf(stage.app, stage.person)).length, before + 1, point)
+    assert.equal((await chargesOf(service.app, service.person)).length, before + 1, point)
   }
 })
 
 test('whoever followed a run that was lost further than the next one goes is told the end all the same', async () => {
   const id = await submitted()
-  stage.upstream.always({ kind: 'stream', frames: textFrames(Array.from({ length: 40 }, (_, i) => ` ${i}`)) })
+  service.upstream.always({ kind: 'stream', frames: textFrames(Array.from({ length: 40 }, (_, i) => ` ${i}`)) })
   crashAt('before_response_end')
   await crash()
-  stage.upstream.always(null)
-  await stage.tick()
-  const events = await stage.events(id)
+  service.upstream.always(null)
+  await service.tick()
+  const events = await service.events(id)
   const last = events.at(-1)!
-  assert.deepEqual(await stage.events(id, last.sequence_number + 25), [last])
-  assert.deepEqual(await stage.events(id, last.sequence_number), [])
-  assert.deepEqual(await stage.events(id, last.sequence_number - 1), [last])
+  assert.deepEqual(await service.events(id, last.sequence_number + 25), [last])
+  assert.deepEqual(await service.events(id, last.sequence_number), [])
+  assert.deepEqual(await service.events(id, last.sequence_number - 1), [last])
 })
 
 test('three runs that are lost, and it has failed with `server_error`, unpaid for what was never told to cost', async () => {
@@ -99,12 +102,12 @@ test('three runs that are lost, and it has failed with `server_error`, unpaid fo
     crashAt('response_begun')
     await crash()
   }
-  const asked = stage.upstream.requests.length
-  await stage.tick()
+  const asked = service.upstream.requests.length
+  await service.tick()
   const response = await read(id)
   assert.deepEqual([response.status, response.error!.code, response.usage], ['failed', 'server_error', null])
-  assert.equal(stage.upstream.requests.length, asked, 'the model was not asked')
-  const events = await stage.events(id)
+  assert.equal(service.upstream.requests.length, asked, 'the model was not asked')
+  const events = await service.events(id)
   assert.deepEqual(
     events.map(({ type }) => type),
     ['response.created', 'response.queued', 'error', 'response.failed'],
@@ -112,51 +115,51 @@ test('three runs that are lost, and it has failed with `server_error`, unpaid fo
 })
 
 test('one that waited longer than its time limit fails, and one second less does not', async () => {
-  const limit = stage.app.ctx.config.limits.queue_seconds
+  const limit = service.app.ctx.config.limits.queue_seconds
   const [early, late] = [await submitted(), await submitted()]
   const created = (await row(late)).created_at as Date
   await query('update responses set created_at = $2 where id = $1', [late, new Date(created.getTime() - 2000)])
-  stage.app.clock.set(new Date(created.getTime() + (limit - 1) * 1000))
-  await stage.tick()
+  service.app.clock.set(new Date(created.getTime() + (limit - 1) * 1000))
+  await service.tick()
   assert.equal((await read(early)).status, 'completed')
   const response = await read(late)
   assert.deepEqual([response.status, response.error!.code], ['failed', 'server_is_overloaded'])
 })
 
 test('a balance that was used up, or a plan that changed, while it waited is a failure with that code', async () => {
-  const poor = await newCustomer(stage.app)
-  const { body } = await stage.submit({}, poor)
+  const poor = await newCustomer(service.app)
+  const { body } = await service.submit({}, poor)
   await query(
     'insert into ledger_entries (id, org_id, kind, amount, note, created_at) select $1, org_id, $2, -balance, $3, now() from accounts where org_id = $4',
     ['le_used', 'grant', 'Used elsewhere', poor.org_id],
   )
   await query('update accounts set balance = 0 where org_id = $1', [poor.org_id])
-  const other = await newCustomer(stage.app)
-  const second = (await stage.submit({}, other)).body
+  const other = await newCustomer(service.app)
+  const second = (await service.submit({}, other)).body
   await query(`update organizations set plan = 'bare' where id = $1`, [other.org_id])
-  const asked = stage.upstream.requests.length
-  await stage.tick()
+  const asked = service.upstream.requests.length
+  await service.tick()
   const codes = []
   for (const [id, person] of [
     [body.id, poor],
     [second.id, other],
   ] as const) {
-    const { status, error } = (await stage.call('GET', id, person)).body
+    const { status, error } = (await service.call('GET', id, person)).body
     codes.push([status, error.code])
   }
   assert.deepEqual(codes, [
     ['failed', 'insufficient_credits'],
     ['failed', 'model_not_found'],
   ])
-  assert.equal(stage.upstream.requests.length, asked)
+  assert.equal(service.upstream.requests.length, asked)
 })
 
 test('one whose previous response is deleted while it waits fails with `previous_response_not_found`', async () => {
   const first = await submitted()
-  await stage.tick()
+  await service.tick()
   const second = await submitted({ previous_response_id: first })
-  await stage.call('DELETE', first)
-  await stage.tick()
+  await service.call('DELETE', first)
+  await service.tick()
   const { status, error } = await read(second)
   assert.deepEqual(
     [status, error!.code, error!.param],
@@ -166,12 +169,12 @@ test('one whose previous response is deleted while it waits fails with `previous
 
 test('cancelled before a worker has it, it ends at once, has cost nothing, and is not run', async () => {
   const id = await submitted()
-  const asked = stage.upstream.requests.length
-  const { status, body } = await stage.call('POST', `${id}/cancel`)
+  const asked = service.upstream.requests.length
+  const { status, body } = await service.call('POST', `${id}/cancel`)
   assert.deepEqual([status, body.status, body.output, body.usage.total_tokens], [200, 'cancelled', [], 0])
-  await stage.tick()
-  assert.equal(stage.upstream.requests.length, asked)
-  const events = await stage.events(id)
+  await service.tick()
+  assert.equal(service.upstream.requests.length, asked)
+  const events = await service.events(id)
   assert.deepEqual(
     events.map(({ type }) => type),
     ['response.created', 'response.queued', 'response.incomplete'],
@@ -180,15 +183,15 @@ test('cancelled before a worker has it, it ends at once, has cost nothing, and i
 })
 
 test('cancelled while its worker is dead, it ends with the items that were told', async () => {
-  const charged = await chargesOf(stage.app, stage.person)
+  const charged = await chargesOf(service.app, service.person)
   const id = await submitted()
-  stage.upstream.always({ kind: 'stream', frames: textFrames(['Whole']) })
+  service.upstream.always({ kind: 'stream', frames: textFrames(['Whole']) })
   crashAt('before_response_end')
-  await assert.rejects(stage.tick(), Crash)
+  await assert.rejects(service.tick(), Crash)
   // Still claimed by the dead: the request is noted, and whoever comes next ends it.
-  const canceling = stage.call('POST', `${id}/cancel`)
+  const canceling = service.call('POST', `${id}/cancel`)
   while ((await row(id)).cancel_requested_at === null) await new Promise(setImmediate)
-  await responseClaims.releaseAllBut(stage.app.ctx.db, [])
+  await responseClaims.releaseAllBut(service.app.ctx.db, [])
   const { status, body } = await canceling
   assert.deepEqual([status, body.status], [200, 'cancelled'])
   assert.deepEqual(
@@ -196,14 +199,14 @@ test('cancelled while its worker is dead, it ends with the items that were told'
     ['Whole'],
   )
   assert.equal(body.usage.total_tokens, 0, 'a run that was lost with its process costs nothing')
-  assert.deepEqual(await chargesOf(stage.app, stage.person), charged)
-  assert.equal(endsOf(await stage.events(id)), 1)
+  assert.deepEqual(await chargesOf(service.app, service.person), charged)
+  assert.equal(endsOf(await service.events(id)), 1)
 })
 
 test('the sweep frees what a dead worker holds once its lease has ended, and what a live one holds never', async () => {
   const id = await submitted()
   crashAt('response_begun')
-  await assert.rejects(stage.tick(), Crash)
+  await assert.rejects(service.tick(), Crash)
   await sweep()
   assert.notEqual((await row(id)).claim_id, null, 'its worker may be alive')
   await query(`update responses set claimed_until = claimed_until - make_interval(secs => $2) where id = $1`, [
@@ -212,21 +215,21 @@ test('the sweep frees what a dead worker holds once its lease has ended, and wha
   ])
   await sweep()
   assert.equal((await row(id)).claim_id, null)
-  await stage.tick()
+  await service.tick()
   assert.equal((await read(id)).status, 'completed')
 })
 
 test('a response is there a second before thirty days after its end, and gone within the hour after, with all it held', async () => {
   const id = await submitted()
-  await stage.tick()
+  await service.tick()
   const ended = (await row(id)).finished_at as Date
-  const at = (seconds: number) => stage.app.clock.set(new Date(ended.getTime() + (30 * 86_400 + seconds) * 1000))
+  const at = (seconds: number) => service.app.clock.set(new Date(ended.getTime() + (30 * 86_400 + seconds) * 1000))
   at(-1)
   await sweep()
   assert.equal((await read(id)).status, 'completed')
   at(3600)
   await sweep()
-  assert.equal((await stage.call('GET', id)).status, 404)
+  assert.equal((await service.call('GET', id)).status, 404)
   for (const table of ['response_items', 'response_event_batches']) {
     assert.deepEqual(await query(`select 1 from ${table} where response_id = $1`, [id]), [])
   }
@@ -239,22 +242,22 @@ test('`store: false` leaves nothing in the database', async () => {
     )
   const before = await counts()
   for (const stream of [false, true]) {
-    const answer = await fetch(`${stage.app.url}/v1/responses`, {
+    const answer = await fetch(`${service.app.url}/v1/responses`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${stage.person.key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'm', input: 'Hello', store: false, stream }),
     })
     assert.equal(answer.status, 200)
     const id = /resp_[0-9a-f]{48}/.exec(await answer.text())![0]
-    assert.equal((await stage.call('GET', id)).status, 404)
-    assert.equal((await stage.submit({ previous_response_id: id })).status, 404)
+    assert.equal((await service.call('GET', id)).status, 404)
+    assert.equal((await service.submit({ previous_response_id: id })).status, 404)
   }
   assert.deepEqual(await counts(), before)
 })
 
 test('a terminal status is final in the database itself, and no other move is possible', async () => {
   const id = await submitted()
-  await stage.tick()
+  await service.tick()
   for (const status of ['queued', 'in_progress', 'failed', 'cancelled', 'incomplete']) {
     await assert.rejects(
       query('update responses set status = $2 where id = $1', [id, status]),

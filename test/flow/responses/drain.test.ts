@@ -6,20 +6,20 @@ import { runClaimed, SLACK_SECONDS } from '../../../server/responses/background/
 import { startResponseWorker } from '../../../server/responses/background/worker.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import { claimResponse } from '../../support/data/claims.ts'
-import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
-import { chargesOf } from '../../support/http/chat-stage.ts'
+import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
+import { chargesOf } from '../../support/http/metered-chat-app.ts'
 import { textFrames } from '../../support/upstream/chat-upstream.ts'
 
-let stage: BackgroundStage
+let service: BackgroundApp
 before(async () => {
-  stage = await startBackgroundStage({ works: false })
+  service = await startBackgroundApp({ worker: false })
 })
-after(() => stage.close())
-afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
+after(() => service.close())
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 /** A worker as a process of its own would have it, stopped when the test says so. */
 async function startWorker(stop_seconds: number) {
-  const { ctx } = stage.app
+  const { ctx } = service.app
   const meter = openMeter(ctx.db)
   const responses = startResponseWorker(
     ctx,
@@ -41,10 +41,10 @@ const HANGING = {
   finally: 'stall',
 } as const
 const row = async (id: string) =>
-  (await stage.app.database.pool.query('select * from responses where id = $1', [id])).rows[0]
+  (await service.app.database.pool.query('select * from responses where id = $1', [id])).rows[0]
 const told = async (id: string, word: string) => {
   for (;;) {
-    const { rows } = await stage.app.database.pool.query(
+    const { rows } = await service.app.database.pool.query(
       'select 1 from response_event_batches where response_id = $1 and events like $2',
       [id, `%${word}%`],
     )
@@ -55,66 +55,66 @@ const told = async (id: string, word: string) => {
 
 test('a run that ends in time is completed while its worker stops', async () => {
   const worker = await startWorker(20)
-  stage.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
-  const { id } = (await stage.submit()).body
+  service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
+  const { id } = (await service.submit()).body
   await told(id, ' two')
   const stopped = worker.stop()
-  stage.upstream.release()
+  service.upstream.release()
   await stopped
   const { status, attempts } = await row(id)
   assert.deepEqual([status, attempts], ['completed', 1])
 })
 
 test('one that does not is handed back, counts no attempt, and is completed by the next worker', async () => {
-  const before = (await chargesOf(stage.app, stage.person)).length
+  const before = (await chargesOf(service.app, service.person)).length
   const worker = await startWorker(0)
-  stage.upstream.reply(HANGING)
-  const { id } = (await stage.submit()).body
+  service.upstream.reply(HANGING)
+  const { id } = (await service.submit()).body
   await told(id, ' two')
   await worker.stop()
   const { status, attempts, claim_id, finished_at } = await row(id)
   assert.deepEqual([status, attempts, claim_id, finished_at], ['in_progress', 0, null, null])
   const next = await startWorker(20)
-  const response = await stage.ended(id)
+  const response = await service.ended(id)
   assert.deepEqual([response.status, response.output.length], ['completed', 1])
   await next.stop()
-  assert.equal((await chargesOf(stage.app, stage.person)).length, before + 1)
+  assert.equal((await chargesOf(service.app, service.person)).length, before + 1)
 })
 
 test('a worker that has lost its claim writes nothing more', async () => {
   const worker = await startWorker(20)
-  stage.upstream.reply(HANGING)
-  const { id } = (await stage.submit()).body
+  service.upstream.reply(HANGING)
+  const { id } = (await service.submit()).body
   await told(id, ' two')
-  await stage.app.database.pool.query(
+  await service.app.database.pool.query(
     "update responses set claimed_until = now() - interval '1 second' where id = $1",
     [id],
   )
   // Another takes it over and completes it; the first is still waiting for its model.
-  await stage.tick()
-  const response = await stage.ended(id)
+  await service.tick()
+  const response = await service.ended(id)
   assert.equal(response.status, 'completed')
-  const events = await stage.events(id)
-  stage.upstream.release()
+  const events = await service.events(id)
+  service.upstream.release()
   await worker.stop()
-  assert.deepEqual((await stage.call('GET', id)).body, response)
-  assert.deepEqual(await stage.events(id), events)
+  assert.deepEqual((await service.call('GET', id)).body, response)
+  assert.deepEqual(await service.events(id), events)
 })
 
 test('a run that takes too long fails with `upstream_timeout`, and is charged for what it produced', async () => {
-  const { ctx } = stage.app
-  const before = (await chargesOf(stage.app, stage.person)).length
-  stage.upstream.reply(HANGING)
-  const { id } = (await stage.submit()).body
+  const { ctx } = service.app
+  const before = (await chargesOf(service.app, service.person)).length
+  service.upstream.reply(HANGING)
+  const { id } = (await service.submit()).body
   const claimed = await claimResponse(ctx.db, id, 'impatient')
   const limits = { ...ctx.config.limits, upstream_total_seconds: 0.2 - SLACK_SECONDS }
   const meter = openMeter(ctx.db)
   const impatient: Context = { ...ctx, config: { ...ctx.config, limits } }
   await runClaimed(impatient, { meter, lengths: openContextLengths() }, claimed!, new AbortController().signal)
-  const { status, error, output } = (await stage.call('GET', id)).body
+  const { status, error, output } = (await service.call('GET', id)).body
   assert.deepEqual([status, error.code, output.length], ['failed', 'upstream_timeout', 1])
-  const types = (await stage.events(id)).map(({ type }) => type)
+  const types = (await service.events(id)).map(({ type }) => type)
   assert.deepEqual(types.slice(-3), ['response.output_item.done', 'error', 'response.failed'])
-  assert.equal((await chargesOf(stage.app, stage.person)).length, before + 1)
+  assert.equal((await chargesOf(service.app, service.person)).length, before + 1)
   await meter.close()
 })

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
+import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
 import { readEvents } from '../../support/http/response-stream.ts'
 import { textFrames } from '../../support/upstream/chat-upstream.ts'
 import { type PostgresProxy, postgresProxy } from '../../support/upstream/postgres-proxy.ts'
 
-/** `far` answers requests over a stretch of network that can be damaged; `stage` works, with a database that stays. */
-let stage: BackgroundStage
+/** `far` answers requests over a stretch of network that can be damaged; `service` works, with a database that stays. */
+let service: BackgroundApp
 let proxy: PostgresProxy
-let far: BackgroundStage
+let far: BackgroundApp
 before(async () => {
-  stage = await startBackgroundStage()
-  proxy = await postgresProxy(stage.app.database.url)
-  const database = { ...stage.app.database, url: proxy.url }
-  far = await startBackgroundStage({ works: false, beside: { ...stage, app: { ...stage.app, database } } })
+  service = await startBackgroundApp()
+  proxy = await postgresProxy(service.app.database.url)
+  const database = { ...service.app.database, url: proxy.url }
+  far = await startBackgroundApp({ worker: false, beside: { ...service, app: { ...service.app, database } } })
 })
 after(async () => {
   await far.close()
   await proxy.close()
-  await stage.close()
+  await service.close()
 })
-afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 const HANGING = {
   kind: 'stream',
@@ -46,7 +46,7 @@ async function following(answer: Response, word: string) {
   return { id: /"id":"(resp_[^"]+)"/.exec(text)![1]!, rest: () => read(() => false) }
 }
 
-const headers = () => ({ authorization: `Bearer ${stage.person.key}`, 'content-type': 'application/json' })
+const headers = () => ({ authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' })
 const submitStreamed = (app: { url: string }) =>
   fetch(`${app.url}/v1/responses`, {
     method: 'POST',
@@ -57,12 +57,12 @@ const readStreamed = (app: { url: string }, id: string) =>
   fetch(`${app.url}/v1/responses/${id}?stream=true`, { headers: headers() })
 
 test('followers over POST and GET catch up and end after the database was away, with every event once', async () => {
-  stage.upstream.reply(HANGING)
+  service.upstream.reply(HANGING)
   const submitted = await following(await submitStreamed(far.app), ' two')
   const read = await following(await readStreamed(far.app, submitted.id), ' two')
   proxy.cut()
-  stage.upstream.release()
-  await stage.ended(submitted.id)
+  service.upstream.release()
+  await service.ended(submitted.id)
   // Both look again and again, and so does the connection that listens.
   while (proxy.refused() < 8) await new Promise((resolve) => setTimeout(resolve, 5))
   proxy.mend()
@@ -77,8 +77,8 @@ test('followers over POST and GET catch up and end after the database was away, 
 })
 
 test('a stop cuts those who follow what does not end, long before its limit for requests', async () => {
-  const leaving = await startBackgroundStage({ works: false, beside: stage })
-  stage.upstream.reply(HANGING)
+  const leaving = await startBackgroundApp({ worker: false, beside: service })
+  service.upstream.reply(HANGING)
   const submitted = await following(await submitStreamed(leaving.app), ' two')
   let stopped = false
   const closing = leaving.app.app.close().then(() => {
@@ -87,6 +87,6 @@ test('a stop cuts those who follow what does not end, long before its limit for 
   await assert.rejects(submitted.rest(), 'the stream breaks off, so that the client follows again elsewhere')
   await closing
   assert.ok(stopped)
-  stage.upstream.release()
-  await stage.ended(submitted.id)
+  service.upstream.release()
+  await service.ended(submitted.id)
 })

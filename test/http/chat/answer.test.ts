@@ -7,25 +7,25 @@ import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
   type ChatAnswer,
-  type ChatStage,
   chargesOf,
   customer,
-  startChatStage,
-} from '../../support/http/chat-stage.ts'
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { completion, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
 })
-after(() => stage.close())
+after(() => service.close())
 
 /** The answer to one reply of the model server, after its shape was checked. */
 async function answerTo(message: object, more: object = {}, changes: Record<string, unknown> = {}) {
-  stage.upstream.reply({ kind: 'json', body: completion(message, more) })
-  return valid(await ask(stage.app, person, changes))
+  service.upstream.reply({ kind: 'json', body: completion(message, more) })
+  return valid(await ask(service.app, person, changes))
 }
 
 function valid({ status, json, text }: ChatAnswer): ChatAnswer['json'] {
@@ -48,7 +48,7 @@ test('200: a text is told exactly in the shape of the contract, member by member
   assert.deepEqual(json, {
     id: json.id,
     object: 'chat.completion',
-    created: unixSeconds(stage.app.clock.now()),
+    created: unixSeconds(service.app.clock.now()),
     model: 'far-1',
     choices: [
       {
@@ -154,8 +154,8 @@ test('200: log probabilities come whole when they were asked for, and are null o
 test('200: n choices are told in order of their index, whatever the order they came in', async () => {
   const [choice] = (completion({ content: 'x' }) as { choices: object[] }).choices
   const choices = [2, 0, 1].map((index) => ({ ...choice, index, message: { role: 'assistant', content: `${index}` } }))
-  stage.upstream.reply({ kind: 'json', body: { ...completion({}), choices } })
-  const json = valid(await ask(stage.app, person, { n: 3 }))
+  service.upstream.reply({ kind: 'json', body: { ...completion({}), choices } })
+  const json = valid(await ask(service.app, person, { n: 3 }))
   assert.deepEqual(
     json.choices.map(({ message }: { message: { content: string } }) => message.content),
     ['0', '1', '2'],
@@ -166,23 +166,26 @@ test('200: the embedded model answers in the same shape, with thoughts, choices,
   const model = 'sandbox-1'
   const words = (content: string) => ({ model, messages: [{ role: 'user', content }] })
   const several = valid(
-    await ask(stage.app, person, { ...words('Tell me of rain'), n: 3, logprobs: true, top_logprobs: 2 }),
+    await ask(service.app, person, { ...words('Tell me of rain'), n: 3, logprobs: true, top_logprobs: 2 }),
   )
   assert.equal(several.choices.length, 3)
   for (const { logprobs, message } of several.choices) {
     assert.equal(logprobs.content.map(({ token }: { token: string }) => token).join(''), message.content)
   }
-  const thinking = valid(await ask(stage.app, person, { ...words('Tell me of rain'), reasoning_effort: 'low' }))
+  const thinking = valid(await ask(service.app, person, { ...words('Tell me of rain'), reasoning_effort: 'low' }))
   assert.ok(thinking.choices[0].message.reasoning.length > 0)
   assert.ok(thinking.usage.completion_tokens_details.reasoning_tokens > 0)
-  const calling = valid(await ask(stage.app, person, { ...words('Look up'), tools: TOOLS, tool_choice: 'required' }))
+  const calling = valid(await ask(service.app, person, { ...words('Look up'), tools: TOOLS, tool_choice: 'required' }))
   assert.deepEqual([calling.choices[0].message.content, calling.choices[0].finish_reason], [null, 'tool_calls'])
-  assert.ok(valid(await ask(stage.app, person, words('sandbox:refuse'))).choices[0].message.refusal.length > 0)
-  assert.equal(valid(await ask(stage.app, person, words('sandbox:filter'))).choices[0].finish_reason, 'content_filter')
+  assert.ok(valid(await ask(service.app, person, words('sandbox:refuse'))).choices[0].message.refusal.length > 0)
+  assert.equal(
+    valid(await ask(service.app, person, words('sandbox:filter'))).choices[0].finish_reason,
+    'content_filter',
+  )
 })
 
 test('400 names the schema, the place and the keyword that the embedded model finds no value for; nothing is charged', async () => {
-  const payer = await customer(stage)
+  const payer = await customer(service)
   const words = { model: 'sandbox-1', messages: [{ role: 'user', content: 'Look up' }] }
   const list = { type: 'array', contains: { const: 7 }, minItems: 1 }
   const schema = { type: 'object', properties: { rows: list }, required: ['rows'] }
@@ -191,13 +194,13 @@ test('400 names the schema, the place and the keyword that the embedded model fi
     [{ tools: [{ type: 'function', function: { name: 'look', parameters: schema } }] }, "function 'look'"],
   ] as const) {
     for (const stream of [false, true]) {
-      const { status, json } = await ask(stage.app, payer, { ...words, ...asked, stream })
+      const { status, json } = await ask(service.app, payer, { ...words, ...asked, stream })
       assert.deepEqual([status, json.error.code], [400, 'invalid_request_error'])
       const problem = "'contains' at #/rows is not satisfied."
       assert.equal(json.error.message, `Invalid schema for ${name}: the sandbox finds no value for it: ${problem}`)
     }
   }
   assert.ok(
-    (await chargesOf(stage.app, payer)).every(({ amount, input_tokens }) => amount === 0n && input_tokens === 0),
+    (await chargesOf(service.app, payer)).every(({ amount, input_tokens }) => amount === 0n && input_tokens === 0),
   )
 })

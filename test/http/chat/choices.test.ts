@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { chargesOf, eventsOf } from '../../support/http/chat-stage.ts'
+import { chargesOf, eventsOf } from '../../support/http/metered-chat-app.ts'
 import { chunk, completion, textFrames } from '../../support/upstream/chat-upstream.ts'
 
 /** `m` leaves choices to its server, `fan` asks for each by itself, `one` makes one alone. */

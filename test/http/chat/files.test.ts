@@ -147,7 +147,7 @@ test('400 for a PDF that outgrows its child; the service lives and reads the nex
 })
 
 test('400, and one text, for a file that does not exist, is of another organization, deleted or expired', async () => {
-  const foreign = await upload(png, 'vision', 'a.png', it.stranger)
+  const foreign = await upload(png, 'vision', 'a.png', it.outsider)
   const deleted = await upload(png, 'vision')
   await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
   const expired = await upload(png, 'vision')

@@ -13,29 +13,29 @@ import { choiceOf, readChunks, sameWords } from '../../support/data/chat-chunks.
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
-  type ChatStage,
   chargesOf,
   customer,
   eventsOf,
-  startChatStage,
-  startFront,
-} from '../../support/http/chat-stage.ts'
+  type MeteredChatApp,
+  startChatServer,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { rawConnection } from '../../support/http/raw-http.ts'
 import { law } from '../../support/law.ts'
 import { chunk, textFrames, type UpstreamReply, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
 })
-after(() => stage.close())
+after(() => service.close())
 
 const TOOLS = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
 const stream = async (reply: UpstreamReply | null, changes: Record<string, unknown> = {}) => {
-  if (reply) stage.upstream.reply(reply)
-  const answer = await ask(stage.app, person, { stream: true, ...changes })
+  if (reply) service.upstream.reply(reply)
+  const answer = await ask(service.app, person, { stream: true, ...changes })
   assert.equal(answer.status, 200, answer.text)
   return { ...answer, events: eventsOf(answer.text) }
 }
@@ -86,7 +86,7 @@ test('200: with include_usage the numbers come last and alone, and are what was 
   for (const model of ['far-1', 'sandbox-1']) {
     const { events, headers } = await stream(null, { model, stream_options: { include_usage: true } })
     const { usage } = readChunks(events, { include_usage: true }) as { usage: Record<string, number> }
-    const bills = await chargesOf(stage.app, person)
+    const bills = await chargesOf(service.app, person)
     const bill = bills.find(({ request_id }) => request_id === headers.get('x-request-id'))!
     assert.deepEqual([bill.input_tokens, bill.output_tokens], [usage.prompt_tokens, usage.completion_tokens])
     for (const stream_options of [undefined, {}, { include_usage: false }, { include_obfuscation: true }]) {
@@ -110,7 +110,7 @@ test('200: a stream of the embedded model, with choices, thoughts, calls and pro
   for (const changes of cases) {
     const { events } = await stream(null, { ...asked, ...changes, stream_options: { include_usage: true } })
     const folded = readChunks(events, { include_usage: true })
-    const { json } = await ask(stage.app, person, { ...asked, ...changes })
+    const { json } = await ask(service.app, person, { ...asked, ...changes })
     assert.deepEqual(folded.choices.map(sameWords), json.choices.map(choiceOf).map(sameWords))
     assert.deepEqual(folded.usage, json.usage)
   }
@@ -196,15 +196,15 @@ function turnOf([first, ...rest]: ChatEvent[][]): Turn {
 }
 
 test('200: silence is broken by comments, between events and never within one', async () => {
-  const front = await startFront(stage, { keepalive_seconds: 0.02, stalled_seconds: 5 })
+  const front = await startChatServer(service, { keepalive_seconds: 0.02, stalled_seconds: 5 })
   const frames = textFrames(['Hel', 'lo']).slice(0, -1)
-  stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
+  service.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
   const connection = await rawConnection(front.url)
   let text = ''
   const ended = new Promise<void>((resolve) => connection.socket.on('end', resolve).on('close', resolve))
   connection.socket.on('data', (bytes) => {
     text += bytes
-    if (text.split(': keepalive\n\n').length > 3) stage.upstream.release()
+    if (text.split(': keepalive\n\n').length > 3) service.upstream.release()
   })
   await connection.write(requestOf(front.url, { model: 'far-1', stream: true }))
   await ended
@@ -218,9 +218,9 @@ test('200: silence is broken by comments, between events and never within one', 
 })
 
 test('a client that never reads is held to a megabyte, cut off, and charged for what was made; others do not notice', async () => {
-  const front = await startFront(stage, { keepalive_seconds: 15, stalled_seconds: 0.3 })
-  const sleeper = await customer(stage)
-  stage.upstream.reply({ kind: 'flood', frame: chunk({ content: 'word '.repeat(40) }) })
+  const front = await startChatServer(service, { keepalive_seconds: 15, stalled_seconds: 0.3 })
+  const sleeper = await customer(service)
+  service.upstream.reply({ kind: 'flood', frame: chunk({ content: 'word '.repeat(40) }) })
   const connection = await rawConnection(front.url)
   connection.socket.pause()
   await connection.write(requestOf(front.url, { model: 'far-1', stream: true }, sleeper.key))
@@ -228,15 +228,15 @@ test('a client that never reads is held to a megabyte, cut off, and charged for 
   const watch = setInterval(() => {
     most = Math.max(most, front.waiting())
   }, 1)
-  await stage.upstream.received()
+  await service.upstream.received()
   const messages = [{ role: 'user', content: 'sandbox:long' }]
   const other = await ask(front, person, { model: 'sandbox-1', stream: true, messages })
   readChunks(eventsOf(other.text), { include_usage: false })
-  await stage.upstream.left()
+  await service.upstream.left()
   clearInterval(watch)
   await front.close()
   connection.close()
-  const [bill, ...more] = await chargesOf(stage.app, sleeper)
+  const [bill, ...more] = await chargesOf(service.app, sleeper)
   assert.equal(more.length, 0)
   assert.ok(bill!.output_tokens! > 10_000, 'charged for what was made')
   assert.ok(most > 0 && most <= 1024 * 1024, `${most} bytes waited`)
@@ -284,18 +284,18 @@ test('nothing goes on for a client that left before its stream was opened', asyn
 })
 
 test('a client that leaves takes its request to the model server with it, and pays for what it had', async () => {
-  const leaver = await customer(stage)
-  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' })
-  const connection = await rawConnection(stage.app.url)
+  const leaver = await customer(service)
+  service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' })
+  const connection = await rawConnection(service.app.url)
   const read = new Promise<void>((resolve) =>
     connection.socket.on('data', (bytes) => void (String(bytes).includes('So far') && resolve())),
   )
-  await connection.write(requestOf(stage.app.url, { model: 'far-1', stream: true }, leaver.key))
+  await connection.write(requestOf(service.app.url, { model: 'far-1', stream: true }, leaver.key))
   await read
   connection.close()
-  await stage.upstream.left()
-  for (let bills: unknown[] = []; bills.length === 0; ) bills = await chargesOf(stage.app, leaver)
-  const [bill, ...more] = await chargesOf(stage.app, leaver)
+  await service.upstream.left()
+  for (let bills: unknown[] = []; bills.length === 0; ) bills = await chargesOf(service.app, leaver)
+  const [bill, ...more] = await chargesOf(service.app, leaver)
   assert.equal(more.length, 0)
   assert.deepEqual([bill!.input_tokens, bill!.output_tokens], [7, 2])
 })

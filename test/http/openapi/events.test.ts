@@ -2,16 +2,22 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
-import { ask, type ChatStage, customer, eventsOf, startChatStage } from '../../support/http/chat-stage.ts'
+import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
 import { send } from '../../support/http/identity-app.ts'
-import { callDeltas, functionTool, respond, saying } from '../../support/http/response-stage.ts'
+import {
+  ask,
+  customer,
+  eventsOf,
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
+import { callDeltas, createResponse, functionTool, replyOf } from '../../support/http/response-requests.ts'
 import { readEvents } from '../../support/http/response-stream.ts'
 import { type ApiDocument, closed, resolveRefs } from '../../support/pages/openapi-rules.ts'
 import { chunk, startChatUpstream, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
-let background: BackgroundStage
+let service: MeteredChatApp
+let background: BackgroundApp
 let person: { key: string; org_id: string }
 let document: ApiDocument
 before(async () => {
@@ -21,14 +27,14 @@ before(async () => {
     price_per_million: { input: '1', output: '1' },
     engine: { kind: 'openai', base_url: upstream.url, model: 'm' },
   }
-  stage = await startChatStage({ upstream, more: `  - ${JSON.stringify(open)}\n` })
-  background = await startBackgroundStage()
-  person = await customer(stage)
-  document = (await (await fetch(`${stage.app.url}/openapi.json`)).json()) as ApiDocument
+  service = await startMeteredChatApp({ upstream, more: `  - ${JSON.stringify(open)}\n` })
+  background = await startBackgroundApp()
+  person = await customer(service)
+  document = (await (await fetch(`${service.app.url}/openapi.json`)).json()) as ApiDocument
 })
 after(async () => {
   await background?.close()
-  await stage?.close()
+  await service?.close()
 })
 
 /** The published schema of a 200 answer, with no room for members it does not name. */
@@ -55,20 +61,20 @@ test('every chunk of a chat stream, and the error that ends one, has the publish
   const check = published('POST /v1/chat/completions', 'text/event-stream')
   const tools = [{ type: 'function', function: { name: 'look' } }]
   const eventsWith = async (changes: object) => {
-    const { status, text } = await ask(stage.app, person, { stream: true, ...changes })
+    const { status, text } = await ask(service.app, person, { stream: true, ...changes })
     assert.equal(status, 200, text)
     return eventsOf(text).slice(0, -1)
   }
-  stage.upstream.reply(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }, { refusal: 'No.' }]))
+  service.upstream.reply(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Hi' }, { refusal: 'No.' }]))
   const events = await eventsWith({ stream_options: { include_usage: true } })
-  stage.upstream.reply({
+  service.upstream.reply({
     kind: 'stream',
     frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), chunk({}, { finish_reason: 'length', usage: USAGE })],
   })
   events.push(...(await eventsWith({ logprobs: true, top_logprobs: 1 })))
-  stage.upstream.reply(saying(CALLS, { finish_reason: 'tool_calls' }))
+  service.upstream.reply(replyOf(CALLS, { finish_reason: 'tool_calls' }))
   events.push(...(await eventsWith({ tools })))
-  stage.upstream.reply(BROKEN)
+  service.upstream.reply(BROKEN)
   const broken = await eventsWith({})
   assert.ok(broken.at(-1).error, JSON.stringify(broken))
   for (const event of [...events, ...broken]) check(event)
@@ -85,9 +91,9 @@ test('every event of a response has the published shape, and every published eve
       met.add(event.type)
     }
   }
-  const stream = async (reply: Parameters<typeof stage.upstream.reply>[0], changes: object = {}) => {
-    stage.upstream.reply(reply)
-    const { status, text } = await respond(stage.app, person, { stream: true, ...changes })
+  const stream = async (reply: Parameters<typeof service.upstream.reply>[0], changes: object = {}) => {
+    service.upstream.reply(reply)
+    const { status, text } = await createResponse(service.app, person, { stream: true, ...changes })
     assert.equal(status, 200, text)
     checkEvents(text)
   }
@@ -96,19 +102,21 @@ test('every event of a response has the published shape, and every published eve
     { kind: 'stream', frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), ...textFrames(['.'])] },
     logprobs,
   )
-  await stream(saying([{ content: 'Well, ' }, { refusal: 'no.' }]))
-  await stream(saying(CALLS, { finish_reason: 'tool_calls' }), { tools: [functionTool('look')] })
+  await stream(replyOf([{ content: 'Well, ' }, { refusal: 'no.' }]))
+  await stream(replyOf(CALLS, { finish_reason: 'tool_calls' }), { tools: [functionTool('look')] })
   const patch = callDeltas(0, { id: 'c1', name: 'patch', pieces: ['{"input"', ':"x"}'] })
-  await stream(saying(patch, { finish_reason: 'tool_calls' }), { tools: [{ type: 'custom', name: 'patch' }] })
-  await stream(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]), { reasoning: { summary: 'auto' } })
-  await stream(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]), {
+  await stream(replyOf(patch, { finish_reason: 'tool_calls' }), { tools: [{ type: 'custom', name: 'patch' }] })
+  await stream(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]), { reasoning: { summary: 'auto' } })
+  await stream(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]), {
     model: 'open-1',
     include: ['reasoning.encrypted_content'],
     store: false,
   })
-  await stream(saying([{ content: 'Hi' }], { finish_reason: 'length' }), { metadata: { a: 'b' }, user: 'u' })
+  await stream(replyOf([{ content: 'Hi' }], { finish_reason: 'length' }), { metadata: { a: 'b' }, user: 'u' })
   await stream(BROKEN)
-  checkEvents((await respond(background.app, background.person, { model: 'm', background: true, stream: true })).text)
+  checkEvents(
+    (await createResponse(background.app, background.person, { model: 'm', background: true, stream: true })).text,
+  )
   const { schemas } = document.components
   const { discriminator, anyOf } = schemas.ResponseStreamEvent as {
     discriminator: { mapping: object }
@@ -123,30 +131,30 @@ test('every event of a response has the published shape, and every published eve
 
 test('plain answers of chat and responses have the published shape and no other members', async () => {
   const chat = published('POST /v1/chat/completions', 'application/json')
-  stage.upstream.reply({
+  service.upstream.reply({
     kind: 'stream',
     frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), ...textFrames(['.'])],
   })
-  chat((await ask(stage.app, person, { logprobs: true, top_logprobs: 1 })).json)
-  stage.upstream.reply(saying(CALLS, { finish_reason: 'tool_calls' }))
-  const call = (await ask(stage.app, person, { tools: [{ type: 'function', function: { name: 'look' } }] })).json
+  chat((await ask(service.app, person, { logprobs: true, top_logprobs: 1 })).json)
+  service.upstream.reply(replyOf(CALLS, { finish_reason: 'tool_calls' }))
+  const call = (await ask(service.app, person, { tools: [{ type: 'function', function: { name: 'look' } }] })).json
   assert.equal(call.choices[0].message.content, null)
   chat(call)
   const response = published('POST /v1/responses', 'application/json')
-  stage.upstream.reply(saying([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]))
-  const plain = (await respond(stage.app, person)).json
+  service.upstream.reply(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]))
+  const plain = (await createResponse(service.app, person)).json
   response(plain)
-  stage.upstream.reply(saying([{ content: 'Hi' }], { finish_reason: 'length' }))
+  service.upstream.reply(replyOf([{ content: 'Hi' }], { finish_reason: 'length' }))
   response(
     (
-      await respond(stage.app, person, {
+      await createResponse(service.app, person, {
         tools: [functionTool('look')],
         max_output_tokens: 5,
         instructions: 'Be brief.',
       })
     ).json,
   )
-  published('GET /v1/models', 'application/json')((await send(stage.app, 'GET', '/v1/models', person)).body)
-  const items = await send(stage.app, 'GET', `/v1/responses/${plain.id}/input_items`, person)
+  published('GET /v1/models', 'application/json')((await send(service.app, 'GET', '/v1/models', person)).body)
+  const items = await send(service.app, 'GET', `/v1/responses/${plain.id}/input_items`, person)
   published('GET /v1/responses/{response_id}/input_items', 'application/json')(items.body)
 })

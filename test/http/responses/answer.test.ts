@@ -3,37 +3,37 @@ import { after, before, test } from 'node:test'
 import { RESPONSE_MEMBERS, type Wire } from '../../support/data/response-grammar.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
-  type ChatStage,
   canariesIn,
   chargesOf,
   costOf,
   customer,
-  startChatStage,
-} from '../../support/http/chat-stage.ts'
-import { functionTool, respond, stored } from '../../support/http/response-stage.ts'
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
+import { createResponse, functionTool, readStored } from '../../support/http/response-requests.ts'
 import { completion, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
 })
 after(async () => {
-  assert.deepEqual(await stage.app.audit(), {})
-  await stage.close()
+  assert.deepEqual(await service.app.audit(), {})
+  await service.close()
 })
 
 const exchange = async (changes: Record<string, unknown> = {}) => {
-  const exchanged = await respond(stage.app, person, changes)
+  const exchanged = await createResponse(service.app, person, changes)
   assert.equal(exchanged.status, 200, exchanged.text)
   return exchanged
 }
 const answer = async (changes: Record<string, unknown> = {}) => (await exchange(changes)).json
 const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)
-const asked = () => stage.upstream.requests.at(-1)!.json!
+const asked = () => service.upstream.requests.at(-1)!.json!
 const says = (message: object, more: object = {}) =>
-  stage.upstream.reply({ kind: 'json', body: completion(message, more) })
+  service.upstream.reply({ kind: 'json', body: completion(message, more) })
 
 test('200: every member is there from the defaults, and the text is one message', async () => {
   says({ content: 'Hi there' })
@@ -41,7 +41,7 @@ test('200: every member is there from the defaults, and the text is one message'
   assert.deepEqual(Object.keys(response).sort(), RESPONSE_MEMBERS)
   assert.match(response.id, /^resp_[0-9a-f]{48}$/)
   assert.match(response.output[0].id, /^msg_[0-9a-f]{48}$/)
-  const now = Math.floor(stage.app.clock.now().getTime() / 1000)
+  const now = Math.floor(service.app.clock.now().getTime() / 1000)
   assert.deepEqual(response, {
     ...{ id: response.id, object: 'response', created_at: now, completed_at: now, status: 'completed' },
     ...{ incomplete_details: null, error: null, model: 'far-1', previous_response_id: null, instructions: null },
@@ -62,7 +62,7 @@ test('200: every member is there from the defaults, and the text is one message'
       total_tokens: USAGE.total_tokens,
     },
   })
-  assert.deepEqual(canariesIn(text, stage.upstream), [])
+  assert.deepEqual(canariesIn(text, service.upstream), [])
 })
 
 test('200: what was asked is echoed as it was sent', async () => {
@@ -121,8 +121,12 @@ test('200: sealed reasoning is opened for the model of the same organization alo
   const input = [...output, { role: 'user', content: 'And?' }]
   const again = await answer({ input, store: false })
   assert.equal(again.status, 'completed')
-  const stranger = await customer(stage)
-  assert.equal((await respond(stage.app, stranger, { input })).status, 200, 'what cannot be opened is left out')
+  const outsider = await customer(service)
+  assert.equal(
+    (await createResponse(service.app, outsider, { input })).status,
+    200,
+    'what cannot be opened is left out',
+  )
   assert.ok(!JSON.stringify(asked()).includes('canary-thought'))
 })
 
@@ -191,7 +195,7 @@ test('200: an answer that was cut off is incomplete and says why', async () => {
     const { status, incomplete_details, completed_at, output, id } = await answer()
     assert.deepEqual([status, incomplete_details, completed_at], ['incomplete', { reason }, null])
     assert.equal(output[0].status, 'incomplete')
-    assert.equal((await stored(stage.app, person, id)).json.status, 'incomplete')
+    assert.equal((await readStored(service.app, person, id)).json.status, 'incomplete')
   }
 })
 
@@ -204,7 +208,7 @@ test('200: a refusal is a part of its own', async () => {
 test('200: what is answered is stored and continued from, unless the request says otherwise', async () => {
   says({ content: 'Blue.' })
   const first = await answer({ input: 'Which colour?' })
-  assert.deepEqual((await stored(stage.app, person, first.id)).json, first)
+  assert.deepEqual((await readStored(service.app, person, first.id)).json, first)
   await answer({ input: 'Why?', previous_response_id: first.id })
   assert.deepEqual(asked().messages, [
     { role: 'user', content: 'Which colour?' },
@@ -212,16 +216,16 @@ test('200: what is answered is stored and continued from, unless the request say
     { role: 'user', content: 'Why?' },
   ])
   const unstored = await answer({ store: false })
-  assert.equal((await stored(stage.app, person, unstored.id)).status, 404)
-  const next = await respond(stage.app, person, { previous_response_id: unstored.id })
+  assert.equal((await readStored(service.app, person, unstored.id)).status, 404)
+  const next = await createResponse(service.app, person, { previous_response_id: unstored.id })
   assert.deepEqual([next.status, next.json.error.code], [404, 'previous_response_not_found'])
 })
 
 test('200: what is shown as used is what is charged, once, by the request’s own id', async () => {
-  const payer = await customer(stage)
+  const payer = await customer(service)
   says({ content: 'Hi' })
-  const { headers } = await respond(stage.app, payer)
-  const charges = await chargesOf(stage.app, payer)
+  const { headers } = await createResponse(service.app, payer)
+  const charges = await chargesOf(service.app, payer)
   assert.deepEqual(
     charges.map(({ request_id, amount }) => [request_id, amount]),
     [[headers.get('x-request-id'), -costOf({ input: USAGE.prompt_tokens, output: USAGE.completion_tokens })]],

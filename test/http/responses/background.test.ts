@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
-import { type BackgroundStage, readStream, startBackgroundStage } from '../../support/http/background-stage.ts'
-import { balanceOf, chargesOf } from '../../support/http/chat-stage.ts'
+import { type BackgroundApp, readStream, startBackgroundApp } from '../../support/http/background-app.ts'
+import { balanceOf, chargesOf } from '../../support/http/metered-chat-app.ts'
 import { readEvents } from '../../support/http/response-stream.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-/** `front` answers requests alone, `stage` works too: as two processes on one database. */
-let stage: BackgroundStage
-let front: BackgroundStage
+/** `front` answers requests alone, `service` works too: as two processes on one database. */
+let service: BackgroundApp
+let front: BackgroundApp
 let colleague: TestPerson
 before(async () => {
-  stage = await startBackgroundStage()
-  front = await startBackgroundStage({ works: false, beside: stage })
-  colleague = await newColleague(stage.app, stage.person.org_id)
+  service = await startBackgroundApp()
+  front = await startBackgroundApp({ worker: false, beside: service })
+  colleague = await newColleague(service.app, service.person.org_id)
 })
 after(async () => {
   await front.close()
-  await stage.close()
+  await service.close()
 })
 
 const SAID = { kind: 'stream', frames: textFrames(['One', ' two', ' three']) } as const
@@ -29,12 +29,12 @@ const HANGING = {
   done: false,
   finally: 'stall',
 } as const
-const chargesFor = async (person: TestPerson) => (await chargesOf(stage.app, person)).length
+const chargesFor = async (person: TestPerson) => (await chargesOf(service.app, person)).length
 const typesOf = (events: ReadonlyArray<{ type: string }>) => events.map(({ type }) => type)
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed']
 
 /** Reads a stream until its text holds `word`, then goes on as `rest`. */
-async function follow(path: string, word: string, { key }: { key: string } = stage.person) {
+async function follow(path: string, word: string, { key }: { key: string } = service.person) {
   const headers = { authorization: `Bearer ${key}` }
   const answer = await fetch(`${front.app.url}/v1/responses/${path}`, { headers })
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -55,30 +55,30 @@ async function follow(path: string, word: string, { key }: { key: string } = sta
 }
 
 test('200 at once with `queued` and no output; it completes, is told as every answer is, and is charged once', async () => {
-  const person = await newCustomer(stage.app)
-  stage.upstream.reply({ kind: 'stall' })
+  const person = await newCustomer(service.app)
+  service.upstream.reply({ kind: 'stall' })
   const { status, body } = await front.submit({ instructions: 'Count.' }, person)
   assert.deepEqual(
     [status, body.status, body.output, body.usage, body.background, body.error],
     [200, 'queued', [], null, true, null],
   )
-  while (stage.upstream.requests.length === 0) await new Promise(setImmediate)
-  stage.upstream.release()
+  while (service.upstream.requests.length === 0) await new Promise(setImmediate)
+  service.upstream.release()
   await readStream(front.app, person, `${body.id}?stream=true`)
   const done = (await front.call('GET', body.id, person)).body
   assert.deepEqual([done.status, done.output[0].content[0].text], ['completed', 'Hello there.'])
   assert.deepEqual([done.instructions, done.created_at, done.id], ['Count.', body.created_at, body.id])
   assert.equal(done.usage.output_tokens, USAGE.completion_tokens)
-  const [charge, ...others] = await chargesOf(stage.app, person)
+  const [charge, ...others] = await chargesOf(service.app, person)
   assert.deepEqual([charge!.output_tokens, others.length], [USAGE.completion_tokens, 0])
-  assert.equal(await balanceOf(stage.app, person), 10_000_000_000n + charge!.amount)
+  assert.equal(await balanceOf(service.app, person), 10_000_000_000n + charge!.amount)
 })
 
 test('its events are created, queued, in_progress and then the answer, numbered without a gap, with one end', async () => {
-  stage.upstream.reply(SAID)
-  const { id } = (await stage.submit()).body
-  const response = await stage.ended(id)
-  const events = await stage.events(id)
+  service.upstream.reply(SAID)
+  const { id } = (await service.submit()).body
+  const response = await service.ended(id)
+  const events = await service.events(id)
   assert.deepEqual(typesOf(events).slice(0, 4), [
     'response.created',
     'response.queued',
@@ -98,9 +98,9 @@ test('its events are created, queued, in_progress and then the answer, numbered 
 })
 
 test('with `stream` the events come as usual, and a client that leaves stops nothing', async () => {
-  stage.upstream.reply(HANGING)
+  service.upstream.reply(HANGING)
   const left = new AbortController()
-  const headers = { authorization: `Bearer ${stage.person.key}`, 'content-type': 'application/json' }
+  const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
   const body = JSON.stringify({ model: 'm', input: 'Hi', background: true, stream: true })
   const answer = await fetch(`${front.app.url}/v1/responses`, { method: 'POST', headers, body, signal: left.signal })
   assert.match(answer.headers.get('content-type')!, /^text\/event-stream/)
@@ -113,32 +113,32 @@ test('with `stream` the events come as usual, and a client that leaves stops not
   const { id } = JSON.parse(/data: (.*)/.exec(text)![1]!).response
   const running = await front.call('GET', id)
   assert.deepEqual([running.body.status, running.body.output], ['in_progress', []])
-  stage.upstream.release()
-  const ended = await stage.ended(id)
+  service.upstream.release()
+  const ended = await service.ended(id)
   // The model server ended without a reason.
   assert.deepEqual([ended.status, ended.error!.code], ['failed', 'upstream_error'])
 })
 
 test('whoever follows in another process reads live, and all of it at the end', async () => {
-  stage.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
+  service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
   const { id } = (await front.submit()).body
   const following = await follow(`${id}?stream=true`, ' two')
   const late = await follow(`${id}?stream=true&starting_after=3`, ' two')
-  stage.upstream.release()
+  service.upstream.release()
   const [whole, tail] = [following.text + (await following.rest()), late.text + (await late.rest())]
-  assert.equal(whole, await readStream(front.app, stage.person, `${id}?stream=true`))
+  assert.equal(whole, await readStream(front.app, service.person, `${id}?stream=true`))
   assert.equal(tail, whole.slice(whole.indexOf('event: response.content_part.added')))
 })
 
 test('a running response that is cancelled through another process ends as cancelled, charged for what it produced', async () => {
-  const person = await newCustomer(stage.app)
-  stage.upstream.reply(HANGING)
+  const person = await newCustomer(service.app)
+  service.upstream.reply(HANGING)
   const { id } = (await front.submit({}, person)).body
   await follow(`${id}?stream=true`, ' two', person)
-  const following = readStream(stage.app, person, `${id}?stream=true`)
+  const following = readStream(service.app, person, `${id}?stream=true`)
   const { status, body } = await front.call('POST', `${id}/cancel`, person)
   assert.deepEqual([status, body.status, body.incomplete_details], [200, 'cancelled', { reason: 'cancelled' }])
-  const charges = await chargesOf(stage.app, person)
+  const charges = await chargesOf(service.app, person)
   assert.equal(charges.length, 1)
   assert.deepEqual(
     [body.usage.input_tokens, body.usage.output_tokens],
@@ -153,22 +153,22 @@ test('a running response that is cancelled through another process ends as cance
 })
 
 test('400 for the cancellation of what has ended otherwise', async () => {
-  const { id } = (await stage.submit()).body
-  await stage.ended(id)
-  const answer = await stage.call('POST', `${id}/cancel`)
+  const { id } = (await service.submit()).body
+  await service.ended(id)
+  const answer = await service.call('POST', `${id}/cancel`)
   assertRefused(answer, { status: 400, code: 'invalid_request_error', message: /completed/ })
 })
 
 test('a running response that is deleted is cancelled first, and leaves nothing but its charge', async () => {
-  const person = await newCustomer(stage.app)
-  stage.upstream.reply(HANGING)
+  const person = await newCustomer(service.app)
+  service.upstream.reply(HANGING)
   const { id } = (await front.submit({}, person)).body
   const following = await follow(`${id}?stream=true`, ' two', person)
   const { status, body } = await front.call('DELETE', id, person)
   assert.deepEqual([status, body], [200, { id, object: 'response', deleted: true }])
   assert.equal((await front.call('GET', id, person)).status, 404)
   for (const table of ['response_items', 'response_event_batches']) {
-    const { rows } = await stage.app.database.pool.query(
+    const { rows } = await service.app.database.pool.query(
       `select count(*)::int as n from ${table} where response_id = $1`,
       [id],
     )
@@ -181,40 +181,40 @@ test('a running response that is deleted is cancelled first, and leaves nothing 
 })
 
 test('what the model server refuses is a failed response with that error, told by `error` and `response.failed`', async () => {
-  const person = await newCustomer(stage.app)
-  stage.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'broken' } } })
-  const { id } = (await stage.submit({}, person)).body
-  const events = readEvents(await readStream(stage.app, person, `${id}?stream=true`))
+  const person = await newCustomer(service.app)
+  service.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'broken' } } })
+  const { id } = (await service.submit({}, person)).body
+  const events = readEvents(await readStream(service.app, person, `${id}?stream=true`))
   assert.deepEqual(typesOf(events).slice(-2), ['error', 'response.failed'])
-  const { body } = await stage.call('GET', id, person)
+  const { body } = await service.call('GET', id, person)
   assert.deepEqual([body.status, body.error.code, body.error.type], ['failed', 'upstream_error', 'server_error'])
   assert.deepEqual(events.at(-1)!.response, body)
   assert.deepEqual([events.at(-2)!.code, events.at(-2)!.error.code], ['upstream_error', 'upstream_error'])
 })
 
 test('everything that is an HTTP error is one at submission: nothing is stored', async () => {
-  const poor = await newCustomer(stage.app, { balance: 0n })
+  const poor = await newCustomer(service.app, { balance: 0n })
   assertRefused(await front.submit({}, poor), { status: 402, code: 'insufficient_credits', type: 'insufficient_quota' })
   assert.equal((await front.submit({ model: 'none' })).status, 404)
   assert.equal((await front.submit({ store: false })).status, 400)
   assert.equal((await front.submit({ previous_response_id: `resp_${'0'.repeat(48)}` })).status, 404)
-  const { rows } = await stage.app.database.pool.query('select count(*)::int as n from responses where org_id = $1', [
+  const { rows } = await service.app.database.pool.query('select count(*)::int as n from responses where org_id = $1', [
     poor.org_id,
   ])
   assert.equal(rows[0].n, 0)
 })
 
 test('400 for continuing from one that has not ended, and then it may be continued', async () => {
-  stage.upstream.reply({ ...HANGING, frames: textFrames(['My', ' answer']) })
+  service.upstream.reply({ ...HANGING, frames: textFrames(['My', ' answer']) })
   const { id } = (await front.submit({ input: 'First' })).body
   await follow(`${id}?stream=true`, ' answer')
   const early = await front.submit({ previous_response_id: id })
   assertRefused(early, { status: 400, code: 'invalid_value', param: 'previous_response_id', message: /has not ended/ })
-  stage.upstream.release()
-  await stage.ended(id)
+  service.upstream.release()
+  await service.ended(id)
   const next = (await front.submit({ previous_response_id: id, input: 'Second' })).body
-  assert.equal((await stage.ended(next.id)).previous_response_id, id)
-  const { messages } = stage.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }
+  assert.equal((await service.ended(next.id)).previous_response_id, id)
+  const { messages } = service.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }
   assert.deepEqual(
     messages.map(({ role, content }) => [role, content]),
     [
@@ -226,7 +226,7 @@ test('400 for continuing from one that has not ended, and then it may be continu
 })
 
 test('404 for a running response of a colleague: to read, follow, cancel, delete and continue from', async () => {
-  stage.upstream.reply(HANGING)
+  service.upstream.reply(HANGING)
   const { id } = (await front.submit()).body
   await follow(`${id}?stream=true`, ' two')
   for (const [method, path] of [
@@ -250,15 +250,16 @@ test('a call of a tool in the background is an item like any other', async () =>
     chunk({ role: 'assistant', tool_calls: [call] }),
     chunk({}, { finish_reason: 'tool_calls', usage: USAGE }),
   ]
-  stage.upstream.reply({ kind: 'stream', frames })
+  service.upstream.reply({ kind: 'stream', frames })
   const tools = [{ type: 'function', name: 'f', parameters: { type: 'object', properties: { z: {}, a: {} } } }]
   const { id } = (await front.submit({ tools })).body
-  const { output, tools: echoed } = await stage.ended(id)
+  const { output, tools: echoed } = await service.ended(id)
   assert.deepEqual(
     output.map(({ type }) => type),
     ['function_call'],
   )
-  const [asked] = (stage.upstream.requests.at(-1)!.json as { tools: Array<{ function: { parameters: object } }> }).tools
+  const [asked] = (service.upstream.requests.at(-1)!.json as { tools: Array<{ function: { parameters: object } }> })
+    .tools
   assert.equal(
     JSON.stringify(asked!.function.parameters),
     JSON.stringify(tools[0]!.parameters),
@@ -268,5 +269,5 @@ test('a call of a tool in the background is an item like any other', async () =>
 })
 
 test('the audit is clean', async () => {
-  assert.deepEqual(await stage.app.audit(), {})
+  assert.deepEqual(await service.app.audit(), {})
 })

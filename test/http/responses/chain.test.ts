@@ -1,34 +1,40 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { answered, responseObject, said, stored, storedChain } from '../../support/data/stored-responses.ts'
+import {
+  assistantMessage,
+  responseObject,
+  storeChain,
+  storeResponse,
+  userMessage,
+} from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
-import { type BackgroundStage, startBackgroundStage } from '../../support/http/background-stage.ts'
+import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: BackgroundStage
+let service: BackgroundApp
 let person: TestPerson
 let colleague: TestPerson
-let stranger: TestPerson
+let outsider: TestPerson
 before(async () => {
-  stage = await startBackgroundStage({ works: false })
-  person = stage.person
-  colleague = await newColleague(stage.app, person.org_id)
-  stranger = await newCustomer(stage.app)
+  service = await startBackgroundApp({ worker: false })
+  person = service.person
+  colleague = await newColleague(service.app, person.org_id)
+  outsider = await newCustomer(service.app)
 })
-after(() => stage.close())
+after(() => service.close())
 
 const ask = (changes: Record<string, unknown>, { key }: TestPerson = person): Promise<Answer> =>
-  send(stage.app, 'POST', '/v1/responses', { key }, { model: 'm', input: 'Go on', ...changes })
+  send(service.app, 'POST', '/v1/responses', { key }, { model: 'm', input: 'Go on', ...changes })
 const post = (path: string, body: object, { key }: TestPerson = person): Promise<Answer> =>
-  send(stage.app, 'POST', path, { key }, { model: 'm', ...body })
+  send(service.app, 'POST', path, { key }, { model: 'm', ...body })
 /** What the model was last asked. */
 const asked = () =>
-  (stage.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }).messages.map(
+  (service.upstream.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }).messages.map(
     ({ role, content }) => `${role}: ${content}`,
   )
-const answering = (text: string) => stage.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+const answering = (text: string) => service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 
 test('200 that goes on from a response: its input and output come before the new input, its instructions do not', async () => {
   answering('Paris.')
@@ -54,7 +60,7 @@ test('200 that goes on from a response: its input and output come before the new
 })
 
 test('two may go on from one, and neither sees the other', async () => {
-  const root = await stored(stage.app, person, { output: [answered('root')] }, [said('begin')])
+  const root = await storeResponse(service.app, person, { output: [assistantMessage('root')] }, [userMessage('begin')])
   const [left] = [await ask({ input: 'left', previous_response_id: root.id })]
   await ask({ input: 'right', previous_response_id: root.id })
   assert.deepEqual(asked(), ['user: begin', 'assistant: root', 'user: right'])
@@ -65,7 +71,7 @@ test('two may go on from one, and neither sees the other', async () => {
 test('a call is answered in the next request, and its output stands beside it', async () => {
   const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
   const frames = [chunk({ tool_calls: [call] }), chunk({}, { finish_reason: 'tool_calls', usage: USAGE })]
-  stage.upstream.reply({ kind: 'stream', frames })
+  service.upstream.reply({ kind: 'stream', frames })
   const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
   const first = await ask({ tools })
   const unanswered = await ask({ tools, previous_response_id: first.body.id })
@@ -73,12 +79,12 @@ test('a call is answered in the next request, and its output stands beside it', 
   const output = { type: 'function_call_output', call_id: 'call_1', output: '42' }
   const second = await ask({ tools, input: [output], previous_response_id: first.body.id })
   assert.equal(second.status, 200, JSON.stringify(second.body))
-  const { body } = await stage.call('GET', `${second.body.id}/input_items`)
+  const { body } = await service.call('GET', `${second.body.id}/input_items`)
   assert.deepEqual([body.data.length, body.data[0].type, body.data[0].call_id], [1, 'function_call_output', 'call_1'])
 })
 
 test('a chain of 100 responses is one context', async () => {
-  const chain = await storedChain(stage.app, person, 100)
+  const chain = await storeChain(service.app, person, 100)
   const { status } = await ask({ input: 'And now?', previous_response_id: chain[99]!.id })
   assert.equal(status, 200)
   const messages = asked()
@@ -86,9 +92,9 @@ test('a chain of 100 responses is one context', async () => {
 })
 
 test('404, and the same body, wherever an id may stand, for what a colleague or another organization has and for what nobody has', async () => {
-  const item = said('secret')
-  const mine = await stored(stage.app, person, {}, [item])
-  const never = { response: responseObject().id, item: said('').id }
+  const item = userMessage('secret')
+  const mine = await storeResponse(service.app, person, {}, [item])
+  const never = { response: responseObject().id, item: userMessage('').id }
   const places = [
     ['/v1/responses', 'response', (id: string) => ({ input: 'x', previous_response_id: id })],
     ['/v1/responses', 'response', (id: string) => ({ input: 'x', previous_response_id: id, background: true })],
@@ -101,11 +107,11 @@ test('404, and the same body, wherever an id may stand, for what a colleague or 
     ['/v1/responses/input_tokens', 'item', (id: string) => ({ input: [{ type: 'item_reference', id }] })],
     ['/v1/responses/compact', 'item', (id: string) => ({ input: [{ type: 'item_reference', id }] })],
   ] as const
-  const before = stage.upstream.requests.length
+  const before = service.upstream.requests.length
   for (const [path, kind, body] of places) {
     const id = kind === 'response' ? mine.id : item.id
     const code = kind === 'response' ? 'previous_response_not_found' : 'item_not_found'
-    for (const caller of [colleague, stranger]) {
+    for (const caller of [colleague, outsider]) {
       const foreign = await post(path, body(id), caller)
       const none = await post(path, body(never[kind]), caller)
       assert.deepEqual(
@@ -120,14 +126,14 @@ test('404, and the same body, wherever an id may stand, for what a colleague or 
       assert.equal(texts[0], texts[1], path)
     }
   }
-  assert.equal(stage.upstream.requests.length, before, 'no model was asked')
+  assert.equal(service.upstream.requests.length, before, 'no model was asked')
   const { status } = await post('/v1/responses', { input: [{ id: item.id }], previous_response_id: mine.id })
   assert.equal(status, 200, 'and its owner has both')
 })
 
 test('404 when a link of the chain was deleted: the rest of it is gone with it', async () => {
-  const chain = await storedChain(stage.app, person, 3)
-  await stage.call('DELETE', chain[1]!.id)
+  const chain = await storeChain(service.app, person, 3)
+  await service.call('DELETE', chain[1]!.id)
   const answer = await ask({ previous_response_id: chain[2]!.id })
   const param = 'previous_response_id'
   assertRefused(answer, { status: 404, code: 'previous_response_not_found', param, message: /deleted or has expired/ })
@@ -135,9 +141,9 @@ test('404 when a link of the chain was deleted: the rest of it is gone with it',
 })
 
 test('400 for a chain made by hand that goes round', async () => {
-  const chain = await storedChain(stage.app, person, 2)
+  const chain = await storeChain(service.app, person, 2)
   const link = 'update responses set previous_response_id = $2 where id = $1'
-  await stage.app.database.pool.query(link, [chain[0]!.id, chain[1]!.id])
+  await service.app.database.pool.query(link, [chain[0]!.id, chain[1]!.id])
   const answer = await ask({ previous_response_id: chain[1]!.id })
   assertRefused(answer, { status: 400, code: 'invalid_value', param: 'previous_response_id', message: /from itself/ })
 })
@@ -151,13 +157,13 @@ test('references stand for the items they name, also beside a chain, and are sto
     name: 'f',
     arguments: '{}',
   } as const
-  const first = await stored(stage.app, person, { output: [call] }, [said('Look it up', 'msg_named')])
+  const first = await storeResponse(service.app, person, { output: [call] }, [userMessage('Look it up', 'msg_named')])
   const output = { type: 'function_call_output', call_id: 'call_a', output: '42' }
   const input = [{ type: 'item_reference', id: 'msg_named' }, { id: 'fc_a' }, output]
   const answer = await ask({ input })
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
-  await stage.call('DELETE', first.id)
-  const { data } = (await stage.call('GET', `${answer.body.id}/input_items?order=asc`)).body
+  await service.call('DELETE', first.id)
+  const { data } = (await service.call('GET', `${answer.body.id}/input_items?order=asc`)).body
   assert.deepEqual(
     data.map(({ type, id }: { type: string; id: string }) => [type, type === 'function_call_output' ? '' : id]),
     [
@@ -172,5 +178,5 @@ test('references stand for the items they name, also beside a chain, and are sto
 })
 
 test('the audit is clean', async () => {
-  assert.deepEqual(await stage.app.audit(), {})
+  assert.deepEqual(await service.app.audit(), {})
 })

@@ -60,7 +60,7 @@ test('200: what was compacted goes on with the summary before the model, for thi
     ['user', 'user', 'system', 'user'],
   )
   assert.match(told[2].content, /x is 7\.$/)
-  const foreign = await send(it.app, 'POST', '/v1/responses', { key: it.stranger.key }, { model: 'm', input })
+  const foreign = await send(it.app, 'POST', '/v1/responses', { key: it.outsider.key }, { model: 'm', input })
   assert.deepEqual([foreign.status, foreign.body.error.code], [400, 'invalid_encrypted_content'])
 })
 
@@ -73,7 +73,7 @@ test('200 with a previous response; its own id cannot be continued from, since n
   assert.equal(read.status, 404)
   const next = await compact({ previous_response_id: body.id })
   assert.deepEqual([next.status, next.body.error.code], [404, 'previous_response_not_found'])
-  const foreign = await compact({ previous_response_id: first.body.id }, it.stranger.key)
+  const foreign = await compact({ previous_response_id: first.body.id }, it.outsider.key)
   assert.deepEqual([foreign.status, foreign.body.error.code], [404, 'previous_response_not_found'])
 })
 

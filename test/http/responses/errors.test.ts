@@ -3,40 +3,40 @@ import { after, before, test } from 'node:test'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   balanceOf,
-  type ChatStage,
   canariesIn,
   chargesOf,
   chargesReaching,
   customer,
-  startChatStage,
-} from '../../support/http/chat-stage.ts'
-import { respond, respondStreamed, stored } from '../../support/http/response-stage.ts'
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
+import { createResponse, readStored, streamResponse } from '../../support/http/response-requests.ts'
 import { chunk, completion, type UpstreamReply } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage({ plan: '{ chat_models: [far-1, brief-1, plain-1, sandbox-1] }' })
-  person = await customer(stage)
+  service = await startMeteredChatApp({ plan: '{ chat_models: [far-1, brief-1, plain-1, sandbox-1] }' })
+  person = await customer(service)
 })
 after(async () => {
-  assert.deepEqual(await stage.app.audit(), {})
-  await stage.close()
+  assert.deepEqual(await service.app.audit(), {})
+  await service.close()
 })
 
 const BROKEN: UpstreamReply = { kind: 'stream', frames: [chunk({ content: 'Once upon' })], done: false }
 const refused = async (changes: Record<string, unknown>, who: TestPerson = person) => {
-  const { status, json } = await respond(stage.app, who, changes)
+  const { status, json } = await createResponse(service.app, who, changes)
   return [status, json.error?.code, json.error?.param]
 }
 
 test('402: without a balance nothing is asked, plain or streamed', async () => {
-  const poor = await customer(stage, 0n)
-  const before = stage.upstream.requests.length
+  const poor = await customer(service, 0n)
+  const before = service.upstream.requests.length
   for (const stream of [false, true]) {
     assert.deepEqual(await refused({ stream }, poor), [402, 'insufficient_credits', null])
   }
-  assert.equal(stage.upstream.requests.length, before)
+  assert.equal(service.upstream.requests.length, before)
 })
 
 test('404: an unknown model comes before everything that depends on one', async () => {
@@ -45,7 +45,7 @@ test('404: an unknown model comes before everything that depends on one', async 
 })
 
 test('the checks come in order: model, what it can do, what went before, balance, files', async () => {
-  const poor = await customer(stage, 0n)
+  const poor = await customer(service, 0n)
   const input = [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-none' }] }]
   const wrong = { reasoning: { effort: 'huge' }, previous_response_id: 'resp_none', input }
   assert.deepEqual(await refused(wrong, poor), [400, 'unsupported_value', 'reasoning.effort'])
@@ -57,59 +57,59 @@ test('the checks come in order: model, what it can do, what went before, balance
 
 test('an answer that fails before its first word is an HTTP error, also of a stream', async () => {
   for (const stream of [false, true]) {
-    stage.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'canary/secret' } } })
+    service.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'canary/secret' } } })
     assert.deepEqual(await refused({ stream }), [502, 'upstream_error', null])
-    stage.upstream.reply({ kind: 'json', status: 503, body: {}, headers: { 'retry-after': '7' } })
-    const busy = await respond(stage.app, person, { stream })
+    service.upstream.reply({ kind: 'json', status: 503, body: {}, headers: { 'retry-after': '7' } })
+    const busy = await createResponse(service.app, person, { stream })
     assert.deepEqual([busy.status, busy.json.error.code], [503, 'server_is_overloaded'])
     assert.equal(busy.headers.get('retry-after'), '7')
   }
-  const { status, json } = await respond(stage.app, person, { model: 'sandbox-1', input: 'sandbox:too_long' })
+  const { status, json } = await createResponse(service.app, person, { model: 'sandbox-1', input: 'sandbox:too_long' })
   assert.deepEqual([status, json.error.code, json.error.param], [400, 'context_length_exceeded', 'input'])
 })
 
 test('a plain answer that breaks off is an HTTP error; nothing is stored, what was made is charged', async () => {
-  const payer = await customer(stage)
-  stage.upstream.reply(BROKEN)
-  const { status, json } = await respond(stage.app, payer, { model: 'plain-1' })
+  const payer = await customer(service)
+  service.upstream.reply(BROKEN)
+  const { status, json } = await createResponse(service.app, payer, { model: 'plain-1' })
   assert.deepEqual([status, json.error.code], [502, 'upstream_error'])
-  const [charge, ...more] = await chargesOf(stage.app, payer)
+  const [charge, ...more] = await chargesOf(service.app, payer)
   assert.equal(more.length, 0)
   assert.ok(charge!.output_tokens! > 0)
-  assert.equal(await storedCount(stage, payer), 0)
+  assert.equal(await storedCount(service, payer), 0)
 })
 
 test('a stream that breaks off ends with error, response.failed and [DONE]; nothing is stored, what was made is charged', async () => {
-  const payer = await customer(stage)
+  const payer = await customer(service)
   for (const reply of [BROKEN, { ...BROKEN, finally: 'reset' as const }, { ...BROKEN, done: true }]) {
-    const { types, built, events, text } = await respondStreamed(stage, payer, { reply })
+    const { types, built, events, text } = await streamResponse(service, payer, { reply })
     assert.deepEqual(types.slice(-3), ['output_text.delta', 'error', 'failed'])
     assert.deepEqual([built.status, built.error.type, built.error.code], ['failed', 'server_error', 'upstream_error'])
     assert.equal(built.output[0].status, 'incomplete')
-    assert.deepEqual(canariesIn(text, stage.upstream), [])
-    assert.equal((await stored(stage.app, payer, events[0]!.response.id)).status, 404)
+    assert.deepEqual(canariesIn(text, service.upstream), [])
+    assert.equal((await readStored(service.app, payer, events[0]!.response.id)).status, 404)
   }
-  const charges = await chargesOf(stage.app, payer)
+  const charges = await chargesOf(service.app, payer)
   assert.equal(charges.length, 3)
   assert.ok(charges.every(({ output_tokens }) => output_tokens! > 0))
-  assert.equal(await storedCount(stage, payer), 0)
+  assert.equal(await storedCount(service, payer), 0)
 })
 
 test('a stream whose model server falls silent ends as failed', async () => {
   const reply: UpstreamReply = { ...BROKEN, finally: 'stall' }
-  const { built } = await respondStreamed(stage, person, { reply, model: 'brief-1' })
+  const { built } = await streamResponse(service, person, { reply, model: 'brief-1' })
   assert.equal(built.error.code, 'upstream_timeout')
 })
 
 test('a client that leaves ends the work and is charged for what was made', async () => {
   // Of its own, so that the server's arrivals and departures are this test's.
-  const own = await startChatStage()
+  const own = await startMeteredChatApp()
   const payer = await customer(own)
   const balance = await balanceOf(own.app, payer)
   for (const stream of [true, false]) {
     own.upstream.reply({ ...BROKEN, finally: 'stall' })
     const leaving = new AbortController()
-    const gone = respond(own.app, payer, { model: 'plain-1', stream }, leaving.signal).catch(() => 'gone')
+    const gone = createResponse(own.app, payer, { model: 'plain-1', stream }, leaving.signal).catch(() => 'gone')
     await own.upstream.received()
     leaving.abort()
     assert.equal(await gone, 'gone')
@@ -133,27 +133,29 @@ test('400: what the API does not do is named', async () => {
 })
 
 test('405: responses are not listed', async () => {
-  const response = await fetch(`${stage.app.url}/v1/responses`, { headers: { authorization: `Bearer ${person.key}` } })
+  const response = await fetch(`${service.app.url}/v1/responses`, {
+    headers: { authorization: `Bearer ${person.key}` },
+  })
   assert.equal(response.status, 405)
   assert.match(response.headers.get('allow')!, /POST/)
 })
 
 test('a call whose output is missing is 400, and with it the conversation goes on', async () => {
   const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
-  stage.upstream.reply({
+  service.upstream.reply({
     kind: 'json',
     body: completion({ content: null, tool_calls: [call] }, { finish_reason: 'tool_calls' }),
   })
   const tools = [{ type: 'function', name: 'look' }]
-  const { json: first } = await respond(stage.app, person, { tools })
+  const { json: first } = await createResponse(service.app, person, { tools })
   const next = { previous_response_id: first.id, tools }
   assert.deepEqual((await refused({ ...next, input: 'And?' })).slice(0, 2), [400, 'tool_output_missing'])
   const output = { type: 'function_call_output', call_id: 'c1', output: 'A cat.' }
-  stage.upstream.reply({ kind: 'json', body: completion({ content: 'A cat.' }) })
-  assert.equal((await respond(stage.app, person, { ...next, input: [output] })).status, 200)
+  service.upstream.reply({ kind: 'json', body: completion({ content: 'A cat.' }) })
+  assert.equal((await createResponse(service.app, person, { ...next, input: [output] })).status, 200)
 })
 
-async function storedCount({ app }: ChatStage, { org_id }: TestPerson): Promise<number> {
+async function storedCount({ app }: MeteredChatApp, { org_id }: TestPerson): Promise<number> {
   const rows = await app.database.db.selectFrom('responses').select('id').where('org_id', '=', org_id).execute()
   return rows.length
 }

@@ -102,7 +102,7 @@ test('400 for a PDF of 5,000 pages, one that is locked and one that is broken', 
 })
 
 test('400, and one text, for a file that does not exist, is of another organization or deleted', async () => {
-  const foreign = await upload(png, 'vision', 'a.png', it.stranger)
+  const foreign = await upload(png, 'vision', 'a.png', it.outsider)
   const deleted = await upload(png, 'vision')
   await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
   const texts = new Set<string>()

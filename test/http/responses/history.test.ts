@@ -2,18 +2,24 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { loadContext, loadHistory, resolveReferences } from '../../../server/responses/context/load.ts'
 import type { Item } from '../../../server/responses/schema/items.ts'
-import { answered, responseObject, said, stored, storedChain } from '../../support/data/stored-responses.ts'
+import {
+  assistantMessage,
+  responseObject,
+  storeChain,
+  storeResponse,
+  userMessage,
+} from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 
 let app: TestApp
 let person: TestPerson
 let colleague: TestPerson
-let stranger: TestPerson
+let outsider: TestPerson
 before(async () => {
   app = await startApp()
   person = await newCustomer(app)
   colleague = await newColleague(app, person.org_id)
-  stranger = await newCustomer(app)
+  outsider = await newCustomer(app)
 })
 after(() => app.close())
 
@@ -42,20 +48,20 @@ const queries = async (action: (on: Pick<typeof app.ctx, 'db'>) => Promise<unkno
 }
 
 test('the context of a chain is input and output of every response, oldest first', async () => {
-  const chain = await storedChain(app, person, 3)
+  const chain = await storeChain(app, person, 3)
   const texts = (await history(chain[2]!.id)).map(textOf)
   assert.deepEqual(texts, ['question 0', 'answer 0', 'question 1', 'answer 1', 'question 2', 'answer 2'])
   assert.deepEqual((await history(chain[0]!.id)).map(textOf), ['question 0', 'answer 0'])
 })
 
 test('a chain of 100 responses is one query, as is a chain of one', async () => {
-  const chain = await storedChain(app, person, 100)
+  const chain = await storeChain(app, person, 100)
   assert.equal((await history(chain[99]!.id)).length, 200)
   assert.equal(await queries((on) => loadHistory(on, person, chain[0]!.id)), 1)
   assert.equal(await queries((on) => loadHistory(on, person, chain[99]!.id)), 1)
 })
 
-test('items come back as they were stored, byte for byte', async () => {
+test('items come back as they were storeResponse, byte for byte', async () => {
   const call = {
     id: 'fc_1',
     type: 'function_call',
@@ -64,8 +70,8 @@ test('items come back as they were stored, byte for byte', async () => {
     name: 'f',
     arguments: '{"b":1, "a":"\\u0000 \\ud83d"}',
   } as const
-  const odd = answered('\u0000 \u{1f600} \u007f \\u0000 “ ”')
-  const { id } = await stored(app, person, { output: [call, odd] }, [said('é\n\t"\\')])
+  const odd = assistantMessage('\u0000 \u{1f600} \u007f \\u0000 “ ”')
+  const { id } = await storeResponse(app, person, { output: [call, odd] }, [userMessage('é\n\t"\\')])
   const items = await history(id)
   assert.deepEqual(items.slice(1), [call, odd])
   assert.equal(JSON.stringify(items[1]), JSON.stringify(call), 'the order of members too')
@@ -74,17 +80,17 @@ test('items come back as they were stored, byte for byte', async () => {
 
 test('of failed and cancelled responses only completed items count, of incomplete ones all', async () => {
   for (const status of ['failed', 'cancelled', 'incomplete'] as const) {
-    const output = [answered('whole'), answered('cut', 'incomplete')]
-    const { id } = await stored(app, person, { status, completed_at: null, output })
+    const output = [assistantMessage('whole'), assistantMessage('cut', 'incomplete')]
+    const { id } = await storeResponse(app, person, { status, completed_at: null, output })
     const texts = (await history(id)).map(textOf)
     assert.deepEqual(texts, status === 'incomplete' ? ['Hello', 'whole', 'cut'] : ['Hello', 'whole'])
   }
 })
 
 test('404 for a chain of another person, of the same organization too, as for one that never was', async () => {
-  const { id } = await stored(app, person)
+  const { id } = await storeResponse(app, person)
   const never = responseObject().id
-  for (const caller of [colleague, stranger]) {
+  for (const caller of [colleague, outsider]) {
     await refused(
       history(id, caller),
       'previous_response_not_found',
@@ -99,16 +105,16 @@ test('404 for a chain of another person, of the same organization too, as for on
 })
 
 test('404 when an earlier link is gone, or is another person’s', async () => {
-  const chain = await storedChain(app, person, 3)
+  const chain = await storeChain(app, person, 3)
   await edit('delete from responses where id = $1', [chain[0]!.id])
   await refused(history(chain[2]!.id), 'previous_response_not_found', /deleted or has expired/)
-  const theirs = await stored(app, colleague)
-  const mine = await stored(app, person, { previous_response_id: theirs.id })
+  const theirs = await storeResponse(app, colleague)
+  const mine = await storeResponse(app, person, { previous_response_id: theirs.id })
   await refused(history(mine.id), 'previous_response_not_found', /deleted or has expired/)
 })
 
 test('400 for a chain that goes round, and no endless query', async () => {
-  const chain = await storedChain(app, person, 3)
+  const chain = await storeChain(app, person, 3)
   await edit('update responses set previous_response_id = $2 where id = $1', [chain[0]!.id, chain[2]!.id])
   for (const { id } of chain) await refused(history(id), 'invalid_value', /continues from itself/)
   await edit('update responses set previous_response_id = id where id = $1', [chain[1]!.id])
@@ -116,7 +122,7 @@ test('400 for a chain that goes round, and no endless query', async () => {
 })
 
 test('a chain is read up to its limits, in links and in bytes, and not beyond', async () => {
-  const chain = await storedChain(app, person, 4)
+  const chain = await storeChain(app, person, 4)
   const within = { links_max: 4, bytes_max: 1_000_000 }
   assert.equal((await loadHistory(app.ctx, person, chain[3]!.id, within)).length, 8)
   const long = loadHistory(app.ctx, person, chain[3]!.id, { ...within, links_max: 3 })
@@ -132,9 +138,9 @@ test('a chain is read up to its limits, in links and in bytes, and not beyond', 
 })
 
 test('references find input and output items of any response, the newest of an id, in one query', async () => {
-  const first = said('first', 'msg_mine')
-  const { output } = await stored(app, person, {}, [first])
-  await stored(app, person, {}, [said('second', 'msg_mine')])
+  const first = userMessage('first', 'msg_mine')
+  const { output } = await storeResponse(app, person, {}, [first])
+  await storeResponse(app, person, {}, [userMessage('second', 'msg_mine')])
   const found = await resolveReferences(app.ctx, person, ['msg_mine', output[0]!.id, 'msg_mine'])
   assert.deepEqual(
     [...found].map(([id, item]) => [id, textOf(item)]).sort(),
@@ -148,8 +154,8 @@ test('references find input and output items of any response, the newest of an i
 })
 
 test('404 for the item of another person, of the same organization too, as for one that never was', async () => {
-  await stored(app, person, {}, [said('secret', 'msg_secret')])
-  for (const caller of [colleague, stranger]) {
+  await storeResponse(app, person, {}, [userMessage('secret', 'msg_secret')])
+  for (const caller of [colleague, outsider]) {
     for (const id of ['msg_secret', 'msg_never']) {
       await refused(
         resolveReferences(app.ctx, caller, [id]),
@@ -161,23 +167,26 @@ test('404 for the item of another person, of the same organization too, as for o
 })
 
 test('references are read up to a limit of bytes, and not beyond, counted each time an item is named', async () => {
-  await stored(app, person, {}, [said('a'.repeat(2000), 'msg_a'), said('b'.repeat(2000), 'msg_b')])
+  await storeResponse(app, person, {}, [userMessage('a'.repeat(2000), 'msg_a'), userMessage('b'.repeat(2000), 'msg_b')])
   const both = ['msg_a', 'msg_b']
   assert.equal((await resolveReferences(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
   const beyond = /more than 3000 bytes/
   await refused(resolveReferences(app.ctx, person, both, { bytes_max: 3000 }), 'context_length_exceeded', beyond)
   const entries = (ids: string[]) => ({ input: ids.map((id) => ({ type: 'item_reference' as const, id })) })
   assert.equal((await loadContext(app.ctx, person, entries(both))).input.length, 2)
-  await stored(app, person, {}, [said('c'.repeat(1_000_000), 'msg_large')])
+  await storeResponse(app, person, {}, [userMessage('c'.repeat(1_000_000), 'msg_large')])
   const often = loadContext(app.ctx, person, entries(Array.from({ length: 10_000 }, () => 'msg_large')))
   await refused(often, 'context_length_exceeded', /more than 67108864 bytes/)
-  const { id } = await stored(app, person, {}, [said('d'.repeat(1_000_000), 'msg_known')])
+  const { id } = await storeResponse(app, person, {}, [userMessage('d'.repeat(1_000_000), 'msg_known')])
   const known = { ...entries(Array.from({ length: 100 }, () => 'msg_known')), previous_response_id: id }
   await refused(loadContext(app.ctx, person, known), 'context_length_exceeded', /more than 67108864 bytes/)
 })
 
 test('an id used twice in one request names the later item, and both are kept', async () => {
-  const { id } = await stored(app, person, {}, [said('one', 'msg_twice'), said('two', 'msg_twice')])
+  const { id } = await storeResponse(app, person, {}, [
+    userMessage('one', 'msg_twice'),
+    userMessage('two', 'msg_twice'),
+  ])
   const items = await history(id)
   assert.deepEqual(items.map(textOf), ['one', 'two', 'Hello there.'])
   assert.equal(new Set(items.map((item) => item.id)).size, 3)

@@ -170,7 +170,7 @@ test('200: reasoning that was sealed for the organization is given back to a mod
     call('call_b'),
     output('call_a'),
     output('call_b'),
-    thought(sealed('foreign', it.stranger.org_id)),
+    thought(sealed('foreign', it.outsider.org_id)),
     thought('made up'),
     thought(null),
     { role: 'assistant', content: 'Done.' },
@@ -203,7 +203,7 @@ test('200: a compaction is a message of the developer; 400 when it was not made 
   assert.equal(messages[1].role, 'developer')
   assert.match(messages[1].content, /^Summary .+\n\nWe looked at x\.$/)
   for (const wrong of [
-    sealed(it.stranger.org_id),
+    sealed(it.outsider.org_id),
     'made up',
     seal(secret, { org_id: it.person.org_id, purpose: 'reasoning' }, 'x'),
   ]) {

@@ -2,28 +2,34 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { newColleague, type TestPerson } from '../../support/http/app.ts'
-import { balanceOf, type ChatStage, chargesReaching, customer, startChatStage } from '../../support/http/chat-stage.ts'
 import { send } from '../../support/http/identity-app.ts'
+import {
+  balanceOf,
+  chargesReaching,
+  customer,
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { handshake, openSocket } from '../../support/http/socket-client.ts'
-import { startSocketFront } from '../../support/http/socket-front.ts'
+import { startSocketServer } from '../../support/http/socket-server.ts'
 import { assertError, turnSocket } from '../../support/http/socket-turns.ts'
 import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
 })
-after(() => stage.close())
+after(() => service.close())
 
 const CREATE = { type: 'response.create', model: 'far-1', input: 'Hello' }
 const bearer = ({ key }: { key: string }) => ({ authorization: `Bearer ${key}` })
 type Headers = Record<string, string | null>
-const shake = (headers: Headers, request?: string) => handshake(stage.app.url, headers, request)
+const shake = (headers: Headers, request?: string) => handshake(service.app.url, headers, request)
 /** Resolves when the model server has been asked once more than `before`. */
 const askedSince = async (before: number) => {
-  while (stage.upstream.requests.length <= before) await nextTurn()
+  while (service.upstream.requests.length <= before) await nextTurn()
 }
 
 test('401 in the envelope, before any upgrade, without a key and with one that is not good', async () => {
@@ -32,7 +38,7 @@ test('401 in the envelope, before any upgrade, without a key and with one that i
     [{ authorization: 'Bearer kin_x' }, 'invalid_api_key'],
     [{ authorization: `Basic ${person.key}` }, 'invalid_api_key'],
     [{ cookie: 'session=none' }, 'missing_api_key'],
-    [{ authorization: 'Bearer x', cookie: person.cookie, origin: stage.app.url }, 'invalid_api_key'],
+    [{ authorization: 'Bearer x', cookie: person.cookie, origin: service.app.url }, 'invalid_api_key'],
   ]
   for (const [headers, code] of cases) {
     const answer = await shake(headers)
@@ -75,14 +81,14 @@ test('400 for a handshake that is not valid, 101 with a trailing slash and a que
     assert.equal(JSON.parse(String(answer.body)).error.type, 'invalid_request_error')
   }
   for (const path of ['/v1/responses/', '/v1/responses?model=far-1']) {
-    const client = await openSocket(stage.app.url, { path, headers: bearer(person) })
+    const client = await openSocket(service.app.url, { path, headers: bearer(person) })
     await client.close()
   }
 })
 
 test('a console login connects from our own pages alone, and is known until it ends', async () => {
   const { cookie } = person
-  const own = stage.app.url
+  const own = service.app.url
   const wrong: Array<Record<string, string>> = [
     {},
     { origin: 'https://evil.example' },
@@ -94,11 +100,11 @@ test('a console login connects from our own pages alone, and is known until it e
     const answer = await shake({ cookie, ...headers })
     assert.deepEqual([answer.status, JSON.parse(String(answer.body)).error.code], [403, 'csrf_failed'])
   }
-  const visitor = await newColleague(stage.app, person.org_id)
+  const visitor = await newColleague(service.app, person.org_id)
   const client = await openSocket(own, { headers: { cookie: visitor.cookie, origin: own } })
   client.send(CREATE)
   while ((await client.next()).type !== 'response.completed');
-  await send(stage.app, 'POST', '/console/auth/sign-out', { cookie: visitor.cookie, headers: { origin: own } })
+  await send(service.app, 'POST', '/console/auth/sign-out', { cookie: visitor.cookie, headers: { origin: own } })
   client.send(CREATE)
   const last = await client.next()
   assertError({ events: [last], last }, { status: 401, code: 'missing_api_key' })
@@ -106,14 +112,14 @@ test('a console login connects from our own pages alone, and is known until it e
 })
 
 test('a key that is revoked meanwhile ends with the turn under way: the next is refused, as is what waits, then 1008', async () => {
-  const spare = await send(stage.app, 'POST', '/console/api_keys', { cookie: person.cookie }, { name: 'spare' })
-  const socket = await turnSocket(stage.app.url, { key: spare.body.key })
-  const before = stage.upstream.requests.length
-  stage.upstream.reply({ kind: 'stall' })
+  const spare = await send(service.app, 'POST', '/console/api_keys', { cookie: person.cookie }, { name: 'spare' })
+  const socket = await turnSocket(service.app.url, { key: spare.body.key })
+  const before = service.upstream.requests.length
+  service.upstream.reply({ kind: 'stall' })
   for (const stream_id of ['a', 'b', 'c']) socket.send({ ...CREATE, stream_id })
   await askedSince(before)
-  await send(stage.app, 'DELETE', `/console/api_keys/${spare.body.id}`, { cookie: person.cookie })
-  stage.upstream.release()
+  await send(service.app, 'DELETE', `/console/api_keys/${spare.body.id}`, { cookie: person.cookie })
+  service.upstream.release()
   assert.equal((await socket.events()).response.status, 'completed')
   for (const stream_id of ['b', 'c']) {
     const refused = await socket.events()
@@ -124,7 +130,7 @@ test('a key that is revoked meanwhile ends with the turn under way: the next is 
 })
 
 test('the limit of requests counts the handshake and every turn', async () => {
-  const limited = await startChatStage({ plan: '{ requests_per_minute: 3 }' })
+  const limited = await startMeteredChatApp({ plan: '{ requests_per_minute: 3 }' })
   const caller = await customer(limited)
   const socket = await turnSocket(limited.app.url, caller)
   assert.equal(socket.headers['x-ratelimit-remaining-requests'], '2')
@@ -144,37 +150,37 @@ test('the limit of requests counts the handshake and every turn', async () => {
 
 test('a client that leaves in mid-turn ends the work of the model and pays once for what was produced', async () => {
   for (const leave of ['close', 'terminate'] as const) {
-    const payer = await customer(stage)
-    const balance = await balanceOf(stage.app, payer)
-    const socket = await turnSocket(stage.app.url, payer)
-    stage.upstream.reply({
+    const payer = await customer(service)
+    const balance = await balanceOf(service.app, payer)
+    const socket = await turnSocket(service.app.url, payer)
+    service.upstream.reply({
       kind: 'stream',
       frames: textFrames(['So', ' far']).slice(0, 3),
       finally: 'stall',
       done: false,
     })
-    const left = stage.upstream.left()
+    const left = service.upstream.left()
     socket.send(CREATE)
     // It waits behind the turn that is cut, and is never begun.
     socket.send(CREATE)
     while ((await socket.next()).type !== 'response.output_text.delta');
-    const before = stage.upstream.requests.length
+    const before = service.upstream.requests.length
     socket.ws[leave]()
     await left
-    const [charge, ...others] = await chargesReaching(stage.app, payer, 1)
+    const [charge, ...others] = await chargesReaching(service.app, payer, 1)
     assert.deepEqual(others, [])
     assert.ok(charge!.input_tokens! > 0 && charge!.output_tokens! > 0)
-    assert.equal(await balanceOf(stage.app, payer), balance + charge!.amount)
-    assert.equal(stage.upstream.requests.length, before)
+    assert.equal(await balanceOf(service.app, payer), balance + charge!.amount)
+    assert.equal(service.upstream.requests.length, before)
   }
 })
 
 test('a client that never reads stops its own turn, is cut off and pays; another is not kept waiting', async () => {
-  const front = await startSocketFront(stage.app, { stalled_seconds: 0.3 })
-  const payer = await customer(stage)
+  const front = await startSocketServer(service.app, { stalled_seconds: 0.3 })
+  const payer = await customer(service)
   const socket = await turnSocket(front.url, payer)
-  stage.upstream.reply({ kind: 'flood', frame: chunk({ content: 'x'.repeat(4000) }) })
-  const left = stage.upstream.left()
+  service.upstream.reply({ kind: 'flood', frame: chunk({ content: 'x'.repeat(4000) }) })
+  const left = service.upstream.left()
   socket.send({ ...CREATE, store: false })
   await socket.next()
   socket.ws.pause()
@@ -183,36 +189,36 @@ test('a client that never reads stops its own turn, is cut off and pays; another
   await other.close()
   await left
   // What the buffers of two sockets hold, and no more.
-  assert.ok(stage.upstream.flooded() < 100_000_000, `${stage.upstream.flooded()} bytes`)
-  assert.equal((await chargesReaching(stage.app, payer, 1)).length, 1)
+  assert.ok(service.upstream.flooded() < 100_000_000, `${service.upstream.flooded()} bytes`)
+  assert.equal((await chargesReaching(service.app, payer, 1)).length, 1)
   socket.ws.resume()
   await socket.closed
   await front.close()
 })
 
 test('a connection that is too old is told so between turns, then closed with 1000; what waits is told too', async () => {
-  const front = await startSocketFront(stage.app, { lifetime_seconds: 0.2 })
+  const front = await startSocketServer(service.app, { lifetime_seconds: 0.2 })
   const idle = await turnSocket(front.url, person)
   const busy = await turnSocket(front.url, person)
-  const before = stage.upstream.requests.length
-  stage.upstream.reply({ kind: 'stall' })
+  const before = service.upstream.requests.length
+  service.upstream.reply({ kind: 'stall' })
   for (const stream_id of ['a', 'b']) busy.send({ ...CREATE, stream_id })
   await askedSince(before)
   assertError(await idle.events(), { status: 400, code: 'websocket_connection_limit_reached' })
   assert.equal((await idle.closed).code, 1000)
-  stage.upstream.release()
+  service.upstream.release()
   assert.equal((await busy.events()).response.status, 'completed')
   const refused = await busy.events()
   assertError(refused, { status: 400, code: 'websocket_connection_limit_reached' })
   assert.equal(refused.last.stream_id, 'b')
   await assert.rejects(busy.next())
   assert.equal((await busy.closed).code, 1000)
-  assert.equal(stage.upstream.requests.length, before + 1)
+  assert.equal(service.upstream.requests.length, before + 1)
   await front.close()
 })
 
 test('while the service closes, the turn under way ends, what waits is told, then 1001; new handshakes are 503', async () => {
-  const closing = await startChatStage()
+  const closing = await startMeteredChatApp()
   const caller = await customer(closing)
   const idle = await turnSocket(closing.app.url, caller)
   const busy = await turnSocket(closing.app.url, caller)

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type ChatStage, customer, grant, startChatStage } from '../../support/http/chat-stage.ts'
+import { customer, grant, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
 import { openSocket } from '../../support/http/socket-client.ts'
 import { assertError, turnSocket } from '../../support/http/socket-turns.ts'
 import { longestTurn } from '../../support/longest-turn.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 before(async () => {
-  stage = await startChatStage()
+  service = await startMeteredChatApp()
 })
-after(() => stage.close())
+after(() => service.close())
 
 const brackets = (depth: number) => `{"type":"response.create","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
 test('no turn of the event loop takes 50 ms of processor time for 20 KB that unpack to 20 MB of brackets', async () => {
-  const { key } = await customer(stage)
+  const { key } = await customer(service)
   const headers = { authorization: `Bearer ${key}` }
-  const socket = await openSocket(stage.app.url, { headers, client: { perMessageDeflate: true } })
+  const socket = await openSocket(service.app.url, { headers, client: { perMessageDeflate: true } })
   const message = brackets(10_000_000)
   const milliseconds = await longestTurn(async () => {
     socket.ws.send(message, { compress: true })
@@ -29,15 +29,15 @@ test('no turn of the event loop takes 50 ms of processor time for 20 KB that unp
 })
 
 test('1009 for a message that unpacks to more than 64 MiB', async () => {
-  const { key } = await customer(stage)
+  const { key } = await customer(service)
   const headers = { authorization: `Bearer ${key}` }
-  const socket = await openSocket(stage.app.url, { headers, client: { perMessageDeflate: true } })
+  const socket = await openSocket(service.app.url, { headers, client: { perMessageDeflate: true } })
   socket.ws.send(' '.repeat(64 * 1024 * 1024 + 1), { compress: true })
   assert.equal((await socket.closed).code, 1009)
 })
 
 test('402 before a message is read: whatever it holds', async () => {
-  const socket = await turnSocket(stage.app.url, await customer(stage, 0n))
+  const socket = await turnSocket(service.app.url, await customer(service, 0n))
   for (const message of [
     '{',
     '[]',
@@ -60,7 +60,7 @@ test('a message over 1 MiB is not read for its stream_id alone when its sender i
     [10_000n, 'model_not_found', 'mine'],
     [0n, 'insufficient_credits', undefined],
   ] as const) {
-    const socket = await turnSocket(stage.app.url, await customer(stage, balance))
+    const socket = await turnSocket(service.app.url, await customer(service, balance))
     socket.send(message)
     const { last } = await socket.events()
     assert.deepEqual([last.error.code, last.stream_id], [code, stream_id])
@@ -69,27 +69,27 @@ test('a message over 1 MiB is not read for its stream_id alone when its sender i
 })
 
 test('a message that waits is read when its turn runs: by then the balance decides', async () => {
-  const person = await customer(stage)
-  const socket = await turnSocket(stage.app.url, person)
-  stage.upstream.requests.length = 0
-  stage.upstream.reply({ kind: 'stall' })
+  const person = await customer(service)
+  const socket = await turnSocket(service.app.url, person)
+  service.upstream.requests.length = 0
+  service.upstream.reply({ kind: 'stall' })
   socket.send({ type: 'response.create', model: 'far-1', input: 'Hi' })
-  while (stage.upstream.requests.length < 1) await nextTurn()
+  while (service.upstream.requests.length < 1) await nextTurn()
   socket.send('{')
-  const { balance } = await stage.app.database.db
+  const { balance } = await service.app.database.db
     .selectFrom('accounts')
     .select('balance')
     .where('org_id', '=', person.org_id)
     .executeTakeFirstOrThrow()
-  await grant(stage.app, person, -balance)
-  stage.upstream.release()
+  await grant(service.app, person, -balance)
+  service.upstream.release()
   assert.equal((await socket.events()).response.status, 'completed')
   assertError(await socket.events(), { status: 402, code: 'insufficient_credits' })
   await socket.close()
 })
 
 test('every message counts against the limit of requests, those that cannot be read too', async () => {
-  const limited = await startChatStage({ plan: '{ requests_per_minute: 4 }' })
+  const limited = await startMeteredChatApp({ plan: '{ requests_per_minute: 4 }' })
   const socket = await turnSocket(limited.app.url, await customer(limited))
   const codes: string[] = []
   for (const message of ['{', '{"type":"what"}', brackets(70), '{', brackets(1_000_000)]) {

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type ChatStage, customer, startChatStage } from '../../support/http/chat-stage.ts'
+import { customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
 import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket-turns.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let socket: TurnSocket
 before(async () => {
-  stage = await startChatStage()
-  socket = await turnSocket(stage.app.url, await customer(stage))
+  service = await startMeteredChatApp()
+  socket = await turnSocket(service.app.url, await customer(service))
 })
 beforeEach(() => {
-  stage.upstream.requests.length = 0
+  service.upstream.requests.length = 0
 })
 after(async () => {
   await socket.close()
-  await stage.close()
+  await service.close()
 })
 
 /** Resolves when the model server has been asked `count` times in this test. */
 const askedTimes = async (count: number) => {
-  while (stage.upstream.requests.length < count) await nextTurn()
+  while (service.upstream.requests.length < count) await nextTurn()
 }
 const create = (members: string) => `{"type":"response.create","model":"far-1","input":"Hi",${members}}`
 
@@ -81,14 +81,14 @@ test(`${MISTAKES.length} mistaken messages: each is told what is wrong with it, 
 })
 
 test('mistakes are answered in the order of the messages, behind the turn under way', async () => {
-  stage.upstream.reply({ kind: 'stall' })
+  service.upstream.reply({ kind: 'stall' })
   socket.send(create('"stream_id":"a"'))
   await askedTimes(1)
   socket.send('{')
   socket.send(create('"stream_id":"b","temperature":3'))
   socket.send('{"type":"x","stream_id":"c"}')
   socket.send(create('"stream_id":"d"'))
-  stage.upstream.release()
+  service.upstream.release()
   const told: unknown[] = []
   for (let i = 0; i < 5; i++) {
     const { last } = await socket.events()
@@ -121,11 +121,11 @@ test('a message in many fragments, with pings between, is one message', async ()
 })
 
 test('1008 for a client that sends a thousand messages and more without waiting for an answer', async () => {
-  const flooding = await turnSocket(stage.app.url, await customer(stage))
-  stage.upstream.reply({ kind: 'stall' })
+  const flooding = await turnSocket(service.app.url, await customer(service))
+  service.upstream.reply({ kind: 'stall' })
   flooding.send(create('"store":false'))
   await askedTimes(1)
   for (let i = 0; i < 1100; i++) flooding.send('x')
   assert.equal((await flooding.closed).code, 1008)
-  stage.upstream.release()
+  service.upstream.release()
 })

@@ -2,38 +2,44 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TestPerson } from '../../support/http/app.ts'
-import { type ChatStage, chargesOf, costOf, customer, startChatStage } from '../../support/http/chat-stage.ts'
 import { send } from '../../support/http/identity-app.ts'
+import {
+  chargesOf,
+  costOf,
+  customer,
+  type MeteredChatApp,
+  startMeteredChatApp,
+} from '../../support/http/metered-chat-app.ts'
 import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket-turns.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
-let stranger: TestPerson
+let outsider: TestPerson
 let socket: TurnSocket
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
-  stranger = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
+  outsider = await customer(service)
 })
-after(() => stage.close())
+after(() => service.close())
 beforeEach(async () => {
-  stage.upstream.requests.length = 0
-  socket = await turnSocket(stage.app.url, person)
+  service.upstream.requests.length = 0
+  socket = await turnSocket(service.app.url, person)
 })
 afterEach(() => socket.close())
 
-const said = (text: string) => stage.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+const said = (text: string) => service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 /** Role and text of each message that the model server was last asked with. */
 const asked = () => {
-  const messages = stage.upstream.requests.at(-1)!.json!.messages as Array<{ role: string; content: unknown }>
+  const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{ role: string; content: unknown }>
   return messages.map(({ role, content }) => [role, content])
 }
 /** Resolves when the model server has been asked `count` times in this test. */
 const askedTimes = async (count: number) => {
-  while (stage.upstream.requests.length < count) await nextTurn()
+  while (service.upstream.requests.length < count) await nextTurn()
 }
-const fresh = (caller: { key: string } = person) => turnSocket(stage.app.url, caller)
+const fresh = (caller: { key: string } = person) => turnSocket(service.app.url, caller)
 
 test('a turn is the events of a stream, numbered from 0, without frames and without an end mark; the response is stored', async () => {
   const { events, response } = await socket.turn({})
@@ -50,17 +56,17 @@ test('a turn is the events of a stream, numbered from 0, without frames and with
   )
   assert.ok(events.every((event) => !('stream_id' in event)))
   assert.equal(response.output[0].content[0].text, 'Hello there.')
-  const stored = await send(stage.app, 'GET', `/v1/responses/${response.id}`, { key: person.key })
+  const stored = await send(service.app, 'GET', `/v1/responses/${response.id}`, { key: person.key })
   assert.deepEqual([stored.status, stored.body], [200, response])
 })
 
 test('a turn is charged once, under a request id that begins with that of the handshake', async () => {
-  const payer = await customer(stage)
+  const payer = await customer(service)
   const own = await fresh(payer)
   await own.turn({})
   await own.turn({})
   await own.close()
-  const charges = await chargesOf(stage.app, payer)
+  const charges = await chargesOf(service.app, payer)
   const id = own.headers['x-request-id']
   assert.deepEqual(
     charges.map(({ request_id }) => request_id),
@@ -68,7 +74,7 @@ test('a turn is charged once, under a request id that begins with that of the ha
   )
   const cost = costOf({ input: USAGE.prompt_tokens, output: USAGE.completion_tokens })
   assert.ok(charges.every(({ amount }) => -amount === cost))
-  const logged = stage.lines.map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === `${id}-2`)
+  const logged = service.lines.map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === `${id}-2`)
   assert.deepEqual(
     logged.map(({ event, status, org_id, key_id }) => [event, status, org_id, key_id]),
     [['request', 200, payer.org_id, payer.key_id]],
@@ -100,8 +106,8 @@ test('`background` is refused when true', async () => {
 
 test('`generate: false` asks no model and costs nothing; its id is continued from, stored or not', async () => {
   for (const store of [false, true]) {
-    stage.upstream.requests.length = 0
-    const before = (await chargesOf(stage.app, person)).length
+    service.upstream.requests.length = 0
+    const before = (await chargesOf(service.app, person)).length
     const warm = await socket.turn({ generate: false, store, input: 'Remember: blue', instructions: 'Not inherited' })
     assert.deepEqual(
       warm.events.map(({ type, sequence_number }) => [type, sequence_number]),
@@ -112,15 +118,15 @@ test('`generate: false` asks no model and costs nothing; its id is continued fro
     )
     const { status, output, usage } = warm.response
     assert.deepEqual([status, output, usage.total_tokens, usage.input_tokens], ['completed', [], 0, 0])
-    assert.equal(stage.upstream.requests.length, 0)
-    assert.equal((await chargesOf(stage.app, person)).length, before)
+    assert.equal(service.upstream.requests.length, 0)
+    assert.equal((await chargesOf(service.app, person)).length, before)
     const { response } = await socket.turn({ store, previous_response_id: warm.response.id, input: 'Which?' })
     assert.equal(response.previous_response_id, warm.response.id)
     assert.deepEqual(asked(), [
       ['user', 'Remember: blue'],
       ['user', 'Which?'],
     ])
-    const stored = await send(stage.app, 'GET', `/v1/responses/${warm.response.id}`, { key: person.key })
+    const stored = await send(service.app, 'GET', `/v1/responses/${warm.response.id}`, { key: person.key })
     assert.equal(stored.status, store ? 200 : 404)
   }
 })
@@ -139,19 +145,19 @@ test('`stream_id` stands on every event of its turn, errors too, and on no other
   const refused = await socket.turn({ stream_id: 'c', model: 'nowhere-1' })
   assertError(refused, { status: 404, code: 'model_not_found' })
   assert.equal(refused.last.stream_id, 'c')
-  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
+  service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
   const failed = await socket.turn({ stream_id: 'd' })
   assert.deepEqual([failed.last.type, failed.last.stream_id], ['response.failed', 'd'])
   assert.ok((await socket.turn({})).events.every((event) => !('stream_id' in event)))
 })
 
 test('turns run one at a time and are answered in the order they came', async () => {
-  stage.upstream.reply({ kind: 'stall' }, { kind: 'stall' }, { kind: 'stall' })
+  service.upstream.reply({ kind: 'stall' }, { kind: 'stall' }, { kind: 'stall' })
   for (const i of [0, 1, 2]) socket.send({ type: 'response.create', model: 'far-1', input: `${i}`, stream_id: `${i}` })
   for (const i of [0, 1, 2]) {
     await askedTimes(i + 1)
-    assert.deepEqual([stage.upstream.requests.length, asked()], [i + 1, [['user', `${i}`]]])
-    stage.upstream.release()
+    assert.deepEqual([service.upstream.requests.length, asked()], [i + 1, [['user', `${i}`]]])
+    service.upstream.release()
     const { events, response } = await socket.events()
     assert.equal(response.status, 'completed')
     assert.ok(events.every(({ stream_id }) => stream_id === `${i}`))
@@ -159,7 +165,7 @@ test('turns run one at a time and are answered in the order they came', async ()
 })
 
 test('a message beyond the 16 that may wait is `too_many_requests`, in its place; the others are answered', async () => {
-  stage.upstream.reply({ kind: 'stall' })
+  service.upstream.reply({ kind: 'stall' })
   for (let i = 0; i < 20; i++) {
     socket.send({ type: 'response.create', model: 'far-1', input: 'Hi', store: false, stream_id: `${i}` })
   }
@@ -167,8 +173,8 @@ test('a message beyond the 16 that may wait is `too_many_requests`, in its place
   socket.send({ type: 'what', stream_id: 'end' })
   await askedTimes(1)
   // The service reads while the turn waits for the model; an exchange later it has read them all.
-  await send(stage.app, 'GET', '/v1/models', { key: person.key })
-  stage.upstream.release()
+  await send(service.app, 'GET', '/v1/models', { key: person.key })
+  service.upstream.release()
   const ends: Array<[string, string]> = []
   for (let i = 0; i < 21; i++) {
     const { last } = await socket.events()
@@ -226,7 +232,7 @@ test('chains of two streams go on beside each other on one connection', async ()
 
 test('`previous_response_not_found` for a response that another connection remembers, of whomever', async () => {
   const { response } = await socket.turn({ store: false })
-  for (const caller of [person, stranger]) {
+  for (const caller of [person, outsider]) {
     const other = await fresh(caller)
     assertError(await other.turn({ previous_response_id: response.id }), {
       status: 400,
@@ -240,7 +246,7 @@ test('`previous_response_not_found` for a response that another connection remem
 
 test('stored responses are continued from on any connection of their person, and of no other', async () => {
   const { body } = await send(
-    stage.app,
+    service.app,
     'POST',
     '/v1/responses',
     { key: person.key },
@@ -255,7 +261,7 @@ test('stored responses are continued from on any connection of their person, and
     ['user', 'And on'],
   ])
   await own.close()
-  const theirs = await fresh(stranger)
+  const theirs = await fresh(outsider)
   for (const previous_response_id of [body.id, response.id, `resp_${'0'.repeat(48)}`, 'nothing']) {
     assertError(await theirs.turn({ previous_response_id }), { status: 400, code: 'previous_response_not_found' })
   }
@@ -274,7 +280,7 @@ test('a continuation that fails makes the connection forget what it continued fr
     else assertError(again, { status: 400, code: 'previous_response_not_found' })
   }
   const { response } = await socket.turn({ store: false })
-  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
+  service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
   const broken = await socket.turn({ store: false, previous_response_id: response.id })
   assert.equal(broken.last.type, 'response.failed')
   assertError(await socket.turn({ previous_response_id: response.id }), {
@@ -284,9 +290,9 @@ test('a continuation that fails makes the connection forget what it continued fr
 })
 
 test('a failure after `response.created` is `response.failed` and nothing else; what was produced is charged', async () => {
-  const payer = await customer(stage)
+  const payer = await customer(service)
   const own = await fresh(payer)
-  stage.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
+  service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
   const { events, response } = await own.turn({})
   assert.deepEqual(
     [events.at(-1)!.type, response.status, response.error.code],
@@ -296,17 +302,17 @@ test('a failure after `response.created` is `response.failed` and nothing else; 
   const { response: next } = await own.turn({})
   assert.equal(next.status, 'completed')
   await own.close()
-  assert.equal((await chargesOf(stage.app, payer)).length, 2)
-  assert.equal((await send(stage.app, 'GET', `/v1/responses/${response.id}`, { key: payer.key })).status, 404)
+  assert.equal((await chargesOf(service.app, payer)).length, 2)
+  assert.equal((await send(service.app, 'GET', `/v1/responses/${response.id}`, { key: payer.key })).status, 404)
 })
 
 test('a failure before `response.created` is one `error`, with the status HTTP would have', async () => {
-  stage.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'secret' } } })
+  service.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'secret' } } })
   assertError(await socket.turn({}), { status: 502, code: 'upstream_error' })
-  stage.upstream.reply({ kind: 'json', status: 429, body: { error: { message: 'secret' } } })
+  service.upstream.reply({ kind: 'json', status: 429, body: { error: { message: 'secret' } } })
   assertError(await socket.turn({}), { status: 503, code: 'server_is_overloaded' })
   assertError(await socket.turn({ model: 'nowhere-1' }), { status: 404, code: 'model_not_found', param: 'model' })
-  const poor = await customer(stage, 0n)
+  const poor = await customer(service, 0n)
   const own = await fresh(poor)
   assertError(await own.turn({}), { status: 402, code: 'insufficient_credits' })
   await own.close()
@@ -314,7 +320,7 @@ test('a failure before `response.created` is one `error`, with the status HTTP w
 
 test('an answer cut short by its length is `response.incomplete`, and is continued from', async () => {
   const frames = [chunk({ content: 'Half' }), chunk({}, { finish_reason: 'length', usage: USAGE })]
-  stage.upstream.reply({ kind: 'stream', frames })
+  service.upstream.reply({ kind: 'stream', frames })
   const { last, response } = await socket.turn({ store: false })
   assert.deepEqual([last.type, response.incomplete_details], ['response.incomplete', { reason: 'max_output_tokens' }])
   await socket.turn({ previous_response_id: response.id, input: 'Go on' })

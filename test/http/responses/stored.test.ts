@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
-import { answered, responseObject, said, stored } from '../../support/data/stored-responses.ts'
+import { assistantMessage, responseObject, storeResponse, userMessage } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
 import { type ResponseEvent, readEvents } from '../../support/http/response-stream.ts'
@@ -11,12 +11,12 @@ import { assertRefused } from '../../support/http/videos-app.ts'
 let app: TestApp
 let person: TestPerson
 let colleague: TestPerson
-let stranger: TestPerson
+let outsider: TestPerson
 before(async () => {
   app = await startApp()
   person = await newCustomer(app)
   colleague = await newColleague(app, person.org_id)
-  stranger = await newCustomer(app)
+  outsider = await newCustomer(app)
 })
 after(() => app.close())
 
@@ -38,13 +38,13 @@ const rows = async (table: string, id: string) => {
 
 const everyItem: OutputItem[] = [
   { id: 'rs_1', type: 'reasoning', status: 'completed', summary: [{ type: 'summary_text', text: 'Thought' }] },
-  answered('Hi', 'completed', 'msg_1'),
+  assistantMessage('Hi', 'completed', 'msg_1'),
   { id: 'fc_1', type: 'function_call', status: 'completed', call_id: 'call_1', name: 'f', arguments: '{"a":1}' },
   { id: 'ctc_1', type: 'custom_tool_call', status: 'completed', call_id: 'call_2', name: 'g', input: 'x' },
 ]
 
 test('200 with the response as it was, by key and by login of the same person', async () => {
-  const response = await stored(app, person, { output: everyItem, metadata: { order: '12' } })
+  const response = await storeResponse(app, person, { output: everyItem, metadata: { order: '12' } })
   for (const caller of [{ key: person.key }, { cookie: person.cookie }]) {
     const { status, body } = await call('GET', response.id, caller)
     assert.equal(status, 200)
@@ -54,7 +54,7 @@ test('200 with the response as it was, by key and by login of the same person', 
 })
 
 test('200 whatever of the values of `include` is asked for, in either spelling; 400 for another', async () => {
-  const { id } = await stored(app, person)
+  const { id } = await storeResponse(app, person)
   const known = ['include=reasoning.encrypted_content', 'include[]=message.output_text.logprobs']
   for (const query of [...known, 'include[]=file_search_call.results&include[]=reasoning.encrypted_content']) {
     assert.equal((await call('GET', `${id}?${query}`)).status, 200, query)
@@ -64,7 +64,7 @@ test('200 whatever of the values of `include` is asked for, in either spelling; 
 })
 
 test('404, and the same body, for a response of another organization, of a colleague, and one that never was', async () => {
-  const { id } = await stored(app, person)
+  const { id } = await storeResponse(app, person)
   const never = responseObject().id
   const routes = [
     ['GET', ''],
@@ -75,7 +75,7 @@ test('404, and the same body, for a response of another organization, of a colle
   ] as const
   for (const [method, path] of routes) {
     const bodies = new Set<string>()
-    for (const caller of [colleague, stranger, { cookie: colleague.cookie }]) {
+    for (const caller of [colleague, outsider, { cookie: colleague.cookie }]) {
       for (const foreign of [id, never, 'resp_x']) {
         const answer = await call(method, foreign + path, caller)
         // A login needs the marks of the same site to change anything; the key tells as much.
@@ -90,7 +90,7 @@ test('404, and the same body, for a response of another organization, of a colle
 })
 
 test('a response that was not made in the background is told as created, each item, and its end', async () => {
-  const response = await stored(app, person, { output: everyItem })
+  const response = await storeResponse(app, person, { output: everyItem })
   const told = await events(`${response.id}?stream=true`)
   assert.deepEqual(
     told.map(({ type }) => type),
@@ -118,12 +118,12 @@ test('a response that was not made in the background is told as created, each it
 
 test('a response that ended otherwise is told with that end', async () => {
   const cut = { status: 'incomplete', completed_at: null, incomplete_details: { reason: 'max_output_tokens' } } as const
-  const told = await events(`${(await stored(app, person, cut)).id}?stream=true`)
+  const told = await events(`${(await storeResponse(app, person, cut)).id}?stream=true`)
   assert.equal(told.at(-1)!.type, 'response.incomplete')
 })
 
 test('`starting_after` begins after that event, and at or past the end leaves the end mark alone', async () => {
-  const { id } = await stored(app, person, { output: everyItem })
+  const { id } = await storeResponse(app, person, { output: everyItem })
   const all = await events(`${id}?stream=true`)
   for (const after of [0, 3, all.length - 2, all.length - 1, all.length + 7]) {
     const rest: ResponseEvent[] = await events(`${id}?stream=true&starting_after=${after}`)
@@ -137,7 +137,7 @@ test('`starting_after` begins after that event, and at or past the end leaves th
 })
 
 test('200 for a deletion, after which row, items and events are gone and the id is unknown', async () => {
-  const { id } = await stored(app, person)
+  const { id } = await storeResponse(app, person)
   const { status, body } = await call('DELETE', id)
   assert.deepEqual([status, body], [200, { id, object: 'response', deleted: true }])
   assert.deepEqual([await rows('responses', id), await rows('response_items', id)], [0, 0])
@@ -151,14 +151,14 @@ test('200 for a deletion, after which row, items and events are gone and the id 
 })
 
 test('400 for the cancellation of a response that was not made in the background', async () => {
-  const { id } = await stored(app, person)
+  const { id } = await storeResponse(app, person)
   const answer = await call('POST', `${id}/cancel`)
   assertRefused(answer, { status: 400, code: 'invalid_request_error', message: /background/ })
 })
 
 test('input items come newest first, in pages of 20, each with its id and full parts', async () => {
-  const input = Array.from({ length: 45 }, (_, i) => said(`word ${i}`))
-  const { id } = await stored(app, person, {}, input)
+  const input = Array.from({ length: 45 }, (_, i) => userMessage(`word ${i}`))
+  const { id } = await storeResponse(app, person, {}, input)
   const first = (await call('GET', `${id}/input_items`)).body
   assert.deepEqual(first, {
     object: 'list',
@@ -180,9 +180,9 @@ test('input items come newest first, in pages of 20, each with its id and full p
 })
 
 test('400 for a limit out of range, an unknown order, and an `after` that is no input item of this response', async () => {
-  const { id, output } = await stored(app, person)
-  const other = said('elsewhere')
-  await stored(app, person, {}, [other])
+  const { id, output } = await storeResponse(app, person)
+  const other = userMessage('elsewhere')
+  await storeResponse(app, person, {}, [other])
   for (const limit of ['0', '101', '1e2', 'x', '1.5']) {
     const answer = await call('GET', `${id}/input_items?limit=${limit}`)
     assert.deepEqual([answer.status, answer.body.error.param], [400, 'limit'], limit)
@@ -195,7 +195,7 @@ test('400 for a limit out of range, an unknown order, and an `after` that is no 
 })
 
 test('a response without input has an empty list', async () => {
-  const { id } = await stored(app, person, {}, [])
+  const { id } = await storeResponse(app, person, {}, [])
   const { body } = await call('GET', `${id}/input_items`)
   assert.deepEqual(body, { object: 'list', data: [], first_id: null, last_id: null, has_more: false })
 })

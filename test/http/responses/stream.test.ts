@@ -3,31 +3,31 @@ import { after, before, test } from 'node:test'
 import { acceptStream, type Wire } from '../../support/data/response-grammar.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type ChatStage, canariesIn, customer, startChatStage } from '../../support/http/chat-stage.ts'
+import { canariesIn, customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
 import { rawConnection } from '../../support/http/raw-http.ts'
 import {
   callDeltas,
+  createResponse,
   functionTool,
-  respond,
-  respondStreamed,
-  saying,
-  stored,
-} from '../../support/http/response-stage.ts'
+  readStored,
+  replyOf,
+  streamResponse,
+} from '../../support/http/response-requests.ts'
 import { readEvents, readFrames } from '../../support/http/response-stream.ts'
 
-let stage: ChatStage
+let service: MeteredChatApp
 let person: TestPerson
 before(async () => {
-  stage = await startChatStage()
-  person = await customer(stage)
+  service = await startMeteredChatApp()
+  person = await customer(service)
 })
 after(async () => {
-  assert.deepEqual(await stage.app.audit(), {})
-  await stage.close()
+  assert.deepEqual(await service.app.audit(), {})
+  await service.close()
 })
 
 const stream = (deltas: readonly object[], changes: Record<string, unknown> = {}, finish_reason = 'stop') =>
-  respondStreamed(stage, person, { reply: saying(deltas, { finish_reason }), ...changes })
+  streamResponse(service, person, { reply: replyOf(deltas, { finish_reason }), ...changes })
 const HEAD = ['created', 'in_progress']
 
 test('200: the headers of a stream are those of the contract', async () => {
@@ -36,7 +36,7 @@ test('200: the headers of a stream are those of the contract', async () => {
   assert.equal(headers.get('cache-control'), 'no-cache')
   assert.equal(headers.get('x-dropped-tools'), 'mcp, web_search')
   assert.match(headers.get('x-request-id')!, /^req_[0-9a-f]{32}$/)
-  assert.deepEqual(canariesIn(text, stage.upstream), [])
+  assert.deepEqual(canariesIn(text, service.upstream), [])
 })
 
 test('200: a text is told piece by piece', async () => {
@@ -119,8 +119,8 @@ test('200: reasoning is told by its summary when one is asked for, else only as 
 
 test('200: raw reasoning is told where the operator allows it', async () => {
   const app: ChatApp = await startChatApp([{ id: 'far-1', expose_raw_reasoning: true }])
-  app.upstream.reply(saying([{ reasoning_content: 'Hm.' }, { content: 'Yes.' }]))
-  const { text } = await respond(app.app, app.person, { stream: true, reasoning: { summary: 'auto' } })
+  app.upstream.reply(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Yes.' }]))
+  const { text } = await createResponse(app.app, app.person, { stream: true, reasoning: { summary: 'auto' } })
   await app.close()
   const [item] = acceptStream(readEvents(text)).output
   assert.deepEqual(item.content, [{ type: 'reasoning_text', text: 'Hm.' }])
@@ -155,8 +155,8 @@ test('200: the plain answer is what the events build', async () => {
   ]
   const changes = { model: 'plain-1', tools: [functionTool('look')], reasoning: { summary: 'auto' } }
   const { built } = await stream(deltas, changes, 'tool_calls')
-  stage.upstream.reply(saying(deltas, { finish_reason: 'tool_calls', piece_bytes: 90 }))
-  const { json } = await respond(stage.app, person, changes)
+  service.upstream.reply(replyOf(deltas, { finish_reason: 'tool_calls', piece_bytes: 90 }))
+  const { json } = await createResponse(service.app, person, changes)
   const nameless = (response: Wire) => ({
     ...response,
     id: 0,
@@ -166,8 +166,8 @@ test('200: the plain answer is what the events build', async () => {
 })
 
 test('200: the response can be read the moment its last event is told', async () => {
-  stage.upstream.reply(saying([{ content: 'Hi' }]))
-  const response = await fetch(`${stage.app.url}/v1/responses`, {
+  service.upstream.reply(replyOf([{ content: 'Hi' }]))
+  const response = await fetch(`${service.app.url}/v1/responses`, {
     method: 'POST',
     headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'far-1', input: 'Hello', stream: true }),
@@ -177,16 +177,16 @@ test('200: the response can be read the moment its last event is told', async ()
     text += bytes
     if (!text.includes('event: response.completed\n') || text.includes('[DONE]')) continue
     const { response: completed } = readFrames(text).at(-1)!
-    assert.deepEqual((await stored(stage.app, person, completed.id)).json, completed)
+    assert.deepEqual((await readStored(service.app, person, completed.id)).json, completed)
   }
   const last = readEvents(text).at(-1)!.response
-  assert.deepEqual((await stored(stage.app, person, last.id)).json, last)
+  assert.deepEqual((await readStored(service.app, person, last.id)).json, last)
 })
 
 test('200: every write holds whole frames', async () => {
-  const { url } = stage.app
-  stage.upstream.reply(
-    saying(
+  const { url } = service.app
+  service.upstream.reply(
+    replyOf(
       Array.from({ length: 30 }, (_, i) => ({ content: `word ${i} ` })),
       { piece_bytes: 300 },
     ),

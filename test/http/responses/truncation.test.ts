@@ -151,7 +151,7 @@ test('what a server said of its length to one organization shortens nothing of a
   await respond({ model: 'shared', input: [user(600), user(20)], truncation: 'auto' })
   const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
   const body = { model: 'shared', input, truncation: 'auto' }
-  const { status } = await send(it.app, 'POST', '/v1/responses', { key: it.stranger.key }, body)
+  const { status } = await send(it.app, 'POST', '/v1/responses', { key: it.outsider.key }, body)
   assert.deepEqual([status, it.asked().messages.length], [200, 3])
 })
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 
 /**
- * An acceptor of the event streams of contract 11.1, written from the contract alone. It reads a stream as an SDK does, item by item,
- * and throws at the first event that a client could not take.
+ * Checks event streams of contract 11.1, written from the contract alone. It reads a stream as an SDK does, item by item, and throws at
+ * the first event that a client could not process.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: events of many shapes, looked into member by member.
@@ -37,27 +37,27 @@ const MEMBERS: Readonly<Record<string, string>> = {
   error: 'error code message param',
 }
 
-/** Always present in a response, `text.verbosity` and members of items aside. */
+/** Members that every response has. */
 export const RESPONSE_MEMBERS =
   'background completed_at created_at error frequency_penalty id incomplete_details instructions max_output_tokens max_tool_calls metadata model object output parallel_tool_calls presence_penalty previous_response_id prompt_cache_key reasoning safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p truncation usage user'.split(
     ' ',
   )
 
-/** What may change between two snapshots of one response. */
-const LIVING = new Set(['status', 'output', 'usage', 'error', 'incomplete_details', 'completed_at'])
+/** Members that may change between two snapshots of one response. */
+const CHANGING = new Set(['status', 'output', 'usage', 'error', 'incomplete_details', 'completed_at'])
 
-/** How a stream is told: a socket has no `error` before `failed`. */
-export type Telling = { socket?: boolean }
+/** `socket`: no `error` event precedes `response.failed`. */
+export type Transport = { socket?: boolean }
 
-/** Accepts a whole stream and returns the response as a client has built it from the deltas. */
-export function acceptStream(events: readonly Wire[], { socket = false }: Telling = {}): Wire {
+/** Checks a complete stream and returns the response that a client builds from its deltas. */
+export function acceptStream(events: readonly Wire[], { socket = false }: Transport = {}): Wire {
   for (const [i, event] of events.entries()) acceptMembers(event, i)
   const { started, at } = acceptStart(events)
   const output: Wire[] = []
   let next = at
   while (events[next]?.type === 'response.output_item.added') next = acceptItem(events, next, output)
   if (events[next]?.type === 'error') {
-    assert.equal(socket, false, 'a socket tells one terminal message')
+    assert.equal(socket, false, 'a socket sends one terminal message')
     acceptError(events[next]!)
     assert.equal(events[next + 1]?.type, 'response.failed')
     assert.deepEqual(events[next + 1]!.response.error, events[next]!.error)
@@ -103,10 +103,10 @@ function acceptResponse(response: Wire): void {
 
 function acceptSame(response: Wire, started: Wire): void {
   acceptResponse(response)
-  for (const name of RESPONSE_MEMBERS) if (!LIVING.has(name)) assert.deepEqual(response[name], started[name], name)
+  for (const name of RESPONSE_MEMBERS) if (!CHANGING.has(name)) assert.deepEqual(response[name], started[name], name)
 }
 
-/** Reads one item, whole or as far as it came before a failure, and adds it to `output` as built from its deltas. */
+/** Reads one item, complete or as far as it came before a failure, and adds it to `output` as built from its deltas. */
 function acceptItem(events: readonly Wire[], at: number, output: Wire[]): number {
   const added = events[at]!
   const item = structuredClone(added.item)
@@ -164,7 +164,7 @@ const ITEMS: Readonly<Record<string, (read: Reading, at: number) => number>> = {
   reasoning(read, at) {
     assert.deepEqual(read.item.summary, [])
     assert.ok(!('encrypted_content' in read.item) && !('content' in read.item))
-    return acceptThoughts(read, at)
+    return acceptReasoning(read, at)
   },
 }
 
@@ -191,7 +191,7 @@ function acceptPart(read: Reading, at: number): number {
 
 type Deltas = { event: string; into: Wire; member: string; index?: Wire }
 
-/** Deltas, then the whole. */
+/** Deltas, then the complete text. */
 function acceptDeltas({ events, place }: Reading, at: number, deltas: Deltas): number {
   const { event, into, member, index = {} } = deltas
   for (; events[at]?.type === `${event}.delta`; at++) {
@@ -211,7 +211,7 @@ function acceptDeltas({ events, place }: Reading, at: number, deltas: Deltas): n
 }
 
 /** A summary, the raw text, both at once or neither: opened together, closed one after the other. */
-function acceptThoughts({ events, item, place }: Reading, at: number): number {
+function acceptReasoning({ events, item, place }: Reading, at: number): number {
   const summary: Wire = { type: 'summary_text', text: '' }
   const raw: Wire = { type: 'reasoning_text', text: '' }
   const expect = (type: string, members: Wire): boolean => {
@@ -221,20 +221,20 @@ function acceptThoughts({ events, item, place }: Reading, at: number): number {
     return true
   }
   const summarized = expect('response.reasoning_summary_part.added', { summary_index: 0, part: summary })
-  const told = expect('response.content_part.added', { content_index: 0, part: raw })
+  const hasRaw = expect('response.content_part.added', { content_index: 0, part: raw })
   if (summarized) item.summary.push(summary)
-  if (told) item.content = [raw]
+  if (hasRaw) item.content = [raw]
   for (; /^response\.reasoning(_summary)?_text\.delta$/.test(events[at]?.type); at++) {
     const { type, delta } = events[at]!
     const part = type === 'response.reasoning_text.delta' ? raw : summary
     acceptPlace(events[at]!, { ...place, ...(part === raw ? { content_index: 0 } : { summary_index: 0 }) })
-    assert.ok(part === raw ? told : summarized, `${type} without its part`)
+    assert.ok(part === raw ? hasRaw : summarized, `${type} without its part`)
     assert.ok(delta !== '' && delta.isWellFormed())
     part.text += delta
   }
   if (summarized && expect('response.reasoning_summary_text.done', { summary_index: 0, text: summary.text }))
     assert.ok(expect('response.reasoning_summary_part.done', { summary_index: 0, part: summary }))
-  if (told && expect('response.reasoning_text.done', { content_index: 0, text: raw.text }))
+  if (hasRaw && expect('response.reasoning_text.done', { content_index: 0, text: raw.text }))
     assert.ok(expect('response.content_part.done', { content_index: 0, part: raw }))
   return at
 }
@@ -252,10 +252,10 @@ function acceptError(event: Wire): void {
 
 function acceptEnd({ type, response }: Wire, started: Wire, output: Wire[]): void {
   acceptSame(response, started)
-  const cut = output.at(-1)
-  // A thought that was cut off by a failure is sealed without an event of its own.
-  if (type === 'response.failed' && cut?.type === 'reasoning' && response.output.at(-1)?.encrypted_content)
-    cut.encrypted_content = response.output.at(-1).encrypted_content
+  const last = output.at(-1)
+  // Reasoning that a failure cut off is encrypted without an event of its own.
+  if (type === 'response.failed' && last?.type === 'reasoning' && response.output.at(-1)?.encrypted_content)
+    last.encrypted_content = response.output.at(-1).encrypted_content
   assert.deepEqual(response.output, output)
   const { status, incomplete_details, error, usage, completed_at } = response
   if (type === 'response.completed') {
@@ -264,7 +264,7 @@ function acceptEnd({ type, response }: Wire, started: Wire, output: Wire[]): voi
     assert.ok(output.every((item) => item.status === 'completed'))
     assert.ok(
       output.some((item) => item.type !== 'reasoning'),
-      'an answer says something',
+      'an answer has content',
     )
   } else if (type === 'response.incomplete') {
     const cancelled = status === 'cancelled'

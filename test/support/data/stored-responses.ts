@@ -4,7 +4,7 @@ import type { ResponseObject } from '../../../server/responses/schema/response.t
 import { saveResponse } from '../../../server/responses/stored/save.ts'
 import type { TestApp, TestPerson } from '../http/app.ts'
 
-/** A response object with every member, completed unless told otherwise. It cost nothing: nothing is charged for it. */
+/** A response object with every member, completed by default. Its usage is zero, since nothing is charged for it. */
 export function responseObject(changes: Partial<ResponseObject> = {}): ResponseObject {
   return {
     id: newResponseId(),
@@ -49,13 +49,13 @@ export function responseObject(changes: Partial<ResponseObject> = {}): ResponseO
   }
 }
 
-/** What a person said. */
-export function said(text: string, id = newItemId('msg')): Item {
+/** A user message. */
+export function userMessage(text: string, id = newItemId('msg')): Item {
   return { id, type: 'message', status: 'completed', role: 'user', content: [{ type: 'input_text', text }] }
 }
 
-/** What a model answered. */
-export function answered(
+/** A message of the model. */
+export function assistantMessage(
   text: string,
   status: 'completed' | 'incomplete' = 'completed',
   id = newItemId('msg'),
@@ -65,20 +65,20 @@ export function answered(
 }
 
 /** Stores a response of this person as an answered request would, and returns it with its input. */
-export async function stored(
+export async function storeResponse(
   app: TestApp,
   person: Pick<TestPerson, 'org_id' | 'user_id' | 'key_id'>,
   changes: Partial<ResponseObject> = {},
-  input: readonly Item[] = [said('Hello')],
+  input: readonly Item[] = [userMessage('Hello')],
 ): Promise<ResponseObject> {
-  const response = responseObject({ output: [answered('Hello there.')], ...changes })
+  const response = responseObject({ output: [assistantMessage('Hello there.')], ...changes })
   const principal = { ...person, role: 'member', plan: 'free', via: 'api_key', session_id: null } as const
   await saveResponse(app.ctx, { principal, request_id: `req_${response.id}` }, { response, input })
   return response
 }
 
 /** Stores a chain of `length` responses and returns it, oldest first. */
-export async function storedChain(
+export async function storeChain(
   app: TestApp,
   person: Pick<TestPerson, 'org_id' | 'user_id' | 'key_id'>,
   length: number,
@@ -86,8 +86,8 @@ export async function storedChain(
   const chain: ResponseObject[] = []
   for (let turn = 0; turn < length; turn++) {
     const previous_response_id = chain.at(-1)?.id ?? null
-    const output = [answered(`answer ${turn}`)]
-    chain.push(await stored(app, person, { previous_response_id, output }, [said(`question ${turn}`)]))
+    const output = [assistantMessage(`answer ${turn}`)]
+    chain.push(await storeResponse(app, person, { previous_response_id, output }, [userMessage(`question ${turn}`)]))
   }
   return chain
 }

@@ -4,27 +4,27 @@ import { type Answer, send } from './identity-app.ts'
 
 export type ChatApp = Awaited<ReturnType<typeof startChatApp>>
 
-/** What a model of the test service is, beside its id. `fetches_urls` and the like are options of its engine. */
+/** Settings of a model of the test service; `fetches_urls` and the like are options of its engine. */
 export type TestModel = { id: string; engine?: object; [setting: string]: unknown }
 
 /**
- * The whole service before a scriptable chat server, with the models a test names, one customer and one of another organization.
- * Every model is given everything it can do unless it says otherwise.
+ * The service with a scriptable chat server, the models that a test names, one customer and one of another organization. Models have every
+ * capability unless their settings say otherwise.
  */
 export async function startChatApp(models: readonly TestModel[], more = '') {
   const upstream = await startChatUpstream()
   const app = await startApp({ config: chatConfig(models, upstream) + more })
   const person = await newCustomer(app)
-  const stranger = await newCustomer(app)
+  const outsider = await newCustomer(app)
   return {
     app,
     upstream,
     person,
-    stranger,
+    outsider,
     /** A completion of one user message, or of the messages given. */
     chat: (changes: Record<string, unknown> = {}, caller: TestPerson = person): Promise<Answer> =>
       chat(app, caller, changes),
-    /** What the engine was last asked. */
+    /** The last request to the chat server. */
     asked: () => upstream.requests.at(-1)?.json as Asked,
     async close() {
       await app.close()

@@ -10,23 +10,23 @@ import { openLog } from '../../../server/platform/log.ts'
 import { type ChatUpstream, startChatUpstream, UPSTREAM_MODEL } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
 
-export type ChatStage = { app: TestApp; upstream: ChatUpstream; lines: string[]; close(): Promise<void> }
+export type MeteredChatApp = { app: TestApp; upstream: ChatUpstream; lines: string[]; close(): Promise<void> }
 
-/** What no client and no log line may ever hold: how the operator reaches the model server, and what that calls its model. */
+/** A secret that no client and no log line may ever contain, like the address and the model name of the model server. */
 const UPSTREAM_KEY = 'sk-canary-upstream-key'
 
-/** Uneven prices, so that every digit of a charge says something. Units of 10⁻⁸ for a million tokens. */
+/** Uneven prices, so that every digit of a charge is significant. Units of 10⁻⁸ for a million tokens. */
 const PRICES = { input: 13_700_001n, cached_input: 4_100_003n, output: 59_300_007n }
 const CAPABILITIES = '[vision, tools, reasoning, structured_outputs, logprobs]'
 const PRICE = 'price_per_million: { input: "0.13700001", cached_input: "0.04100003", output: "0.59300007" }'
 
 /**
- * The service with the embedded test model (`sandbox-1`) and a scriptable chat server as `far-1`; `brief-1` is the same server, believed
- * lost after a moment of silence, `plain-1` the same again, streamed from whatever the client wants. Log lines are kept.
+ * The service with the embedded test model as `sandbox-1` and a scriptable chat server as `far-1`. `brief-1` is the same server with short
+ * timeouts, `plain-1` the same again, always streamed. Log lines are kept in `lines`.
  */
-export async function startChatStage(
-  options: { plan?: string; beside?: ChatStage; upstream?: ChatUpstream; more?: string } = {},
-): Promise<ChatStage> {
+export async function startMeteredChatApp(
+  options: { plan?: string; beside?: MeteredChatApp; upstream?: ChatUpstream; more?: string } = {},
+): Promise<MeteredChatApp> {
   const { plan = '{}', beside, more = '' } = options
   const upstream = options.upstream ?? beside?.upstream ?? (await startChatUpstream())
   const lines: string[] = beside?.lines ?? []
@@ -61,7 +61,7 @@ ${model('plain-1', `{ ${far}, stream_plain: true }`)}
 `
 }
 
-/** An answer of the chat endpoint: its bytes as text, and what they hold. */
+/** An answer of the chat endpoint. */
 export type ChatAnswer = {
   status: number
   headers: Headers
@@ -128,7 +128,7 @@ export async function balanceOf(app: Pick<TestApp, 'database'>, { org_id }: { or
   return row!.balance
 }
 
-/** Resolves when the organization has `count` charges: those of clients that left come after the fact. */
+/** Resolves when the organization has `count` charges: those of disconnected clients are written later. */
 export async function chargesReaching(app: TestApp, person: { org_id: string }, count: number) {
   for (let round = 0; ; round++) {
     const charges = await chargesOf(app, person)
@@ -138,7 +138,7 @@ export async function chargesReaching(app: TestApp, person: { org_id: string }, 
   }
 }
 
-/** What tokens cost by `PRICES`, written apart from the product's own arithmetic. */
+/** The cost of tokens at `PRICES`, computed independently of the product. */
 export function costOf(tokens: { input: number; cached?: number; output: number }): bigint {
   const { input, cached = 0, output } = tokens
   const each = [PRICES.input, PRICES.cached_input, PRICES.output]
@@ -147,7 +147,7 @@ export function costOf(tokens: { input: number; cached?: number; output: number 
   return exact % 1_000_000n === 0n ? exact / 1_000_000n : exact / 1_000_000n + 1n
 }
 
-/** Words that name the model server: found in nothing that a client gets or a log keeps. */
+/** The words of `text` that identify the model server, which neither clients nor logs may contain. */
 export function canariesIn(text: string, upstream: Pick<ChatUpstream, 'url'>): string[] {
   const { host, port } = new URL(upstream.url)
   return [UPSTREAM_MODEL, UPSTREAM_KEY, host, `:${port}`, 'fp_canary', 'chatcmpl-upstream'].filter((word) =>
@@ -155,15 +155,15 @@ export function canariesIn(text: string, upstream: Pick<ChatUpstream, 'url'>): s
   )
 }
 
-export function customer(stage: ChatStage, balance?: bigint): Promise<TestPerson> {
-  return newCustomer(stage.app, balance === undefined ? {} : { balance })
+export function customer(service: MeteredChatApp, balance?: bigint): Promise<TestPerson> {
+  return newCustomer(service.app, balance === undefined ? {} : { balance })
 }
 
 /**
- * One more front of the same service, with limits of time of its own for its streams. `waiting` tells how many bytes of answers stand
- * in its memory, on the fullest connection.
+ * Another HTTP server of the same service, with stream timing of its own. `waiting` returns how many bytes of answers are buffered
+ * on the fullest connection.
  */
-export async function startFront({ app }: ChatStage, timing: StreamTiming) {
+export async function startChatServer({ app }: MeteredChatApp, timing: StreamTiming) {
   const { ctx } = app
   const identity = await openIdentity({ ...ctx, config: ctx.config })
   const meter = openMeter(ctx.db)

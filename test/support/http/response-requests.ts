@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { acceptStream, type Wire } from '../data/response-grammar.ts'
 import { chunk, textFrames, type UpstreamReply } from '../upstream/chat-upstream.ts'
 import type { TestPerson } from './app.ts'
-import type { ChatStage } from './chat-stage.ts'
+import type { MeteredChatApp } from './metered-chat-app.ts'
 import { readEvents } from './response-stream.ts'
 
-/** An answer of `POST /v1/responses`: its bytes as text, and what they hold; of a stream `json` is null. */
-export type Responded = { status: number; headers: Headers; text: string; json: Wire }
+/** An answer of `POST /v1/responses`; `json` is null for a stream. */
+export type ResponseAnswer = { status: number; headers: Headers; text: string; json: Wire }
 
 /** Asks `far-1` for a response to "Hello". */
-export async function respond(
+export async function createResponse(
   app: { url: string },
   person: { key: string },
   changes: Record<string, unknown> = {},
   signal?: AbortSignal,
-): Promise<Responded> {
+): Promise<ResponseAnswer> {
   const response = await fetch(`${app.url}/v1/responses`, {
     method: 'POST',
     headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
@@ -30,14 +30,14 @@ export async function respond(
   }
 }
 
-/** A streamed response that the acceptor takes, with what the model server answers it with. */
-export async function respondStreamed(
-  stage: ChatStage,
+/** A streamed response, checked by `acceptStream`. `reply`: the answer of the model server. */
+export async function streamResponse(
+  service: MeteredChatApp,
   person: TestPerson,
   { reply, ...changes }: { reply?: UpstreamReply } & Record<string, unknown> = {},
 ) {
-  if (reply) stage.upstream.reply(reply)
-  const answer = await respond(stage.app, person, { stream: true, ...changes })
+  if (reply) service.upstream.reply(reply)
+  const answer = await createResponse(service.app, person, { stream: true, ...changes })
   assert.equal(answer.status, 200, answer.text)
   const events: Wire[] = readEvents(answer.text)
   return {
@@ -49,14 +49,14 @@ export async function respondStreamed(
 }
 
 /** The stored response, or the error for it. */
-export async function stored(app: { url: string }, person: { key: string }, id: string): Promise<Responded> {
+export async function readStored(app: { url: string }, person: { key: string }, id: string): Promise<ResponseAnswer> {
   const response = await fetch(`${app.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${person.key}` } })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
 }
 
-/** An answer of a model server made of these deltas. */
-export function saying(
+/** A reply of the model server with these deltas. */
+export function replyOf(
   deltas: readonly object[],
   { finish_reason = 'stop', ...rest }: { finish_reason?: string; piece_bytes?: number } = {},
 ): UpstreamReply {

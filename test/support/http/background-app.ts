@@ -9,8 +9,8 @@ import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
 import { type Answer, send } from './identity-app.ts'
 import { type ResponseEvent, readEvents } from './response-stream.ts'
 
-/** The service before a scriptable chat server, which serves the model `m`, and one customer. */
-export type BackgroundStage = {
+/** The service with a scriptable chat server as the model `m`, and one customer. */
+export type BackgroundApp = {
   app: TestApp
   upstream: ChatUpstream
   person: TestPerson
@@ -21,23 +21,23 @@ export type BackgroundStage = {
   ended(id: string): Promise<ResponseObject>
   /** Its events, from the first or after a number, once it has ended. */
   events(id: string, after?: number): Promise<ResponseEvent[]>
-  /** Works on whatever waits, once each, in place of the worker. Throws what a run throws; its claim is left behind then. */
+  /** Runs every response that has not ended once, in place of the worker. Throws what a run throws, without releasing its claim. */
   tick(): Promise<void>
   close(): Promise<void>
 }
 
 /** `works`: the real worker runs in this process. Otherwise responses move by `tick` alone, and the clock is moved by hand in either case. */
-export async function startBackgroundStage({
-  works = true,
+export async function startBackgroundApp({
+  worker = true,
   beside,
 }: {
-  works?: boolean
-  beside?: BackgroundStage
-} = {}): Promise<BackgroundStage> {
+  worker?: boolean
+  beside?: BackgroundApp
+} = {}): Promise<BackgroundApp> {
   const upstream = beside?.upstream ?? (await startChatUpstream())
   const app = await startApp({
     config: configText(upstream.url),
-    background: works,
+    background: worker,
     ...(beside ? { beside: beside.app } : {}),
   })
   const person = beside?.person ?? (await newCustomer(app))
@@ -70,7 +70,7 @@ export async function startBackgroundStage({
   }
 }
 
-/** The text of a whole stream. */
+/** The text of a stream until its end. */
 export async function readStream(app: { url: string }, { key }: { key: string }, path: string): Promise<string> {
   const answer = await fetch(`${app.url}/v1/responses/${path}`, { headers: { authorization: `Bearer ${key}` } })
   if (answer.status !== 200) throw new Error(`no stream: ${answer.status} ${await answer.text()}`)

@@ -8,8 +8,8 @@ import { openContextLengths } from '../../../server/responses/context/lengths.ts
 import { responseSocket } from '../../../server/responses/socket/connect.ts'
 import type { TestApp } from './app.ts'
 
-/** One more front of the same service, with limits of time of its own for its sockets. */
-export async function startSocketFront(
+/** Another server of the same service, with socket timing of its own. */
+export async function startSocketServer(
   { ctx }: TestApp,
   { lifetime_seconds, ...timing }: Partial<SocketTiming> & { lifetime_seconds?: number },
 ) {
