@@ -13,27 +13,29 @@ const Decimal = (digits: number) => {
   })
 }
 const Url = (pattern: string, description: string) =>
-  Type.String({ pattern, description, patternErrorMessage: 'must begin with http:// or https://, and hold no query' })
+  Type.String({ pattern, description, patternErrorMessage: 'must begin with http:// or https:// and have no query' })
 const Strict = { additionalProperties: false }
 const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 const ModelId = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$',
   description: 'What clients send as `model`.',
-  patternErrorMessage: 'must begin with a letter or digit and hold letters, digits and . _ : / - alone, at most 128',
+  patternErrorMessage: 'must begin with a letter or digit and have at most 128 letters, digits and . _ : / -',
 })
 /** One engine entry: a name, or a kind with its options. Checked by `engines/registry.ts`. */
 export type EngineEntry = string | { kind: string; [option: string]: unknown }
 
 const Engine = Type.Union([Type.String(), Type.Object({ kind: Type.String() }, { additionalProperties: true })], {
-  description: 'A name or { kind, ... }; see docs/configuration.md for the options of each kind.',
-  errorMessage: 'must be the name of an engine or a map with its kind',
+  description: 'A name, or { kind, ... }. For the options of each kind, see docs/configuration.md.',
+  errorMessage: 'must be the name of an engine, or a map with its kind',
 })
 
 const Plan = Type.Object(
   {
     max_concurrent_renders: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000, description: 'Default 2.' })),
     requests_per_minute: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Per key; null: off.' }),
+      Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+        description: 'Per API key. null turns the limit off.',
+      }),
     ),
     video_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
     chat_models: Type.Optional(Type.Array(Type.String(), { description: 'Ids, or "*" for all. Default all.' })),
@@ -49,14 +51,14 @@ const VideoModel = Type.Object(
     engine: Engine,
     per_second: Decimal(6),
     signed_url_ttl_seconds: Type.Optional(
-      Type.Integer({ minimum: 60, maximum: 604_800, description: 'At most the time limit of a render.' }),
+      Type.Integer({ minimum: 60, maximum: 604_800, description: 'At most the time limit of a render of this model.' }),
     ),
     render_seconds: Type.Optional(Seconds(10, 604_800)),
   },
   Strict,
 )
 
-/** Members of a chat body that are forwarded only where a model's `extra_params` names them. Source: docs/api/chat.md, parameters. */
+/** Members of a chat body that are forwarded only if a model's `extra_params` names them. Source: docs/api/chat.md, parameters. */
 export const EXTRA_PARAMS = [
   'metadata',
   'service_tier',
@@ -94,19 +96,23 @@ const ChatModel = Type.Object(
     reasoning_efforts: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
     default_reasoning_effort: Type.Optional(Type.String({ minLength: 1 })),
     extra_params: Type.Optional(
-      Type.Array(Type.Enum([...EXTRA_PARAMS]), { description: 'Body members that this model is given as they are.' }),
+      Type.Array(Type.Enum([...EXTRA_PARAMS]), {
+        description: 'Request fields that are forwarded to this model unchanged.',
+      }),
     ),
     n: Type.Optional(
       Type.Union([Type.Literal('native'), Type.Literal('fan_out'), Type.Literal(1)], {
         description:
-          'How several choices are made. native (default): the model server is asked for n. fan_out: one call a choice, one bill. 1: more than one is refused.',
+          'How several choices are made. native (default): the model server is asked for n. fan_out: one call per choice, one charge. 1: more than one is rejected.',
       }),
     ),
     hash_user: Type.Optional(
       Type.Boolean({ description: 'Forward `user` and `safety_identifier` only as keyed hashes.' }),
     ),
     expose_raw_reasoning: Type.Optional(
-      Type.Boolean({ description: 'Responses hold what the model thought as it is, beside summaries. Default off.' }),
+      Type.Boolean({
+        description: 'Responses contain the unmodified reasoning of the model, next to summaries. Default false.',
+      }),
     ),
     price_per_million: Type.Object(
       { input: Decimal(8), cached_input: Type.Optional(Decimal(8)), output: Decimal(8) },
@@ -118,19 +124,19 @@ const ChatModel = Type.Object(
 
 const ADDRESS = '^https?://[^/?#]+(/[^?#]*)?$'
 
-/** Beyond this machine an identity provider is spoken to over https alone. */
+/** An identity provider must use https unless it runs on this machine. */
 const ISSUER = '^(https://[^?#\\s]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?(/[^?#\\s]*)?)$'
 
 const Oidc = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 60, description: 'What the sign-in page calls it.' }),
+    name: Type.String({ minLength: 1, maxLength: 60, description: 'The name of the provider on the sign-in page.' }),
     issuer: Type.String({
       pattern: ISSUER,
-      description: 'As its discovery document and its ID tokens have it.',
-      patternErrorMessage: 'must begin with https://, or with http:// for this machine alone, and hold no query',
+      description: 'Exactly as in its discovery document and its ID tokens.',
+      patternErrorMessage: 'must begin with https:// (http:// is allowed only for this machine) and have no query',
     }),
     client_id: Type.String({ minLength: 1 }),
-    client_secret: Type.String({ minLength: 1, description: 'Best from an environment variable.' }),
+    client_secret: Type.String({ minLength: 1, description: 'Best taken from an environment variable.' }),
     scopes: Type.Optional(
       Type.Array(
         Type.String({
@@ -138,7 +144,7 @@ const Oidc = Type.Object(
           patternErrorMessage: 'must be a word without spaces',
         }),
         {
-          description: 'Default openid, email and profile; openid is always asked for.',
+          description: 'Default openid, email and profile. openid is always requested.',
         },
       ),
     ),
@@ -146,7 +152,7 @@ const Oidc = Type.Object(
   Strict,
 )
 
-/** A server of OpenAI's `/v1/audio/transcriptions`. */
+/** A server with OpenAI's `/v1/audio/transcriptions`. */
 const Transcription = Type.Object(
   {
     base_url: Type.String({ pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$' }),
@@ -158,7 +164,7 @@ const Transcription = Type.Object(
   Strict,
 )
 
-/** How long a render may take unless the file says otherwise. */
+/** Default time limit of a render. */
 export const RENDER_SECONDS = 3600
 
 export const ConfigFile = Type.Object(
@@ -172,13 +178,15 @@ export const ConfigFile = Type.Object(
       Type.String({ pattern: '^[a-z]{3}$', patternErrorMessage: 'must be three lower-case letters, such as usd' }),
     ),
     public_url: Type.Optional(
-      Url(ADDRESS, 'How clients reach the service, without /v1, such as https://api.example.com.'),
+      Url(ADDRESS, 'The URL at which clients reach the service, without /v1, such as https://api.example.com.'),
     ),
-    engine_url: Type.Optional(Url(ADDRESS, 'How engines reach the service, without /v1. Default public_url.')),
+    engine_url: Type.Optional(
+      Url(ADDRESS, 'The URL at which engines reach the service, without /v1. Default public_url.'),
+    ),
     trusted_proxies: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'Addresses and networks (CIDR) of your reverse proxies: from them X-Forwarded-For is believed. Default none.',
+          'Addresses and networks (CIDR) of your reverse proxies, from which X-Forwarded-For is trusted. Default none.',
       }),
     ),
     signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
@@ -186,18 +194,21 @@ export const ConfigFile = Type.Object(
       Type.String({
         pattern: '^[a-z][a-z0-9]{1,7}$',
         description: 'Default kin.',
-        patternErrorMessage: 'must be 2 to 8 lower-case letters and digits, a letter first',
+        patternErrorMessage: 'must be 2 to 8 lower-case letters and digits, beginning with a letter',
       }),
     ),
     terms: Type.Optional(
       Type.Object(
-        { version: Type.String({ minLength: 1, maxLength: 64 }), url: Url('^https?://', 'Where the terms are read.') },
+        { version: Type.String({ minLength: 1, maxLength: 64 }), url: Url('^https?://', 'The page with the terms.') },
         Strict,
       ),
     ),
     login: Type.Optional(Type.Object({ oidc: Type.Optional(Oidc) }, Strict)),
     plans: Type.Optional(
-      Type.Object({}, { additionalProperties: Plan, description: 'By name. The first is the default plan.' }),
+      Type.Object(
+        {},
+        { additionalProperties: Plan, description: 'Plans by name. The first is the plan of new organizations.' },
+      ),
     ),
     video_models: Type.Optional(Type.Array(VideoModel)),
     chat_models: Type.Optional(Type.Array(ChatModel)),
@@ -207,7 +218,9 @@ export const ConfigFile = Type.Object(
           engine: Type.Optional(Engine),
           transcription: Type.Optional(Transcription),
           media: Type.Optional(
-            Type.Enum(['allow', 'block'], { description: 'What becomes of pictures and sound that cannot be judged.' }),
+            Type.Enum(['allow', 'block'], {
+              description: 'Whether images and sound that cannot be judged are let through or rejected.',
+            }),
           ),
         },
         Strict,
@@ -224,7 +237,11 @@ export const ConfigFile = Type.Object(
           upstream_total_seconds: Type.Optional(Seconds(1, 86_400)),
           pipeline_concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
           media_children: Type.Optional(
-            Type.Integer({ minimum: 2, maximum: 64, description: 'Child processes for media, in each process.' }),
+            Type.Integer({
+              minimum: 2,
+              maximum: 64,
+              description: 'Maximum number of child processes for media, in each process.',
+            }),
           ),
         },
         Strict,

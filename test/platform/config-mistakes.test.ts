@@ -140,8 +140,8 @@ chat_models: none
     '3 terms.url: is missing',
     '3 terms.version: is missing',
     '4 plans.free.requests_per_minute: must be a whole number or null',
-    '5 video_models[0].engine: must be the name of an engine or a map with its kind',
-    '5 video_models[0].id: must begin with a letter or digit and hold letters, digits and . _ : / - alone, at most 128',
+    '5 video_models[0].engine: must be the name of an engine, or a map with its kind',
+    '5 video_models[0].id: must begin with a letter or digit and have at most 128 letters, digits and . _ : / -',
     '6 chat_models: must be a list',
   ])
 })
