@@ -27,17 +27,17 @@ export type Claims<Row extends Claimed> = {
   dueOf(row: Row): Date
   /** Renews leases that have run for a while, and returns the ids of the rows that are no longer under their claim. */
   renew(db: Db, held: ReadonlyArray<Claimed>): Promise<Set<string>>
-  /** Frees rows, which are due no earlier than `not_before`, else when they were. Rows of other claims stay as they are. */
+  /** Releases rows, due again when they were but no earlier than `not_before`. Rows under other claims stay as they are. */
   release(db: Db, held: ReadonlyArray<Claimed>, options?: { not_before?: Date }): Promise<void>
-  /** Frees every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
+  /** Releases every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
   releaseAllBut(db: Db, held: ReadonlyArray<Claimed>): Promise<number>
-  /** Frees the rows of workers that died; with `expired_seconds_max`, only those whose lease ended no longer ago. */
+  /** Releases the rows of workers that died; with `expired_seconds_max`, only those whose lease ended no longer ago than that. */
   releaseExpired(db: Db, options?: { expired_seconds_max?: number }): Promise<number>
 }
 
 /**
- * Claims on the rows of a queue. Leases go by the clock of the database: they are about processes that are alive now. What is due goes
- * by the clock of the service, as everything that is about calendar time.
+ * Claims on the rows of a queue. Leases use the database's clock, because they are about processes that are alive now. Due times use the
+ * clock of the service, as all calendar time does.
  */
 export function claimsOn<Row extends Claimed>({
   table: name,
@@ -64,7 +64,7 @@ export function claimsOn<Row extends Claimed>({
 
     async renew(db, held) {
       if (held.length === 0) return new Set()
-      // A row that is locked is being written at this moment, and renewed next time.
+      // A locked row is being written at this moment; it is renewed next time.
       const result = await sql<{ id: string }>`
         with held as (select * from ${listed(held)}), renewed as (
           update ${table} set claimed_until = ${lease} where id = any(array(
@@ -112,7 +112,7 @@ export function claimsOn<Row extends Claimed>({
   }
 }
 
-/** Beside the join: with the ids at hand PostgreSQL looks each up, where it would read the whole table for a list of unknown length. */
+/** In addition to the join: given the ids, PostgreSQL looks each up instead of reading the whole table for a list of unknown length. */
 function idsOf(held: ReadonlyArray<Claimed>): string[] {
   return held.map(({ id }) => id)
 }

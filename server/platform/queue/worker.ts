@@ -4,10 +4,11 @@ import { addSeconds, type Clock } from '../clock.ts'
 import type { Changes } from '../db/changes.ts'
 import { answered, type Db } from '../db/db.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
+import { keepLeases } from './leases.ts'
 
-/** Queues that have become ready are announced on this topic by name, after the commit. A hint that is lost costs one poll. */
+/** Queues with new due rows are announced on this topic by name, after the commit. A lost announcement costs one poll interval. */
 export const QUEUE_TOPIC = 'queue'
-/** Queues in which rows were freed that may have been due for long, announced by name. */
+/** Queues in which rows were released that may have been due for a long time, announced by name. */
 export const RECLAIMED_TOPIC = 'queue_reclaimed'
 
 export type WorkerOptions<Row extends Claimed> = {
@@ -17,43 +18,43 @@ export type WorkerOptions<Row extends Claimed> = {
   /** As announced on `QUEUE_TOPIC`. */
   queue: string
   claims: Claims<Row>
-  /** Rows worked on at a time, from their claim to their first wait; what goes on afterwards does not count. */
+  /** Rows worked on at a time, from their claim to their first wait. Work that goes on after the wait does not count. */
   concurrency: number
   /**
-   * Works on one row under its claim. Returns the row as it now is with the seconds it waits in this worker's hands, or null when
-   * nothing is left to do or the row was released. What it throws releases the row, to be claimed again soon.
+   * Works on one row under its claim. Returns the row as it now is and the seconds this worker keeps it waiting, or null when the work
+   * is done or the row was released. When it throws, the row is released, to be claimed again soon.
    */
   run(row: Row, signal: AbortSignal): Promise<{ row: Row; wait_seconds: number } | null>
-  /** Releases rows before their work is done; `stopping`: because the process ends, else because of a fault. Default: the claims' own. */
+  /** Releases rows whose work is not done; `stopping`: because the process ends, else because of an error. Default: `claims.release`. */
   release?(rows: readonly Row[], why: { stopping: boolean; not_before: Date }): Promise<void>
-  /** Set where no other worker can be alive on this database: what a dead one held is freed at once. */
+  /** No other worker can be alive on this database: rows that a dead one held are released at once. */
   sole: boolean
-  /** The backstop behind hints. */
+  /** How often to look for due rows without an announcement. Default: 1. */
   polling_seconds?: number
   /** How long `stop` lets work go on before it aborts it, and how long it then waits for it to return. */
   stop_seconds: { finish: number; abort: number }
-  /** Hears of what `run` threw, and of trouble with the database where there is no row. */
+  /** Gets what `run` threw, and with a null row the errors of the queue's own statements. */
   on_error(error: unknown, row: Row | null): void
 }
 
 export type Worker<Row> = {
-  /** Ends the work on a row that is no longer this worker's to do. Returns it as it was, null when this worker does not have it. */
+  /** Aborts the work on a row without releasing it. Returns the row as last known; null when this worker does not hold it. */
   drop(id: string): Row | null
-  /** Aborts the signal of a row's work, which decides what becomes of the row. */
+  /** Aborts the signal of a row's work, which then decides what happens to the row. */
   abort(id: string, reason: Error): void
   stop(): Promise<void>
 }
 
 /** Most rows claimed by one statement. */
 const BATCH_MAX = 100
-/** With more than this part of the slots taken, a claim waits for a moment, so that it claims for several slots. */
+/** With more than this share of the slots taken, a claim waits for more of them to come free. */
 const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
-/** A row that was released after a fault is due again no sooner than this. */
+/** A row that was released after an error is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
 /**
- * A claim looks at rows that became due since the last one, and this much before, for what was committed late. Rows that were due earlier,
- * of a release elsewhere or of a clock that lags, are found by a look at everything, once in `FULL_SCAN_SECONDS`. Without this bound each
+ * A claim reads rows that became due since the last claim, less this overlap for rows that were committed late. Rows due earlier (released
+ * by another process, or written by one whose clock lags) are found by a full scan every `FULL_SCAN_SECONDS`. Without this bound each
  * claim would read the index entries of all rows that have ended since the oldest snapshot was taken: vacuum cannot remove those.
  */
 const OVERLAP_SECONDS = 2
@@ -63,28 +64,28 @@ type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | nul
 
 type State<Row extends Claimed> = WorkerOptions<Row> & {
   held: Map<string, Held<Row>>
-  /** Slots taken: rows that were claimed and have not come to their first wait. */
+  /** Slots taken: rows that were claimed and have not reached their first wait. */
   slots: number
-  /** Work under way, that of dropped rows too. */
+  /** Work under way, including that of dropped rows. */
   running: Set<Promise<void>>
-  /** Whether rows may be under claims that nobody holds. */
+  /** Whether rows may be under claims that no live worker holds. */
   orphans: boolean
-  /** Rows due before this were claimed already; null: everything is to be looked at. */
+  /** Rows due before this were claimed already; null: the next claim is a full scan. */
   due_from: Date | null
-  /** When everything was looked at last, in milliseconds of `performance.now()`. */
+  /** When the last full scan began, in milliseconds of `performance.now()`. */
   scanned_at: number
   /** Whether the last claim took as many as it could, so that there may be more. */
   more: boolean
   stopping: AbortController
-  /** Aborts when no work is under way any more, after `stopping`. */
+  /** Aborts once no work is under way any more, after `stopping`. */
   over: AbortController
   /** Resolves when there may be something to claim. */
   hinted: PromiseWithResolvers<void>
 }
 
 /**
- * Claims rows as they become due and works on them, `concurrency` of those just claimed at a time, under leases it renews, until `stop`.
- * One statement claims for all slots that are free. A row that waits for a moment stays in hand.
+ * Claims rows as they become due and works on them under leases it renews, until `stop`. At most `concurrency` rows are between their
+ * claim and their first wait; one statement claims for all free slots. A waiting row stays with this worker.
  */
 export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker<Row> {
   const state: State<Row> = {
@@ -112,7 +113,15 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     state.hinted.resolve()
   })
   const claiming = claimLoop(state)
-  const renewing = renewLoop(state)
+  // Also while the worker stops: work under way may take longer than a lease.
+  const renewing = keepLeases({
+    ...{ db: state.db, claims: state.claims, signal: state.over.signal },
+    held: () => rowsOf(state),
+    on_lost: ({ id, claim_id }) => {
+      if (state.held.get(id)?.row.claim_id === claim_id) drop(state, id)
+    },
+    on_error: (error) => state.on_error(error, null),
+  })
   return {
     drop: (id) => drop(state, id),
     abort: (id, reason) => state.held.get(id)?.abort.abort(reason),
@@ -134,7 +143,7 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
   const worker = randomUUID()
   for (let n = 1; !signal.aborted; n++) {
     state.hinted = Promise.withResolvers()
-    // Between two claims: a row whose claim is on its way here looks like an orphan.
+    // Between two claims: a row whose claim is still in flight looks like an orphan.
     if (state.orphans) await reclaimOrphans(state)
     const limit = Math.min(Math.max(0, state.concurrency - state.slots), BATCH_MAX)
     const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
@@ -150,10 +159,10 @@ async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, l
   if (performance.now() - state.scanned_at >= FULL_SCAN_SECONDS * 1000) state.due_from = null
   const { due_from } = state
   if (!due_from) state.scanned_at = performance.now()
-  // Changed by a reclaim that is announced meanwhile, and by a failure, to null.
+  // Set to null by a reclaim that is announced meanwhile, and by an error.
   state.due_from = now
   try {
-    // An answer that comes later is of no use: the leases are over.
+    // A later answer is useless: the leases have expired.
     const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from }), LEASE_SECONDS)
     if (state.due_from) state.due_from = addSeconds(rows.length < limit ? now : lastDue(state, rows), -OVERLAP_SECONDS)
     return rows
@@ -175,7 +184,7 @@ function hold<Row extends Claimed>(state: State<Row>, row: Row): Held<Row> {
   return entry
 }
 
-/** Works on a row, in a slot when it was just claimed: what goes on with a row in hand must not wait behind rows that are stuck. */
+/** Works on a row. Only a row that was just claimed takes a slot: one that has waited must not queue behind rows that are stuck. */
 function begin<Row extends Claimed>(state: State<Row>, entry: Held<Row>, { slot }: { slot: boolean }): void {
   if (slot) state.slots += 1
   const working = work(state, entry).finally(() => {
@@ -210,7 +219,7 @@ function resume<Row extends Claimed>(state: State<Row>, entry: Held<Row>): void 
   if (state.held.get(entry.row.id) === entry && !state.stopping.signal.aborted) begin(state, entry, { slot: false })
 }
 
-/** Through an outage of the database, which is what interrupts work; what cannot be released at last is found when its lease ends. */
+/** Retries through an outage of the database, which is what interrupts work. A row that is never released is reclaimed when its lease ends. */
 async function releaseUntilWritten<Row extends Claimed>(state: State<Row>, { row }: Held<Row>): Promise<void> {
   for (;;) {
     try {
@@ -232,37 +241,13 @@ async function release<Row extends Claimed>(state: State<Row>, rows: readonly Ro
   await answered(released, LEASE_SECONDS)
 }
 
-/** Through a stop too, while work goes on: it may take longer than a lease. */
-async function renewLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
-  const { signal } = state.over
-  for (;;) {
-    await sleep((LEASE_SECONDS * 1000) / 4, undefined, { signal }).catch(() => {})
-    if (signal.aborted) return
-    // Not awaited: one that is never answered must not cost all leases.
-    void renew(state).catch((error: unknown) => state.on_error(error, null))
-  }
-}
-
-/** Keeps the claims of this worker; a row whose claim was lost all the same is dropped here, another worker has it. */
-async function renew<Row extends Claimed>(state: State<Row>): Promise<void> {
-  const before = [...state.held.values()]
-  const lost = await state.claims.renew(
-    state.db,
-    before.map(({ row }) => row),
-  )
-  for (const entry of before) {
-    if (lost.has(entry.row.id) && state.held.get(entry.row.id) === entry) drop(state, entry.row.id)
-  }
-}
-
-/** Claims of a worker that was killed, and those whose statement succeeded while its answer was lost. */
+/** Releases the rows of a worker that was killed, and rows whose claim succeeded while its answer was lost. */
 async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<void> {
   state.orphans = false
   state.due_from = null
   if (!state.sole) return
   try {
-    const held = [...state.held.values()].map(({ row }) => row)
-    await answered(state.claims.releaseAllBut(state.db, held), LEASE_SECONDS)
+    await answered(state.claims.releaseAllBut(state.db, rowsOf(state)), LEASE_SECONDS)
   } catch (error) {
     state.on_error(error, null)
   }
@@ -288,13 +273,13 @@ async function finish<Row extends Claimed>(state: State<Row>): Promise<void> {
   await atMost(stop_seconds.finish, over())
   for (const { abort } of held.values()) abort.abort(state.stopping.signal.reason)
   await atMost(stop_seconds.abort, over())
-  const left = [...held.values()]
-  for (const entry of left) forget(state, entry)
-  if (left.length > 0)
-    await release(
-      state,
-      left.map(({ row }) => row),
-    ).catch((error: unknown) => state.on_error(error, null))
+  const left = rowsOf(state)
+  for (const entry of [...held.values()]) forget(state, entry)
+  if (left.length > 0) await release(state, left).catch((error: unknown) => state.on_error(error, null))
+}
+
+function rowsOf<Row extends Claimed>({ held }: State<Row>): Row[] {
+  return [...held.values()].map(({ row }) => row)
 }
 
 function pause<Row extends Claimed>(state: State<Row>, seconds: number): Promise<unknown> {
