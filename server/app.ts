@@ -41,10 +41,9 @@ import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
-import { explainNotOffered } from './videos/not-offered.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/worker.ts'
 import { videoSweeps } from './videos/retention.ts'
-import { videoEndpoints } from './videos/routes.ts'
+import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
 import { findKnownBlobs } from './videos/store.ts'
 
 export type AppOptions = {

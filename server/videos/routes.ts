@@ -16,9 +16,8 @@ import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
 import { isTerminal, STATUSES, type Status } from './job.ts'
 import { videoModelEndpoints } from './models.ts'
-import { explainNotOffered } from './not-offered.ts'
 import { cancelJob, engineStops } from './pipeline/cancel.ts'
-import { removeJob } from './remove.ts'
+import { DELETED_TOPIC, VIDEO_TOPIC } from './queues.ts'
 import {
   AcceptanceView,
   AcceptTerms,
@@ -32,7 +31,7 @@ import {
   VideoView,
   videoView,
 } from './schema.ts'
-import type { VideoJobRow } from './store.ts'
+import { deleteEndedJob, type VideoJobRow } from './store.ts'
 import { type JobFilter, listJobs } from './store-list.ts'
 
 /** How long a poller should wait, in milliseconds; SDK helpers obey it. */
@@ -251,4 +250,37 @@ function requireVideoId(id: string): string {
 function unknownUrl(id: string): ApiError {
   const why = explainNotOffered(`/v1/videos/${id}`)
   return new ApiError('unknown_url', `Unknown request URL. ${why ?? 'See /docs for the routes.'}`)
+}
+
+/** Calls on videos that the OpenAI API has and this one has not. Source: contract 5. */
+const NOT_OFFERED = /^\/v1\/videos\/(?:(edits|extensions|characters)(?:\/[^/]*)?|[^/]+\/(remix))\/?$/
+
+/** What a 404 says of such a path; undefined for every other. */
+export function explainNotOffered(path: string): string | undefined {
+  const [, one, other] = NOT_OFFERED.exec(path) ?? []
+  const call = one ?? other
+  return (
+    call && `'${call}' of the OpenAI videos API is not offered here: submit a new job with POST /v1/videos instead.`
+  )
+}
+
+/**
+ * Deletes a job that has ended, with its video, for good. Ledger entries and the moderation record stay; uploaded files are left alone.
+ * Throws ApiError `not_found`, or `conflict` while the job is still running or under review.
+ */
+async function removeJob(
+  ctx: Pick<Context, 'db' | 'blobs' | 'changes'>,
+  { org_id, id }: { org_id: string; id: string },
+): Promise<void> {
+  const deleted = await deleteEndedJob(ctx.db, org_id, id)
+  if (deleted === null) throw notFound('video')
+  if (deleted === 'running') {
+    throw new ApiError(
+      'conflict',
+      'A job that is running or under review cannot be deleted. Cancel it first, or wait for it to end.',
+    )
+  }
+  ctx.changes.announce(VIDEO_TOPIC, id)
+  ctx.changes.announce(DELETED_TOPIC, `${org_id}/${id}`)
+  if (deleted.blob_key !== null) await ctx.blobs.remove(deleted.blob_key)
 }

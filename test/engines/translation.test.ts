@@ -9,7 +9,7 @@ import type {
   TranslationResult,
 } from '../../server/engines/translation/contract.ts'
 import { noTranslation } from '../../server/engines/translation/none.ts'
-import { TranslationFailure, translatePrompt } from '../../server/videos/translation/translate-prompt.ts'
+import { TranslationFailure, translatePrompt } from '../../server/videos/translation/translate.ts'
 import { law } from '../support/law.ts'
 import { startEngineServer } from '../support/upstream/engine-server.ts'
 

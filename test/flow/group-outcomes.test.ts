@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import type { Outcome } from '../../server/videos/job.ts'
-import { advance } from '../../server/videos/pipeline/advance.ts'
+import { type Applied, advance } from '../../server/videos/pipeline/advance.ts'
 import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
-import type { Applied } from '../../server/videos/pipeline/write-outcomes.ts'
+import { recordRenders } from '../../server/videos/render/store.ts'
 import type { VideoJobRow } from '../../server/videos/store.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { COST, openStage, type Stage } from './stage.ts'
@@ -139,4 +139,21 @@ test('what cannot be written of one job leaves what was written before of it, an
   )
   assert.equal((await stage.row(job!.id)).progress, 7)
   await Promise.all([advance(stage.app.ctx, job!, outcome), advance(stage.app.ctx, other!, outcome)])
+})
+
+test('a job whose render belongs to another is returned as its row is, with the attempt its step wrote', async () => {
+  const [job, owner] = await claimed(2)
+  const { ctx } = stage.app
+  for (const to of ['translating', 'queued'] as const) {
+    await advance(ctx, await stage.row(job!.id), { to })
+  }
+  await recordRenders(ctx.db, [{ render_key: 'one render', job_id: owner!.id, created_at: ctx.clock.now() }])
+  const queued = await stage.row(job!.id)
+  const attempt = { attempt_id: 'att_1', attempt_started_at: ctx.clock.now(), attempts: 1, start_key: 'equal' }
+  await advance(ctx, queued, { to: 'same', retry_after_seconds: 0, set: attempt })
+  const set = { ...attempt, ticket: { id: 1 }, start_key: null }
+  const applied = await advance(ctx, queued, { to: 'in_progress', set, render_key: 'one render' })
+  assert.equal(applied?.job.attempt_id, 'att_1')
+  assert.deepEqual(applied.job, await stage.row(job!.id))
+  await Promise.all([advance(ctx, applied.job, outcome), advance(ctx, owner!, outcome)])
 })

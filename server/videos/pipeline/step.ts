@@ -10,10 +10,9 @@ import { startRender } from '../render/start.ts'
 import { recordRenders } from '../render/store.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
 import { translate } from '../translation/translate.ts'
-import { advance } from './advance.ts'
+import { type Applied, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
 import { backoffSeconds } from './retry.ts'
-import type { Applied } from './write-outcomes.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
 
