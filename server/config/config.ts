@@ -65,7 +65,7 @@ export type TranscriptionConfig = {
   timeout_seconds?: number
 }
 
-/** Every setting, validated and complete. Nothing else reads the environment. */
+/** Every setting, validated and complete. Only the choice of FFmpeg (`media/ffmpeg/choose.ts`) and failpoints of tests are read from the environment elsewhere. */
 export type Config = SecretSettings & {
   host: string
   port: number

@@ -1,10 +1,11 @@
 type Armed = { name: string; passes_left: number; act: () => void }
 
+// A failpoint kills the process, so there is one for the process.
 let armed: Armed | null = null
 armFailpoint(process.env.KINORA_FAILPOINT)
 
 /**
- * A place where the crash suite may kill the service. `KINORA_FAILPOINT=name:n` kills this process with SIGKILL, as a
+ * A place where the crash suite may kill the process. `KINORA_FAILPOINT=name:n` kills it with SIGKILL, as a
  * power cut would, the n-th time it passes `name`. Costs one comparison otherwise.
  */
 export function failpoint(name: string): void {

@@ -49,6 +49,7 @@ export function randomHex(bytes: number): string {
 const pool = Buffer.alloc(4096)
 let poolUsed = pool.length
 
+// Process-wide, so that ids of one process are in order whoever asks for them.
 let lastTime = 0
 let lastRandom = 0n
 

@@ -38,7 +38,7 @@ export async function countJsonTokens(value: object, signal?: AbortSignal): Prom
   return count
 }
 
-/** Characters counted since the loop last turned. */
+/** Characters counted since the event loop of the process last turned. */
 let countedInTurn = 0
 
 /** The token ids of `text`, as `countTokens` counts them. Their bytes, one after the other, are the UTF-8 of the text. */

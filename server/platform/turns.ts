@@ -36,6 +36,7 @@ export function nextTurn(): Promise<void> {
   })
 }
 
+// The process has one event loop, and so one queue of turns.
 const waiting: Array<() => void> = []
 
 function letNext(): void {

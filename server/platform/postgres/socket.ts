@@ -8,6 +8,7 @@ export const SOCKET_PORT = 5432
 /** Longest path of a Unix socket in bytes: sun_path less its NUL, unix(7). */
 const SOCKET_PATH_BYTES_MAX = process.platform === 'linux' ? 107 : 103
 
+// Descriptors belong to the process. An alias is opened once for each cluster and stays open, because connections are made again at any time.
 const aliases = new Map<string, string>()
 
 /**
