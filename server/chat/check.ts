@@ -7,18 +7,18 @@ import { shape } from '../platform/schema/validate.ts'
 import { countCodePoints } from '../platform/text.ts'
 import { ChatBody } from './schema.ts'
 
-/** Members that ask for what this API does not do; to ignore them would be to answer another question. */
+/** Members for features that this API does not have: ignoring them would change the meaning of the request. */
 const UNSUPPORTED = ['audio', 'functions', 'function_call', 'web_search_options'] as const
 
-/** Longest JSON text, and deepest nesting, of a schema a client sends along. It is handed on as it is, never compiled. */
+/** Limits of the JSON text and the nesting of a client's schema, which is forwarded as it is and never compiled. */
 const SCHEMA_BYTES_MAX = 65_536
 const SCHEMA_DEPTH_MAX = 32
-/** Weighed before it is written: short values weigh up to eight times what they take. */
-const WEIGHED_MAX = 8 * SCHEMA_BYTES_MAX
+/** For a quick estimate before the schema is serialized: it counts up to eight times the size of short values. */
+const ESTIMATE_MAX = 8 * SCHEMA_BYTES_MAX
 
 const checkShape = shape(ChatBody)
 
-/** The body with everything checked that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
+/** Checks everything in the body that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
 export function checkBody(unchecked: unknown): ChatBody {
   if (typeof unchecked === 'object' && unchecked !== null) refuseUnsupported(unchecked as Record<string, unknown>)
   const body = checkShape(unchecked)
@@ -51,7 +51,7 @@ export function checkBody(unchecked: unknown): ChatBody {
   return body
 }
 
-/** What depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
+/** Checks what depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
 export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
   const needs = (capability: ChatModelConfig['capabilities'][number], param: string, what: string) => {
     if (!model.capabilities.includes(capability)) throw mismatch(model.id, param, what)
@@ -79,7 +79,7 @@ export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
   }
 }
 
-/** Content that needs a capability the model lacks. */
+/** The error for content that needs a capability the model lacks. */
 export function mismatch(model: string, param: string, what: string): ApiError {
   return new ApiError(
     'model_capability_mismatch',
@@ -90,7 +90,7 @@ export function mismatch(model: string, param: string, what: string): ApiError {
   )
 }
 
-/** Members of the body that the model's configuration lets through, as they came. */
+/** Members of the body that the model's configuration passes on unchanged. */
 export function extraParams(body: unknown, model: ChatModelConfig): Record<string, unknown> | undefined {
   if (model.extra_params.length === 0) return undefined
   const given = body as Record<string, unknown>
@@ -131,10 +131,10 @@ function checkTools({ tools = [], tool_choice }: ChatBody): void {
   }
 }
 
-/** Throws ApiError `invalid_value` for a JSON Schema larger or deeper than what is handed on. */
+/** Throws ApiError `invalid_value` for a JSON Schema over the limits of size or nesting. */
 export function requireSmallSchema(schema: object | undefined, param: string): void {
   if (schema === undefined) return
-  if (isLongJson(schema, WEIGHED_MAX)) refuse(param, `Invalid '${param}': larger than ${SCHEMA_BYTES_MAX} bytes.`)
+  if (isLongJson(schema, ESTIMATE_MAX)) refuse(param, `Invalid '${param}': larger than ${SCHEMA_BYTES_MAX} bytes.`)
   if (depthOf(schema) > SCHEMA_DEPTH_MAX)
     refuse(param, `Invalid '${param}': nested deeper than ${SCHEMA_DEPTH_MAX} levels.`)
   if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {

@@ -6,17 +6,17 @@ export type AnswerHead = { id: string; created: number; model: string }
 
 /** Writes the events of one answer as `chat.completion.chunk` frames. Source: contract 9.4. */
 export type ChunkWriter = {
-  /** The frames of a batch, joined: they leave in one write. */
+  /** The frames of a batch, joined for one write. */
   frames(batch: readonly ChatEvent[]): string
-  /** The usage frame, when asked for, and the mark of the end. */
+  /** The usage frame, when requested, and the end mark. */
   end(usage: TokenUsage): string
 }
 
 export const DONE = 'data: [DONE]\n\n'
 
 /**
- * What does not change within an answer is written once; a token costs one `JSON.stringify` of its text.
- * With `include_usage` every chunk has `usage: null` and one last chunk without choices has the numbers; otherwise none has `usage`.
+ * The constant part of all chunks is serialized once; a token costs one `JSON.stringify` of its text. With `include_usage` every chunk has
+ * `usage: null` and a last chunk without choices has the usage; otherwise none has `usage`.
  */
 export function chunkWriter(head: AnswerHead, options: { include_usage: boolean }): ChunkWriter {
   const { id, created, model } = head
@@ -24,15 +24,15 @@ export function chunkWriter(head: AnswerHead, options: { include_usage: boolean 
   const before = `data: ${opening.slice(0, -1)},"choices":[{"index":`
   const usage = options.include_usage ? ',"usage":null' : ''
   const after = `,"finish_reason":null}]${usage}}\n\n`
-  const begun: boolean[] = []
+  const started: boolean[] = []
 
   const chunk = (choice: number, delta: string, logprobs = 'null') =>
     `${before}${choice},"delta":${delta},"logprobs":${logprobs}${after}`
 
-  /** The role comes first in every choice; before a tool call it comes without content. */
+  /** The first chunk of a choice has its role; before a tool call its content is null. */
   const opened = (choice: number, content: '""' | 'null') => {
-    if (begun[choice]) return ''
-    begun[choice] = true
+    if (started[choice]) return ''
+    started[choice] = true
     return chunk(choice, `{"role":"assistant","content":${content},"refusal":null}`)
   }
 
@@ -74,7 +74,7 @@ export function chunkWriter(head: AnswerHead, options: { include_usage: boolean 
   }
 }
 
-/** `id`, `type` and `name` come once, with empty arguments; every part has `index` and `function`. */
+/** The first chunk of a call has `id`, `type`, `name` and empty arguments; every chunk has `index` and `function`. */
 function toolCallChunks(
   event: Extract<ChatEvent, { type: 'tool-call-delta' }>,
   chunk: (delta: string) => string,

@@ -13,7 +13,7 @@ type Choice = {
   finish_reason: FinishReason
 }
 
-/** The plain answer: a fold over the very events that a stream would send. */
+/** The plain answer: a fold over the events that a stream would send. */
 export async function collectAnswer(turn: Turn, head: AnswerHead): Promise<ChatCompletion> {
   const choices: Choice[] = []
   let usage: TokenUsage = { input: 0, cached_input: 0, output: 0, reasoning: 0 }
@@ -69,14 +69,14 @@ function fold(choice: Choice, event: Exclude<ChatEvent, { type: 'end' }>): void 
 
 function choiceView(choice: Choice, index: number): ChatCompletion['choices'][number] {
   const { text, reasoning, refusal, calls, logprobs, finish_reason } = choice
-  const onlySpeaksOtherwise = text === '' && (calls.length > 0 || refusal !== '')
+  const hasOtherContent = text === '' && (calls.length > 0 || refusal !== '')
   return {
     index,
     message: {
       role: 'assistant',
-      content: onlySpeaksOtherwise ? null : text,
+      content: hasOtherContent ? null : text,
       refusal: refusal === '' ? null : refusal,
-      // Clients read one name or the other.
+      // Some clients read one name, some the other.
       ...(reasoning === '' ? {} : { reasoning_content: reasoning, reasoning }),
       ...(calls.length === 0 ? {} : { tool_calls: calls.map(callView) }),
     },

@@ -1,16 +1,16 @@
 import type { ChatRequest } from '../engines/chat/contract.ts'
 import { countJsonTokens, countTokensInTurns as countTokens } from '../platform/tokenizer.ts'
 
-/** What a message costs beside its text, by the convention of the o200k models. */
+/** Tokens of a message besides its text, by the convention of the o200k models. */
 const TOKENS_PER_MESSAGE = 3
-/** Every answer is primed with these. */
+/** Tokens that prime every answer. */
 const TOKENS_PER_ANSWER = 3
-/** A picture, sound or clip whose tokens only the engine could know. */
-const TOKENS_PER_MEDIUM = 765
+/** Estimate for an image, audio or video, whose tokens only the engine could count. */
+const TOKENS_PER_MEDIA_PART = 765
 
 /**
- * Input tokens of a request, for engines that do not say: an estimate by a tokenizer that may not be the model's. Rejects with the reason
- * of `signal` once it is aborted.
+ * Estimated input tokens of a request, for engines that report none: our tokenizer may not be the model's. Rejects with the reason of
+ * `signal` when it aborts.
  */
 export async function countRequest(request: ChatRequest, signal?: AbortSignal): Promise<number> {
   let tokens = TOKENS_PER_ANSWER
@@ -20,26 +20,26 @@ export async function countRequest(request: ChatRequest, signal?: AbortSignal): 
     if (typeof content === 'string') tokens += await countTokens(content, signal)
     else
       for (const part of content ?? [])
-        tokens += part.type === 'text' ? await countTokens(part.text, signal) : TOKENS_PER_MEDIUM
+        tokens += part.type === 'text' ? await countTokens(part.text, signal) : TOKENS_PER_MEDIA_PART
     if (message.role === 'assistant' && message.tool_calls) tokens += await countJsonTokens(message.tool_calls, signal)
   }
   if (request.tools) tokens += await countJsonTokens(request.tools, signal)
   return tokens
 }
 
-/** The pieces of one choice as they came: what it said, names and arguments of calls among it, and what it thought. */
-export type ProducedChoice = { said: string[]; thought: string[] }
+/** The deltas of one choice: of its text, with names and arguments of calls, and of its reasoning. */
+export type ProducedChoice = { text: string[]; reasoning: string[] }
 
-/** Output tokens of what an engine has produced. Choices come interleaved, and are counted each by itself. */
+/** Output tokens of what an engine has produced, counted choice by choice. */
 export async function countProduced(
   choices: readonly ProducedChoice[],
 ): Promise<{ output: number; reasoning: number }> {
-  let said = 0
+  let text = 0
   let reasoning = 0
   for (const choice of choices) {
     if (choice === undefined) continue
-    said += await countTokens(choice.said.join(''))
-    reasoning += await countTokens(choice.thought.join(''))
+    text += await countTokens(choice.text.join(''))
+    reasoning += await countTokens(choice.reasoning.join(''))
   }
-  return { output: said + reasoning, reasoning }
+  return { output: text + reasoning, reasoning }
 }

@@ -2,15 +2,15 @@ import type { Context } from '../context.ts'
 import type { ChatMessage, ChatPart } from '../engines/chat/contract.ts'
 import { ApiError } from '../platform/errors.ts'
 import { mapInTurns } from '../platform/turns.ts'
-import { resolveParts } from './parts/parts.ts'
+import { resolveParts } from './parts/resolve.ts'
 import type { PartSource, PartWork } from './parts/source.ts'
 import type { BodyMessage, BodyPart } from './schema.ts'
 
 export type Conversation = PartWork & { messages: readonly BodyMessage[] }
 
 /**
- * The messages as the engine is given them: members by name, files resolved, pictures and sounds only where the model takes them.
- * Throws ApiError 400 with the path of what is wrong. Source: contract 9.2.
+ * The messages for the engine: known members only, with files resolved. Throws ApiError 400 with the path of the part at fault, also for
+ * media that the model does not accept. Source: contract 9.2.
  */
 export async function resolveMessages(
   ctx: Context,
@@ -19,18 +19,18 @@ export async function resolveMessages(
 ): Promise<ChatMessage[]> {
   const { messages } = conversation
   const media: Media[] = []
-  let asked: ReadonlySet<string> = NO_CALLS
+  let openCalls: ReadonlySet<string> = NO_CALLS
   const resolved = await mapInTurns(messages, (message, i): ChatMessage => {
-    if (message.role === 'tool') requireCall(asked, i, message.tool_call_id)
-    else asked = callsOf(message)
-    if (message.role === 'assistant') requireSaying(message, i)
+    if (message.role === 'tool') requireCall(openCalls, i, message.tool_call_id)
+    else openCalls = callsOf(message)
+    if (message.role === 'assistant') requireContent(message, i)
     return message.role === 'user' ? userMessage(message, `messages[${i}].content`, media) : plainMessage(message)
   })
   if (media.length > 0) await placeMedia(ctx, conversation, media, left)
   return resolved
 }
 
-/** A part that is yet to be resolved, and the message whose parts it stands among, at `at`. */
+/** A media part that is not resolved yet, and its index in the content of its message. */
 type Media = { source: PartSource; content: ChatPart[]; at: number }
 
 async function placeMedia(
@@ -47,9 +47,9 @@ async function placeMedia(
     placed.set(content, own.set(at, parts[i]!))
   }
   for (const [content, own] of placed) {
-    const whole = content.flatMap((part, at) => own.get(at) ?? [part])
+    const parts = content.flatMap((part, at) => own.get(at) ?? [part])
     content.length = 0
-    for (const part of whole) content.push(part)
+    for (const part of parts) content.push(part)
   }
 }
 
@@ -65,7 +65,7 @@ function plainMessage(message: Exclude<BodyMessage, { role: 'user' }>): ChatMess
   }
 }
 
-/** Media among the parts are noted in `media`, to be resolved all together. */
+/** Adds media parts to `media`, to be resolved together. */
 function userMessage(message: Extract<BodyMessage, { role: 'user' }>, param: string, media: Media[]): ChatMessage {
   if (typeof message.content === 'string') return { role: 'user', content: message.content, ...named(message) }
   const content: ChatPart[] = []
@@ -112,7 +112,7 @@ function named({ name }: { name?: string }): { name?: string } {
   return name === undefined ? {} : { name }
 }
 
-function requireSaying(message: Extract<BodyMessage, { role: 'assistant' }>, i: number): void {
+function requireContent(message: Extract<BodyMessage, { role: 'assistant' }>, i: number): void {
   const { content, tool_calls, refusal } = message
   if (content !== undefined || tool_calls?.length || refusal !== undefined) return
   const param = `messages[${i}].content`
@@ -167,9 +167,9 @@ function callsOf(message: BodyMessage): ReadonlySet<string> {
   return new Set(message.tool_calls.map(({ id }) => id))
 }
 
-/** A tool message answers a call of the assistant message before it, other answers to that message between them. */
-function requireCall(asked: ReadonlySet<string>, i: number, id: string): void {
-  if (asked.has(id)) return
+/** A tool message answers a call of the last assistant message; only other tool messages may be between them. */
+function requireCall(calls: ReadonlySet<string>, i: number, id: string): void {
+  if (calls.has(id)) return
   const param = `messages[${i}].tool_call_id`
   const text = `Invalid '${param}': no tool call '${id.slice(0, 64)}' in the assistant message before. Each tool message answers one of its 'tool_calls'.`
   throw new ApiError('invalid_value', text, { param })

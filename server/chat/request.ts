@@ -5,8 +5,7 @@ import { extraParams } from './check.ts'
 import type { ChatBody } from './schema.ts'
 
 /**
- * What the engine is asked, member by member: nothing of the body reaches it that is not named here or let through by the model's
- * configuration.
+ * The request for the engine, member by member: it gets only the members named here and those that the model's configuration passes on.
  */
 export function engineRequest(
   body: ChatBody,
@@ -35,11 +34,11 @@ export function engineRequest(
   }
   const effort = body.reasoning_effort ?? model.default_reasoning_effort
   if (effort !== null) request.reasoning_effort = effort
-  return Object.assign(request, personAndExtras(body, { model, secret }))
+  return Object.assign(request, userAndExtras(body, { model, secret }))
 }
 
-/** The end user, hashed where the model's configuration says so, and the members it lets through as they are. */
-export function personAndExtras(
+/** The end user, hashed if the model's configuration says so, and the members that it passes on unchanged. */
+export function userAndExtras(
   body: { user?: string; [member: string]: unknown },
   { model, secret }: { model: ChatModelConfig; secret: string },
 ): Pick<ChatRequest, 'user' | 'extra'> {
@@ -47,18 +46,18 @@ export function personAndExtras(
   const extra = extraParams(body, model)
   return {
     ...(user === undefined ? {} : { user: model.hash_user ? hashed(secret, user) : user }),
-    ...(extra ? { extra: model.hash_user ? withoutPerson(extra, secret) : extra } : {}),
+    ...(extra ? { extra: model.hash_user ? withHashedIdentifier(extra, secret) : extra } : {}),
   }
 }
 
-function withoutPerson(extra: Record<string, unknown>, secret: string): Record<string, unknown> {
+function withHashedIdentifier(extra: Record<string, unknown>, secret: string): Record<string, unknown> {
   const { safety_identifier } = extra
   return typeof safety_identifier === 'string'
     ? { ...extra, safety_identifier: hashed(secret, safety_identifier) }
     : extra
 }
 
-/** The same person is the same text to the model server, which cannot tell who it is. */
-function hashed(secret: string, person: string): string {
-  return createHmac('sha256', `end-user:${secret}`).update(person).digest('hex').slice(0, 32)
+/** The model server can tell end users apart but not identify them. */
+function hashed(secret: string, user: string): string {
+  return createHmac('sha256', `end-user:${secret}`).update(user).digest('hex').slice(0, 32)
 }

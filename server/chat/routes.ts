@@ -55,7 +55,7 @@ async function openTurn(
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
   checkForModel(body, model)
-  // Before anything is fetched or drawn on the caller's behalf.
+  // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(principal.org_id)
   if (admitted) await admitted
   const messages = await resolveMessages(
@@ -67,7 +67,7 @@ async function openTurn(
   return startTurn(ctx, meter, { principal, request_id, model, engine: served.engine, request }, left)
 }
 
-/** Once the headers are sent an error can only be an event; the stream ends with the mark either way. */
+/** After the headers are sent an error can only be an event; the stream ends with the end mark in any case. */
 async function streamAnswer(
   ctx: Context,
   { reply, left, timing }: { reply: FastifyReply; left: AbortController; timing: StreamTiming },

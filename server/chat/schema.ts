@@ -2,13 +2,13 @@ import Type, { type Static } from 'typebox'
 
 /** Wire shapes of `POST /v1/chat/completions`. Members that are not named here are accepted and ignored, never forwarded. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
-/** Handed on as it is, never compiled. */
+/** Forwarded as it is, never compiled. */
 const JsonSchemaObject = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))
 const Url = Type.String({ minLength: 1 })
 
 /**
- * Most elements of arrays in requests of chat and responses, where the specification sets no limit: above what any client has been seen to
- * send, and few enough that a body is checked without holding up others. Source: docs/api/chat.md, parameters.
+ * Maximum lengths of arrays in requests of chat and responses, where the specification sets none: more than any known client sends, and few
+ * enough that checking a body does not block other requests. Source: docs/api/chat.md, parameters.
  */
 export const LENGTHS_MAX = {
   items: 20_000,

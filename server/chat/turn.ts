@@ -8,7 +8,7 @@ import type { Principal } from '../identity/caller/principal.ts'
 import { countProduced, countRequest, type ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
 
-/** Everything one turn needs to know of its request. */
+/** The request of one turn, and for whom it is made. */
 export type TurnRequest = {
   principal: Principal
   request_id: string
@@ -16,24 +16,24 @@ export type TurnRequest = {
   engine: ChatEngine
   request: ChatRequest
   /**
-   * Makes the request shorter when the engine refuses it as too long and says how long it may be: it is asked once more then. Throws
-   * ApiError when nothing more may be left out.
+   * Shortens the request when the engine refuses it as too long and states its limit; it is asked once more then. Throws ApiError when
+   * nothing more may be dropped.
    */
   shorten?(tokens: ContextOverflow): Promise<ChatRequest>
 }
 
-/** A turn under way: `first` is in hand, `next` gives null after the last batch, which is `end` with the usage that was charged. */
+/** An active turn. `first` is its first batch; `next` resolves with null after the last, which is `end` with the usage that was charged. */
 export type Turn = {
   first: readonly ChatEvent[]
   next(): Promise<readonly ChatEvent[] | null>
-  /** Ends the turn wherever it is and charges what was produced. Harmless after the end; call it in every case. */
+  /** Ends the turn at any point and charges what was produced. No effect after the end; call it in every case. */
   stop(): Promise<void>
 }
 
 /**
- * Asks the engine, metering what it produces: admitted while the balance is above zero, charged once, also when the client leaves.
- * Resolves with the first batch in hand, so that an early refusal is still an HTTP error. The last batch comes only after the charge
- * is on disk. Throws ApiError, here and from `next`.
+ * Asks the engine and meters what it produces: admitted while the balance is above zero, charged once, also when the client disconnects.
+ * Resolves with the first batch, so that an early refusal is still an HTTP error. The last batch is returned only after the charge is
+ * committed. Throws ApiError, here and from `next`.
  */
 export async function startTurn(
   ctx: Pick<Context, 'clock' | 'log'>,
@@ -58,7 +58,7 @@ export async function startTurn(
   }
 }
 
-/** What has come so far: enough to count it when the engine does not. `asked`: the engine was handed the request. */
+/** What the engine has produced so far, to count it when the engine does not. `asked`: the engine has been sent the request. */
 type Produced = {
   choices: ProducedChoice[]
   asked: boolean
@@ -66,11 +66,11 @@ type Produced = {
   finished: number
   ended: boolean
   usage: TokenUsage | null
-  /** What single choices have used, by their number, as far as the engine said so. */
+  /** Usage by choice, as far as the engine has reported it. */
   usages: Map<number, TokenUsage>
 }
 
-/** How long usage is waited for when the client leaves after the last choice has finished. Source: contract 13. */
+/** How long to wait for the usage when the client disconnects after the last choice has finished. Source: contract 13. */
 const USAGE_MILLISECONDS = 5000
 
 async function* produce(
@@ -117,25 +117,25 @@ async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterabl
   }
 }
 
-/** The engine at work. `signal` ends it; `failed` says that it has nothing more to say. */
+/** A call of the engine. `signal` ends it; `failed`: it has thrown and will produce nothing more. */
 type Call = { signal: AbortSignal; failed: boolean; endSoon(): void; close(): void }
 
-/** A client that leaves ends the engine's work at once, or, when the answer is whole and only its usage is to come, after a while. */
+/** A disconnect of the client ends the call at once, or after a while when only the usage is still missing. */
 function openCall(left: AbortSignal, isFinished: () => boolean): Call {
   const over = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const endSoon = () => {
-    timer ??= setTimeout(() => over.abort(new Error('the usage of the answer did not come')), USAGE_MILLISECONDS)
+    timer ??= setTimeout(() => over.abort(new Error('the usage of the answer did not arrive')), USAGE_MILLISECONDS)
   }
-  const leave = () => (isFinished() ? endSoon() : over.abort(left.reason))
-  if (!left.aborted) left.addEventListener('abort', leave, { once: true })
+  const disconnect = () => (isFinished() ? endSoon() : over.abort(left.reason))
+  if (!left.aborted) left.addEventListener('abort', disconnect, { once: true })
   return {
     signal: over.signal,
     failed: false,
     endSoon,
     close() {
       clearTimeout(timer)
-      left.removeEventListener('abort', leave)
+      left.removeEventListener('abort', disconnect)
     },
   }
 }
@@ -152,7 +152,7 @@ async function nextOf(
   }
 }
 
-/** Whoever took the answer pays for all of it, also for what was thought and not shown: nobody skips that by hanging up. */
+/** A client that has received the answer pays for all of it, including hidden reasoning, even if it disconnects before the usage. */
 async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced: Produced, call: Call): Promise<void> {
   call.endSoon()
   try {
@@ -162,11 +162,11 @@ async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced
       observe(produced, value)
     }
   } catch {
-    // It is counted here then.
+    // The usage is counted instead.
   }
 }
 
-/** Takes note of a batch, and keeps `end` back, which is sent only after the charge, and usage of single choices. */
+/** Records a batch. Returns it without `end`, which is sent after the charge, and without the usage of single choices. */
 function observe(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
   for (const event of batch) {
     if (event.type === 'end') {
@@ -176,25 +176,25 @@ function observe(produced: Produced, batch: readonly ChatEvent[]): readonly Chat
       produced.usages.set(event.choice, event.usage)
     } else {
       if (event.type === 'finish') produced.finished += 1
-      produced.choices[event.choice] ??= { said: [], thought: [] }
-      note(produced.choices[event.choice]!, event)
+      produced.choices[event.choice] ??= { text: [], reasoning: [] }
+      record(produced.choices[event.choice]!, event)
     }
   }
-  const keepsBack = produced.ended || produced.usages.size > 0
-  return keepsBack ? batch.filter(({ type }) => type !== 'end' && type !== 'choice-usage') : batch
+  const mayFilter = produced.ended || produced.usages.size > 0
+  return mayFilter ? batch.filter(({ type }) => type !== 'end' && type !== 'choice-usage') : batch
 }
 
-function note(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' | 'choice-usage' }>): void {
+function record(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' | 'choice-usage' }>): void {
   switch (event.type) {
     case 'text-delta':
     case 'refusal-delta':
-      choice.said.push(event.text)
+      choice.text.push(event.text)
       break
     case 'reasoning-delta':
-      choice.thought.push(event.text)
+      choice.reasoning.push(event.text)
       break
     case 'tool-call-delta':
-      choice.said.push((event.name ?? '') + event.arguments)
+      choice.text.push((event.name ?? '') + event.arguments)
   }
 }
 
@@ -206,9 +206,9 @@ async function charge(
 ): Promise<TokenUsage> {
   const { principal, model, request_id } = turn
   const { org_id, user_id, key_id } = principal
-  const told = produced.usage
-  if (told && !isUsable(told)) ctx.log.warn('chat_usage_unusable', { request_id, engine: model.id })
-  const usage = told && isUsable(told) ? told : await countUsage(turn, produced, left)
+  const reported = produced.usage
+  if (reported && !isUsable(reported)) ctx.log.warn('chat_usage_unusable', { request_id, engine: model.id })
+  const usage = reported && isUsable(reported) ? reported : await countUsage(turn, produced, left)
   await meter.charge({
     ...{ request_id, org_id, user_id, key_id, model: model.id },
     input_tokens: usage.input,
@@ -221,7 +221,7 @@ async function charge(
   return usage
 }
 
-/** Beyond this a count of tokens is a mistake of the engine: nothing has such a context. */
+/** A higher count is an error of the engine: no model has such a context. */
 const TOKENS_MAX = 2 ** 31 - 1
 
 function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boolean {
@@ -235,16 +235,16 @@ function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boole
 }
 
 /**
- * For engines that report no usage, and for answers that broke off. Reported usage of single choices is used as it is. A request that
- * failed before anything was produced used nothing; one that the client left while the engine worked on it used its input.
+ * Counts the usage for engines that report none, and for answers that broke off. Reported usage of single choices is used as it is. A request
+ * that failed before anything was produced has no usage; one that the client abandoned while the engine worked on it has used its input.
  */
 async function countUsage({ request }: TurnRequest, produced: Produced, left: AbortSignal): Promise<TokenUsage> {
   const { ended, asked } = produced
   const usages = [...produced.usages.values()].filter(isUsable)
   const known = usages.reduce(addUsage, { input: 0, cached_input: 0, output: 0, reasoning: 0 })
   const choices = produced.choices.filter((_, choice) => !produced.usages.has(choice))
-  const worked = choices.length > 0 || (usages.length < request.n && (ended || (asked && left.aborted)))
-  if (!worked) return known
+  const isUsed = choices.length > 0 || (usages.length < request.n && (ended || (asked && left.aborted)))
+  if (!isUsed) return known
   const counted = { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
   return addUsage(known, counted)
 }

@@ -19,11 +19,11 @@ import {
   spend,
 } from './source.ts'
 
-/** Bytes in hand, with the base64 text they came as when there is one. */
+/** Content in memory, with the base64 text it came as, if any. */
 export type Content = { bytes: Buffer; base64?: string; declared: string | null; filename: string | undefined }
 
 /**
- * The parts that content becomes by what its bytes are, never by its name: one for a medium or a text, one a page for a PDF.
+ * The parts of content, by its bytes and never by its name: one for media or text, one per page for a PDF.
  * Throws ApiError 400.
  */
 export async function partsOfContent(
@@ -34,19 +34,19 @@ export async function partsOfContent(
   const { bytes } = content
   const { media_type, family } = await recogniseBytes(bytes)
   const kind = family ?? (await documentKind(media_type, bytes))
-  if (kind === null) throw refuse(source, NOT_TAKEN)
-  requireMeant(source, content.declared, { kind, media_type })
+  if (kind === null) throw refuse(source, UNKNOWN_CONTENT)
+  requireDeclared(source, content.declared, { kind, media_type })
   requireCapability(work.model, source, kind)
   if (bytes.length > BYTES_MAX[kind]) throw refuse(source, tooLarge(BYTES_MAX[kind]))
   if (kind === 'text') return [textPart(bytes, content.filename)]
   if (kind === 'pdf') return pagesOf(source, bytes, work)
-  if (kind === 'image') await requirePicture(source, bytes)
+  if (kind === 'image') await requireIntactImage(source, bytes)
   const base64 = content.base64 ?? bytes.toString('base64')
   if (source.from === 'sound') return [{ type: 'input_audio', input_audio: { data: base64, format: source.format } }]
-  return [mediumPart(kind, `data:${media_type};base64,${base64}`, source)]
+  return [mediaPart(kind, `data:${media_type};base64,${base64}`, source)]
 }
 
-export function mediumPart(family: MediaFamily, url: string, source: PartSource): ChatPart {
+export function mediaPart(family: MediaFamily, url: string, source: PartSource): ChatPart {
   switch (family) {
     case 'image': {
       const detail = source.from === 'url' || source.from === 'file_id' ? source.detail : undefined
@@ -59,7 +59,7 @@ export function mediumPart(family: MediaFamily, url: string, source: PartSource)
   }
 }
 
-const NOT_TAKEN =
+const UNKNOWN_CONTENT =
   'its content is of no type that a chat model can be given. Send PNG, JPEG, WebP or GIF images, MP4, MOV or WebM video, ' +
   'MP3, WAV, M4A, AAC, FLAC or OGG sound, a PDF, or text in UTF-8.'
 
@@ -71,7 +71,7 @@ const SOUND_TYPES: Record<SoundFormat, readonly string[]> = {
   m4a: ['audio/mp4', 'audio/aac'],
 }
 
-/** Control characters that texts do not have. */
+/** Control characters that text does not contain. */
 const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/
 
 async function documentKind(media_type: string, bytes: Buffer): Promise<PartKind | null> {
@@ -89,8 +89,8 @@ async function isText(bytes: Buffer): Promise<boolean> {
   return true
 }
 
-/** What the client said it sends, against what the bytes are. The exact type within a kind is the bytes' affair. */
-function requireMeant(
+/** Compares the declared type with the bytes. Only the kind must match; the bytes decide the exact type. */
+function requireDeclared(
   source: PartSource,
   declared: string | null,
   found: { kind: PartKind; media_type: string },
@@ -113,16 +113,16 @@ function familyName(media_type: string): MediaFamily | null {
   return family === 'image' || family === 'video' || family === 'audio' ? family : null
 }
 
-async function requirePicture(source: PartSource, bytes: Buffer): Promise<void> {
+async function requireIntactImage(source: PartSource, bytes: Buffer): Promise<void> {
   try {
     await checkPicture(bytes)
   } catch (error) {
     if (!(error instanceof ProbeError)) throw error
-    throw refuse(source, PICTURE_PROBLEMS[error.fault] ?? 'the image is damaged or incomplete. Export it again.')
+    throw refuse(source, IMAGE_PROBLEMS[error.fault] ?? 'the image is damaged or incomplete. Export it again.')
   }
 }
 
-export const PICTURE_PROBLEMS: Partial<Record<ProbeError['fault'], string>> = {
+export const IMAGE_PROBLEMS: Partial<Record<ProbeError['fault'], string>> = {
   too_large: 'the image has more than 50 megapixels. Send a smaller one.',
 }
 
@@ -141,11 +141,11 @@ async function pagesOf(
     if (error.fault !== 'busy') throw refuse(source, PDF_PROBLEMS[error.fault])
     throw new ApiError('server_is_overloaded', 'Too many PDFs are being read at the moment. Try again shortly.')
   })
-  // The part itself is counted already.
+  // One piece was already counted for the part itself.
   spend(budget, source, { pieces: pages.length - 1, bytes: pages.reduce((sum, page) => sum + page.length, 0) })
   return pages.map((page) => {
     const base64 = Buffer.from(page.buffer, page.byteOffset, page.length).toString('base64')
-    return mediumPart('image', `data:image/jpeg;base64,${base64}`, source)
+    return mediaPart('image', `data:image/jpeg;base64,${base64}`, source)
   })
 }
 

@@ -1,7 +1,7 @@
 import { turnTaker } from '../../platform/turns.ts'
 import { BYTES_MAX, type PartKind, type PartSource, refuse } from './source.ts'
 
-/** Content that came with the request. `base64` is the text that `bytes` were read from; `declared` the media type it claims to have. */
+/** Content of the request itself. `base64` is the text of `bytes`; `declared` the media type of its data URL. */
 export type Inline = { bytes: Buffer; base64: string; declared: string | null }
 
 export function isDataUrl(text: string): boolean {
@@ -17,8 +17,8 @@ export async function readDataUrl(source: PartSource, url: string, kind?: PartKi
 }
 
 /**
- * The content of base64 text, strictly: standard alphabet, padding, nothing else. Sizes are refused before anything is decoded; what is
- * long is decoded with other work between. Rejects with ApiError 400.
+ * The content of strict base64: standard alphabet and padding, nothing else. The size is checked before decoding; long text is decoded in
+ * slices that let other work run. Rejects with ApiError 400.
  */
 export async function readBase64(source: PartSource, base64: string, kind?: PartKind): Promise<Inline> {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
@@ -32,7 +32,7 @@ export async function readBase64(source: PartSource, base64: string, kind?: Part
   return { bytes, base64, declared: null }
 }
 
-/** Null for text that is not base64 throughout. */
+/** Null for text that is not entirely base64. */
 async function decode(base64: string, size_bytes: number): Promise<Buffer | null> {
   const bytes = Buffer.allocUnsafeSlow(size_bytes)
   const turn = turnTaker(1)
@@ -40,7 +40,7 @@ async function decode(base64: string, size_bytes: number): Promise<Buffer | null
     const slice = base64.slice(from, from + SLICE_CHARACTERS)
     const at = (from / 4) * 3
     const wanted = Math.min((slice.length / 4) * 3, size_bytes - at)
-    // Decoding skips what is not base64, so that anything skipped shows in the length; it reads the URL-safe alphabet as well.
+    // Node skips characters that are not base64, which shows in the length, but accepts the URL-safe alphabet.
     if (bytes.write(slice, at, 'base64') !== wanted || slice.includes('-') || slice.includes('_')) return null
     const other = turn()
     if (other) await other
@@ -48,7 +48,7 @@ async function decode(base64: string, size_bytes: number): Promise<Buffer | null
   return bytes
 }
 
-/** Of whole quartets: decoded in a millisecond or so. */
+/** A multiple of four, decoded in about a millisecond. */
 const SLICE_CHARACTERS = 1024 * 1024
 
 export function tooLarge(max: number): string {

@@ -7,32 +7,31 @@ import { type Budget, BYTES_MAX, type PartSource, refuse, spend } from './source
 type Remote = PartSource & { from: 'url' | 'file_url' }
 
 /**
- * A URL that may be fetched, by us or by the engine: http or https, a public address if it is a literal one, usual ports, no credentials.
- * Returns it as it is read here, so that whoever fetches it reads the same. Throws ApiError 400.
+ * Checks a URL that we or the engine will fetch: http or https, standard ports, no credentials, and no literal private address. Returns it
+ * normalized, so that all parsers read the same URL. Throws ApiError 400.
  */
 export function requireWebUrl(source: Remote): string {
   try {
     return parsePublicUrl(source.url).href
   } catch (error) {
-    throw refusal(source, error)
+    throw fetchError(source, error)
   }
 }
 
 /**
- * A URL that the engine is to fetch: every address of its name is public at this moment. What is refused and what has no address read
- * alike. Throws ApiError 400.
+ * Requires of a URL that the engine will fetch that all addresses of its name are public now. A name without an address is the same error. Throws ApiError 400.
  */
 export async function requirePublicName(source: Remote, lookup?: LookupFunction): Promise<void> {
   try {
     await requirePublicHost(new URL(source.url), lookup)
   } catch (error) {
-    throw refusal(source, error)
+    throw fetchError(source, error)
   }
 }
 
 /**
- * Fetches it within the limits of its kind and of the request. What is refused and what fails read alike, so that the answer tells
- * nothing about hosts and networks. Throws ApiError 400. `lookup` and `trusted_origins` are those of `publicFetch`.
+ * Fetches a URL within the limits of its kind and of the request. Every failure is the same error, so that the answer reveals nothing about
+ * hosts and networks. Throws ApiError 400. `lookup` and `trusted_origins` are those of `publicFetch`.
  */
 export async function fetchRemote(
   source: Remote,
@@ -53,14 +52,14 @@ export async function fetchRemote(
       chunks.push(chunk)
     }
   } catch (error) {
-    throw refusal(source, error)
+    throw fetchError(source, error)
   }
   return Buffer.concat(chunks)
 }
 
 const FETCH_MS = 10_000
 
-/** Many hosts do not know the type of what they store; the bytes decide in any case. */
+/** Many hosts send no specific type; the bytes decide in any case. */
 const UNTYPED = ['application/octet-stream', 'binary/octet-stream']
 
 function kindsOf(source: Remote): { media: string[]; max_bytes: number; noun: string } {
@@ -83,7 +82,7 @@ function kindsOf(source: Remote): { media: string[]; max_bytes: number; noun: st
   return { media: [`${family}/*`, ...also, ...UNTYPED], max_bytes: BYTES_MAX[family], noun }
 }
 
-function refusal(source: Remote, error: unknown): unknown {
+function fetchError(source: Remote, error: unknown): unknown {
   if (!(error instanceof OutboundError)) return error
   const { max_bytes, noun } = kindsOf(source)
   return refuse(

@@ -9,10 +9,9 @@ type Detail = 'auto' | 'low' | 'high'
 export type SoundFormat = 'wav' | 'mp3' | 'flac' | 'ogg' | 'm4a'
 
 /**
- * What one part of a message refers to, in whichever API. `param` is the path of the member that holds it, `blame` the path that is named
- * when the model cannot take such content. `url` is http(s) or `data:`; `file_data` a data URL or bare base64; `data` bare base64.
- * `refuses`: kinds that the API does not take here whatever the model, each with what to do instead; `purposes`: those a stored file may
- * have been uploaded for.
+ * The source of one part of a message, in either API. `param` is the path of its member, `blame` the path in the error when the model does not
+ * accept such content. `url` is http(s) or `data:`; `file_data` a data URL or base64; `data` base64. `refuses`: kinds that the API does not
+ * accept here, each with the alternative; `purposes`: accepted purposes of a stored file.
  */
 export type PartSource = { param: string; blame: string; refuses?: Partial<Record<PartKind, string>> } & (
   | { from: 'url'; family: MediaFamily; url: string; detail?: Detail }
@@ -25,10 +24,10 @@ export type PartSource = { param: string; blame: string; refuses?: Partial<Recor
 /** Who the parts are made for: the organization that owns the files, the model that must accept them, the engine they are sent to. */
 export type PartWork = { org_id: string; model: ChatModelConfig; engine: ChatEngine }
 
-/** What content is to a model. A PDF is looked at page by page; `text` is any document in UTF-8. */
+/** Kinds of content. A PDF is rendered page by page; `text` is any document in UTF-8. */
 export type PartKind = MediaFamily | 'pdf' | 'text'
 
-/** Largest of each kind, decoded, where the bytes pass through us. Source: docs/api/chat.md, parts. */
+/** Maximum decoded size of each kind, where the bytes pass through us. Source: docs/api/chat.md, parts. */
 export const BYTES_MAX: Record<PartKind, number> = {
   image: 20_000_000,
   audio: 25_000_000,
@@ -37,14 +36,14 @@ export const BYTES_MAX: Record<PartKind, number> = {
   text: 10_000_000,
 }
 
-/** What one request may still bring: bytes that pass through us, decoded, and pieces of media. */
+/** What one request may still contain: decoded bytes that pass through us, and pieces of media. */
 export type Budget = { bytes: number; pieces: number }
 
 export function newBudget(): Budget {
   return { bytes: BYTES_TOTAL_MAX, pieces: PIECES_MAX }
 }
 
-/** Takes from the budget. Throws ApiError 400 when it does not suffice. */
+/** Takes from the budget. Throws ApiError 400 when it is exceeded. */
 export function spend(budget: Budget, source: PartSource, cost: Partial<Budget>): void {
   budget.bytes -= cost.bytes ?? 0
   budget.pieces -= cost.pieces ?? 0
@@ -56,12 +55,12 @@ export function spend(budget: Budget, source: PartSource, cost: Partial<Budget>)
   }
 }
 
-/** The error that names this part. Its code says in which form the content came. Source: contract 2.3. */
+/** The error for this part. Its code depends on the form of its source. Source: contract 2.3. */
 export function refuse(source: PartSource, problem: string): ApiError {
   return new ApiError(codeOf(source), `Invalid '${source.param}': ${problem}`, { param: source.param })
 }
 
-/** Throws ApiError when the API does not take such content here, and `model_capability_mismatch` when the model does not. */
+/** Throws ApiError when the API does not accept such content here, and `model_capability_mismatch` when the model does not. */
 export function requireCapability(model: ChatModelConfig, source: PartSource, kind: PartKind): void {
   const remedy = source.refuses?.[kind]
   if (remedy !== undefined) throw refuse(source, remedy)

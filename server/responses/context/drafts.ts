@@ -1,4 +1,4 @@
-import { resolveParts } from '../../chat/parts/parts.ts'
+import { resolveParts } from '../../chat/parts/resolve.ts'
 import type { PartSource, PartWork } from '../../chat/parts/source.ts'
 import type { Context } from '../../context.ts'
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../../engines/chat/contract.ts'

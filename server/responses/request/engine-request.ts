@@ -1,4 +1,4 @@
-import { personAndExtras } from '../../chat/request.ts'
+import { userAndExtras } from '../../chat/request.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatMessage, ChatRequest, ChatResponseFormat } from '../../engines/chat/contract.ts'
 import type { CreateResponse, TextFormat } from '../schema/response.ts'
@@ -41,7 +41,7 @@ export function engineRequest(
   }
   const effort = effortOf(body, model)
   if (effort !== null) request.reasoning_effort = effort
-  return Object.assign(request, personAndExtras({ ...body, verbosity: body.text?.verbosity }, { model, secret }))
+  return Object.assign(request, userAndExtras({ ...body, verbosity: body.text?.verbosity }, { model, secret }))
 }
 
 /** A model that does not reason ignores the client's effort. */

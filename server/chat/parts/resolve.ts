@@ -2,16 +2,16 @@ import type { Context } from '../../context.ts'
 import type { ChatPart } from '../../engines/chat/contract.ts'
 import type { FileRow } from '../../files/store.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { mediumPart, partsOfContent } from './content.ts'
-import { findStored, partsOfStored } from './file.ts'
+import { mediaPart, partsOfContent } from './content.ts'
 import { type Inline, isDataUrl, readBase64, readDataUrl } from './inline.ts'
 import { fetchRemote, requirePublicName, requireWebUrl } from './remote.ts'
 import { type Budget, newBudget, type PartSource, type PartWork, requireCapability, spend } from './source.ts'
+import { findStored, partsOfStored } from './stored.ts'
 
 /**
- * What each source is to the engine, in the same order: a PDF becomes several parts, everything else one. Everything that can be told
- * from the request alone is checked first, then files are looked up in one query, then bytes are read, fetched and drawn, a few at a time.
- * Throws ApiError 400 with the path of the source at fault; the bytes of one request are bounded.
+ * The parts of each source, in the same order: several for a PDF, one for anything else. First everything is checked that needs only the
+ * request, then files are looked up in one query, then bytes are read, fetched and rendered, a few sources at a time. Throws ApiError 400
+ * with the path of the source at fault; the total size is limited.
  */
 export async function resolveParts(
   ctx: Context,
@@ -28,7 +28,7 @@ export async function resolveParts(
   const deadline = AbortSignal.timeout(RESOLVE_SECONDS * 1000)
   const signal = AbortSignal.any([left, stop.signal, deadline])
   try {
-    return await mapSome(ready, (each) => partsOf(ctx, { ...work, budget, signal }, each, files))
+    return await mapConcurrently(ready, (each) => partsOf(ctx, { ...work, budget, signal }, each, files))
   } catch (error) {
     stop.abort()
     if (left.aborted) throw new ApiError('invalid_request_error', 'The request ended before it was complete.')
@@ -38,11 +38,11 @@ export async function resolveParts(
   }
 }
 
-/** All parts of one request together. */
+/** Time limit of all parts of a request together. */
 const RESOLVE_SECONDS = 60
-const AT_ONCE = 4
+const CONCURRENCY = 4
 
-/** A source with what could be read from the request itself. */
+/** A checked source, with its content if that came with the request. */
 type Ready = { source: PartSource; inline: Inline | null; url: string | null }
 
 async function checkSource({ model }: PartWork, budget: Budget, source: PartSource): Promise<Ready> {
@@ -81,14 +81,14 @@ async function partsOf(
   const { fetches_urls } = work.engine
   if (source.from === 'url' && fetches_urls !== false) {
     if (fetches_urls === true) await requirePublicName({ ...remote, url: url! })
-    return [mediumPart(source.family, url!, source)]
+    return [mediaPart(source.family, url!, source)]
   }
   const bytes = await fetchRemote({ ...remote, url: url! }, work)
   return partsOfContent(source, { bytes, declared: null, filename }, work)
 }
 
-/** Works on a few items at a time. Rejects with the first failure; what is under way then is the caller's to stop. */
-async function mapSome<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+/** Maps a few items at a time. Rejects with the first failure; the caller must abort the work still active then. */
+async function mapConcurrently<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   let next = 0
   let failed = false
@@ -103,6 +103,6 @@ async function mapSome<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
       }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker))
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, items.length) }, worker))
   return results
 }

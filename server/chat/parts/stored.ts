@@ -6,7 +6,7 @@ import { type FileRow, findFiles } from '../../files/store.ts'
 import { acceptedType, ProbeError, probeFile } from '../../media/probe/probe.ts'
 import { BlobMissing } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
-import { mediumPart, PICTURE_PROBLEMS, partsOfContent } from './content.ts'
+import { IMAGE_PROBLEMS, mediaPart, partsOfContent } from './content.ts'
 import { tooLarge } from './inline.ts'
 import {
   type Budget,
@@ -22,8 +22,8 @@ import {
 type Stored = PartSource & { from: 'file_id' }
 
 /**
- * The organization's files of a whole request, in one query. Throws ApiError 400 for the first that is unknown, another organization's or
- * expired (the three look the same), that the model cannot take, or that is too large.
+ * The files of a request, in one query. Throws ApiError 400 for the first that is unknown, another organization's or expired (the same error
+ * for all three), that the model does not accept, or that is too large.
  */
 export async function findStored(
   ctx: Context,
@@ -34,11 +34,11 @@ export async function findStored(
   const files = await findFiles(ctx.db, { org_id: work.org_id, ids, now: ctx.clock.now() })
   for (const source of sources) {
     const file = files.get(source.file_id)
-    if (!file) throw missing(source)
+    if (!file) throw noSuchFile(source)
     const kind = storedKind(file)
     requireCapability(work.model, source, kind)
     requirePurpose(source, file)
-    if (isHandedOver(work, kind)) continue
+    if (isSentAsUrl(work, kind)) continue
     if (file.size_bytes > BYTES_MAX[kind])
       throw refuse(source, `it is larger than ${BYTES_MAX[kind]} bytes. Upload a smaller one.`)
     spend(work.budget, source, { bytes: file.size_bytes })
@@ -46,7 +46,7 @@ export async function findStored(
   return files
 }
 
-/** The parts a stored file becomes: a signed URL where the engine fetches by itself, the bytes otherwise. Throws ApiError 400. */
+/** The parts of a stored file: a signed URL if the engine fetches files, its bytes otherwise. Throws ApiError 400. */
 export async function partsOfStored(
   ctx: Context,
   work: PartWork & { budget: Budget; signal: AbortSignal },
@@ -54,9 +54,9 @@ export async function partsOfStored(
   file: FileRow,
 ): Promise<ChatPart[]> {
   const kind = storedKind(file)
-  if (isHandedOver(work, kind)) {
-    if (kind === 'image' && file.probe === null) await requirePicture(ctx, source, file)
-    return [mediumPart(kind, signedUrl(ctx, file), source)]
+  if (isSentAsUrl(work, kind)) {
+    if (kind === 'image' && file.probe === null) await requireIntactImage(ctx, source, file)
+    return [mediaPart(kind, signedUrl(ctx, file), source)]
   }
   const bytes = await readBlob(ctx, source, file)
   return partsOfContent(source, { bytes, declared: null, filename: file.filename }, work)
@@ -65,17 +65,17 @@ export async function partsOfStored(
 function requirePurpose(source: Stored, { purpose }: FileRow): void {
   const { purposes, param } = source
   if (!purposes || purposes.includes(purpose)) return
-  const taken = purposes.map((each) => `'${each}'`).join(', ')
-  const text = `Invalid '${param}': the file was uploaded with purpose '${purpose}'. Upload it with one of: ${taken}.`
+  const accepted = purposes.map((each) => `'${each}'`).join(', ')
+  const text = `Invalid '${param}': the file was uploaded with purpose '${purpose}'. Upload it with one of: ${accepted}.`
   throw new ApiError('invalid_file_purpose', text, { param })
 }
 
-/** By the bytes at upload. What is neither a medium nor a PDF has yet to show that it is text. */
+/** By the bytes at upload. What is neither media nor a PDF must turn out to be text. */
 function storedKind({ media_type }: FileRow): PartKind {
   return acceptedType(media_type).family ?? (media_type === 'application/pdf' ? 'pdf' : 'text')
 }
 
-function isHandedOver(work: PartWork, kind: PartKind): kind is 'image' | 'video' | 'audio' {
+function isSentAsUrl(work: PartWork, kind: PartKind): kind is 'image' | 'video' | 'audio' {
   return work.engine.inputs === 'url' && kind !== 'pdf' && kind !== 'text'
 }
 
@@ -85,15 +85,15 @@ function signedUrl(ctx: Context, file: FileRow): string {
   return signFileUrl({ secret, base_url: site.engine_url, file, method: 'GET', now: clock.now(), ttl_seconds })
 }
 
-/** Pictures uploaded as documents were not looked at then. */
-async function requirePicture(ctx: Context, source: Stored, file: FileRow): Promise<void> {
+/** Images uploaded as documents were not probed at upload. */
+async function requireIntactImage(ctx: Context, source: Stored, file: FileRow): Promise<void> {
   if (file.size_bytes > BYTES_MAX.image) throw refuse(source, tooLarge(BYTES_MAX.image))
   try {
     await ctx.blobs.withLocalFile(file.blob_key, (path) => probeFile(path, 'image'))
   } catch (error) {
-    if (error instanceof BlobMissing) throw missing(source)
+    if (error instanceof BlobMissing) throw noSuchFile(source)
     if (!(error instanceof ProbeError)) throw error
-    throw refuse(source, PICTURE_PROBLEMS[error.fault] ?? 'the image is damaged or incomplete. Export it again.')
+    throw refuse(source, IMAGE_PROBLEMS[error.fault] ?? 'the image is damaged or incomplete. Export it again.')
   }
 }
 
@@ -104,11 +104,11 @@ async function readBlob(ctx: Context, source: Stored, file: FileRow): Promise<Bu
     for await (const chunk of stream) chunks.push(chunk as Uint8Array)
     return Buffer.concat(chunks)
   } catch (error) {
-    throw error instanceof BlobMissing ? missing(source) : error
+    throw error instanceof BlobMissing ? noSuchFile(source) : error
   }
 }
 
-function missing(source: Stored) {
+function noSuchFile(source: Stored) {
   return refuse(
     source,
     `no such file '${source.file_id.slice(0, 64)}'. Check the id; files expire 30 days after upload.`,
