@@ -61,7 +61,7 @@ test('a chain of 100 responses is one query, as is a chain of one', async () => 
   assert.equal(await queries((on) => loadHistory(on, person, chain[99]!.id)), 1)
 })
 
-test('items come back as they were storeResponse, byte for byte', async () => {
+test('stored items are returned byte for byte', async () => {
   const call = {
     id: 'fc_1',
     type: 'function_call',
