@@ -8,7 +8,7 @@ const BASE = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
 const TOOL = { type: 'function', function: { name: 'look' } }
 const named = (name: string) => ({ type: 'function', function: { name } })
 
-test('a body that needs no change is handed on as it is, and null of an optional member is dropped', () => {
+test('a body that needs no change is returned as it is, and null of an optional member is dropped', () => {
   const body = { ...BASE, temperature: 1, unknown: null }
   assert.equal(checkBody(body), body)
   const { temperature, ...rest } = checkBody({ ...BASE, temperature: null })
@@ -16,7 +16,7 @@ test('a body that needs no change is handed on as it is, and null of an optional
   assert.deepEqual({ ...rest }, BASE)
 })
 
-test('a body that is no object is refused without a path', () => {
+test('a body that is not an object is refused without a path', () => {
   for (const [body, shown] of [
     [[], 'an array'],
     ['x', 'a string'],
@@ -31,7 +31,7 @@ test('a body that is no object is refused without a path', () => {
   }
 })
 
-test('parameters that lean on others: stream_options on stream, top_logprobs on logprobs, tool_choice on tools', () => {
+test('parameters that require others: stream_options needs stream, top_logprobs logprobs, tool_choice tools', () => {
   const streams = "'stream_options' is only allowed when 'stream' is true."
   const logs = "'top_logprobs' is only allowed when 'logprobs' is true."
   const cases: Array<[changes: object, message: string, param: string]> = [
@@ -71,7 +71,7 @@ const MODEL: ChatModelConfig = {
   },
 }
 
-test('a reasoning effort is taken when the model lists it, and the refusal names those it lists', () => {
+test('a reasoning effort is accepted when the model lists it, and the error names those it lists', () => {
   for (const reasoning_effort of ['low', 'high']) checkForModel(checkBody({ ...BASE, reasoning_effort }), MODEL)
   const head = "Unsupported value: 'reasoning_effort' does not support 'medium' with this model."
   const remedies: Array<[efforts: string[], remedy: string]> = [
@@ -123,7 +123,7 @@ test("output tokens are bounded by the model's limit under both names", () => {
   }
 })
 
-test('extra members are let through only where the model lists them, and never by inheritance or when null', () => {
+test('extra members are passed on only when the model lists them, and never when inherited or null', () => {
   const body = JSON.parse(
     '{"verbosity":"low","min_tokens":null,"ignore_eos":true,"api_base":"x","__proto__":{"metadata":{}}}',
   )

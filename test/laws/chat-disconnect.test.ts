@@ -25,45 +25,49 @@ before(async () => {
 })
 after(() => service.close())
 
-law('however clients leave, every admitted request has one entry, and the ledger sums to the balance', async (seed) => {
-  const { app, upstream } = service
-  const words = Array.from({ length: 40 }, (_, i) => `word${i} `)
-  upstream.always({ kind: 'stream', frames: textFrames(words), piece_bytes: 700 })
-  const people = await Promise.all([1, 2, 3].map(() => customer(service, BALANCE)))
-  const front = await startChatServer(service, { keepalive_seconds: 15, stalled_seconds: 30 })
-  const visits: Visit[] = []
-  const numbers = Array.from({ length: RUNS }, (_, i) => i)
-  const walk = async () => {
-    for (let i = numbers.pop(); i !== undefined; i = numbers.pop()) {
-      const random = dice(seed + i)
-      visits.push(await visit(front.url, people[random(people.length)]!, random))
+law(
+  'however clients disconnect, every admitted request has one entry, and the ledger sums to the balance',
+  async (seed) => {
+    const { app, upstream } = service
+    const words = Array.from({ length: 40 }, (_, i) => `word${i} `)
+    upstream.always({ kind: 'stream', frames: textFrames(words), piece_bytes: 700 })
+    const people = await Promise.all([1, 2, 3].map(() => customer(service, BALANCE)))
+    const front = await startChatServer(service, { keepalive_seconds: 15, stalled_seconds: 30 })
+    const visits: Visit[] = []
+    const numbers = Array.from({ length: RUNS }, (_, i) => i)
+    const walk = async () => {
+      for (let i = numbers.pop(); i !== undefined; i = numbers.pop()) {
+        const random = dice(seed + i)
+        visits.push(await visit(front.url, people[random(people.length)]!, random))
+      }
     }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, walk))
-  await front.close()
-  assert.equal(visits.length, RUNS)
+    await Promise.all(Array.from({ length: AT_ONCE }, walk))
+    await front.close()
+    assert.equal(visits.length, RUNS)
 
-  const entries = (await Promise.all(people.map((person) => chargesOf(app, person)))).flat()
-  const ids = entries.map(({ request_id }) => request_id!)
-  console.log(`${entries.length} entries of ${front.admitted()} admitted; left: ${JSON.stringify(tally(visits))}`)
-  assert.equal(new Set(ids).size, ids.length, 'no request twice')
-  assert.equal(entries.length, front.admitted(), 'as many entries as admitted requests')
-  const charged = new Set(ids)
-  const answered = visits.filter(({ request_id }) => request_id !== null)
-  for (const { request_id } of answered) assert.ok(charged.has(request_id!), `${request_id} began and was not charged`)
-  assert.ok(entries.length <= visits.filter(({ asked }) => asked).length)
-  for (const person of people) {
-    const own = entries.filter(({ org_id }) => org_id === person.org_id)
-    const sum = own.reduce((total, { amount }) => total + amount, 0n)
-    assert.equal(await balanceOf(app, person), BALANCE + sum)
-  }
-  for (const { amount, input_tokens: input, cached_input_tokens: cached, output_tokens: output } of entries) {
-    assert.equal(-amount, costOf({ input: input!, cached: cached!, output: output! }))
-  }
-  assert.deepEqual(await app.audit(), {})
-  const kinds = tally(visits)
-  assert.ok(kinds.whole! > 0 && kinds.cut! > 0, 'some stayed and some left')
-})
+    const entries = (await Promise.all(people.map((person) => chargesOf(app, person)))).flat()
+    const ids = entries.map(({ request_id }) => request_id!)
+    console.log(`${entries.length} entries of ${front.admitted()} admitted; left: ${JSON.stringify(tally(visits))}`)
+    assert.equal(new Set(ids).size, ids.length, 'no request twice')
+    assert.equal(entries.length, front.admitted(), 'as many entries as admitted requests')
+    const charged = new Set(ids)
+    const answered = visits.filter(({ request_id }) => request_id !== null)
+    for (const { request_id } of answered)
+      assert.ok(charged.has(request_id!), `${request_id} began and was not charged`)
+    assert.ok(entries.length <= visits.filter(({ asked }) => asked).length)
+    for (const person of people) {
+      const own = entries.filter(({ org_id }) => org_id === person.org_id)
+      const sum = own.reduce((total, { amount }) => total + amount, 0n)
+      assert.equal(await balanceOf(app, person), BALANCE + sum)
+    }
+    for (const { amount, input_tokens: input, cached_input_tokens: cached, output_tokens: output } of entries) {
+      assert.equal(-amount, costOf({ input: input!, cached: cached!, output: output! }))
+    }
+    assert.deepEqual(await app.audit(), {})
+    const kinds = tally(visits)
+    assert.ok(kinds.whole! > 0 && kinds.cut! > 0, 'some stayed and some left')
+  },
+)
 
 /** How one request went: `asked` when all of it was sent, `request_id` when its answer began. */
 type Visit = { asked: boolean; request_id: string | null; end: 'unsent' | 'unseen' | 'cut' | 'whole' }

@@ -52,11 +52,11 @@ beforeEach(() => {
   requests = []
 })
 
-test('the bytes of an image, also where the host does not know its type', async () => {
+test('fetches an image, also when the host sends no specific type', async () => {
   for (const path of ['/image', '/untyped']) assert.equal((await fetched(path)).toString(), 'bytes')
 })
 
-test('one refusal for every reply that is no image within the limits, and no redirect is followed', async () => {
+test('the same error for every reply that is not an image within the limits; redirects are not followed', async () => {
   const texts = new Set<string>()
   for (const path of Object.keys(PATHS).filter((each) => each !== '/image' && each !== '/untyped')) {
     texts.add(await refusalOf(() => fetched(path)))
@@ -65,7 +65,7 @@ test('one refusal for every reply that is no image within the limits, and no red
   assert.equal(requests.includes('/image'), false)
 })
 
-test('the same refusal for a host that does not exist, and for names that resolve to private addresses: nothing is sent', async () => {
+test('the same error for a host that does not exist and for names that resolve to private addresses: nothing is sent', async () => {
   const known = await refusalOf(() => fetched('/nothing'))
   requests = []
   const resolving =
@@ -90,21 +90,21 @@ test('the same refusal for a host that does not exist, and for names that resolv
   assert.deepEqual(requests, [])
 })
 
-test('bytes are counted as they come: a request over its budget stops there', async () => {
+test('bytes are counted as they arrive: the fetch stops when the request is over its budget', async () => {
   const budget = { bytes: 1_000_000, pieces: 1 }
   const error = await caught(() => fetchRemote(source(`${origin}/endless`), { ...limits(), budget }))
   assert.match(error.message, /all files of one request/)
   assert.ok(budget.bytes > -1_000_000, 'it stopped within one read of the limit')
 })
 
-test('a client that leaves ends the fetch', async () => {
+test('a client that disconnects ends the fetch', async () => {
   const left = new AbortController()
   const pending = refusalOf(() => fetchRemote(source(`${origin}/announced`), { ...limits(), signal: left.signal }))
   left.abort()
   assert.match(await pending, /cannot be fetched/)
 })
 
-test('videos and sounds answer to their own types', async () => {
+test('video and audio are accepted by their own media types', async () => {
   for (const family of ['video', 'audio'] as const) {
     const remote: Remote = { from: 'url', family, url: `${origin}/image`, param: 'p', blame: 'b' }
     const { code } = await caught(() => fetchRemote(remote, limits()))

@@ -39,30 +39,30 @@ test('the oldest items are dropped, as few as needed', () => {
   assert.deepEqual(keptIndexes(items, 5), [4])
 })
 
-test('a call goes with its output and with the reasoning before it, though others stand between', () => {
+test('a call is dropped with its output and the reasoning before it, even if other items are between them', () => {
   const items = [user!, thought, call('a'), call('b'), output('b'), output('a'), assistant!, user!]
   assert.deepEqual(keptIndexes(items, 2), [3, 4, 6, 7])
   assert.deepEqual(keptIndexes(items, 5), [6, 7])
 })
 
-test('instructions, summaries and everything from the last message of the user on stay', () => {
+test('instructions, summaries and everything from the last user message on are kept', () => {
   const items = [system!, summary, user!, developer!, assistant!, user!, call('a'), output('a'), thought, assistant!]
   assert.deepEqual(keptIndexes(items, 1), [0, 1, 3, 4, 5, 6, 7, 8, 9])
   assert.deepEqual(keptIndexes(items, 2), [0, 1, 3, 5, 6, 7, 8, 9])
   assert.deepEqual(keptIndexes(items, 3), [0, 1, 3, 5, 6, 7, 8, 9])
 })
 
-test('a call before the last message of the user stays when its output comes after it', () => {
+test('a call before the last user message is kept when its output is after it', () => {
   assert.deepEqual(keptIndexes([assistant!, thought, call('a'), user!, output('a')], 1), [1, 2, 3, 4])
   assert.deepEqual(keptIndexes([assistant!, thought, call('a'), user!, output('a')], 2), [1, 2, 3, 4])
 })
 
-test('without a message of the user the last item stays, with what belongs to it', () => {
+test('without a user message the last item is kept, with the items that belong to it', () => {
   assert.deepEqual(keptIndexes([assistant!, call('a'), output('a')], 1), [1, 2])
   assert.deepEqual(keptIndexes([thought, assistant!], 1), [0, 1])
 })
 
-test('a hundred thousand items are no more than a hundred thousand steps', () => {
+test('the time is linear for a hundred thousand items', () => {
   const items = Array.from({ length: 50_000 }, (_, i) => [call(`c${i % 7}`), output(`c${i % 7}`)]).flat()
   assert.equal(keptIndexes([...items, user!], 99_999)?.length, 1)
 })
@@ -81,7 +81,7 @@ const contexts = fc
     return { items, costs: items.map((_, i) => weights[i % (weights.length || 1)] ?? 1) }
   })
 
-law('no pair is split, nothing guarded goes, and no more goes than must', (seed) => {
+law('no pair is split, nothing required is dropped, and no more is dropped than needed', (seed) => {
   const property = fc.property(contexts, fc.nat({ max: 300 }), ({ items, costs }, excess) => {
     const kept = dropOldest(items, costs, excess)
     assert.deepEqual(kept, dropPlainly(items, costs, excess))

@@ -7,7 +7,7 @@ import { normalizeInput } from './normalize-input.ts'
 const normal = (input: unknown) => normalizeInput(checkBody({ model: 'm', input }).input)
 const items = (input: unknown) => normal(input).map(({ item }) => item)
 
-test('a text is one message of the user, with an id and a part', () => {
+test('a string is one user message, with an id and a part', () => {
   const [entry, ...more] = normal('Hi')
   assert.equal(more.length, 0)
   assert.match(entry!.item.id, /^msg_[0-9a-f]{48}$/)
@@ -20,7 +20,7 @@ test('a text is one message of the user, with an id and a part', () => {
 const text = (text: string) => ({ type: 'input_text', text })
 const said = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
 
-test('messages need no type, take texts for parts, and any kind of text part in any role', () => {
+test('messages need no type, accept strings for parts, and any kind of text part in any role', () => {
   const parts = [text('a'), { type: 'text', text: 'b' }, { type: 'output_text', text: 'c' }]
   for (const role of ['user', 'system', 'developer']) {
     const [plain, whole] = items([
@@ -40,7 +40,7 @@ test('messages need no type, take texts for parts, and any kind of text part in 
   })
 })
 
-test('an answer goes back in as it came out', () => {
+test('an answer can be sent back unchanged', () => {
   const answer = [
     { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'AAAA' },
     {
@@ -69,7 +69,7 @@ test('an answer goes back in as it came out', () => {
   assert.deepEqual(items(padded), answer)
 })
 
-test('reasoning takes null for whatever it leaves out', () => {
+test('reasoning accepts null for any member it omits', () => {
   const [item] = items([
     { type: 'reasoning', id: null, summary: null, content: null, encrypted_content: null, status: null },
   ])
@@ -84,7 +84,7 @@ test('an id alone is a reference, with or without a type', () => {
   ])
 })
 
-test('items that say nothing to the model are skipped, and the others keep their places', () => {
+test('items that are not sent to the model are skipped, and the others keep their paths', () => {
   const skipped = ['web_search_call', 'file_search_call', 'mcp_list_tools'].map((type) => ({
     type,
     id: 'x',
@@ -96,7 +96,7 @@ test('items that say nothing to the model are skipped, and the others keep their
   )
 })
 
-test('pictures and files in messages and outputs keep what they refer to', () => {
+test('images and files in messages and outputs keep their sources', () => {
   const parts = [
     { type: 'input_image', image_url: 'https://example.com/a.png', file_id: null, detail: null },
     { type: 'input_image', file_id: 'file-1', detail: 'low' },
@@ -163,7 +163,7 @@ const REFUSED: Array<[input: unknown, code: string, param: string, message: RegE
   [[{ type: 'item_reference' }], 'missing_required_parameter', 'input[0].id', /./],
 ]
 
-test('400 with the path of what is wrong in an item or a part', () => {
+test('400 with the path of the mistake in an item or a part', () => {
   for (const [input, code, param, message] of REFUSED) {
     assert.throws(
       () => normal(input),

@@ -25,7 +25,7 @@ const INPUT = {
   additionalProperties: false,
 }
 
-test('a function is forwarded as it is, and echoed with null for what it leaves out', () => {
+test('a function is forwarded as it is, and echoed with null for members it omits', () => {
   const { tools, tool_choice, names, echo, dropped } = forward([look, { type: 'function', name: 'bare', later: 1 }])
   const { name, description, parameters, strict } = look
   assert.deepEqual(tools, [
@@ -41,7 +41,7 @@ test('a function is forwarded as it is, and echoed with null for what it leaves 
   assert.deepEqual(dropped, [])
 })
 
-test('a custom tool is a function of one text; a grammar is told in its description', () => {
+test('a custom tool is a function of one string, with its grammar in the description', () => {
   const plain = { type: 'custom', name: 'note', description: 'Notes' }
   const { tools, names, echo } = forward([shell, plain])
   const [first, second] = tools.map((tool) => tool.function)
@@ -58,7 +58,7 @@ test('a custom tool is a function of one text; a grammar is told in its descript
   ])
 })
 
-test('tools of a namespace are forwarded under joined names and come back apart', () => {
+test('tools of a namespace are forwarded under joined names, which calls resolve to namespace and name', () => {
   const { tools, names, nameOf, echo } = forward([files])
   assert.deepEqual(
     tools.map((tool) => tool.function.name),
@@ -72,7 +72,7 @@ test('tools of a namespace are forwarded under joined names and come back apart'
   assert.deepEqual(echo.tools, [{ ...files, tools: [read, { ...shell, description: null }] }])
 })
 
-test('joined names beyond 64 characters, or of other characters, are shortened by a hash, each to its own and always the same', () => {
+test('joined names over 64 characters, or with other characters, become unique and stable hashed names', () => {
   const long = (end: string) => ({ type: 'function', name: 'n'.repeat(60) + end })
   const namespace = {
     type: 'namespace',
@@ -88,7 +88,7 @@ test('joined names beyond 64 characters, or of other characters, are shortened b
   assert.equal(forward([]).nameOf({ name: long('a').name, namespace: 'mcp' }), forwarded[0])
 })
 
-test('a joined name that is another tool gives way, whichever comes first', () => {
+test('a joined name that is also another tool’s name is hashed, whichever comes first', () => {
   const joined = { type: 'function', name: 'files__read' }
   const other = { type: 'namespace', name: 'files__', tools: [{ type: 'function', name: 'read' }] }
   const odd = { type: 'namespace', name: 'files', tools: [{ type: 'function', name: '__read' }] }
@@ -105,7 +105,7 @@ test('a joined name that is another tool gives way, whichever comes first', () =
   }
 })
 
-test('tools of other kinds are dropped and named, each kind once, as a word', () => {
+test('types of dropped tools are listed once each, as plain words', () => {
   const others = ['web_search', 'mcp', 'computer_use_preview', 'web_search', 'image_generation', 'x\r\ny: z']
   const { tools, dropped, echo } = forward([...others.map((type) => ({ type, name: 'x' })), look])
   assert.equal(tools.length, 1)
@@ -113,7 +113,7 @@ test('tools of other kinds are dropped and named, each kind once, as a word', ()
   assert.deepEqual(dropped, ['web_search', 'mcp', 'computer_use_preview', 'image_generation', 'unknown'])
 })
 
-test('a choice is forwarded by the name the model knows', () => {
+test('a choice is forwarded under the name the model knows', () => {
   const named = (name: string) => ({ type: 'function', function: { name } })
   const cases: Array<[choice: unknown, forwarded: unknown, echo?: unknown]> = [
     ['none', 'none'],
@@ -181,7 +181,7 @@ const REFUSED: Array<[tools: unknown[], choice: unknown, code: string, param: st
   [[{ ...look, parameters: { x: 'x'.repeat(65_536) } }], undefined, 'invalid_value', 'tools[0].parameters'],
 ]
 
-test('400 for a tool or a choice that cannot be, with its path', () => {
+test('400 for an invalid tool or choice, with its path', () => {
   for (const [tools, choice, code, param] of REFUSED) {
     assert.throws(
       () => forward(tools, choice),

@@ -44,7 +44,7 @@ const connections = () =>
 const HIDDEN = { prompt_tokens: 4, completion_tokens: 5000, total_tokens: 5004 }
 const frames = [chunk({ content: 'Hi' }), chunk({}, { finish_reason: 'stop' })]
 
-test('a client that hangs up between the last `finish_reason` and the usage is charged for the usage', async () => {
+test('a client that disconnects between the last `finish_reason` and the usage is charged for the usage', async () => {
   for (const [path, body, word] of [
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }, '"finish_reason":"stop"'],
     ['/v1/responses', { input: 'Hello' }, 'response.output_item.done'],
@@ -62,7 +62,7 @@ test('a client that hangs up between the last `finish_reason` and the usage is c
   }
 })
 
-test('a client that hangs up before the last `finish_reason` ends the call, and is charged for what came', async () => {
+test('a client that disconnects before the last `finish_reason` ends the call, and is charged for what was produced', async () => {
   const person = await customer(service)
   service.upstream.reply({ kind: 'stream', frames: [frames[0]!], done: false, finally: 'stall' })
   await leaveAt('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }, 'Hi', person.key)

@@ -67,7 +67,7 @@ test('a person at the console is charged as the person, without a key', async ()
   assert.deepEqual([entry!.user_id, entry!.key_id, entry!.amount, more.length], [person.user_id, null, -SAID, 0])
 })
 
-test('the console shows the tokens of each charge, and sums of usage that are those of the ledger', async () => {
+test('the console shows the tokens of each charge, and its usage sums equal the ledger', async () => {
   const person = await customer(service)
   const clues = ['rain', 'snow and ice', 'a long walk along the river']
   for (const [i, content] of [...clues, ...clues].entries()) {
@@ -102,7 +102,7 @@ test('the console shows the tokens of each charge, and sums of usage that are th
   }
 })
 
-test('one unit above zero admits a request of any price, and the balance falls below zero by all of it', async () => {
+test('a balance one unit above zero admits a request of any price and becomes negative by the rest', async () => {
   const person = await customer(service, 1n)
   assert.equal((await ask(service.app, person)).status, 200)
   assert.equal(await balanceOf(service.app, person), 1n - SAID)
@@ -177,7 +177,7 @@ test('no answer ends before its usage is committed: not a plain one, not a strea
   }
 })
 
-test('500 requests at once: 500 entries whose sum is the balance, in few commits', async () => {
+test('500 concurrent requests make 500 entries whose sum is the balance, in few commits', async () => {
   const person = await customer(service)
   await ask(service.app, person)
   const answers = await times(499, (i) => ask(service.app, person, { stream: i % 2 === 0 }))
@@ -193,7 +193,7 @@ test('500 requests at once: 500 entries whose sum is the balance, in few commits
   assert.ok(rows[0]!.commits < 400n, `${rows[0]!.commits} commits`)
 })
 
-test('two processes on one database: every answer is charged once, to a balance both agree on', async () => {
+test('with two processes on one database every answer is charged once, and both see the same balance', async () => {
   const beside = await startMeteredChatApp({ beside: service })
   const person = await customer(service, SAID * 150n)
   const answers = await times(200, (i) => ask([service, beside][i % 2]!.app, person, { stream: i % 3 === 0 }))
@@ -205,7 +205,7 @@ test('two processes on one database: every answer is charged once, to a balance 
   await beside.close()
 })
 
-test('a commit whose outcome is lost with the connection is asked for again, and charged once', async () => {
+test('a commit whose outcome is lost with the connection is repeated, and charged once', async () => {
   const proxy = await postgresProxy(service.app.database.url)
   const database = { ...service.app.database, url: proxy.url }
   const far = await startMeteredChatApp({ beside: { ...service, app: { ...service.app, database } } })
@@ -231,7 +231,7 @@ test('a commit whose outcome is lost with the connection is asked for again, and
   await proxy.close()
 })
 
-test('answers outlive a database that ends its connections again and again, each charged once', async () => {
+test('answers survive repeated losses of database connections, each charged once', async () => {
   const person = await customer(service)
   const proxy = await postgresProxy(service.app.database.url)
   const database = { ...service.app.database, url: proxy.url }
@@ -270,7 +270,7 @@ const usageOf = ({ org_id, user_id }: TestPerson, more: Partial<UsageCharge> = {
 })
 const IMPATIENT = { patience_ms: 1, statement_ms: 50, close_ms: 5000 }
 
-test('a charge that cannot be written fails alone, whatever waits with it', async () => {
+test('a charge that cannot be written fails alone, whatever is in its group', async () => {
   const person = await customer(service)
   const meter = openMeter(service.app.ctx.db)
   const strange = { ...person, org_id: 'org_nowhere' }
@@ -293,7 +293,7 @@ test('one request id is charged once, in one group, in two and by two processes'
   assert.equal(await balanceOf(service.app, person), 10_000_000_000n - 5n)
 })
 
-test('a statement that never comes back is sent again over another connection', async () => {
+test('a statement that is never answered is sent again over another connection', async () => {
   const person = await customer(service)
   const proxy = await postgresProxy(service.app.database.url)
   const { db, close } = openDb(proxy.url, { pool_max: 2 })
@@ -308,7 +308,7 @@ test('a statement that never comes back is sent again over another connection', 
   await proxy.close()
 })
 
-test('while the database is away answers end in an error, and what they owe is written when it is back', async () => {
+test('during a database outage answers end in an error, and their charges are written afterwards', async () => {
   const person = await customer(service)
   const proxy = await postgresProxy(service.app.database.url)
   const { db, close } = openDb(proxy.url)

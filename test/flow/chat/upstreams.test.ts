@@ -243,7 +243,7 @@ for (const [name, row] of Object.entries(CASES)) {
   }
 }
 
-test('503 while nobody listens at the model server, and answers again once somebody does', async () => {
+test('503 while the model server is down, and answers once it is up again', async () => {
   const lost = await startMeteredChatApp()
   const person = await customer(lost)
   await lost.upstream.close()

@@ -13,7 +13,7 @@ after(() => app.close())
 /** Texts that an array in PostgreSQL's own notation could take for something else. */
 const MODELS = ['plain-1', 'a"b', 'c\\d', '\\"', '{x,y}', 'NULL', '', ' padded ', 'two\nlines', '日本語', "it's"]
 
-test('usage is kept with the very name of its model, its moment and its numbers, whatever they are written with', async () => {
+test('usage is stored with the exact model name, time and numbers, whatever characters they contain', async () => {
   const { org_id, user_id } = await newCustomer(app)
   const meter = openMeter(app.ctx.db)
   const now = new Date('2026-11-20T12:34:56.789Z')

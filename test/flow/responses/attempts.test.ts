@@ -55,7 +55,7 @@ const delivery = () => ({
   ],
 })
 
-test('a run that is handed back costs nothing, and the answer that is delivered is what is charged and shown', async () => {
+test('a run that is released is not charged; the charge and the usage shown are those of the delivered answer', async () => {
   const person = await newCustomer(service.app)
   const { id } = (await service.submit({}, person)).body
   const before = await balanceOf(service.app, person)
@@ -74,7 +74,7 @@ test('a run that is handed back costs nothing, and the answer that is delivered 
   assert.equal(await balanceOf(service.app, person), before + charges[0]!.amount)
 })
 
-test('a response that is canceled after its run was handed back costs nothing', async () => {
+test('a response that is canceled after its run was released is not charged', async () => {
   const person = await newCustomer(service.app)
   const { id } = (await service.submit({}, person)).body
   await interrupt(id)
@@ -120,7 +120,7 @@ test('a key that was revoked while a response waited: it fails with `invalid_api
   assert.deepEqual(ended, ['failed', 'invalid_api_key'])
 })
 
-test('somebody who is no member any more: it fails with `invalid_api_key`, and no model is asked', async () => {
+test('a person who is no longer a member: it fails with `invalid_api_key`, and no model is asked', async () => {
   const ended = await runAfter(({ user_id }) => query('delete from members where user_id = $1', [user_id]))
   assert.deepEqual(ended, ['failed', 'invalid_api_key'])
 })

@@ -50,7 +50,7 @@ const sweep = async () => {
 const TERMINAL = /^response\.(completed|incomplete|failed)$/
 const endsOf = (events: ReadonlyArray<{ type: string }>) => events.filter(({ type }) => TERMINAL.test(type)).length
 
-test('a crash at each step of a run: it begins anew, under the same ids, is told once and charged once', async () => {
+test('after a crash at any step it runs again with the same ids, and its events and its charge exist once', async () => {
   for (const point of ['response_begun', 'before_response_end', 'within_response_end', 'after_response_end']) {
     const before = (await chargesOf(service.app, service.person)).length
     const id = await submitted()
@@ -82,7 +82,7 @@ test('a crash at each step of a run: it begins anew, under the same ids, is told
   }
 })
 
-test('whoever followed a run that was lost further than the next one goes is told the end all the same', async () => {
+test('a follower that had read more events of a lost run than the next run emits still gets the last event', async () => {
   const id = await submitted()
   service.upstream.always({ kind: 'stream', frames: textFrames(Array.from({ length: 40 }, (_, i) => ` ${i}`)) })
   crashAt('before_response_end')
@@ -96,7 +96,7 @@ test('whoever followed a run that was lost further than the next one goes is tol
   assert.deepEqual(await service.events(id, last.sequence_number - 1), [last])
 })
 
-test('three runs that are lost, and it has failed with `server_error`, unpaid for what was never told to cost', async () => {
+test('after three lost runs it fails with `server_error` and is not charged', async () => {
   const id = await submitted()
   for (let run = 0; run < 3; run++) {
     crashAt('response_begun')
@@ -114,7 +114,7 @@ test('three runs that are lost, and it has failed with `server_error`, unpaid fo
   )
 })
 
-test('one that waited longer than its time limit fails, and one second less does not', async () => {
+test('a response that waited longer than its time limit fails; one second less does not', async () => {
   const limit = service.app.ctx.config.limits.queue_seconds
   const [early, late] = [await submitted(), await submitted()]
   const created = (await row(late)).created_at as Date
@@ -126,7 +126,7 @@ test('one that waited longer than its time limit fails, and one second less does
   assert.deepEqual([response.status, response.error!.code], ['failed', 'server_is_overloaded'])
 })
 
-test('a balance that was used up, or a plan that changed, while it waited is a failure with that code', async () => {
+test('it fails with that code when the balance was used up or the plan changed while it waited', async () => {
   const poor = await newCustomer(service.app)
   const { body } = await service.submit({}, poor)
   await query(
@@ -154,7 +154,7 @@ test('a balance that was used up, or a plan that changed, while it waited is a f
   assert.equal(service.upstream.requests.length, asked)
 })
 
-test('one whose previous response is deleted while it waits fails with `previous_response_not_found`', async () => {
+test('it fails with `previous_response_not_found` when the previous response is deleted while it waits', async () => {
   const first = await submitted()
   await service.tick()
   const second = await submitted({ previous_response_id: first })
@@ -167,7 +167,7 @@ test('one whose previous response is deleted while it waits fails with `previous
   )
 })
 
-test('cancelled before a worker has it, it ends at once, has cost nothing, and is not run', async () => {
+test('cancelled before a worker has claimed it, it ends at once, is not charged and never runs', async () => {
   const id = await submitted()
   const asked = service.upstream.requests.length
   const { status, body } = await service.call('POST', `${id}/cancel`)
@@ -182,7 +182,7 @@ test('cancelled before a worker has it, it ends at once, has cost nothing, and i
   assert.deepEqual(events.at(-1)!.response, body)
 })
 
-test('cancelled while its worker is dead, it ends with the items that were told', async () => {
+test('cancelled while its worker is dead, it ends with the items of its stored events', async () => {
   const charged = await chargesOf(service.app, service.person)
   const id = await submitted()
   service.upstream.always({ kind: 'stream', frames: textFrames(['Whole']) })
@@ -203,7 +203,7 @@ test('cancelled while its worker is dead, it ends with the items that were told'
   assert.equal(endsOf(await service.events(id)), 1)
 })
 
-test('the sweep frees what a dead worker holds once its lease has ended, and what a live one holds never', async () => {
+test('the sweep releases claims of a dead worker once its lease has expired, and never those of a live one', async () => {
   const id = await submitted()
   crashAt('response_begun')
   await assert.rejects(service.tick(), Crash)
@@ -219,7 +219,7 @@ test('the sweep frees what a dead worker holds once its lease has ended, and wha
   assert.equal((await read(id)).status, 'completed')
 })
 
-test('a response is there a second before thirty days after its end, and gone within the hour after, with all it held', async () => {
+test('a response is readable until thirty days after its end, and deleted with its items within an hour after', async () => {
   const id = await submitted()
   await service.tick()
   const ended = (await row(id)).finished_at as Date
@@ -235,7 +235,7 @@ test('a response is there a second before thirty days after its end, and gone wi
   }
 })
 
-test('`store: false` leaves nothing in the database', async () => {
+test('`store: false` stores nothing in the database', async () => {
   const counts = () =>
     query(
       'select (select count(*) from responses) as a, (select count(*) from response_items) as b, (select count(*) from response_event_batches) as c',

@@ -53,7 +53,7 @@ const told = async (id: string, word: string) => {
   }
 }
 
-test('a run that ends in time is completed while its worker stops', async () => {
+test('a run that ends in time completes while its worker stops', async () => {
   const worker = await startWorker(20)
   service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
   const { id } = (await service.submit()).body
@@ -65,7 +65,7 @@ test('a run that ends in time is completed while its worker stops', async () => 
   assert.deepEqual([status, attempts], ['completed', 1])
 })
 
-test('one that does not is handed back, counts no attempt, and is completed by the next worker', async () => {
+test('one that does not is released, counts no attempt, and is completed by the next worker', async () => {
   const before = (await chargesOf(service.app, service.person)).length
   const worker = await startWorker(0)
   service.upstream.reply(HANGING)

@@ -56,7 +56,7 @@ const submitStreamed = (app: { url: string }) =>
 const readStreamed = (app: { url: string }, id: string) =>
   fetch(`${app.url}/v1/responses/${id}?stream=true`, { headers: headers() })
 
-test('followers over POST and GET catch up and end after the database was away, with every event once', async () => {
+test('followers over POST and GET resume after a database outage, and get every event once', async () => {
   service.upstream.reply(HANGING)
   const submitted = await following(await submitStreamed(far.app), ' two')
   const read = await following(await readStreamed(far.app, submitted.id), ' two')
@@ -76,7 +76,7 @@ test('followers over POST and GET catch up and end after the database was away, 
   }
 })
 
-test('a stop cuts those who follow what does not end, long before its limit for requests', async () => {
+test('a stop of the service cuts off followers of a response that does not end, long before its limit for requests', async () => {
   const leaving = await startBackgroundApp({ worker: false, beside: service })
   service.upstream.reply(HANGING)
   const submitted = await following(await submitStreamed(leaving.app), ' two')

@@ -43,7 +43,7 @@ function valid({ status, json, text }: ChatAnswer): ChatAnswer['json'] {
 const call = (id: string, name: string, args: string) => ({ id, type: 'function', function: { name, arguments: args } })
 const TOOLS = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
 
-test('200: a text is told exactly in the shape of the contract, member by member', async () => {
+test('200: a text answer has exactly the shape of the contract', async () => {
   const json = await answerTo({ content: 'Hi' })
   assert.deepEqual(json, {
     id: json.id,
@@ -70,7 +70,7 @@ test('200: a text is told exactly in the shape of the contract, member by member
   })
 })
 
-test('200: details of the usage are those of the model server', async () => {
+test('200: the usage details are those of the model server', async () => {
   const details = { prompt_tokens_details: { cached_tokens: 5 }, completion_tokens_details: { reasoning_tokens: 1 } }
   const { usage } = await answerTo({ content: 'Hi' }, { usage: { ...USAGE, ...details } })
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('200: details of the usage are those of the model server', async () => {
   )
 })
 
-test('200: content is null when the model only called tools, and stands beside the calls when it also spoke', async () => {
+test('200: content is null when the model only called tools, and set when there is also text', async () => {
   const calls = [call('call_1', 'look', '{"at":"sky"}'), call('call_2', 'look', '')]
   const only = await answerTo({ content: null, tool_calls: calls }, { finish_reason: 'tool_calls' }, { tools: TOOLS })
   assert.deepEqual(only.choices[0], {
@@ -104,14 +104,14 @@ test('200: tool calls are absent, not empty, when there are none', async () => {
   }
 })
 
-test('200: an answer without words is an empty text', async () => {
+test('200: an answer without text is an empty string', async () => {
   for (const content of ['', null]) {
     const { choices } = await answerTo({ content }, { finish_reason: 'length' })
     assert.deepEqual([choices[0].message.content, choices[0].finish_reason], ['', 'length'])
   }
 })
 
-test('200: reasoning is told under both names, whichever the model server used, and under none when there is none', async () => {
+test('200: reasoning is returned under both names, whichever the model server used, and under neither when there is none', async () => {
   for (const name of ['reasoning_content', 'reasoning']) {
     const { message } = (await answerTo({ content: 'Hi', [name]: 'Let me think' })).choices[0]
     assert.deepEqual([message.reasoning_content, message.reasoning], ['Let me think', 'Let me think'])
@@ -122,7 +122,7 @@ test('200: reasoning is told under both names, whichever the model server used, 
   assert.deepEqual(Object.keys(none), ['role', 'content', 'refusal'])
 })
 
-test('200: a refusal stands where the content would', async () => {
+test('200: a refusal takes the place of the content', async () => {
   const { message } = (await answerTo({ content: null, refusal: 'I would rather not.' })).choices[0]
   assert.deepEqual(message, { role: 'assistant', content: null, refusal: 'I would rather not.' })
 })
@@ -138,7 +138,7 @@ test('200: finish reasons are the four of the contract; any other, and none, is 
   }
 })
 
-test('200: log probabilities come whole when they were asked for, and are null otherwise', async () => {
+test('200: log probabilities are returned unchanged when requested, and null otherwise', async () => {
   const top_logprobs = [
     { token: 'Hi', logprob: -0.5, bytes: [72, 105] },
     { token: 'Ho', logprob: -1.5, bytes: null },
@@ -151,7 +151,7 @@ test('200: log probabilities come whole when they were asked for, and are null o
   assert.equal((await answerTo({ content: 'Hi' }, { logprobs: null }, asked)).choices[0].logprobs, null)
 })
 
-test('200: n choices are told in order of their index, whatever the order they came in', async () => {
+test('200: n choices are in order of their index, whatever the order of the model server', async () => {
   const [choice] = (completion({ content: 'x' }) as { choices: object[] }).choices
   const choices = [2, 0, 1].map((index) => ({ ...choice, index, message: { role: 'assistant', content: `${index}` } }))
   service.upstream.reply({ kind: 'json', body: { ...completion({}), choices } })
@@ -162,7 +162,7 @@ test('200: n choices are told in order of their index, whatever the order they c
   )
 })
 
-test('200: the embedded model answers in the same shape, with thoughts, choices, calls, a refusal and probabilities', async () => {
+test('200: the embedded model answers in the same shape, with reasoning, choices, calls, a refusal and log probabilities', async () => {
   const model = 'sandbox-1'
   const words = (content: string) => ({ model, messages: [{ role: 'user', content }] })
   const several = valid(
@@ -184,7 +184,7 @@ test('200: the embedded model answers in the same shape, with thoughts, choices,
   )
 })
 
-test('400 names the schema, the place and the keyword that the embedded model finds no value for; nothing is charged', async () => {
+test('400 names the schema path and the keyword for which the embedded model finds no value; nothing is charged', async () => {
   const payer = await customer(service)
   const words = { model: 'sandbox-1', messages: [{ role: 'user', content: 'Look up' }] }
   const list = { type: 'array', contains: { const: 7 }, minItems: 1 }

@@ -64,13 +64,13 @@ test('200 streamed with `fan_out`: every choice from its role to its `finish_rea
   assert.equal(chunks.filter(({ usage }) => usage).length, 1)
 })
 
-test('502 with `fan_out` when one of the calls fails, charged for what came', async () => {
+test('502 with `fan_out` when one of the calls fails, charged for what was produced', async () => {
   it.upstream.reply({ kind: 'json', body: completion({ content: 'Hi' }) }, { kind: 'json', status: 500, body: {} })
   const { status } = await it.chat({ model: 'fan', n: 2 })
   assert.equal(status, 502)
 })
 
-test('502 with `fan_out`: calls that said what they used before another broke off are charged by their word', async () => {
+test('502 with `fan_out`: calls that reported usage before another broke off are charged by that usage', async () => {
   const charged = (await chargesOf(it.app, it.person)).length
   for (let i = 0; i < 2; i++)
     it.upstream.reply({ kind: 'json', body: completion({ content: 'Hi' }, { usage: usage(900, 400) }) })
@@ -97,7 +97,7 @@ test('502 with `fan_out`: calls that said what they used before another broke of
   )
 })
 
-test('400 `unsupported_value` for several choices of a model that makes one', async () => {
+test('400 `unsupported_value` for several choices of a model that supports one', async () => {
   const asked = it.upstream.requests.length
   const { status, body } = await it.chat({ model: 'one', n: 2 })
   assert.deepEqual([status, body.error.code, body.error.param], [400, 'unsupported_value', 'n'])
@@ -105,7 +105,7 @@ test('400 `unsupported_value` for several choices of a model that makes one', as
   assert.equal((await it.chat({ model: 'one', n: 1 })).status, 200)
 })
 
-test('200 with fewer choices where the server ignores `n`: what it made is answered, and charged', async () => {
+test('200 with fewer choices when the server ignores `n`: those it made are returned and charged', async () => {
   const charged = (await chargesOf(it.app, it.person)).length
   it.upstream.reply({ kind: 'json', body: completion({ content: 'Hi' }, { usage: usage(9, 4) }) })
   const { status, body } = await it.chat({ n: 3 })
@@ -114,7 +114,7 @@ test('200 with fewer choices where the server ignores `n`: what it made is answe
   assert.equal((await chargesOf(it.app, it.person)).length, charged + 1)
 })
 
-test('502 where a stream of several choices is lost between them', async () => {
+test('502 when a stream of several choices breaks off between them', async () => {
   it.upstream.reply({
     kind: 'stream',
     frames: [chunk({ content: 'Hi' }), chunk({}, { finish_reason: 'stop' })],

@@ -41,7 +41,7 @@ const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buff
 const file = (members: object) => ({ type: 'file', file: members })
 const image = (url: string) => ({ type: 'image_url', image_url: { url } })
 
-test('200: a file becomes a picture, a clip or a sound by what it holds, under any purpose', async () => {
+test('200: a file becomes an image, video or audio part by its content, whatever its purpose', async () => {
   const cases = [
     [png, 'vision', image(dataUrl('image/png', png))],
     [png, 'user_data', image(dataUrl('image/png', png))],
@@ -59,7 +59,7 @@ test('200: a file becomes a picture, a clip or a sound by what it holds, under a
   }
 })
 
-test('200: text in UTF-8 becomes a text part under its file name, whatever its purpose and form', async () => {
+test('200: UTF-8 text becomes a text part with its file name, whatever its purpose and form', async () => {
   const texts = [
     'Hello',
     'a,b\r\n1,2\n',
@@ -83,7 +83,7 @@ test('200: text in UTF-8 becomes a text part under its file name, whatever its p
   assert.deepEqual(await given([file({ file_data: bom })]), [{ type: 'text', text: 'File "file":\nHi' }])
 })
 
-test('200: a PDF becomes a picture of every page, in place, at most 1568 pixels long', async () => {
+test('200: a PDF becomes one image per page, in its place, at most 1568 pixels long', async () => {
   const sizes: Array<[size: object, pixels: [number, number]]> = [
     [{}, [1108, 1568]],
     [{ width: 100, height: 50 }, [200, 100]],
@@ -110,7 +110,7 @@ test('200: a PDF becomes a picture of every page, in place, at most 1568 pixels 
   assert.equal(inline.length, 50)
 })
 
-test('400 for a PDF that is too long, locked, broken or declared as something else', async () => {
+test('400 for a PDF that is too long, encrypted, damaged or declared as another type', async () => {
   const cases: Array<[pdf: Buffer, message: RegExp]> = [
     [samplePdf(51), /more than 50 pages/],
     [samplePdf(5000), /more than 50 pages/],
@@ -136,7 +136,7 @@ test('400 for a PDF that is too long, locked, broken or declared as something el
   )
 })
 
-test('400 for a PDF that outgrows its child; the service lives and reads the next one', async () => {
+test('400 for a PDF that exceeds the memory of its child process; the service stays up and reads the next one', async () => {
   const [endless, good] = await Promise.all([
     ask([file({ file_data: dataUrl('application/pdf', endlessPdf()) })]),
     ask([file({ file_data: dataUrl('application/pdf', samplePdf()) })]),
@@ -146,7 +146,7 @@ test('400 for a PDF that outgrows its child; the service lives and reads the nex
   assert.equal(good.status, 200)
 })
 
-test('400, and one text, for a file that does not exist, is of another organization, deleted or expired', async () => {
+test('400 with the same message for a file that does not exist, was deleted, has expired or is another organization’s', async () => {
   const foreign = await upload(png, 'vision', 'a.png', it.outsider)
   const deleted = await upload(png, 'vision')
   await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
@@ -184,7 +184,7 @@ test('400 for bytes that are neither media nor PDF nor text', async () => {
   }
 })
 
-test('400 for what the model does not take, by content; a text is for every model', async () => {
+test('400 for content that the model does not accept; every model accepts text', async () => {
   const cases = [
     ['blind', 'images', png, 'vision'],
     ['blind', 'images, which the pages of a PDF become', samplePdf(), 'user_data'],
@@ -208,7 +208,7 @@ test('400 for what the model does not take, by content; a text is for every mode
     assert.equal((await given([file({ file_id: await upload('Hi', 'batch') })], id)).length, 1)
 })
 
-test('200 with a signed URL of ours where the engine fetches by itself; it serves the very bytes, for the configured time', async () => {
+test('200 with a signed URL when the engine fetches files; it serves the same bytes for the configured time', async () => {
   const uploads = [
     [png, 'vision', 'image_url'],
     [png, 'evals', 'image_url'],
@@ -234,7 +234,7 @@ test('200 with a signed URL of ours where the engine fetches by itself; it serve
   assert.match(page.image_url.url, /^data:image\/jpeg;base64,/)
 })
 
-test('400 for a picture over 50 megapixels that was uploaded as a document, by either way to the engine', async () => {
+test('400 for an image over 50 megapixels that was uploaded as a document, sent as bytes or as a URL', async () => {
   const file_id = await upload(Buffer.from(pngHeader(10_001, 5000)), 'user_data')
   for (const model of ['m', 'fetcher']) {
     await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /50 megapixels/, model)

@@ -60,7 +60,7 @@ test('400 `array_above_max_length` one above the limit of messages, of input ite
   }
 })
 
-test('402 for counting the input of a response without a balance: nothing is fetched or drawn', async () => {
+test('402 for counting the input of a response without a balance: nothing is fetched or rendered', async () => {
   const poor = await newCustomer(it.app, { balance: 0n })
   const body = { model: 'm', input: 'Hello' }
   const answer = await send(it.app, 'POST', '/v1/responses/input_tokens', { key: poor.key }, body)
@@ -70,7 +70,7 @@ test('402 for counting the input of a response without a balance: nothing is fet
 const asked = (model: string, url: string) =>
   it.chat({ model, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
 
-test('400 for a URL whose name resolves to a private address, for servers that fetch and by default', async () => {
+test('400 for a URL whose name resolves to a private address, by default and for engines that fetch', async () => {
   for (const model of ['m', 'fetcher']) {
     const { status, body } = await asked(model, 'http://localhost/secret.png')
     assert.deepEqual([status, body.error.code], [400, 'invalid_image_url'], model)
@@ -78,7 +78,7 @@ test('400 for a URL whose name resolves to a private address, for servers that f
   assert.equal(it.upstream.requests.length, 0)
 })
 
-test('a URL goes to the server only where it fetches URLs by its configuration', async () => {
+test('a URL is sent to the server only if it is configured to fetch URLs', async () => {
   const url = 'http://93.184.215.14:443/cat.png'
   assert.equal((await asked('fetcher', url)).status, 200)
   assert.equal(it.asked().messages[0].content[0].image_url.url, url)

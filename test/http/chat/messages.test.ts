@@ -95,7 +95,7 @@ for (const [title, messages, upstream] of TAKEN) {
   })
 }
 
-test('200 for a developer message as developer, and for earlier reasoning under either name, where the server takes them', async () => {
+test('200 for a developer message with its role, and for earlier reasoning under either name, where the server accepts them', async () => {
   const messages = [{ role: 'developer', content: 'Be brief' }, USER]
   await it.chat({ model: 'developer', messages })
   assert.deepEqual(it.asked().messages, messages)

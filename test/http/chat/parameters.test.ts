@@ -56,7 +56,7 @@ test('400 when model or messages are absent, null, empty or of a wrong type', as
   assert.equal(it.upstream.requests.length, 0)
 })
 
-test('404 for a model that does not exist and for a video model, with one text', async () => {
+test('404 with the same message for a model that does not exist and for a video model', async () => {
   for (const model of ['nothing', 'instant-1', 'M', 'm ', 'x'.repeat(256)]) {
     const { status, body } = await it.chat({ model })
     assert.equal(status, 404)
@@ -68,7 +68,7 @@ test('404 for a model that does not exist and for a video model, with one text',
   assert.equal(it.upstream.requests.length, 0)
 })
 
-test('400 for what this API does not do, named, unless it is null', async () => {
+test('400 names an unsupported feature, unless it is null', async () => {
   for (const param of ['audio', 'functions', 'function_call', 'web_search_options']) {
     const message = `Unsupported parameter: '${param}' is not supported.`
     for (const value of [{}, [], 'auto', false]) {
@@ -78,7 +78,7 @@ test('400 for what this API does not do, named, unless it is null', async () => 
   }
 })
 
-test('400 for what the model cannot do or its limit forbids, before it is asked', async () => {
+test('400 for what the model’s capabilities or limits exclude, before it is asked', async () => {
   const tools = [{ type: 'function', function: { name: 'look' } }]
   const response_format = { type: 'json_schema', json_schema: { name: 'n', schema: {} } }
   const lacks = (what: string) => `The model 'small' does not take ${what}. GET /v1/models lists what each model takes.`
@@ -126,7 +126,7 @@ const FORMAT = {
   json_schema: { name: 'n', description: 'd', schema: { type: 'object' }, strict: true },
 }
 
-test('the model server is asked exactly what is listed here: unknown members at any depth never reach it', async () => {
+test('the model server gets exactly the members listed here: unknown members at any depth are dropped', async () => {
   const bent = <T extends object>(value: T) => ({
     ...value,
     api_base: 'http://127.0.0.1',
@@ -185,7 +185,7 @@ test('the model server is asked exactly what is listed here: unknown members at 
   })
 })
 
-test('what a client leaves out is left out upstream', async () => {
+test('a member that the client omits is omitted upstream', async () => {
   const { asked: request } = await asked({})
   const { stream, stream_options, ...rest } = request
   assert.deepEqual(rest, { model: 'upstream/m', messages: [{ role: 'user', content: 'Hi' }] })
@@ -202,7 +202,7 @@ test('what a client leaves out is left out upstream', async () => {
   assert.deepEqual(idle.asked, request)
 })
 
-test('max_completion_tokens wins over max_tokens, and either goes by the name the model server knows', async () => {
+test('max_completion_tokens takes precedence over max_tokens; both are sent under the name the model server knows', async () => {
   const limits = async (changes: Record<string, unknown>) => {
     const { asked: request } = await asked(changes)
     return [request.max_tokens, request.max_completion_tokens]
@@ -216,7 +216,7 @@ test('max_completion_tokens wins over max_tokens, and either goes by the name th
   assert.deepEqual(await limits({ model: 'small' }), [undefined, 100])
 })
 
-test('a model reasons by default as its entry says, and a client may say otherwise', async () => {
+test('a model has the default effort of its entry, which a client may override', async () => {
   assert.equal((await asked({ model: 'deep' })).asked.reasoning_effort, 'low')
   assert.equal((await asked({ model: 'deep', reasoning_effort: null })).asked.reasoning_effort, 'low')
   assert.equal((await asked({ model: 'deep', reasoning_effort: 'high' })).asked.reasoning_effort, 'high')
@@ -243,7 +243,7 @@ const EXTRA: Record<(typeof EXTRA_PARAMS)[number], unknown> = {
   include_reasoning: false,
 }
 
-test('each extra parameter reaches models whose entry lists it, as it came, and no other model', async () => {
+test('each extra parameter is sent unchanged to models whose entry lists it, and to no other', async () => {
   const bare = (await asked({ model: 'open' })).asked
   for (const [name, value] of Object.entries(EXTRA)) {
     const { asked: request } = await asked({ model: 'open', [name]: value })
@@ -253,7 +253,7 @@ test('each extra parameter reaches models whose entry lists it, as it came, and 
   }
 })
 
-test('user and safety_identifier reach a model that is to know nobody only as stable keyed hashes', async () => {
+test('user and safety_identifier are sent as stable keyed hashes when so configured', async () => {
   const ann = (await asked({ model: 'private', user: 'ann', safety_identifier: 'ann' })).asked
   const again = (await asked({ model: 'private', user: 'ann' })).asked
   const bob = (await asked({ model: 'private', user: 'bob' })).asked
@@ -264,7 +264,7 @@ test('user and safety_identifier reach a model that is to know nobody only as st
   assert.equal((await asked({ user: 'ann' })).asked.user, 'ann')
 })
 
-test('400 for text that cannot be kept, for nesting over 64 levels, and for numbers JSON cannot hold', async () => {
+test('400 for text that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
   const raw = async (text: string): Promise<Answer> => {
     const headers = { authorization: `Bearer ${it.person.key}`, 'content-type': 'application/json' }
     const response = await fetch(`${it.app.url}/v1/chat/completions`, { method: 'POST', headers, body: text })
@@ -293,7 +293,7 @@ test('400 for text that cannot be kept, for nesting over 64 levels, and for numb
   }
 })
 
-test('law: what is refused charges nothing', async () => {
+test('law: a refused request is not charged', async () => {
   const balance = async () => (await send(it.app, 'GET', '/console/balance', { cookie: it.person.cookie })).body.balance
   const had = await balance()
   for (const changes of [{ temperature: 3 }, { model: 'nothing' }, { functions: [] }]) await it.chat(changes)

@@ -45,28 +45,28 @@ const part = (type: 'image_url' | 'video_url' | 'audio_url', url: string, more =
 })
 const sound = (data: string, format: string) => ({ type: 'input_audio', input_audio: { data, format } })
 
-test('200 for each picture format as a data URL, which goes on as it came, its detail with it', async () => {
+test('200 for each image format as a data URL, sent unchanged with its detail', async () => {
   for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
     const image = part('image_url', dataUrl(`image/${format}`, await samplePicture(format)), { detail: 'low' })
     assert.deepEqual(await given([image]), [image], format)
   }
 })
 
-test('200 for video and sound as data URLs, by themselves and between texts', async () => {
+test('200 for video and audio as data URLs, alone and between texts', async () => {
   const clip = part('video_url', dataUrl('video/mp4', CLIP))
   const tune = part('audio_url', dataUrl('audio/mpeg', sounds.mp3))
   const text = { type: 'text', text: 'Compare' }
   assert.deepEqual(await given([text, clip, tune, text]), [text, clip, tune, text])
 })
 
-test('200 for sound of each format as base64', async () => {
+test('200 for each audio format as base64', async () => {
   for (const [format, bytes] of Object.entries(sounds)) {
     const audio = sound(bytes.toString('base64'), format)
     assert.deepEqual(await given([audio]), [audio], format)
   }
 })
 
-test('200 for a data URL whose scheme, parameters or exact type are odd: it goes on as what its bytes are', async () => {
+test('200 for a data URL with an unusual scheme, parameters or type: it is sent with the type of its bytes', async () => {
   const base64 = Buffer.from(png).toString('base64')
   for (const head of [
     'DATA:image/png',
@@ -129,7 +129,7 @@ test('400 for base64 that is not strict: line breaks, percent signs, commas, the
   }
 })
 
-test('400 for content that is not what it is sent as', async () => {
+test('400 for content that is not of its declared kind', async () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
   const images: Array<[type: string, bytes: Uint8Array | string]> = [
     ['image/png', '<!doctype html><script>alert(1)</script>'],
@@ -168,7 +168,7 @@ test('400 for content that is not what it is sent as', async () => {
   }
 })
 
-test('400 for a picture over 50 megapixels by its header, and for a broken one; 200 at 50', async () => {
+test('400 for an image over 50 megapixels by its header, and for a damaged one; 200 at 50', async () => {
   const image = (width: number, height: number) => part('image_url', dataUrl('image/png', pngHeader(width, height)))
   for (const [width, height] of [
     [60_000, 60_000],
@@ -192,7 +192,7 @@ test('400 above the size of its kind, 200 at it, counted in decoded bytes', asyn
   assert.equal((await given([audio(25_000_000)])).length, 1)
 })
 
-test('400 for content the model does not take, whatever its form, before anything is read', async () => {
+test('400 for content that the model does not accept, whatever its form, before anything is read', async () => {
   const address = 'https://example.com/a'
   const cases = [
     ['blind', 'images', [part('image_url', address), part('image_url', 'data:nonsense')]],
@@ -214,7 +214,7 @@ test('400 for content the model does not take, whatever its form, before anythin
   }
 })
 
-test('200 for a public http(s) address where the engine fetches by itself: it is handed over as it is read here', async () => {
+test('200 for a public http(s) URL when the engine fetches files: it is sent normalized', async () => {
   const pairs = [
     ['https://93.184.215.14/a.png', 'https://93.184.215.14/a.png'],
     ['http://93.184.215.14:80/a b?c=d#e', 'http://93.184.215.14/a%20b?c=d#e'],
@@ -251,7 +251,7 @@ const FORBIDDEN = [
   `http://example.com/${'a'.repeat(8200)}`,
 ]
 
-test('400 for an address that may not be fetched, with one text for all of them, which names no address', async () => {
+test('400 with the same message for every URL that may not be fetched, naming no address', async () => {
   const texts = new Set<string>()
   for (const url of [...PRIVATE, ...MALFORMED, ...FORBIDDEN]) {
     texts.add(await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url'))
@@ -262,7 +262,7 @@ test('400 for an address that may not be fetched, with one text for all of them,
   await assertRefused([part('audio_url', 'http://10.0.0.1/a')], 'invalid_file_data', 'audio_url.url')
 })
 
-test('400 for literal private addresses and malformed ones also where the engine would fetch', async () => {
+test('400 for literal private addresses and malformed URLs, also when the engine would fetch', async () => {
   for (const url of [...PRIVATE.filter((each) => !each.includes('localhost')), ...MALFORMED, ...FORBIDDEN]) {
     await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url', /cannot be fetched/, 'fetcher')
   }

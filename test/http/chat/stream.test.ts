@@ -51,7 +51,7 @@ test('200: the headers of a stream are those of the contract', async () => {
   assert.match(headers.get('x-request-id')!, /^req_[0-9a-f]{32}$/)
 })
 
-test('200: a text is its role, its pieces and its end, each a chunk of its own, and then [DONE]', async () => {
+test('200: a text is streamed as role, deltas and finish, each a separate chunk, then [DONE]', async () => {
   const { events } = await stream({ kind: 'stream', frames: textFrames(['Hel', 'lo']) })
   const { choices } = readChunks(events, { include_usage: false })
   assert.deepEqual(deltas(events), [
@@ -65,7 +65,7 @@ test('200: a text is its role, its pieces and its end, each a chunk of its own, 
   assert.deepEqual([events[0].model, events[0].choices[0].logprobs], ['far-1', null])
 })
 
-test('200: a tool call that comes first comes after a role without content, its name first and its arguments in pieces', async () => {
+test('200: a tool call at the start follows a role without content, with its name first and its arguments in deltas', async () => {
   const part = (call: object) => chunk({ tool_calls: [{ index: 0, ...call }] })
   const frames = [
     part({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at"' } }),
@@ -82,7 +82,7 @@ test('200: a tool call that comes first comes after a role without content, its 
   ])
 })
 
-test('200: with include_usage the numbers come last and alone, and are what was charged; without it no chunk speaks of usage', async () => {
+test('200: with include_usage a last chunk has the usage that was charged; without it no chunk has `usage`', async () => {
   for (const model of ['far-1', 'sandbox-1']) {
     const { events, headers } = await stream(null, { model, stream_options: { include_usage: true } })
     const { usage } = readChunks(events, { include_usage: true }) as { usage: Record<string, number> }
@@ -96,7 +96,7 @@ test('200: with include_usage the numbers come last and alone, and are what was 
   }
 })
 
-test('200: a stream of the embedded model, with choices, thoughts, calls and probabilities, folds to its plain answer', async () => {
+test('200: a stream of the embedded model, with choices, reasoning, calls and log probabilities, folds to its plain answer', async () => {
   const asked = { model: 'sandbox-1', seed: 7 }
   const cases = [
     { n: 3, logprobs: true, top_logprobs: 2 },
@@ -195,7 +195,7 @@ function turnOf([first, ...rest]: ChatEvent[][]): Turn {
   return { first: first!, next: async () => rest.shift() ?? null, stop: async () => {} }
 }
 
-test('200: silence is broken by comments, between events and never within one', async () => {
+test('200: keepalive comments are sent between events, never within one', async () => {
   const front = await startChatServer(service, { keepalive_seconds: 0.02, stalled_seconds: 5 })
   const frames = textFrames(['Hel', 'lo']).slice(0, -1)
   service.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
@@ -217,7 +217,7 @@ test('200: silence is broken by comments, between events and never within one', 
   assert.equal(choices[0]!.content, 'Hello')
 })
 
-test('a client that never reads is held to a megabyte, cut off, and charged for what was made; others do not notice', async () => {
+test('a client that never reads has at most a megabyte buffered, is cut off and charged for what was produced; others are not affected', async () => {
   const front = await startChatServer(service, { keepalive_seconds: 15, stalled_seconds: 0.3 })
   const sleeper = await customer(service)
   service.upstream.reply({ kind: 'flood', frame: chunk({ content: 'word '.repeat(40) }) })
@@ -264,7 +264,7 @@ test('a client that stops reading before the very end is cut off too', async () 
   await http.close()
 })
 
-test('nothing goes on for a client that left before its stream was opened', async () => {
+test('no work continues for a client that disconnected before its stream was opened', async () => {
   const http = openHttp({ log: silentLog })
   const opened = Promise.withResolvers<string[]>()
   http.get('/', async (_, reply) => {
@@ -283,7 +283,7 @@ test('nothing goes on for a client that left before its stream was opened', asyn
   await http.close()
 })
 
-test('a client that leaves takes its request to the model server with it, and pays for what it had', async () => {
+test('a client that disconnects ends its request to the model server and is charged for what was produced', async () => {
   const leaver = await customer(service)
   service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' })
   const connection = await rawConnection(service.app.url)

@@ -35,7 +35,7 @@ const asked = () => service.upstream.requests.at(-1)!.json!
 const says = (message: object, more: object = {}) =>
   service.upstream.reply({ kind: 'json', body: completion(message, more) })
 
-test('200: every member is there from the defaults, and the text is one message', async () => {
+test('200: a response has every member with its default, and its text is one message', async () => {
   says({ content: 'Hi there' })
   const { text, json: response } = await exchange()
   assert.deepEqual(Object.keys(response).sort(), RESPONSE_MEMBERS)
@@ -65,7 +65,7 @@ test('200: every member is there from the defaults, and the text is one message'
   assert.deepEqual(canariesIn(text, service.upstream), [])
 })
 
-test('200: what was asked is echoed as it was sent', async () => {
+test('200: request parameters are echoed as they were sent', async () => {
   const body = {
     ...{ instructions: 'Be brief.', temperature: 0.25, top_p: 0.5, presence_penalty: -1, frequency_penalty: 2 },
     ...{ max_output_tokens: 55, max_tool_calls: 3, parallel_tool_calls: false, truncation: 'auto', store: false },
@@ -96,7 +96,7 @@ test('200: what was asked is echoed as it was sent', async () => {
   )
 })
 
-test('200: reasoning is an item of its own, its text only in a summary that was asked for', async () => {
+test('200: reasoning is a separate item; its text is shown only in a requested summary', async () => {
   const thinking = { content: 'So it is.', reasoning_content: 'Let me see.' }
   says(thinking)
   const plain = await answer()
@@ -112,7 +112,7 @@ test('200: reasoning is an item of its own, its text only in a summary that was 
   assert.deepEqual(told.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
 })
 
-test('200: sealed reasoning is opened for the model of the same organization alone', async () => {
+test('200: encrypted reasoning is decrypted only for models of the same organization', async () => {
   says({ content: 'Yes.', reasoning_content: 'canary-thought' })
   const { text, json } = await exchange({ include: ['reasoning.encrypted_content'], store: false })
   const { output } = json
@@ -130,7 +130,7 @@ test('200: sealed reasoning is opened for the model of the same organization alo
   assert.ok(!JSON.stringify(asked()).includes('canary-thought'))
 })
 
-test('200: a call comes back under the client’s own names', async () => {
+test('200: a call has the client’s own tool names', async () => {
   const tools = [
     { type: 'namespace', name: 'shop', description: 'Of the shop', tools: [functionTool('find')] },
     { type: 'custom', name: 'patch' },
@@ -171,7 +171,7 @@ test('200: a call comes back under the client’s own names', async () => {
   )
 })
 
-test('200: log probabilities are given when they are asked for', async () => {
+test('200: log probabilities are returned when requested', async () => {
   const top = { token: 'H', logprob: -2, bytes: [72] }
   const content = [{ token: 'Hi', logprob: -0.5, bytes: null, top_logprobs: [top] }]
   says({ content: 'Hi' }, { logprobs: { content, refusal: null } })
@@ -180,13 +180,13 @@ test('200: log probabilities are given when they are asked for', async () => {
   assert.deepEqual([asked().logprobs, asked().top_logprobs], [true, 1])
 })
 
-test('200: an answer without a word is one message with an empty text', async () => {
+test('200: an answer without text is one message with an empty text', async () => {
   says({ content: null })
   const { output, status } = await answer()
   assert.deepEqual([status, output.length, output[0].content[0].text], ['completed', 1, ''])
 })
 
-test('200: an answer that was cut off is incomplete and says why', async () => {
+test('200: an answer that was cut off is incomplete, with the reason', async () => {
   for (const [finish_reason, reason] of [
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],
@@ -199,13 +199,13 @@ test('200: an answer that was cut off is incomplete and says why', async () => {
   }
 })
 
-test('200: a refusal is a part of its own', async () => {
+test('200: a refusal is a separate part', async () => {
   says({ content: null, refusal: 'I would rather not.' })
   const { output } = await answer()
   assert.deepEqual(output[0].content, [{ type: 'refusal', refusal: 'I would rather not.' }])
 })
 
-test('200: what is answered is stored and continued from, unless the request says otherwise', async () => {
+test('200: an answer is stored and can be continued, unless the request sets `store: false`', async () => {
   says({ content: 'Blue.' })
   const first = await answer({ input: 'Which colour?' })
   assert.deepEqual((await readStored(service.app, person, first.id)).json, first)
@@ -221,7 +221,7 @@ test('200: what is answered is stored and continued from, unless the request say
   assert.deepEqual([next.status, next.json.error.code], [404, 'previous_response_not_found'])
 })
 
-test('200: what is shown as used is what is charged, once, by the request’s own id', async () => {
+test('200: the usage shown is the usage charged, once, under the id of the request', async () => {
   const payer = await customer(service)
   says({ content: 'Hi' })
   const { headers } = await createResponse(service.app, payer)
@@ -232,7 +232,7 @@ test('200: what is shown as used is what is charged, once, by the request’s ow
   )
 })
 
-test('200: the embedded model thinks, calls, answers in JSON, looks at pictures and refuses', async () => {
+test('200: the embedded model reasons, calls tools, answers in JSON, reads images and refuses', async () => {
   const model = 'sandbox-1'
   const thinking = await answer({ model, reasoning: { effort: 'low', summary: 'auto' } })
   assert.deepEqual(types(thinking), ['reasoning', 'message'])

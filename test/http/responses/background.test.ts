@@ -54,7 +54,7 @@ async function follow(path: string, word: string, { key }: { key: string } = ser
   }
 }
 
-test('200 at once with `queued` and no output; it completes, is told as every answer is, and is charged once', async () => {
+test('200 at once with `queued` and no output; it completes with the usual events and is charged once', async () => {
   const person = await newCustomer(service.app)
   service.upstream.reply({ kind: 'stall' })
   const { status, body } = await front.submit({ instructions: 'Count.' }, person)
@@ -74,7 +74,7 @@ test('200 at once with `queued` and no output; it completes, is told as every an
   assert.equal(await balanceOf(service.app, person), 10_000_000_000n + charge!.amount)
 })
 
-test('its events are created, queued, in_progress and then the answer, numbered without a gap, with one end', async () => {
+test('its events are created, queued, in_progress and the answer, numbered without gaps, with one last event', async () => {
   service.upstream.reply(SAID)
   const { id } = (await service.submit()).body
   const response = await service.ended(id)
@@ -97,7 +97,7 @@ test('its events are created, queued, in_progress and then the answer, numbered 
   )
 })
 
-test('with `stream` the events come as usual, and a client that leaves stops nothing', async () => {
+test('with `stream` the events are streamed, and a client that disconnects does not stop the response', async () => {
   service.upstream.reply(HANGING)
   const left = new AbortController()
   const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
@@ -119,7 +119,7 @@ test('with `stream` the events come as usual, and a client that leaves stops not
   assert.deepEqual([ended.status, ended.error!.code], ['failed', 'upstream_error'])
 })
 
-test('whoever follows in another process reads live, and all of it at the end', async () => {
+test('a follower in another process reads events live, and all of them by the end', async () => {
   service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
   const { id } = (await front.submit()).body
   const following = await follow(`${id}?stream=true`, ' two')
@@ -130,7 +130,7 @@ test('whoever follows in another process reads live, and all of it at the end', 
   assert.equal(tail, whole.slice(whole.indexOf('event: response.content_part.added')))
 })
 
-test('a running response that is cancelled through another process ends as cancelled, charged for what it produced', async () => {
+test('a running response that is cancelled by another process ends as cancelled, charged for what it produced', async () => {
   const person = await newCustomer(service.app)
   service.upstream.reply(HANGING)
   const { id } = (await front.submit({}, person)).body
@@ -152,14 +152,14 @@ test('a running response that is cancelled through another process ends as cance
   assert.equal((await front.call('GET', id, person)).body.status, 'cancelled')
 })
 
-test('400 for the cancellation of what has ended otherwise', async () => {
+test('400 for canceling a response that has ended otherwise', async () => {
   const { id } = (await service.submit()).body
   await service.ended(id)
   const answer = await service.call('POST', `${id}/cancel`)
   assertRefused(answer, { status: 400, code: 'invalid_request_error', message: /completed/ })
 })
 
-test('a running response that is deleted is cancelled first, and leaves nothing but its charge', async () => {
+test('a running response that is deleted is cancelled first, and only its charge remains', async () => {
   const person = await newCustomer(service.app)
   service.upstream.reply(HANGING)
   const { id } = (await front.submit({}, person)).body
@@ -180,7 +180,7 @@ test('a running response that is deleted is cancelled first, and leaves nothing 
   assert.equal(ends.length, 1, 'whoever followed it is told an end, one way or the other')
 })
 
-test('what the model server refuses is a failed response with that error, told by `error` and `response.failed`', async () => {
+test('a refusal of the model server fails the response with that error, in `error` and `response.failed`', async () => {
   const person = await newCustomer(service.app)
   service.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'broken' } } })
   const { id } = (await service.submit({}, person)).body
@@ -192,7 +192,7 @@ test('what the model server refuses is a failed response with that error, told b
   assert.deepEqual([events.at(-2)!.code, events.at(-2)!.error.code], ['upstream_error', 'upstream_error'])
 })
 
-test('everything that is an HTTP error is one at submission: nothing is stored', async () => {
+test('every HTTP error occurs at submission, and nothing is stored', async () => {
   const poor = await newCustomer(service.app, { balance: 0n })
   assertRefused(await front.submit({}, poor), { status: 402, code: 'insufficient_credits', type: 'insufficient_quota' })
   assert.equal((await front.submit({ model: 'none' })).status, 404)
@@ -204,7 +204,7 @@ test('everything that is an HTTP error is one at submission: nothing is stored',
   assert.equal(rows[0].n, 0)
 })
 
-test('400 for continuing from one that has not ended, and then it may be continued', async () => {
+test('400 for continuing a response that has not ended; afterwards it can be continued', async () => {
   service.upstream.reply({ ...HANGING, frames: textFrames(['My', ' answer']) })
   const { id } = (await front.submit({ input: 'First' })).body
   await follow(`${id}?stream=true`, ' answer')
@@ -225,7 +225,7 @@ test('400 for continuing from one that has not ended, and then it may be continu
   )
 })
 
-test('404 for a running response of a colleague: to read, follow, cancel, delete and continue from', async () => {
+test('404 for reading, following, canceling, deleting or continuing a running response of a colleague', async () => {
   service.upstream.reply(HANGING)
   const { id } = (await front.submit()).body
   await follow(`${id}?stream=true`, ' two')
@@ -244,7 +244,7 @@ test('404 for a running response of a colleague: to read, follow, cancel, delete
   assert.equal((await front.call('POST', `${id}/cancel`)).status, 200)
 })
 
-test('a call of a tool in the background is an item like any other', async () => {
+test('a tool call in the background is an item like any other', async () => {
   const call = { index: 0, id: 'call_9', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
   const frames = [
     chunk({ role: 'assistant', tool_calls: [call] }),

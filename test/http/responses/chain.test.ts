@@ -36,7 +36,7 @@ const asked = () =>
   )
 const answering = (text: string) => service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 
-test('200 that goes on from a response: its input and output come before the new input, its instructions do not', async () => {
+test('200 for continuing a response: its input and output precede the new input, its instructions do not', async () => {
   answering('Paris.')
   const first = await ask({ input: 'Where is the tower?', instructions: 'Be brief.' })
   assert.equal(first.status, 200, JSON.stringify(first.body))
@@ -59,7 +59,7 @@ test('200 that goes on from a response: its input and output come before the new
   ])
 })
 
-test('two may go on from one, and neither sees the other', async () => {
+test('two responses may continue one, and neither contains the other', async () => {
   const root = await storeResponse(service.app, person, { output: [assistantMessage('root')] }, [userMessage('begin')])
   const [left] = [await ask({ input: 'left', previous_response_id: root.id })]
   await ask({ input: 'right', previous_response_id: root.id })
@@ -68,7 +68,7 @@ test('two may go on from one, and neither sees the other', async () => {
   assert.deepEqual(asked(), ['user: begin', 'assistant: root', 'user: left', 'assistant: Hello there.', 'user: on'])
 })
 
-test('a call is answered in the next request, and its output stands beside it', async () => {
+test('a call is answered in the next request, and its output follows it', async () => {
   const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
   const frames = [chunk({ tool_calls: [call] }), chunk({}, { finish_reason: 'tool_calls', usage: USAGE })]
   service.upstream.reply({ kind: 'stream', frames })
@@ -91,7 +91,7 @@ test('a chain of 100 responses is one context', async () => {
   assert.deepEqual([messages.length, messages[0], messages[199]], [201, 'user: question 0', 'assistant: answer 99'])
 })
 
-test('404, and the same body, wherever an id may stand, for what a colleague or another organization has and for what nobody has', async () => {
+test('404 with the same body, for every parameter that takes an id, for ids of a colleague, of another organization and of nobody', async () => {
   const item = userMessage('secret')
   const mine = await storeResponse(service.app, person, {}, [item])
   const never = { response: responseObject().id, item: userMessage('').id }
@@ -131,7 +131,7 @@ test('404, and the same body, wherever an id may stand, for what a colleague or 
   assert.equal(status, 200, 'and its owner has both')
 })
 
-test('404 when a link of the chain was deleted: the rest of it is gone with it', async () => {
+test('404 when a response of the chain was deleted: those before it can no longer be reached', async () => {
   const chain = await storeChain(service.app, person, 3)
   await service.call('DELETE', chain[1]!.id)
   const answer = await ask({ previous_response_id: chain[2]!.id })
@@ -140,7 +140,7 @@ test('404 when a link of the chain was deleted: the rest of it is gone with it',
   assert.equal((await ask({ previous_response_id: chain[0]!.id })).status, 200)
 })
 
-test('400 for a chain made by hand that goes round', async () => {
+test('400 for a cyclic chain, forged in the database', async () => {
   const chain = await storeChain(service.app, person, 2)
   const link = 'update responses set previous_response_id = $2 where id = $1'
   await service.app.database.pool.query(link, [chain[0]!.id, chain[1]!.id])
@@ -148,7 +148,7 @@ test('400 for a chain made by hand that goes round', async () => {
   assertRefused(answer, { status: 400, code: 'invalid_value', param: 'previous_response_id', message: /from itself/ })
 })
 
-test('references stand for the items they name, also beside a chain, and are stored as those items', async () => {
+test('references are replaced by their items, also in a chain, and stored as those items', async () => {
   const call = {
     id: 'fc_a',
     type: 'function_call',

@@ -24,7 +24,7 @@ const CONVERSATION = [
   { role: 'user', content: [{ type: 'input_text', text: 'And y?' }] },
 ]
 
-test('200: messages of the user stay as they are, of everything else there is one sealed summary, last', async () => {
+test('200: user messages are kept, and everything else becomes one encrypted summary at the end', async () => {
   answerWith('x is 7. y is open.')
   const { status, body } = await compact({ input: CONVERSATION, instructions: 'Be exact.', prompt_cache_key: 'k' })
   assert.equal(status, 200, JSON.stringify(body))
@@ -48,7 +48,7 @@ test('200: messages of the user stay as they are, of everything else there is on
   assert.match(asked.messages.at(-1).content, /summary/)
 })
 
-test('200: what was compacted goes on with the summary before the model, for this organization alone', async () => {
+test('200: a compacted conversation continues with its summary, only for this organization', async () => {
   answerWith('x is 7.')
   const { body } = await compact({ input: CONVERSATION })
   const input = [...body.output, { role: 'user', content: 'Go on.' }]
@@ -64,7 +64,7 @@ test('200: what was compacted goes on with the summary before the model, for thi
   assert.deepEqual([foreign.status, foreign.body.error.code], [400, 'invalid_encrypted_content'])
 })
 
-test('200 with a previous response; its own id cannot be continued from, since nothing is stored', async () => {
+test('200 with a previous response; the compaction itself cannot be continued by id, since it is not stored', async () => {
   const first = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input: 'Look at x.' })
   answerWith('We greeted.')
   const { status, body } = await compact({ previous_response_id: first.body.id })
@@ -77,7 +77,7 @@ test('200 with a previous response; its own id cannot be continued from, since n
   assert.deepEqual([foreign.status, foreign.body.error.code], [404, 'previous_response_not_found'])
 })
 
-test('200 for a context longer than the model takes: its oldest part is not in the summary', async () => {
+test('200 for a context over the context length: its oldest part is not in the summary', async () => {
   const long = Array.from({ length: 8 }, (_, i) => ({ role: 'assistant', content: `n${i}${' word'.repeat(99)}` }))
   const { status, body } = await compact({ model: 'tiny', input: [...long, { role: 'user', content: 'So?' }] })
   assert.deepEqual([status, body.output.length], [200, 2])
@@ -85,7 +85,7 @@ test('200 for a context longer than the model takes: its oldest part is not in t
   assert.deepEqual([told.includes('n0 '), told.includes('n7 ')], [false, true])
 })
 
-test('charged once, as any turn', async () => {
+test('a compaction is charged once, like any turn', async () => {
   const spender = await newCustomer(it.app)
   const balance = async () => (await send(it.app, 'GET', '/console/balance', { cookie: spender.cookie })).body.balance
   const before = Number(await balance())
@@ -94,7 +94,7 @@ test('charged once, as any turn', async () => {
   assert.deepEqual(await it.app.audit(), {})
 })
 
-test('400 for a body that says too little or wrongly; what a compaction has no use for is ignored', async () => {
+test('400 for missing or invalid members; members that a compaction does not use are ignored', async () => {
   const cases = [
     [{ model: undefined, input: 'Hi', prompt_cache_key: 'k' }, 'missing_required_parameter', 'model'],
     [{}, 'missing_required_parameter', 'input'],

@@ -30,7 +30,7 @@ const refused = async (changes: Record<string, unknown>, who: TestPerson = perso
   return [status, json.error?.code, json.error?.param]
 }
 
-test('402: without a balance nothing is asked, plain or streamed', async () => {
+test('402: without a balance no model is asked, plain or streamed', async () => {
   const poor = await customer(service, 0n)
   const before = service.upstream.requests.length
   for (const stream of [false, true]) {
@@ -39,12 +39,12 @@ test('402: without a balance nothing is asked, plain or streamed', async () => {
   assert.equal(service.upstream.requests.length, before)
 })
 
-test('404: an unknown model comes before everything that depends on one', async () => {
+test('404: an unknown model is reported before anything that depends on the model', async () => {
   const wrong = { model: 'none', previous_response_id: 'resp_none', reasoning: { effort: 'huge' } }
   assert.deepEqual(await refused(wrong), [404, 'model_not_found', 'model'])
 })
 
-test('the checks come in order: model, what it can do, what went before, balance, files', async () => {
+test('checks are made in order: model, capabilities, history, balance, files', async () => {
   const poor = await customer(service, 0n)
   const input = [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-none' }] }]
   const wrong = { reasoning: { effort: 'huge' }, previous_response_id: 'resp_none', input }
@@ -55,7 +55,7 @@ test('the checks come in order: model, what it can do, what went before, balance
   assert.deepEqual(await refused({ input }), [400, 'invalid_file', 'input[0].content[0].file_id'])
 })
 
-test('an answer that fails before its first word is an HTTP error, also of a stream', async () => {
+test('an answer that fails before its first event is an HTTP error, also when streamed', async () => {
   for (const stream of [false, true]) {
     service.upstream.reply({ kind: 'json', status: 500, body: { error: { message: 'canary/secret' } } })
     assert.deepEqual(await refused({ stream }), [502, 'upstream_error', null])
@@ -68,7 +68,7 @@ test('an answer that fails before its first word is an HTTP error, also of a str
   assert.deepEqual([status, json.error.code, json.error.param], [400, 'context_length_exceeded', 'input'])
 })
 
-test('a plain answer that breaks off is an HTTP error; nothing is stored, what was made is charged', async () => {
+test('a plain answer that breaks off is an HTTP error; it is not stored, and what was produced is charged', async () => {
   const payer = await customer(service)
   service.upstream.reply(BROKEN)
   const { status, json } = await createResponse(service.app, payer, { model: 'plain-1' })
@@ -79,7 +79,7 @@ test('a plain answer that breaks off is an HTTP error; nothing is stored, what w
   assert.equal(await storedCount(service, payer), 0)
 })
 
-test('a stream that breaks off ends with error, response.failed and [DONE]; nothing is stored, what was made is charged', async () => {
+test('a stream that breaks off ends with error, response.failed and [DONE]; it is not stored, and what was produced is charged', async () => {
   const payer = await customer(service)
   for (const reply of [BROKEN, { ...BROKEN, finally: 'reset' as const }, { ...BROKEN, done: true }]) {
     const { types, built, events, text } = await streamResponse(service, payer, { reply })
@@ -95,13 +95,13 @@ test('a stream that breaks off ends with error, response.failed and [DONE]; noth
   assert.equal(await storedCount(service, payer), 0)
 })
 
-test('a stream whose model server falls silent ends as failed', async () => {
+test('a stream whose model server times out ends as failed', async () => {
   const reply: UpstreamReply = { ...BROKEN, finally: 'stall' }
   const { built } = await streamResponse(service, person, { reply, model: 'brief-1' })
   assert.equal(built.error.code, 'upstream_timeout')
 })
 
-test('a client that leaves ends the work and is charged for what was made', async () => {
+test('a client that disconnects ends the run and is charged for what was produced', async () => {
   // Of its own, so that the server's arrivals and departures are this test's.
   const own = await startMeteredChatApp()
   const payer = await customer(own)
@@ -125,7 +125,7 @@ test('a client that leaves ends the work and is charged for what was made', asyn
   await own.close()
 })
 
-test('400: what the API does not do is named', async () => {
+test('400: unsupported features are named', async () => {
   for (const name of ['conversation', 'prompt', 'context_management']) {
     assert.deepEqual(await refused({ [name]: { id: 'x' } }), [400, 'unsupported_parameter', name])
   }
@@ -140,7 +140,7 @@ test('405: responses are not listed', async () => {
   assert.match(response.headers.get('allow')!, /POST/)
 })
 
-test('a call whose output is missing is 400, and with it the conversation goes on', async () => {
+test('400 for a call without its output; with the output the conversation continues', async () => {
   const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
   service.upstream.reply({
     kind: 'json',

@@ -35,7 +35,7 @@ const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buff
 const image = (members: object) => ({ type: 'input_image', ...members })
 const file = (members: object) => ({ type: 'input_file', ...members })
 
-test('200: a picture by URL, data URL or file id, with its detail', async () => {
+test('200: an image by URL, data URL or file id, with its detail', async () => {
   const url = dataUrl('image/png', png)
   const file_id = await upload(png, 'vision')
   const shown = (detail: string) => [{ type: 'image_url', image_url: { url, detail } }]
@@ -51,7 +51,7 @@ test('200: a picture by URL, data URL or file id, with its detail', async () => 
   assert.deepEqual(Buffer.from(await served.arrayBuffer()), png)
 })
 
-test('200: a document of any purpose for documents, and of `vision`; text under its name, for every model', async () => {
+test('200: a file of any document purpose or of `vision`; text with its file name, for every model', async () => {
   const text = [{ type: 'text', text: 'File "notes.md":\nHello' }]
   for (const purpose of ['user_data', 'assistants', 'batch', 'evals']) {
     assert.deepEqual(await given(file({ file_id: await upload('Hello', purpose, 'notes.md') }), 'blind'), text[0]!.text)
@@ -64,7 +64,7 @@ test('200: a document of any purpose for documents, and of `vision`; text under 
   assert.equal(picture.image_url.url, dataUrl('image/png', png))
 })
 
-test('200: a PDF becomes a picture of every page, in place', async () => {
+test('200: a PDF becomes one image per page, in its place', async () => {
   const text = { type: 'input_text', text: 'Read' }
   const file_id = await upload(samplePdf(3), 'user_data')
   const { status } = await ask([text, file({ file_id }), text])
@@ -80,7 +80,7 @@ test('200: a PDF becomes a picture of every page, in place', async () => {
   assert.equal(it.asked().messages.at(-1).content.length, 3)
 })
 
-test('200: a page of 200 inches is drawn no larger than any other', async () => {
+test('200: a page of 200 inches is rendered no larger than any other', async () => {
   const pdf = samplePdf(1, { width: 14_400, height: 14_400 })
   const [page] = await given(file({ file_data: dataUrl('application/pdf', pdf), filename: 'a.pdf' }))
   const url: string = page.image_url.url
@@ -88,7 +88,7 @@ test('200: a page of 200 inches is drawn no larger than any other', async () => 
   assert.deepEqual([width, height], [1568, 1568])
 })
 
-test('400 for a PDF of 5,000 pages, one that is locked and one that is broken', async () => {
+test('400 for a PDF of 5,000 pages, an encrypted one and a damaged one', async () => {
   const cases: Array<[pdf: Buffer, message: RegExp]> = [
     [samplePdf(5000), /more than 50 pages/],
     [lockedPdf(), /protected by a password|damaged/],
@@ -101,7 +101,7 @@ test('400 for a PDF of 5,000 pages, one that is locked and one that is broken', 
   }
 })
 
-test('400, and one text, for a file that does not exist, is of another organization or deleted', async () => {
+test('400 with the same message for a file that does not exist, was deleted or is another organization’s', async () => {
   const foreign = await upload(png, 'vision', 'a.png', it.outsider)
   const deleted = await upload(png, 'vision')
   await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
@@ -114,7 +114,7 @@ test('400, and one text, for a file that does not exist, is of another organizat
   assert.equal(texts.size, 1)
 })
 
-test('400 for a picture that was not uploaded as one', async () => {
+test('400 for an image with a purpose that is not for images', async () => {
   for (const purpose of ['user_data', 'assistants']) {
     const part = image({ file_id: await upload(png, purpose) })
     const text = await assertRefused(
@@ -127,7 +127,7 @@ test('400 for a picture that was not uploaded as one', async () => {
   }
 })
 
-test('400 for video and sound in every form, which are for chat completions', async () => {
+test('400 for video and audio in every form: only chat completions accept them', async () => {
   const message = /Use POST \/v1\/chat\/completions/
   for (const [bytes, purpose] of [
     [CLIP, 'video'],
@@ -145,7 +145,7 @@ test('400 for video and sound in every form, which are for chat completions', as
   }
 })
 
-test('400 for pictures a model does not take, in every form', async () => {
+test('400 for images in every form when the model does not accept images', async () => {
   const message = /The model 'blind' does not take images/
   const parts = [
     image({ image_url: 'https://example.com/a.png' }),
@@ -156,7 +156,7 @@ test('400 for pictures a model does not take, in every form', async () => {
   for (const part of parts) await assertRefused(part, 'model_capability_mismatch', 'type', message, 'blind')
 })
 
-test('400 for URLs and data that are refused or cannot be read', async () => {
+test('400 for URLs and data that are not allowed or cannot be read', async () => {
   const cases = [
     [image({ image_url: 'http://169.254.169.254/latest' }), 'invalid_image_url', 'image_url', /cannot be fetched/],
     [image({ image_url: 'file:///etc/passwd' }), 'invalid_image_url', 'image_url', /cannot be fetched/],
@@ -174,7 +174,7 @@ test('400 for URLs and data that are refused or cannot be read', async () => {
   for (const [part, code, member, message] of cases) await assertRefused(part, code, member, message)
 })
 
-test('400 blames the chain for a file of an earlier response that is gone', async () => {
+test('400 names previous_response_id for a missing file of an earlier response', async () => {
   const file_id = await upload(png, 'vision')
   const first = await ask([image({ file_id })])
   await send(it.app, 'DELETE', `/v1/files/${file_id}`, { key: it.person.key })

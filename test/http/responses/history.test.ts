@@ -47,7 +47,7 @@ const queries = async (action: (on: Pick<typeof app.ctx, 'db'>) => Promise<unkno
   return count
 }
 
-test('the context of a chain is input and output of every response, oldest first', async () => {
+test('the context of a chain is the input and output of every response, oldest first', async () => {
   const chain = await storeChain(app, person, 3)
   const texts = (await history(chain[2]!.id)).map(textOf)
   assert.deepEqual(texts, ['question 0', 'answer 0', 'question 1', 'answer 1', 'question 2', 'answer 2'])
@@ -78,7 +78,7 @@ test('stored items are returned byte for byte', async () => {
   assert.equal(textOf(items[0]!), 'é\n\t"\\')
 })
 
-test('of failed and cancelled responses only completed items count, of incomplete ones all', async () => {
+test('failed and cancelled responses contribute only completed items, incomplete ones all items', async () => {
   for (const status of ['failed', 'cancelled', 'incomplete'] as const) {
     const output = [assistantMessage('whole'), assistantMessage('cut', 'incomplete')]
     const { id } = await storeResponse(app, person, { status, completed_at: null, output })
@@ -87,7 +87,7 @@ test('of failed and cancelled responses only completed items count, of incomplet
   }
 })
 
-test('404 for a chain of another person, of the same organization too, as for one that never was', async () => {
+test('404 for a chain of another person, also in the same organization, as for one that does not exist', async () => {
   const { id } = await storeResponse(app, person)
   const never = responseObject().id
   for (const caller of [colleague, outsider]) {
@@ -104,7 +104,7 @@ test('404 for a chain of another person, of the same organization too, as for on
   }
 })
 
-test('404 when an earlier link is gone, or is another person’s', async () => {
+test('404 when an earlier response is missing or another person’s', async () => {
   const chain = await storeChain(app, person, 3)
   await edit('delete from responses where id = $1', [chain[0]!.id])
   await refused(history(chain[2]!.id), 'previous_response_not_found', /deleted or has expired/)
@@ -113,7 +113,7 @@ test('404 when an earlier link is gone, or is another person’s', async () => {
   await refused(history(mine.id), 'previous_response_not_found', /deleted or has expired/)
 })
 
-test('400 for a chain that goes round, and no endless query', async () => {
+test('400 for a cyclic chain, without an endless query', async () => {
   const chain = await storeChain(app, person, 3)
   await edit('update responses set previous_response_id = $2 where id = $1', [chain[0]!.id, chain[2]!.id])
   for (const { id } of chain) await refused(history(id), 'invalid_value', /continues from itself/)
@@ -121,7 +121,7 @@ test('400 for a chain that goes round, and no endless query', async () => {
   await refused(history(chain[1]!.id), 'invalid_value', /continues from itself/)
 })
 
-test('a chain is read up to its limits, in links and in bytes, and not beyond', async () => {
+test('a chain is read up to its limits in responses and bytes', async () => {
   const chain = await storeChain(app, person, 4)
   const within = { links_max: 4, bytes_max: 1_000_000 }
   assert.equal((await loadHistory(app.ctx, person, chain[3]!.id, within)).length, 8)
@@ -137,7 +137,7 @@ test('a chain is read up to its limits, in links and in bytes, and not beyond', 
   await refused(large, 'context_length_exceeded', new RegExp(`more than ${bytes - 1} bytes`))
 })
 
-test('references find input and output items of any response, the newest of an id, in one query', async () => {
+test('references find input and output items of any response, the newest of each id, in one query', async () => {
   const first = userMessage('first', 'msg_mine')
   const { output } = await storeResponse(app, person, {}, [first])
   await storeResponse(app, person, {}, [userMessage('second', 'msg_mine')])
@@ -153,7 +153,7 @@ test('references find input and output items of any response, the newest of an i
   assert.equal(await queries((on) => resolveReferences(on, person, [])), 0)
 })
 
-test('404 for the item of another person, of the same organization too, as for one that never was', async () => {
+test('404 for an item of another person, also in the same organization, as for one that does not exist', async () => {
   await storeResponse(app, person, {}, [userMessage('secret', 'msg_secret')])
   for (const caller of [colleague, outsider]) {
     for (const id of ['msg_secret', 'msg_never']) {
@@ -166,7 +166,7 @@ test('404 for the item of another person, of the same organization too, as for o
   }
 })
 
-test('references are read up to a limit of bytes, and not beyond, counted each time an item is named', async () => {
+test('references are read up to a limit in bytes; an item counts each time it is referenced', async () => {
   await storeResponse(app, person, {}, [userMessage('a'.repeat(2000), 'msg_a'), userMessage('b'.repeat(2000), 'msg_b')])
   const both = ['msg_a', 'msg_b']
   assert.equal((await resolveReferences(app.ctx, person, both, { bytes_max: 5000 })).size, 2)
@@ -182,7 +182,7 @@ test('references are read up to a limit of bytes, and not beyond, counted each t
   await refused(loadContext(app.ctx, person, known), 'context_length_exceeded', /more than 67108864 bytes/)
 })
 
-test('an id used twice in one request names the later item, and both are kept', async () => {
+test('an id used twice in one request is that of the later item, and both items are stored', async () => {
   const { id } = await storeResponse(app, person, {}, [
     userMessage('one', 'msg_twice'),
     userMessage('two', 'msg_twice'),

@@ -34,7 +34,7 @@ const asked = (id: string, name = 'look', text = '{"at":1}') => ({
 const told = (tool_call_id: string, content = 'seen') => ({ role: 'tool', tool_call_id, content })
 const text = (text: string) => ({ type: 'input_text', text })
 
-test('200: a text is the message of the user, instructions the system message before everything', async () => {
+test('200: a string input is a user message, instructions are the first system message', async () => {
   assert.deepEqual(await given('Hi'), [{ role: 'user', content: 'Hi' }])
   assert.deepEqual(await given([user('Hi')], { instructions: 'Be brief.' }), [
     { role: 'system', content: 'Be brief.' },
@@ -43,7 +43,7 @@ test('200: a text is the message of the user, instructions the system message be
   assert.deepEqual(await given('Hi', { instructions: '' }), [{ role: 'user', content: 'Hi' }])
 })
 
-test('200: messages keep their roles; one text is told as such, several as parts', async () => {
+test('200: messages keep their roles; one text is a string, several are parts', async () => {
   const messages = await given([
     { role: 'system', content: 'a' },
     { role: 'developer', content: [text('b'), { type: 'text', text: 'c' }] },
@@ -69,7 +69,7 @@ test('200: messages keep their roles; one text is told as such, several as parts
   ])
 })
 
-test('200: adjacent calls and the text just before are one message, and the outputs follow it', async () => {
+test('200: adjacent calls and the text just before them are one message, followed by the outputs', async () => {
   const messages = await given([
     user('Hi'),
     { role: 'assistant', content: 'First.' },
@@ -93,7 +93,7 @@ test('200: adjacent calls and the text just before are one message, and the outp
   ])
 })
 
-test('200: an output that comes late still follows its call at once, as model servers want it', async () => {
+test('200: a late output is placed directly after its call, as model servers require', async () => {
   const messages = await given([
     call('call_a'),
     user('Wait.'),
@@ -108,7 +108,7 @@ test('200: an output that comes late still follows its call at once, as model se
   ])
 })
 
-test('200: pictures in outputs and instructions follow as a message of the user, after all outputs', async () => {
+test('200: images in outputs and instructions follow as a user message, after all outputs', async () => {
   const picture = (name: string) => ({ type: 'input_image', image_url: `https://93.184.215.14/${name}.png` })
   const part = (name: string) => ({
     type: 'image_url',
@@ -131,7 +131,7 @@ test('200: pictures in outputs and instructions follow as a message of the user,
   ])
 })
 
-test('200: calls of custom tools and of namespaces go under the names the model knows', async () => {
+test('200: calls of custom tools and namespaces have the names that the model knows', async () => {
   const tools = [
     { type: 'custom', name: 'shell' },
     { type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'read' }] },
@@ -157,7 +157,7 @@ test('200: calls of custom tools and of namespaces go under the names the model 
   )
 })
 
-test('200: reasoning that was sealed for the organization is given back to a model that takes it, once, in its place', async () => {
+test('200: reasoning encrypted for the organization is sent to a model that accepts it, once, in its place', async () => {
   const { secret } = it.app.ctx
   const sealed = (text: string, org_id = it.person.org_id) => seal(secret, { org_id, purpose: 'reasoning' }, text)
   const thought = (encrypted_content: string | null) => ({ type: 'reasoning', summary: [], encrypted_content })
@@ -191,7 +191,7 @@ test('200: reasoning that was sealed for the organization is given back to a mod
   assert.equal(JSON.stringify(plain).includes('Twice'), false)
 })
 
-test('200: a compaction is a message of the developer; 400 when it was not made for the organization', async () => {
+test('200: a compaction is a developer message; 400 when it was made for another organization', async () => {
   const { secret } = it.app.ctx
   const sealed = (org_id: string) => seal(secret, { org_id, purpose: 'compaction' }, 'We looked at x.')
   const compaction = (encrypted_content: string) => [

@@ -52,7 +52,7 @@ test('400: tools of more than 4,194,304 characters together, and no fewer', asyn
   assert.equal((await post({ tools: tools.slice(1) })).status, 200)
 })
 
-test('a choice among tools is repeated without what else a client sends with it', async () => {
+test('a tool choice is echoed without its unknown members', async () => {
   const choice = { type: 'allowed_tools', mode: 'auto', tools: [{ ...named(0), note: long(100) }] }
   const { body: answered } = await post({ tools: [named(0)], tool_choice: choice })
   assert.deepEqual(answered.tool_choice, { type: 'allowed_tools', mode: 'auto', tools: [named(0)] })

@@ -20,7 +20,7 @@ beforeEach(() => it.upstream.requests.splice(0))
 const look = { type: 'function', name: 'look', description: 'Looks', parameters: { type: 'object' }, strict: true }
 const format = { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true, description: 'd' }
 
-test('200: every parameter reaches the model server by its name there, and nothing else does', async () => {
+test('200: the model server gets every parameter under its name there, and nothing else', async () => {
   const named = { temperature: 0.5, top_p: 0.25, frequency_penalty: -1, presence_penalty: 1, seed: 7, top_k: 3 }
   const asked = await forwarded({
     ...named,
@@ -47,7 +47,7 @@ test('200: every parameter reaches the model server by its name there, and nothi
   })
 })
 
-test('200: null is absent, and empty objects say nothing', async () => {
+test('200: null and empty objects are the same as absent', async () => {
   const nulls = ['instructions', 'stream', 'temperature', 'max_output_tokens', 'tools', 'tool_choice', 'text', 'stop']
   const more = [
     'reasoning',
@@ -71,12 +71,12 @@ test('200: null is absent, and empty objects say nothing', async () => {
   )
 })
 
-test('200: log probabilities are asked for only when they are to be included', async () => {
+test('200: log probabilities are requested from the model server only when they are included', async () => {
   const asked = await forwarded({ top_logprobs: 3 })
   assert.deepEqual([asked.logprobs, asked.top_logprobs], [undefined, undefined])
 })
 
-test('200: a model that does not reason is not told of reasoning; one that has a default effort is told that', async () => {
+test('200: a model that does not reason gets no reasoning parameters; a default effort is sent', async () => {
   assert.equal(
     (await forwarded({ model: 'plain', reasoning: { effort: 'medium', summary: 'auto' } })).reasoning_effort,
     undefined,
@@ -85,7 +85,7 @@ test('200: a model that does not reason is not told of reasoning; one that has a
   assert.deepEqual([asked.reasoning_effort, asked.max_completion_tokens], ['low', 100])
 })
 
-test('200: members the model is configured for pass, the person as a hash where it says so', async () => {
+test('200: members that the model’s configuration passes on are sent, the user as a hash if configured', async () => {
   const given = { safety_identifier: 's', prompt_cache_key: 'k', text: { verbosity: 'low' }, metadata: { a: 'b' } }
   const asked = await forwarded({ model: 'private', ...given, user: 'ann', service_tier: 'flex' })
   assert.deepEqual([asked.prompt_cache_key, asked.verbosity, asked.metadata], ['k', 'low', { a: 'b' }])
@@ -93,7 +93,7 @@ test('200: members the model is configured for pass, the person as a hash where 
   assert.equal(asked.service_tier, undefined)
 })
 
-test('200: tools of kinds that are not forwarded are named in x-dropped-tools', async () => {
+test('200: x-dropped-tools names the types of tools that are not forwarded', async () => {
   const answer = await respond({ tools: [{ type: 'web_search' }, look, { type: 'mcp', server_url: 'x' }] })
   assert.equal(answer.status, 200)
   assert.equal(answer.headers.get('x-dropped-tools'), 'web_search, mcp')
@@ -183,7 +183,7 @@ const REFUSED: Array<[body: Record<string, unknown>, code: string, message: stri
   ],
 ]
 
-test('400 for each parameter out of its range, with its path; nobody is asked', async () => {
+test('400 for each parameter out of its range, with its path; no model is asked', async () => {
   for (const [changes, code, message, param = Object.keys(changes)[0]] of REFUSED) {
     const { status, body } = await respond(changes)
     const what = JSON.stringify(changes).slice(0, 200)
@@ -194,14 +194,14 @@ test('400 for each parameter out of its range, with its path; nobody is asked', 
   assert.equal(it.upstream.requests.length, 0)
 })
 
-test('404 for a model that is unknown or a video model, before anything that depends on one', async () => {
+test('404 for an unknown model or a video model, before anything that depends on the model', async () => {
   for (const model of ['gone', 'instant-1']) {
     const { status, body } = await respond({ model, reasoning: { effort: 'xhigh' } })
     assert.deepEqual([status, body.error.code], [404, 'model_not_found'])
   }
 })
 
-test('input_tokens: counted by what the engine would be asked, without asking it', async () => {
+test('input_tokens counts the request that the engine would get, without asking it', async () => {
   const { status, body } = await respond({ instructions: 'Be brief.', tools: [look] }, '/v1/responses/input_tokens')
   assert.deepEqual([status, body.object], [200, 'response.input_tokens'])
   const less = await respond({}, '/v1/responses/input_tokens')

@@ -32,7 +32,7 @@ const askedSince = async (before: number) => {
   while (service.upstream.requests.length <= before) await nextTurn()
 }
 
-test('401 in the envelope, before any upgrade, without a key and with one that is not good', async () => {
+test('401 with an error body, before any upgrade, for a missing or invalid key', async () => {
   const cases: Array<[Record<string, string>, string]> = [
     [{}, 'missing_api_key'],
     [{ authorization: 'Bearer kin_x' }, 'invalid_api_key'],
@@ -59,7 +59,7 @@ test('405 for GET without a handshake, or with one for another protocol; 401 fir
   }
 })
 
-test('ordinary requests that offer an upgrade are answered as if they did not', async () => {
+test('other requests that offer an upgrade are answered as usual', async () => {
   const { key } = person
   const headers = {
     connection: 'Upgrade, HTTP2-Settings',
@@ -73,7 +73,7 @@ test('ordinary requests that offer an upgrade are answered as if they did not', 
   assert.equal((await shake({ ...bearer({ key }), 'content-length': '0' }, 'POST /v1/responses')).status, 400)
 })
 
-test('400 for a handshake that is not valid, 101 with a trailing slash and a query', async () => {
+test('400 for an invalid handshake, 101 with a trailing slash and a query', async () => {
   const broken: Headers[] = [{ 'sec-websocket-key': null }, { 'sec-websocket-version': '12' }]
   for (const wrong of broken) {
     const answer = await shake({ ...wrong, ...bearer(person) })
@@ -86,7 +86,7 @@ test('400 for a handshake that is not valid, 101 with a trailing slash and a que
   }
 })
 
-test('a console login connects from our own pages alone, and is known until it ends', async () => {
+test('a console session can connect only from our own origin, until it ends', async () => {
   const { cookie } = person
   const own = service.app.url
   const wrong: Array<Record<string, string>> = [
@@ -111,7 +111,7 @@ test('a console login connects from our own pages alone, and is known until it e
   assert.equal((await client.closed).code, 1008)
 })
 
-test('a key that is revoked meanwhile ends with the turn under way: the next is refused, as is what waits, then 1008', async () => {
+test('after a key is revoked the active turn ends, all later turns are refused, then 1008', async () => {
   const spare = await send(service.app, 'POST', '/console/api_keys', { cookie: person.cookie }, { name: 'spare' })
   const socket = await turnSocket(service.app.url, { key: spare.body.key })
   const before = service.upstream.requests.length
@@ -129,7 +129,7 @@ test('a key that is revoked meanwhile ends with the turn under way: the next is 
   assert.equal((await socket.closed).code, 1008)
 })
 
-test('the limit of requests counts the handshake and every turn', async () => {
+test('the rate limit counts the handshake and every turn', async () => {
   const limited = await startMeteredChatApp({ plan: '{ requests_per_minute: 3 }' })
   const caller = await customer(limited)
   const socket = await turnSocket(limited.app.url, caller)
@@ -148,7 +148,7 @@ test('the limit of requests counts the handshake and every turn', async () => {
   await limited.close()
 })
 
-test('a client that leaves in mid-turn ends the work of the model and pays once for what was produced', async () => {
+test('a client that disconnects during a turn ends it and is charged once for what was produced', async () => {
   for (const leave of ['close', 'terminate'] as const) {
     const payer = await customer(service)
     const balance = await balanceOf(service.app, payer)
@@ -175,7 +175,7 @@ test('a client that leaves in mid-turn ends the work of the model and pays once 
   }
 })
 
-test('a client that never reads stops its own turn, is cut off and pays; another is not kept waiting', async () => {
+test('a client that never reads blocks only its own turn, is disconnected and charged; others are not delayed', async () => {
   const front = await startSocketServer(service.app, { stalled_seconds: 0.3 })
   const payer = await customer(service)
   const socket = await turnSocket(front.url, payer)
@@ -196,7 +196,7 @@ test('a client that never reads stops its own turn, is cut off and pays; another
   await front.close()
 })
 
-test('a connection that is too old is told so between turns, then closed with 1000; what waits is told too', async () => {
+test('a connection over its lifetime gets an error between turns, also for each waiting message, then 1000', async () => {
   const front = await startSocketServer(service.app, { lifetime_seconds: 0.2 })
   const idle = await turnSocket(front.url, person)
   const busy = await turnSocket(front.url, person)
@@ -217,7 +217,7 @@ test('a connection that is too old is told so between turns, then closed with 10
   await front.close()
 })
 
-test('while the service closes, the turn under way ends, what waits is told, then 1001; new handshakes are 503', async () => {
+test('when the service stops, the active turn ends, waiting messages get an error, then 1001; new handshakes are 503', async () => {
   const closing = await startMeteredChatApp()
   const caller = await customer(closing)
   const idle = await turnSocket(closing.app.url, caller)

@@ -14,7 +14,7 @@ after(() => service.close())
 
 const brackets = (depth: number) => `{"type":"response.create","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
-test('no turn of the event loop takes 50 ms of processor time for 20 KB that unpack to 20 MB of brackets', async () => {
+test('20 KB that decompress to 20 MB of brackets never block the event loop for 50 ms of CPU time', async () => {
   const { key } = await customer(service)
   const headers = { authorization: `Bearer ${key}` }
   const socket = await openSocket(service.app.url, { headers, client: { perMessageDeflate: true } })
@@ -28,7 +28,7 @@ test('no turn of the event loop takes 50 ms of processor time for 20 KB that unp
   await socket.close()
 })
 
-test('1009 for a message that unpacks to more than 64 MiB', async () => {
+test('1009 for a message that decompresses to more than 64 MiB', async () => {
   const { key } = await customer(service)
   const headers = { authorization: `Bearer ${key}` }
   const socket = await openSocket(service.app.url, { headers, client: { perMessageDeflate: true } })
@@ -36,7 +36,7 @@ test('1009 for a message that unpacks to more than 64 MiB', async () => {
   assert.equal((await socket.closed).code, 1009)
 })
 
-test('402 before a message is read: whatever it holds', async () => {
+test('402 before a message is parsed, whatever its content', async () => {
   const socket = await turnSocket(service.app.url, await customer(service, 0n))
   for (const message of [
     '{',
@@ -54,7 +54,7 @@ test('402 before a message is read: whatever it holds', async () => {
   await socket.close()
 })
 
-test('a message over 1 MiB is not read for its stream_id alone when its sender is refused', async () => {
+test('a refused message over 1 MiB is not parsed for its stream_id', async () => {
   const message = { type: 'response.create', stream_id: 'mine', model: 'none', input: 'x '.repeat(600_000) }
   for (const [balance, code, stream_id] of [
     [10_000n, 'model_not_found', 'mine'],
@@ -68,7 +68,7 @@ test('a message over 1 MiB is not read for its stream_id alone when its sender i
   }
 })
 
-test('a message that waits is read when its turn runs: by then the balance decides', async () => {
+test('a waiting message is parsed when its turn starts, and the balance at that time decides', async () => {
   const person = await customer(service)
   const socket = await turnSocket(service.app.url, person)
   service.upstream.requests.length = 0
@@ -88,7 +88,7 @@ test('a message that waits is read when its turn runs: by then the balance decid
   await socket.close()
 })
 
-test('every message counts against the limit of requests, those that cannot be read too', async () => {
+test('every message counts against the rate limit, also unparsable ones', async () => {
   const limited = await startMeteredChatApp({ plan: '{ requests_per_minute: 4 }' })
   const socket = await turnSocket(limited.app.url, await customer(limited))
   const codes: string[] = []

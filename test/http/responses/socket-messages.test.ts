@@ -72,7 +72,7 @@ const MISTAKES: ReadonlyArray<[message: string | Buffer, code: string, param?: s
   [create(`"metadata":${'['.repeat(70)}${']'.repeat(70)}`), 'invalid_value', null],
 ]
 
-test(`${MISTAKES.length} mistaken messages: each is told what is wrong with it, once, and none ends the connection`, async () => {
+test(`${MISTAKES.length} invalid messages: each gets one error that names its mistake, and none ends the connection`, async () => {
   for (const [message, code, param] of MISTAKES) {
     socket.ws.send(message)
     assertError(await socket.events(), { status: 400, code, ...(param === undefined ? {} : { param }) })
@@ -80,7 +80,7 @@ test(`${MISTAKES.length} mistaken messages: each is told what is wrong with it, 
   assert.equal((await socket.turn({})).response.status, 'completed')
 })
 
-test('mistakes are answered in the order of the messages, behind the turn under way', async () => {
+test('mistakes are answered in the order of the messages, after the active turn', async () => {
   service.upstream.reply({ kind: 'stall' })
   socket.send(create('"stream_id":"a"'))
   await askedTimes(1)
@@ -103,7 +103,7 @@ test('mistakes are answered in the order of the messages, behind the turn under 
   ])
 })
 
-test('a stream_id that can be read is told even where the rest is refused', async () => {
+test('a readable stream_id is returned even when the rest is refused', async () => {
   for (const rest of ['"instructions":"\\u0000"', `"x":${'['.repeat(70)}${']'.repeat(70)}`, '"generate":1']) {
     socket.send(create(`"stream_id":"kept",${rest}`))
     assert.equal((await socket.events()).last.stream_id, 'kept')

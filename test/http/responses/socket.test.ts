@@ -41,7 +41,7 @@ const askedTimes = async (count: number) => {
 }
 const fresh = (caller: { key: string } = person) => turnSocket(service.app.url, caller)
 
-test('a turn is the events of a stream, numbered from 0, without frames and without an end mark; the response is stored', async () => {
+test('a turn sends the events of a stream, numbered from 0, without SSE framing and end mark; the response is stored', async () => {
   const { events, response } = await socket.turn({})
   assert.deepEqual(
     events.map(({ type }) => type.replace('response.', '')),
@@ -60,7 +60,7 @@ test('a turn is the events of a stream, numbered from 0, without frames and with
   assert.deepEqual([stored.status, stored.body], [200, response])
 })
 
-test('a turn is charged once, under a request id that begins with that of the handshake', async () => {
+test('a turn is charged once, under a request id that starts with that of the handshake', async () => {
   const payer = await customer(service)
   const own = await fresh(payer)
   await own.turn({})
@@ -81,7 +81,7 @@ test('a turn is charged once, under a request id that begins with that of the ha
   )
 })
 
-test('the body may stand in `response`; `stream` and `stream_options` change nothing', async () => {
+test('the body may be in `response`; `stream` and `stream_options` have no effect', async () => {
   const response = { model: 'far-1', input: 'Nested', metadata: { a: 'b' } }
   socket.send({ type: 'response.create', stream_id: 'n', response: { ...response, stream: false } })
   const nested = await socket.events()
@@ -104,7 +104,7 @@ test('`background` is refused when true', async () => {
   assert.equal((await socket.turn({ background: false })).response.status, 'completed')
 })
 
-test('`generate: false` asks no model and costs nothing; its id is continued from, stored or not', async () => {
+test('`generate: false` asks no model and is free of charge; its id can be continued, stored or not', async () => {
   for (const store of [false, true]) {
     service.upstream.requests.length = 0
     const before = (await chargesOf(service.app, person)).length
@@ -131,7 +131,7 @@ test('`generate: false` asks no model and costs nothing; its id is continued fro
   }
 })
 
-test('`generate: false` needs no input, and is refused for a model there is not', async () => {
+test('`generate: false` needs no input, and is refused for an unknown model', async () => {
   const warm = await socket.turn({ generate: false, input: [], store: false })
   assert.equal(warm.response.status, 'completed')
   const next = await socket.turn({ previous_response_id: warm.response.id, input: 'Go' })
@@ -139,7 +139,7 @@ test('`generate: false` needs no input, and is refused for a model there is not'
   assertError(await socket.turn({ generate: false, model: 'nowhere-1' }), { status: 404, code: 'model_not_found' })
 })
 
-test('`stream_id` stands on every event of its turn, errors too, and on no other', async () => {
+test('`stream_id` is on every event of its turn, including errors, and on no other', async () => {
   const { events } = await socket.turn({ stream_id: 'a "b" \u00e9' })
   assert.ok(events.length > 5 && events.every(({ stream_id }) => stream_id === 'a "b" \u00e9'))
   const refused = await socket.turn({ stream_id: 'c', model: 'nowhere-1' })
@@ -164,7 +164,7 @@ test('turns run one at a time and are answered in the order they came', async ()
   }
 })
 
-test('a message beyond the 16 that may wait is `too_many_requests`, in its place; the others are answered', async () => {
+test('a message beyond the 16 that may wait is answered with `too_many_requests`, in order; the others are served', async () => {
   service.upstream.reply({ kind: 'stall' })
   for (let i = 0; i < 20; i++) {
     socket.send({ type: 'response.create', model: 'far-1', input: 'Hi', store: false, stream_id: `${i}` })
@@ -184,7 +184,7 @@ test('a message beyond the 16 that may wait is `too_many_requests`, in its place
   assert.deepEqual(ends, [...wanted, ['end', 'too_many_requests']])
 })
 
-test('a chain that is not stored continues on its connection, from its latest response alone', async () => {
+test('a chain that is not stored continues only on its connection and only from its latest response', async () => {
   const own = await fresh()
   said('One')
   const one = await own.turn({ store: false, input: 'First' })
@@ -212,7 +212,7 @@ test('a chain that is not stored continues on its connection, from its latest re
   await own.close()
 })
 
-test('chains of two streams go on beside each other on one connection', async () => {
+test('chains of two streams continue independently on one connection', async () => {
   const ids: Record<string, string | undefined> = {}
   for (const round of [1, 2, 3]) {
     for (const stream_id of ['a', 'b']) {
@@ -230,7 +230,7 @@ test('chains of two streams go on beside each other on one connection', async ()
   assert.deepEqual(said, ['b1', 'b2', 'b3'])
 })
 
-test('`previous_response_not_found` for a response that another connection remembers, of whomever', async () => {
+test('`previous_response_not_found` for a response that only another connection has cached, even of the same person', async () => {
   const { response } = await socket.turn({ store: false })
   for (const caller of [person, outsider]) {
     const other = await fresh(caller)
@@ -244,7 +244,7 @@ test('`previous_response_not_found` for a response that another connection remem
   assert.equal((await socket.turn({ previous_response_id: response.id })).response.status, 'completed')
 })
 
-test('stored responses are continued from on any connection of their person, and of no other', async () => {
+test('stored responses can be continued on any connection of their person, and on no other', async () => {
   const { body } = await send(
     service.app,
     'POST',
@@ -268,7 +268,7 @@ test('stored responses are continued from on any connection of their person, and
   await theirs.close()
 })
 
-test('a continuation that fails makes the connection forget what it continued from; a stored one is found again', async () => {
+test('a failed continuation drops the cached response it continued; a stored one is read again', async () => {
   const wrong = [{ type: 'function_call_output', call_id: 'call_none', output: 'x' }]
   for (const store of [false, true]) {
     const { response } = await socket.turn({ store })
@@ -289,7 +289,7 @@ test('a continuation that fails makes the connection forget what it continued fr
   })
 })
 
-test('a failure after `response.created` is `response.failed` and nothing else; what was produced is charged', async () => {
+test('a failure after `response.created` is only `response.failed`; what was produced is charged', async () => {
   const payer = await customer(service)
   const own = await fresh(payer)
   service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
@@ -318,7 +318,7 @@ test('a failure before `response.created` is one `error`, with the status HTTP w
   await own.close()
 })
 
-test('an answer cut short by its length is `response.incomplete`, and is continued from', async () => {
+test('an answer cut off by its length is `response.incomplete` and can be continued', async () => {
   const frames = [chunk({ content: 'Half' }), chunk({}, { finish_reason: 'length', usage: USAGE })]
   service.upstream.reply({ kind: 'stream', frames })
   const { last, response } = await socket.turn({ store: false })

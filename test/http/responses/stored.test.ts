@@ -43,7 +43,7 @@ const everyItem: OutputItem[] = [
   { id: 'ctc_1', type: 'custom_tool_call', status: 'completed', call_id: 'call_2', name: 'g', input: 'x' },
 ]
 
-test('200 with the response as it was, by key and by login of the same person', async () => {
+test('200 with the response unchanged, by API key and by session of the same person', async () => {
   const response = await storeResponse(app, person, { output: everyItem, metadata: { order: '12' } })
   for (const caller of [{ key: person.key }, { cookie: person.cookie }]) {
     const { status, body } = await call('GET', response.id, caller)
@@ -53,7 +53,7 @@ test('200 with the response as it was, by key and by login of the same person', 
   }
 })
 
-test('200 whatever of the values of `include` is asked for, in either spelling; 400 for another', async () => {
+test('200 for every value of `include`, in either spelling; 400 for any other', async () => {
   const { id } = await storeResponse(app, person)
   const known = ['include=reasoning.encrypted_content', 'include[]=message.output_text.logprobs']
   for (const query of [...known, 'include[]=file_search_call.results&include[]=reasoning.encrypted_content']) {
@@ -63,7 +63,7 @@ test('200 whatever of the values of `include` is asked for, in either spelling; 
   assertRefused(await call('GET', `${id}?include=everything`), { status: 400, code: 'invalid_value', param: 'include' })
 })
 
-test('404, and the same body, for a response of another organization, of a colleague, and one that never was', async () => {
+test('404 with the same body for a response of another organization, of a colleague, and one that does not exist', async () => {
   const { id } = await storeResponse(app, person)
   const never = responseObject().id
   const routes = [
@@ -89,7 +89,7 @@ test('404, and the same body, for a response of another organization, of a colle
   assert.equal((await call('GET', id)).status, 200, 'and nothing has changed')
 })
 
-test('a response that was not made in the background is told as created, each item, and its end', async () => {
+test('a response that was not made in the background is streamed as created, each item, and its last event', async () => {
   const response = await storeResponse(app, person, { output: everyItem })
   const told = await events(`${response.id}?stream=true`)
   assert.deepEqual(
@@ -116,13 +116,13 @@ test('a response that was not made in the background is told as created, each it
   assert.deepEqual(told.at(-1)!.response, response)
 })
 
-test('a response that ended otherwise is told with that end', async () => {
+test('a response that did not complete is streamed with its own last event', async () => {
   const cut = { status: 'incomplete', completed_at: null, incomplete_details: { reason: 'max_output_tokens' } } as const
   const told = await events(`${(await storeResponse(app, person, cut)).id}?stream=true`)
   assert.equal(told.at(-1)!.type, 'response.incomplete')
 })
 
-test('`starting_after` begins after that event, and at or past the end leaves the end mark alone', async () => {
+test('`starting_after` starts after that event; at or past the end only the end mark is sent', async () => {
   const { id } = await storeResponse(app, person, { output: everyItem })
   const all = await events(`${id}?stream=true`)
   for (const after of [0, 3, all.length - 2, all.length - 1, all.length + 7]) {
@@ -136,7 +136,7 @@ test('`starting_after` begins after that event, and at or past the end leaves th
   }
 })
 
-test('200 for a deletion, after which row, items and events are gone and the id is unknown', async () => {
+test('200 for a deletion: row, items and events are deleted, and the id is unknown', async () => {
   const { id } = await storeResponse(app, person)
   const { status, body } = await call('DELETE', id)
   assert.deepEqual([status, body], [200, { id, object: 'response', deleted: true }])
@@ -150,13 +150,13 @@ test('200 for a deletion, after which row, items and events are gone and the id 
   }
 })
 
-test('400 for the cancellation of a response that was not made in the background', async () => {
+test('400 for canceling a response that was not made in the background', async () => {
   const { id } = await storeResponse(app, person)
   const answer = await call('POST', `${id}/cancel`)
   assertRefused(answer, { status: 400, code: 'invalid_request_error', message: /background/ })
 })
 
-test('input items come newest first, in pages of 20, each with its id and full parts', async () => {
+test('input items are listed newest first, in pages of 20, each with its id and full parts', async () => {
   const input = Array.from({ length: 45 }, (_, i) => userMessage(`word ${i}`))
   const { id } = await storeResponse(app, person, {}, input)
   const first = (await call('GET', `${id}/input_items`)).body
@@ -179,7 +179,7 @@ test('input items come newest first, in pages of 20, each with its id and full p
   assert.deepEqual(seen, [...input.toReversed(), ...input])
 })
 
-test('400 for a limit out of range, an unknown order, and an `after` that is no input item of this response', async () => {
+test('400 for a limit out of range, an unknown order, and an `after` that is not an input item of this response', async () => {
   const { id, output } = await storeResponse(app, person)
   const other = userMessage('elsewhere')
   await storeResponse(app, person, {}, [other])

@@ -39,7 +39,7 @@ test('200: the headers of a stream are those of the contract', async () => {
   assert.deepEqual(canariesIn(text, service.upstream), [])
 })
 
-test('200: a text is told piece by piece', async () => {
+test('200: text is streamed delta by delta', async () => {
   const { types, events, built } = await stream([
     { role: 'assistant', content: '' },
     { content: 'Hel' },
@@ -60,7 +60,7 @@ test('200: a text is told piece by piece', async () => {
   assert.equal(built.output[0].content[0].text, 'Hello')
 })
 
-test('200: calls come one after another, however the model server mixes them', async () => {
+test('200: calls are streamed one after another, however the model server interleaves them', async () => {
   const [a, b] = [
     callDeltas(0, { id: 'c1', name: 'look', pieces: ['{"at"', ':1}'] }),
     callDeltas(1, { id: 'c2', name: 'look', pieces: ['{"at"', ':2}'] }),
@@ -82,7 +82,7 @@ test('200: calls come one after another, however the model server mixes them', a
   )
 })
 
-test('200: calls without ids, with one id twice or with a long one get ids of their own', async () => {
+test('200: calls without an id, with a duplicate id or a long one get a new id', async () => {
   const calls = ['', 'same', 'same', 'x'.repeat(65)].flatMap((id, i) =>
     callDeltas(i, { id, name: 'look', pieces: ['{}'] }),
   )
@@ -93,7 +93,7 @@ test('200: calls without ids, with one id twice or with a long one get ids of th
   for (const i of [0, 2, 3]) assert.match(ids[i]!, /^call_[0-9a-f]{24}$/)
 })
 
-test('200: the input of a custom tool is told as plain text', async () => {
+test('200: the input of a custom tool is streamed as plain text', async () => {
   const pieces = ['{"in', 'put": "a\\', 'n\\u00', 'e9\\ud83d', '\\ude00"', '}']
   const calls = callDeltas(0, { id: 'c1', name: 'patch', pieces })
   const { types, events, built } = await stream(calls, { tools: [{ type: 'custom', name: 'patch' }] }, 'tool_calls')
@@ -104,7 +104,7 @@ test('200: the input of a custom tool is told as plain text', async () => {
   assert.equal(built.output[0].input, 'a\né😀')
 })
 
-test('200: reasoning is told by its summary when one is asked for, else only as an item', async () => {
+test('200: reasoning is streamed as a summary when requested, otherwise only as an item', async () => {
   const deltas = [{ reasoning_content: 'Let me ' }, { reasoning: 'see.' }, { content: 'Yes.' }]
   const silent = await stream(deltas)
   assert.deepEqual(silent.types.slice(2, 5), ['output_item.added', 'output_item.done', 'output_item.added'])
@@ -117,7 +117,7 @@ test('200: reasoning is told by its summary when one is asked for, else only as 
   assert.deepEqual(told.built.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
 })
 
-test('200: raw reasoning is told where the operator allows it', async () => {
+test('200: raw reasoning is streamed where the operator allows it', async () => {
   const app: ChatApp = await startChatApp([{ id: 'far-1', expose_raw_reasoning: true }])
   app.upstream.reply(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Yes.' }]))
   const { text } = await createResponse(app.app, app.person, { stream: true, reasoning: { summary: 'auto' } })
@@ -139,7 +139,7 @@ test('200: a refusal and a text are parts of one message', async () => {
   )
 })
 
-test('200: what was cut off is closed as incomplete, and the stream says why', async () => {
+test('200: an item that was cut off is incomplete, and the stream has the reason', async () => {
   const cut = await stream([{ content: 'Once' }], {}, 'length')
   assert.equal(cut.types.at(-1), 'incomplete')
   assert.deepEqual(cut.built.incomplete_details, { reason: 'max_output_tokens' })
@@ -148,7 +148,7 @@ test('200: what was cut off is closed as incomplete, and the stream says why', a
   assert.equal(nothing.built.output[0].content[0].text, '')
 })
 
-test('200: the plain answer is what the events build', async () => {
+test('200: the plain answer equals what the events build', async () => {
   const deltas = [
     ...[{ reasoning_content: 'Hm' }, { content: 'Look: ' }],
     ...callDeltas(0, { id: 'c1', name: 'look', pieces: ['{"a":', '"é"}'] }),
@@ -165,7 +165,7 @@ test('200: the plain answer is what the events build', async () => {
   assert.deepEqual(nameless(json), nameless(built))
 })
 
-test('200: the response can be read the moment its last event is told', async () => {
+test('200: the response can be read as soon as its last event is sent', async () => {
   service.upstream.reply(replyOf([{ content: 'Hi' }]))
   const response = await fetch(`${service.app.url}/v1/responses`, {
     method: 'POST',
@@ -183,7 +183,7 @@ test('200: the response can be read the moment its last event is told', async ()
   assert.deepEqual((await readStored(service.app, person, last.id)).json, last)
 })
 
-test('200: every write holds whole frames', async () => {
+test('200: every write contains complete frames', async () => {
   const { url } = service.app
   service.upstream.reply(
     replyOf(

@@ -27,7 +27,7 @@ const assistant = (tokens: number, first?: string) => ({ role: 'assistant', cont
 const call = (call_id: string) => ({ type: 'function_call', call_id, name: 'look', arguments: '{}' })
 const output = (call_id: string, tokens: number) => ({ type: 'function_call_output', call_id, output: words(tokens) })
 
-test('200 at the length of the model, 400 context_length_exceeded beyond it, with both figures', async () => {
+test('200 at the context length, 400 context_length_exceeded beyond it, with the limit and the input length', async () => {
   const counted = await count([user(500), assistant(300), user(100)])
   const fitting = [user(500 + 1000 - counted), assistant(300), user(100)]
   assert.equal(await count(fitting), 1000)
@@ -76,7 +76,7 @@ test('200 with auto: the oldest items are dropped until input and answer fit, ca
   assert.deepEqual((await respond({ input, ...more, max_output_tokens: 300 })).body.truncation, 'auto')
 })
 
-test('200 with auto for a conversation that goes on: what is dropped is the chain, which stays stored as it is', async () => {
+test('200 with auto for a chain: items are dropped from the request, and the stored chain is unchanged', async () => {
   const first = await respond({ input: [user(600, 'Long')] })
   const next = await respond({ input: [user(300, 'Then')], previous_response_id: first.body.id, truncation: 'auto' })
   assert.equal(next.status, 200, JSON.stringify(next.body))
@@ -88,7 +88,7 @@ test('200 with auto for a conversation that goes on: what is dropped is the chai
   assert.deepEqual([refused.status, refused.body.error.code], [400, 'context_length_exceeded'])
 })
 
-test('200 with auto for more pictures than one request can bring: those that are dropped are not looked at', async () => {
+test('200 with auto for more images than a request may have: those that are dropped are not read', async () => {
   const picture = { type: 'input_image', image_url: 'https://example.com/a.png' }
   const input = [...Array.from({ length: 300 }, () => ({ role: 'user', content: [picture] })), user(20)]
   assert.equal((await respond({ input, truncation: 'auto' })).status, 200)
@@ -97,7 +97,7 @@ test('200 with auto for more pictures than one request can bring: those that are
   assert.match(body.error.message, /at most 256/)
 })
 
-test('200 whatever its length where the length of the model is not known', async () => {
+test('200 for any length when the context length is unknown', async () => {
   for (const truncation of ['auto', 'disabled']) {
     assert.equal((await respond({ model: 'long', input: [user(5000)], truncation })).status, 200)
     assert.equal(it.asked().messages.length, 1)
@@ -122,7 +122,7 @@ async function count(input: unknown, model = 'long'): Promise<number> {
   return body.input_tokens
 }
 
-test('200 with `auto` where the length is not configured: the server says it, the oldest go, and it is asked once more', async () => {
+test('200 with auto and no configured length: the server states its limit, the oldest items are dropped, and it is asked again once', async () => {
   it.upstream.reply(refusal('resulted in 620 tokens'))
   const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
   const { status, body } = await respond({ model: 'unknown', input, truncation: 'auto' })
@@ -137,7 +137,7 @@ test('200 with `auto` where the length is not configured: the server says it, th
   assert.deepEqual([refused.status, refused.body.error.code], [400, 'context_length_exceeded'])
 })
 
-test('200 with `auto` where the server counts the room for the answer too: no more goes than the input is too long by', async () => {
+test('200 with auto when the server also counts the tokens of the answer: only the excess of the input is dropped', async () => {
   it.upstream.reply(refusal('requested 750 tokens (550 in the messages, 200 in the completion)'))
   const input = [user(480, 'First'), assistant(30, 'Second'), user(30, 'Last')]
   const { status, body } = await respond({ model: 'chatty', input, truncation: 'auto', max_output_tokens: 200 })
@@ -146,7 +146,7 @@ test('200 with `auto` where the server counts the room for the answer too: no mo
   assert.deepEqual(kept, ['Second', 'Last'])
 })
 
-test('what a server said of its length to one organization shortens nothing of another', async () => {
+test('a context length stated to one organization does not truncate the requests of another', async () => {
   it.upstream.reply(refusal('resulted in 620 tokens'))
   await respond({ model: 'shared', input: [user(600), user(20)], truncation: 'auto' })
   const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
