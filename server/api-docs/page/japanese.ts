@@ -89,14 +89,14 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   "The organization's balance, what is held for jobs in flight, and what is available":
     '組織の残高、処理中のジョブのために確保されている金額、利用可能額',
   'Ledger entries, newest first': '台帳の記録(新しい順)',
-  'Ledger entries of a time as CSV, oldest first': '期間内の台帳の記録の CSV(古い順)',
+  'Ledger entries of a period as CSV, oldest first': '期間内の台帳の記録の CSV(古い順)',
   'Sums of what was charged, by day, model, key or person, or by two of them':
     '請求額の合計(日、モデル、キー、メンバー、またはそのうち 2 つの組み合わせ)',
   'The same sums as CSV': '同じ合計の CSV',
-  'Japanese video prompts are translated; without that their jobs fail.':
+  'Japanese video prompts are translated; when false, their jobs fail.':
     '日本語の動画プロンプトが翻訳されるかどうか。翻訳されない場合、そのジョブは失敗します。',
   'What the sign-in page needs to know of this service': 'サインインページに必要なサービスの情報',
-  'Hear of changed video jobs and of the balance as they happen': '動画ジョブと残高の変化を受け取る',
+  'Stream changes of video jobs and of the balance': '動画ジョブと残高の変化を受け取る',
 
   'The bytes, at most 100,000,000. Exactly one file part.': '内容。最大 100,000,000 バイト。ファイルは 1 つだけ。',
   'Id of the last element of the page before.': '前のページの最後の要素の ID。',
@@ -134,7 +134,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Where clients reach the API, without `/v1`.': 'クライアントが API に接続するアドレス(`/v1` を除く)。',
   'The video terms in force.': '現在の動画の利用規約。',
   'The identity provider people may sign in with.': 'サインインに使える ID プロバイダー。',
-  'People may protect their login by a second factor.': '2 段階認証を使えるかどうか。',
+  'People may protect their login with a second factor.': '2 段階認証を使えるかどうか。',
   'Shown this once.': '表示されるのはこの 1 回だけです。',
   'Id of the person.': 'メンバーの ID。',
   'To hand over: it holds the token.': '本人に渡すアドレス。トークンを含みます。',
@@ -142,8 +142,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'The address it is for.': '招待されたアドレス。',
   'The address has an account here: its password is asked for, not a new one.':
     'このアドレスのアカウントがすでにあるかどうか。ある場合は新しいパスワードではなく、そのパスワードを使います。',
-  'Of the person, where you may know it.': 'メンバーの名前(知ることができる場合)。',
-  'Of the key, where you may know it.': 'キーの名前(知ることができる場合)。',
+  'Of the person, if you may see it.': 'メンバーの名前(知ることができる場合)。',
+  'Of the key, if you may see it.': 'キーの名前(知ることができる場合)。',
   'The one that asks.': '呼び出し元のセッションかどうか。',
   'What the browser called itself when it signed in.': 'サインイン時にブラウザーが名乗った名前。',
   'When it ends if it is not used.': '使われない場合に終了する時刻。',
@@ -159,6 +159,6 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     'コードの代わりに、それぞれ 1 回だけサインインに使えます。表示されるのはこの 1 回だけです。',
   'Base32, to type into an app. Shown this once.': '認証アプリに入力する Base32。表示されるのはこの 1 回だけです。',
   'The same as an otpauth URI, to show as a QR code.': '同じ内容の otpauth URI。QR コードとして表示します。',
-  'Of the model, key or person, where you may know it.': 'モデル、キー、メンバーの名前(知ることができる場合)。',
+  'Of the model, key or person, if you may see it.': 'モデル、キー、メンバーの名前(知ることができる場合)。',
   'Decimal string with 8 fraction digits, fixed at submission.': '小数 8 桁の 10 進数の文字列。送信時に確定します。',
 }

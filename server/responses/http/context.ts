@@ -27,6 +27,8 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
     body: CreateResponse,
     body_check: 'handler',
     response: InputTokens,
+    errors: ['insufficient_credits', 'model_not_found', 'previous_response_not_found', 'item_not_found'],
+    example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
       const { org_id, plan } = principal
       const body = checkBody(request.body)
@@ -54,6 +56,15 @@ function compactContext(deps: ResponseDeps): Endpoint {
     body: CompactResponse,
     body_check: 'handler',
     response: CompactedResponse,
+    errors: [
+      'insufficient_credits',
+      'model_not_found',
+      'previous_response_not_found',
+      'item_not_found',
+      'upstream_error',
+      'upstream_timeout',
+    ],
+    example: { model: 'sandbox-1', previous_response_id: 'resp_…' },
     async handle(ctx, { principal, request, reply }) {
       const body = checkCompaction(request.body)
       const left = abortOnLeaving(reply)

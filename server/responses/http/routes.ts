@@ -33,6 +33,16 @@ function createResponse(deps: ResponseDeps, streams: StreamOptions): Endpoint {
     response: ResponseObject,
     events: ResponseStreamEvent,
     headers: { 'x-dropped-tools': 'sometimes' },
+    error_headers: ['x-dropped-tools'],
+    errors: [
+      'insufficient_credits',
+      'model_not_found',
+      'previous_response_not_found',
+      'item_not_found',
+      'upstream_error',
+      'upstream_timeout',
+    ],
+    example: { model: 'sandbox-1', input: 'Say hello.' },
     async handle(ctx, { principal, request, reply }) {
       const body = checkBody(request.body)
       const left = abortOnLeaving(reply)
