@@ -8,3 +8,7 @@ alter table ledger_entries add constraint ledger_entries_org_id_fkey foreign key
 -- No query needs it, and PostgreSQL took it, small as it is, for the quickest way to a hold by its job. Without it a hold is settled without
 -- touching an index.
 drop index holds_placed;
+
+-- For lists alone, which name an organization. While it was an index of all open jobs, a claim was at times served from it, unordered.
+drop index video_jobs_open;
+create index video_jobs_open on video_jobs (org_id, id) where finished_at is null and org_id is not null;

@@ -64,12 +64,13 @@ export function claimsOn<Row extends Claimed>({
 
     async renew(db, held) {
       if (held.length === 0) return new Set()
-      // A locked row is being written at this moment; it is renewed next time.
+      // A locked row is being written at this moment; it is renewed next time. The condition on `claimed_until` is written so that
+      // PostgreSQL looks rows up by id and not by the index of leases, which is long under a snapshot.
       const result = await sql<{ id: string }>`
         with held as (select * from ${listed(held)}), renewed as (
           update ${table} set claimed_until = ${lease} where id = any(array(
             select q.id from ${table} as q join held using (id)
-            where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and q.claimed_until < now() + ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second'
+            where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and q.claimed_until - ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second' < now()
             for update of q skip locked)))
         select held.id from held
         where not exists (select from ${table} as q where q.id = held.id and q.claim_id = held.claim_id)`.execute(db)

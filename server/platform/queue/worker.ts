@@ -53,12 +53,14 @@ const GATHER_SECONDS = 0.005
 /** A row that was released after an error is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
 /**
- * A claim reads rows that became due since the last claim, less this overlap for rows that were committed late. Rows due earlier (released
- * by another process, or written by one whose clock lags) are found by a full scan every `FULL_SCAN_SECONDS`. Without this bound each
- * claim would read the index entries of all rows that have ended since the oldest snapshot was taken: vacuum cannot remove those.
+ * A claim reads rows that became due since the last claim, less this overlap for rows that were committed late. Without this bound each
+ * claim would read the index entries of all rows that have ended since the oldest snapshot was taken: vacuum cannot remove those. Rows due
+ * earlier (released by another process, or written by one whose clock lags) are found by a full scan: once a second, or less often where
+ * that would take more than `FULL_SCAN_SHARE` of the time.
  */
-const OVERLAP_SECONDS = 2
-const FULL_SCAN_SECONDS = 5
+const OVERLAP_SECONDS = 0.5
+const FULL_SCAN_SECONDS = 1
+const FULL_SCAN_SHARE = 0.02
 
 type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null }
 
@@ -72,8 +74,8 @@ type State<Row extends Claimed> = WorkerOptions<Row> & {
   orphans: boolean
   /** Rows due before this were claimed already; null: the next claim is a full scan. */
   due_from: Date | null
-  /** When the last full scan began, in milliseconds of `performance.now()`. */
-  scanned_at: number
+  /** When the next full scan is due, in milliseconds of `performance.now()`. */
+  full_scan_at: number
   /** Whether the last claim took as many as it could, so that there may be more. */
   more: boolean
   stopping: AbortController
@@ -96,7 +98,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
       running: new Set(),
       orphans: true,
       due_from: null,
-      scanned_at: 0,
+      full_scan_at: 0,
       more: true,
       stopping: new AbortController(),
       over: new AbortController(),
@@ -156,14 +158,16 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
 
 async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, limit: number): Promise<Row[]> {
   const now = state.clock.now()
-  if (performance.now() - state.scanned_at >= FULL_SCAN_SECONDS * 1000) state.due_from = null
+  const started = performance.now()
+  if (started >= state.full_scan_at) state.due_from = null
   const { due_from } = state
-  if (!due_from) state.scanned_at = performance.now()
   // Set to null by a reclaim that is announced meanwhile, and by an error.
   state.due_from = now
   try {
     // A later answer is useless: the leases have expired.
     const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from }), LEASE_SECONDS)
+    const ended = performance.now()
+    if (!due_from) state.full_scan_at = ended + Math.max(FULL_SCAN_SECONDS * 1000, (ended - started) / FULL_SCAN_SHARE)
     if (state.due_from) state.due_from = addSeconds(rows.length < limit ? now : lastDue(state, rows), -OVERLAP_SECONDS)
     return rows
   } catch (error) {
@@ -237,7 +241,7 @@ async function release<Row extends Claimed>(state: State<Row>, rows: readonly Ro
   const not_before = addSeconds(state.clock.now(), stopping ? 0 : FAULT_SECONDS)
   const released = state.release
     ? state.release(rows, { stopping, not_before })
-    : state.claims.release(state.db, rows, stopping ? {} : { not_before })
+    : state.claims.release(state.db, rows, { not_before })
   await answered(released, LEASE_SECONDS)
 }
 
