@@ -31,8 +31,8 @@ export async function uploadFile(file: File, options: UploadOptions): Promise<St
 async function withCause(failure: Failure, file: File, purpose: Purpose): Promise<Failure> {
   const { status, type, param, request_id } = failure
   const because = (code: string) => newFailure(status, code, { type, param, request_id })
-  if (purpose !== 'vision' || !(await isImage(file))) return because('file_of_wrong_kind')
-  return because((await pixelsOf(file)) > PIXELS_MAX ? 'picture_too_large' : 'file_damaged')
+  if (purpose !== 'vision' || !(await isImage(file))) return because('wrong_file_type')
+  return because((await pixelsOf(file)) > PIXELS_MAX ? 'image_too_large' : 'file_damaged')
 }
 
 function sendFile(file: File, options: UploadOptions): Promise<StoredFile> {

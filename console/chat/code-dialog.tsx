@@ -36,10 +36,10 @@ export function CodeDialog({ onClose }: { onClose: () => void }) {
       onOpenChange={(open) => !open && onClose()}
       size="lg"
       title={t('code_title')}
-      description={t('code_about')}
+      description={t('code_description')}
       actions={
         <ButtonLink to="/keys" size="sm">
-          {t('code_get_key')}
+          {t('create_key')}
         </ButtonLink>
       }
     >

@@ -84,16 +84,16 @@ function ConversationColumn() {
       <Head onNew={() => input.current?.focus()} />
       <div ref={content} className="mx-auto flex w-full max-w-3xl grow flex-col gap-4 pt-4 pb-6">
         {empty ? <EmptyChat onChosen={() => input.current?.focus()} /> : <Turns />}
-        {!stored && <Note tone="warning">{t('not_kept')}</Note>}
+        {!stored && <Note tone="warning">{t('not_stored')}</Note>}
         <p role="status" className="sr-only">
-          {!empty && t(answering ? 'answering' : 'answered')}
+          {!empty && t(answering ? 'answering' : 'answer_complete')}
         </p>
       </div>
       <div className="sticky bottom-0 z-10 mx-auto w-full max-w-3xl bg-canvas pb-[max(1rem,env(safe-area-inset-bottom))]">
         {away && (
           <div className="absolute inset-x-0 -top-12 flex justify-center">
             <IconButton
-              label={t('jump')}
+              label={t('scroll_to_end')}
               icon={<ArrowDown />}
               variant="secondary"
               onClick={follow}
@@ -151,7 +151,7 @@ function Head({ onNew }: { onNew: () => void }) {
       <ModelPicker />
       <span className="grow" />
       <IconButton
-        label={t('settings_closed')}
+        label={t('show_settings')}
         icon={<SlidersHorizontal />}
         onClick={() => setShown('settings')}
         className="xl:hidden"

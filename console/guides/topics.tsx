@@ -13,7 +13,7 @@ export function Start({ target }: GuideProps) {
         <Step>
           <p>{t('start.key')}</p>
           <ButtonLink to="/keys" icon={<KeyRound />} className="self-start">
-            {t('make_key')}
+            {t('create_key')}
           </ButtonLink>
         </Step>
         <Step>

@@ -72,7 +72,7 @@ function NewKey({ created, onClose }: { created: Created; onClose: () => void })
   }
   return (
     <SecretDialog
-      title={t('made_title', { name: created.name })}
+      title={t('created_title', { name: created.name })}
       warning={t('cannot_show_again')}
       doneLabel={t('done')}
       leaving={leaving}
@@ -80,7 +80,7 @@ function NewKey({ created, onClose }: { created: Created; onClose: () => void })
     >
       <CodeBlock label={t('key_label')} code={created.key} wrap />
       <div>
-        <CopyButton text={created.key} label={t('copy_key')} size="md" />
+        <CopyButton autoFocus text={created.key} label={t('copy_key')} size="md" />
       </div>
       <div>
         <h3 className="mb-1.5 text-[0.8125rem] font-medium">{t('try_it')}</h3>

@@ -48,7 +48,7 @@ export function PasswordStep({ target, problem, ended, onSession, onSecondStep }
           </div>
         )}
         {problem && signIn.isIdle && <ProviderProblem problem={problem} />}
-        {wrong ? <Note tone="danger">{t('wrong')}</Note> : <FormError error={signIn.error} />}
+        {wrong ? <Note tone="danger">{t('wrong_credentials')}</Note> : <FormError error={signIn.error} />}
         <Field label={t('email')}>
           <Input
             type="email"

@@ -13,7 +13,7 @@ import { LoginTitle } from './login-frame.tsx'
 
 type Props = { onSession: (session: Session) => void; onStartOver: () => void }
 
-/** The code of an authenticator app, or one of the codes kept for when it is lost. */
+/** Asks for the code of an authenticator app, or a recovery code. */
 export function SecondStep({ onSession, onStartOver }: Props) {
   const t = useText('login')
   usePageTitle(t('code_title'))
@@ -26,7 +26,7 @@ export function SecondStep({ onSession, onStartOver }: Props) {
         body: { [recovery ? 'recovery_code' : 'code']: code.replace(/\s/g, '') },
       }),
     onSuccess: onSession,
-    // The next one is typed over it.
+    // Selected, so that the next code replaces it.
     onError: () => input.current?.select(),
   })
   const submit = (event: FormEvent) => {
@@ -47,7 +47,7 @@ export function SecondStep({ onSession, onStartOver }: Props) {
       <LoginTitle>{t('code_title')}</LoginTitle>
       <form onSubmit={submit} className="flex flex-col gap-4">
         {wrong || over || unreadable ? (
-          <Note tone="danger">{t(wrong ? 'wrong_code' : over ? 'over' : 'unreadable')}</Note>
+          <Note tone="danger">{t(wrong ? 'wrong_code' : over ? 'expired' : 'unreadable')}</Note>
         ) : (
           <FormError error={verify.error} />
         )}
@@ -59,6 +59,7 @@ export function SecondStep({ onSession, onStartOver }: Props) {
             inputMode={recovery ? 'text' : 'numeric'}
             autoComplete="one-time-code"
             spellCheck={false}
+            autoCapitalize="none"
             required
             autoFocus
             value={code}

@@ -76,10 +76,10 @@ function Link({ created, onClose }: { created: Created; onClose: () => void }) {
   return (
     <Dialog open onOpenChange={(open) => !open && onClose()} title={t('invited_title')} actions={done}>
       <div className="flex flex-col gap-4">
-        <Note tone="warning">{t('hand_over', { email: created.email })}</Note>
+        <Note tone="warning">{t('send_link', { email: created.email })}</Note>
         <CodeBlock label={t('accept_link')} code={created.accept_url} wrap />
         <div>
-          <CopyButton text={created.accept_url} label={t('copy_link')} size="md" />
+          <CopyButton autoFocus text={created.accept_url} label={t('copy_link')} size="md" />
         </div>
       </div>
     </Dialog>

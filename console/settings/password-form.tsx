@@ -24,7 +24,7 @@ export function PasswordSection() {
       {error ? (
         <FailureNote error={error} onRetry={() => void refetch()} />
       ) : !data ? (
-        <FormSkeleton className="h-[14.75rem]" />
+        <FormSkeleton className="h-[13.5625rem]" />
       ) : data.password ? (
         <PasswordForm />
       ) : (

@@ -46,7 +46,7 @@ function Agreement({ acceptance }: { acceptance: Acceptance }) {
       <div className="flex min-h-9 flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="flex flex-col items-start gap-2">
           <StatusBadge tone={accepted ? 'success' : 'warning'}>
-            {t(accepted ? 'terms_agreed' : 'terms_open')}
+            {t(accepted ? 'terms_agreed' : 'terms_not_accepted')}
           </StatusBadge>
           <p className="text-sm text-muted">
             {accepted ? t('terms_since', { version, when }) : t('terms_version', { version })}

@@ -19,7 +19,7 @@ after(async () => {
 test('who agrees to the terms by keyboard goes on at the button that takes their place', async () => {
   const person = await newCustomer(app, { agreed: false })
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
-  await page.getByRole('button', { name: 'I agree' }).press('Enter')
+  await page.getByRole('button', { name: 'Accept terms' }).press('Enter')
   await page
     .getByRole('button', { name: /^Generate/ })
     .and(page.locator(':focus'))

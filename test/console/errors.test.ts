@@ -14,14 +14,7 @@ test('every error code of the service has a text in both languages', () => {
 })
 
 test('the console has no text for a code that the service does not have', () => {
-  const own = [
-    'code_changed',
-    'file_damaged',
-    'file_of_wrong_kind',
-    'network_failed',
-    'picture_too_large',
-    'unexpected',
-  ]
+  const own = ['code_changed', 'file_damaged', 'wrong_file_type', 'network_failed', 'image_too_large', 'unexpected']
   const unknown = Object.keys(en.code).filter((code) => !Object.hasOwn(ERRORS, code) && !own.includes(code))
   assert.deepEqual(unknown, [])
 })

@@ -93,7 +93,7 @@ test('every block of the page is a program for this service and the models of th
     ['Python', 'python'],
   ] as Array<[string, SnippetLanguage]>) {
     await page.getByRole('radio', { name }).first().click()
-    await page.getByRole('region', { name: `A chat answer, ${name}` }).waitFor()
+    await page.getByRole('region', { name: `Chat, ${name}` }).waitFor()
     const blocks = await shown()
     for (const [topic] of TOPICS) assert.ok(blocks.includes(guideProgram(topic, language, target)), `${topic}, ${name}`)
   }
@@ -114,7 +114,7 @@ test('choosing a language leaves what is being read where it is', async () => {
   const top = () => choice.evaluate((each) => Math.round(each.getBoundingClientRect().top))
   const before = await top()
   await choice.click()
-  await page.getByRole('region', { name: 'A video, Python' }).waitFor()
+  await page.getByRole('region', { name: 'Videos, Python' }).waitFor()
   assert.equal(await top(), before)
   await close()
 })
@@ -122,11 +122,11 @@ test('choosing a language leaves what is being read where it is', async () => {
 test('the page leads to keys, to the reference and to each of its parts', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/guides' })
   assert.equal(await page.getByRole('link', { name: 'API reference' }).first().getAttribute('href'), '/docs?lang=en')
-  await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Video' }).click()
+  await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Videos' }).click()
   await page.waitForFunction(
     () => document.querySelector('#video')!.getBoundingClientRect().top < window.innerHeight / 2,
   )
-  await page.getByRole('link', { name: 'Make an API key' }).first().click()
+  await page.getByRole('link', { name: 'Create API key' }).first().click()
   await page.waitForURL('**/keys')
   await close()
 })

@@ -23,7 +23,7 @@ test('an invited person joins by the link, and must agree to the terms for thems
   await page.getByRole('button', { name: 'Invite' }).click()
   await page.getByLabel('Email').fill('second@example.com')
   await page.getByLabel('Role', { exact: true }).selectOption('admin')
-  await page.getByRole('button', { name: 'Make the invitation' }).click()
+  await page.getByRole('button', { name: 'Create invitation' }).click()
   const link = await page.getByRole('region', { name: 'Invitation link' }).locator('code').innerText()
   await screenshot('members-link')
   assert.deepEqual(await findBarriers(page), [])
@@ -45,7 +45,7 @@ test('an invited person joins by the link, and must agree to the terms for thems
 
   await page.reload()
   await page.getByRole('cell', { name: /Second Person/ }).waitFor()
-  await page.getByText('Nobody is invited at the moment.').waitFor()
+  await page.getByText('No pending invitations.').waitFor()
   await screenshot('members')
   await close()
 })
@@ -59,7 +59,7 @@ test('an owner gives another role, takes people out, and cannot leave an organiz
   const row = page.getByRole('row').filter({ hasText: colleague.email })
   await row.getByRole('combobox').selectOption('admin')
   await page
-    .getByText(/is now: Admin/)
+    .getByText(/role is now Admin/)
     .first()
     .waitFor()
   const { cookie } = colleague
@@ -80,11 +80,11 @@ test('an address that is none is refused beside its field as plain text, and an 
   await page.getByRole('button', { name: 'Invite' }).click()
   const email = page.getByLabel('Email')
   await email.fill('"><img src=x onerror=alert(1)>@example.com')
-  await page.getByRole('button', { name: 'Make the invitation' }).click()
+  await page.getByRole('button', { name: 'Create invitation' }).click()
   await page.getByRole('alert').waitFor()
   assert.equal(await email.getAttribute('aria-invalid'), 'true')
   await email.fill('third@example.com')
-  await page.getByRole('button', { name: 'Make the invitation' }).click()
+  await page.getByRole('button', { name: 'Create invitation' }).click()
   await page.getByRole('button', { name: 'Done' }).click()
   const row = page.getByRole('row').filter({ hasText: 'third@example.com' })
   await row.getByRole('button', { name: 'Withdraw' }).click()
@@ -100,7 +100,7 @@ test('what is wrong with an invitation is said in the language of the reader, be
   await page.getByRole('button', { name: '招待', exact: true }).click()
   const send = () => page.getByRole('button', { name: '招待を作成' }).click()
   for (const [email, text] of [
-    ['no address', 'メールアドレスの形式ではありません。'],
+    ['no address', '正しいメールアドレスを入力してください。'],
     [owner.email, 'この人はすでにメンバーです。'],
   ] as const) {
     await page.getByLabel('メールアドレス').fill(email)
@@ -114,7 +114,7 @@ test('what is wrong with an invitation is said in the language of the reader, be
 test('a member is told who manages people instead of an error', async () => {
   const colleague = await newColleague(app, owner.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: colleague, path: '/members', language: 'ja' })
-  await page.getByRole('heading', { name: 'メンバーの管理はオーナーと管理者が行います' }).waitFor()
+  await page.getByRole('heading', { name: 'メンバーを管理できるのはオーナーと管理者です' }).waitFor()
   assert.deepEqual(await findBarriers(page), [])
   await close()
 })

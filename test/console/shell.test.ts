@@ -169,7 +169,7 @@ test('a page whose code does not arrive says that nobody answers, and comes when
   allow(/ERR_INTERNET_DISCONNECTED|network_failed/)
   await context.setOffline(true)
   await page.getByRole('link', { name: 'Billing' }).click()
-  await page.getByText('The service did not answer.').waitFor()
+  await page.getByText('The service did not respond.').waitFor()
   await context.setOffline(false)
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('heading', { name: 'Billing' }).waitFor()

@@ -70,7 +70,7 @@ export function ToolSettings() {
       {open && (
         <JsonDialog
           title={t('tools')}
-          description={t('tools_about')}
+          description={t('tools_description')}
           value={text}
           example={EXAMPLE_TOOLS}
           mistakeOf={(json) => mistakeIn(readTools(json))}
@@ -135,7 +135,7 @@ function SchemaDialog({ onClose }: { onClose: () => void }) {
   return (
     <JsonDialog
       title={t('schema')}
-      description={t('schema_about')}
+      description={t('schema_description')}
       value={schema}
       example={EXAMPLE_SCHEMA}
       mistakeOf={(json) => mistakeIn(readSchema(json))}

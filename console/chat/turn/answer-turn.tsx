@@ -99,7 +99,7 @@ function Remarks({ message }: { message: AssistantMessage }) {
       {finish_reason === 'length' && <Note>{t('ended.length')}</Note>}
       {finish_reason === 'content_filter' && <Note tone="warning">{t('ended.content_filter')}</Note>}
       {status === 'stopped' && !hasContent(message) && <p className="text-sm text-muted">{t('stopped_early')}</p>}
-      {status === 'done' && !hasContent(message) && <p className="text-sm text-muted">{t('nothing_said')}</p>}
+      {status === 'done' && !hasContent(message) && <p className="text-sm text-muted">{t('empty_answer')}</p>}
     </>
   )
 }

@@ -24,7 +24,7 @@ export function EditText({ text, onCancel, onSave, again }: EditTextProps) {
   return (
     <div className="flex w-full flex-col gap-2">
       <Textarea
-        aria-label={t('edited_text')}
+        aria-label={t('message_text')}
         autoFocus
         value={now}
         onChange={({ target }) => setNow(target.value)}

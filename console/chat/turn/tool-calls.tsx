@@ -42,9 +42,9 @@ export function ToolCalls({ message, last }: { message: AssistantMessage; last: 
       {awaited && (
         <div className="flex flex-wrap items-center gap-3">
           <Button variant="primary" size="sm" aria-disabled={!ready || undefined} onClick={submitResults}>
-            {t('tool.go_on')}
+            {t('tool.continue')}
           </Button>
-          {!ready && <span className="text-[0.8125rem] text-muted">{t('tool.go_on_hint')}</span>}
+          {!ready && <span className="text-[0.8125rem] text-muted">{t('tool.continue_hint')}</span>}
         </div>
       )}
       {status === 'done' && open.length === 0 && (

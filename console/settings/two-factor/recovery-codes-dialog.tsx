@@ -7,15 +7,15 @@ import { SecretDialog } from '../../ui/overlay/secret-dialog.tsx'
 
 type Props = { codes: readonly string[]; onClose: () => void }
 
-/** The codes for when the app is lost, shown this once. Who leaves without taking them is asked again. */
+/** The recovery codes, shown once. */
 export function RecoveryCodesDialog({ codes, onClose }: Props) {
   const t = useText('settings')
   const { user } = useSession()
   const download = () => save(`${t('codes_file', { email: user.email })}\n\n${codes.join('\n')}\n`)
   const leaving = {
-    title: t('leave_codes_title'),
-    text: t('leave_codes_text'),
-    confirmLabel: t('leave_codes_confirm'),
+    title: t('close_unsaved_title'),
+    text: t('close_unsaved_text'),
+    confirmLabel: t('close_unsaved_confirm'),
   }
   return (
     <SecretDialog
@@ -34,7 +34,7 @@ export function RecoveryCodesDialog({ codes, onClose }: Props) {
         ))}
       </ol>
       <div className="flex flex-wrap gap-2">
-        <CopyButton text={codes.join('\n')} label={t('copy_codes')} size="md" />
+        <CopyButton autoFocus text={codes.join('\n')} label={t('copy_codes')} size="md" />
         <Button icon={<Download />} onClick={download}>
           {t('download_codes')}
         </Button>

@@ -9,7 +9,7 @@ export default {
   close: 'Close',
   copied: 'Copied',
   copy: 'Copy',
-  copy_failed: 'The browser did not let us copy. Select the text and copy it yourself.',
+  copy_failed: 'The browser did not allow copying. Select the text and copy it manually.',
   language: 'Language',
   load_more: 'Load more',
   notification: 'Notification',
@@ -19,5 +19,5 @@ export default {
   theme: 'Theme',
   theme_dark: 'Dark',
   theme_light: 'Light',
-  theme_system: 'As the system',
+  theme_system: 'System',
 }

@@ -9,8 +9,8 @@ export default {
   missing_title: 'Page not found',
   my_account: 'My account',
   navigation: 'Navigation',
-  not_signed_out: 'Signing out failed. Try again.',
-  not_switched: 'The organization could not be switched.',
+  not_signed_out: 'Could not sign out. Try again.',
+  not_switched: 'Could not switch organizations.',
   open_navigation: 'Open navigation',
   organization: 'Organization',
   organizations: 'Organizations',
@@ -27,5 +27,5 @@ export default {
   },
   sign_out: 'Sign out',
   skip: 'Skip to content',
-  switched: 'You are now in {{name}}',
+  switched: 'Switched to {{name}}',
 }

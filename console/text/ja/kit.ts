@@ -11,7 +11,7 @@ export default {
   close: '閉じる',
   copied: 'コピーしました',
   copy: 'コピー',
-  copy_failed: 'ブラウザーがコピーを許可しませんでした。テキストを選択してコピーしてください。',
+  copy_failed: 'ブラウザーがコピーを許可しませんでした。テキストを選択して手動でコピーしてください。',
   language: '言語',
   load_more: 'さらに読み込む',
   notification: '通知',
@@ -21,5 +21,5 @@ export default {
   theme: 'テーマ',
   theme_dark: 'ダーク',
   theme_light: 'ライト',
-  theme_system: 'システムに合わせる',
+  theme_system: 'システム',
 }

@@ -9,7 +9,7 @@ export default {
   missing_title: 'ページが見つかりません',
   my_account: 'マイアカウント',
   navigation: 'ナビゲーション',
-  not_signed_out: 'サインアウトできませんでした。再試行してください。',
+  not_signed_out: 'サインアウトできませんでした。もう一度お試しください。',
   not_switched: '組織を切り替えられませんでした。',
   open_navigation: 'ナビゲーションを開く',
   organization: '組織',

@@ -68,7 +68,7 @@ const TOLD = [
 export function VideoNotMade({ job, action }: { job: VideoJob; action: React.ReactNode }) {
   const t = useText('videos')
   const told = TOLD.find((each) => each === job.error?.code) ?? 'other'
-  const code = told === 'invalid_reference_media' && hasOnlyPictures(job) ? 'invalid_picture' : told
+  const code = told === 'invalid_reference_media' && hasOnlyPictures(job) ? 'invalid_image' : told
   const failed = job.status === 'failed'
   return (
     <Card>

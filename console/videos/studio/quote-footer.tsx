@@ -13,7 +13,7 @@ import type { Missing } from '../draft/draft.ts'
 import { refusedField } from './submit.ts'
 
 export type Price = { cost: string; per_second: string; seconds: number; currency: string }
-export type Obstacle = Missing | 'models_awaited' | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
+export type Obstacle = Missing | 'models_loading' | 'model_missing' | 'mode_missing' | 'terms' | 'credit'
 
 type Props = {
   price: Price | null
@@ -45,7 +45,7 @@ export function QuoteFooter({ price, obstacle, tried, busy, failure, terms, onSu
         aria-live="polite"
         className={cx('-mt-1 min-h-5 text-center text-[0.8125rem]', tried ? 'text-danger' : 'text-muted')}
       >
-        {obstacle && t(`gap.${obstacle}`)}
+        {obstacle && t(`obstacle.${obstacle}`)}
       </p>
     </div>
   )
@@ -98,7 +98,7 @@ function Cost({ price }: { price: Price | null }) {
         {t('cost')}
         {price && (
           <span className="ms-2 text-[0.8125rem] text-muted">
-            {t('cost_how', { price: exact(price.per_second, price.currency), n: price.seconds })}
+            {t('cost_formula', { price: exact(price.per_second, price.currency), n: price.seconds })}
           </span>
         )}
       </dt>

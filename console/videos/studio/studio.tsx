@@ -97,10 +97,10 @@ function EarlierDraft() {
   return (
     <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken py-1 ps-3 pe-1 text-[0.8125rem] text-muted">
       <span className="min-w-0 grow truncate" title={earlier.prompt}>
-        {t('earlier', { prompt: earlier.prompt })}
+        {t('previous_draft', { prompt: earlier.prompt })}
       </span>
       <Button size="sm" variant="ghost" icon={<Undo2 />} onClick={() => closeEarlierDraft(true)}>
-        {t('earlier_back')}
+        {t('restore_draft')}
       </Button>
       <IconButton size="sm" label={kit('close')} icon={<X />} onClick={() => closeEarlierDraft(false)} />
     </div>
@@ -132,7 +132,7 @@ type State = {
 function obstacleOf({ draft, model, models, acceptance, available, price }: State): Obstacle | null {
   const missing = missingFrom(draft)
   if (missing) return missing
-  if (model === null) return models === null ? 'models_awaited' : 'model_missing'
+  if (model === null) return models === null ? 'models_loading' : 'model_missing'
   if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !accepts(model, slot))) return 'mode_missing'
   if (acceptance && !acceptance.accepted) return 'terms'
   if (available !== null && price && isNegative(subtract(available, price.cost))) return 'credit'
@@ -156,7 +156,7 @@ function DropZone({ children, labelledBy, onKeyDown }: DropZoneProps) {
   const t = useText('videos')
   const [over, setOver] = useState(false)
   const take = (files: FileList) => {
-    if (attachAnywhere([...files]) > 0) toast(t('no_place'), 'danger')
+    if (attachAnywhere([...files]) > 0) toast(t('unsupported_file'), 'danger')
   }
   const drop = (event: DragEvent) => {
     setOver(false)

@@ -58,7 +58,7 @@ test('what a person, a model, a tool or a setting says is text: nothing runs, lo
   await chat.say(`sandbox:echo ${CORPUS}`)
   await page.getByRole('article', { name: 'Sandbox' }).getByText('alert(1)').first().waitFor()
   await staysHarmless(page)
-  await page.getByRole('button', { name: 'As code' }).click()
+  await page.getByRole('button', { name: 'View code' }).click()
   for (const name of ['curl', 'Node', 'Python']) {
     await page.getByRole('tab', { name }).click()
     await page.getByRole('region', { name }).waitFor()
@@ -81,7 +81,7 @@ test('calls of tools, reasoning and refusals of a hostile model are text as well
   await page.getByText(/^Line 1:/).waitFor()
   const tool = { type: 'function', function: { name: 'a', description: CORPUS, parameters: { title: CORPUS } } }
   await editor.fill(JSON.stringify([tool]))
-  await page.getByRole('button', { name: 'Use', exact: true }).click()
+  await page.getByRole('button', { name: 'Apply', exact: true }).click()
   const call = { id: CORPUS.slice(0, 200), type: 'function', function: { name: '<img src=x>', arguments: CORPUS } }
   const frames = [
     chunk({ role: 'assistant', content: null }),
