@@ -66,7 +66,7 @@ function Figures({ balance }: { balance: Balance | undefined }) {
   )
 }
 
-/** Nobody pays here: who runs the service adds credit, by a command that those who manage the organization can pass on. */
+/** Credit is added by the operator with a command that owners and admins can forward. */
 function AddCredit() {
   const t = useText('billing')
   const { organization } = useSession()
@@ -118,13 +118,21 @@ function useColumns(currency: string | undefined): Column<Entry>[] {
   ]
 }
 
-/** What an entry is for, in words; a charge for a video leads to it. */
+/** The note of the grant that an organization is created with. As server/identity/people/first-run.ts writes it. */
+const OPENING_NOTE = 'Opening balance'
+
+/** What an entry is for, as a text; a charge for a video links to it. */
 function Purpose({ entry }: { entry: Entry }): ReactNode {
   const t = useText('billing')
   const { number } = useFormat()
   const { kind, amount, video_id, model, seconds, note, input_tokens, output_tokens } = entry
   if (kind === 'grant')
-    return <Lines first={t(amount.startsWith('-') ? 'kind_withdrawal' : 'kind_grant')} second={note} />
+    return (
+      <Lines
+        first={t(amount.startsWith('-') ? 'kind_withdrawal' : 'kind_grant')}
+        second={note === OPENING_NOTE ? t('opening_balance') : note}
+      />
+    )
   if (video_id !== null) {
     const link = (
       <Link to="/videos/$id" params={{ id: video_id }} aria-label={`${t('open_video')} ${video_id}`}>
@@ -137,7 +145,7 @@ function Purpose({ entry }: { entry: Entry }): ReactNode {
   return <Lines first={t('kind_chat', { model: model ?? '', tokens })} second={note} />
 }
 
-/** Whose charge it is, and by which key. Members are told their own name alone. */
+/** Whose charge it is and by which key. Members see only their own name. */
 function Who({ entry }: { entry: Entry }): ReactNode {
   const t = useText('billing')
   const { kind, user_id, user_name, key_id, key_name } = entry

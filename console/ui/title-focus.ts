@@ -1,16 +1,20 @@
 import { type RefObject, useLayoutEffect, useRef } from 'react'
 
-/** A page was opened whose title is not there yet. */
+/** A page was opened and its title has not been rendered yet. */
 let awaited = false
 
-/** After a page was opened: a reader of the screen hears where they are now, and Tab goes on from there. */
+/**
+ * Focuses the title of a page that was opened, so that a screen reader announces it and Tab continues from there. A field that the page
+ * focused itself keeps the focus.
+ */
 export function focusTitle(): void {
+  if (document.activeElement?.matches('main input')) return
   const title = document.querySelector<HTMLElement>('[data-page-title]')
   if (title) title.focus({ preventScroll: true })
   awaited = !title
 }
 
-/** For the heading with `data-page-title`: takes the focus when its page came late, or in place of a heading that had it. */
+/** For the heading with `data-page-title`: takes the focus when it renders late, or replaces a heading that had it. */
 export function useTitleFocus(): RefObject<HTMLHeadingElement | null> {
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {

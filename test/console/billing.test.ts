@@ -61,7 +61,7 @@ test('an entry of the ledger names the person and the key, and credit that was t
   const grant = { org_id: owner.org_id, amount: -100_000_000n, note: 'Refund', user_id: null, now: app.clock.now() }
   await app.database.db.transaction().execute((tx) => grantCredits(tx, grant))
   const { page, close, screenshot } = await openConsole(browser, { app, as: owner, path: '/billing' })
-  const charge = page.getByRole('row', { name: /Video of 4 s/ })
+  const charge = page.getByRole('row', { name: /4-second video/ })
   await charge.getByText('Mika Mori').waitFor()
   await charge.getByText('test', { exact: true }).waitFor()
   await page
@@ -70,6 +70,20 @@ test('an entry of the ledger names the person and the key, and credit that was t
     .waitFor()
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('billing-names')
+  await close()
+})
+
+test('the opening balance of an organization is named in the language of the reader, an operator’s note as it was written', async () => {
+  const owner = await newCustomer(app)
+  for (const note of ['Opening balance', 'Top-up']) {
+    const grant = { org_id: owner.org_id, amount: 100_000_000n, note, user_id: null, now: app.clock.now() }
+    await app.database.db.transaction().execute((tx) => grantCredits(tx, grant))
+  }
+  const { page, close } = await openConsole(browser, { app, as: owner, path: '/billing', language: 'ja' })
+  const granted = page.getByRole('row', { name: /クレジットの付与/ })
+  await granted.getByText('初期残高', { exact: true }).waitFor()
+  await granted.getByText('Top-up', { exact: true }).waitFor()
+  assert.equal(await page.getByText('Opening balance').count(), 0)
   await close()
 })
 
@@ -92,9 +106,9 @@ test('usage by model, key, person and day adds up to what the ledger charged, to
   const charges = body.data.filter(({ kind }: { kind: string }) => kind === 'charge')
   const charged = -total(charges.map(({ amount }: { amount: string }) => amount))
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/usage' })
-  for (const by of ['Model', 'Key', 'Person', 'Day']) {
+  for (const by of ['Model', 'Key', 'Member', 'Day']) {
     await page.getByRole('radio', { name: by, exact: true }).click()
-    const table = page.getByRole('table', { name: `Sums by ${by}` })
+    const table = page.getByRole('table', { name: `Totals by ${by}` })
     await table.locator('tbody tr[class] td:last-child span[title]').first().waitFor()
     assert.equal(total(await table.locator('tbody td:last-child').allInnerTexts()), charged, by)
     await page.locator('[data-bar]').first().waitFor()
@@ -127,9 +141,9 @@ test('on a narrow screen, in the dark and in Japanese both pages stay readable',
 
 test('a time without charges says so', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/usage' })
-  await page.getByRole('radio', { name: 'Other' }).click()
+  await page.getByRole('radio', { name: 'Custom' }).click()
   await page.getByLabel('From').fill('2020-01-01')
-  await page.getByLabel('Until').fill('2020-01-31')
-  await page.getByRole('heading', { name: 'Nothing was charged in this time' }).waitFor()
+  await page.getByLabel('To', { exact: true }).fill('2020-01-31')
+  await page.getByRole('heading', { name: 'No charges in this period' }).waitFor()
   await close()
 })

@@ -9,7 +9,7 @@ import { FormDialog } from '../../ui/overlay/form-dialog.tsx'
 import { PROOF_FIELDS, useProofError } from '../account.ts'
 import { CodeInput } from './code-input.tsx'
 
-/** What a change of the second factor asks for. */
+/** What proves who the person is before two-factor authentication changes. */
 export type Proof = { password: string; code?: string; recovery_code?: string }
 
 type Props = {
@@ -21,7 +21,7 @@ type Props = {
   onClose: () => void
 }
 
-/** Asks for the password and a code: of the app, or one of those kept for when it is lost. */
+/** Asks for the password and a code: from the app, or a recovery code. */
 export function ProofDialog({ title, description, submitLabel, danger, proving, onClose }: Props) {
   const t = useText('settings')
   const [password, setPassword] = useState('')
@@ -46,7 +46,11 @@ export function ProofDialog({ title, description, submitLabel, danger, proving, 
             onChange={(event) => setPassword(event.target.value)}
           />
         </Field>
-        <Field label={t(recovery ? 'recovery_code' : 'code')} error={proofError('code')}>
+        <Field
+          label={t(recovery ? 'recovery_code' : 'code')}
+          hint={recovery ? t('recovery_hint') : undefined}
+          error={proofError('code')}
+        >
           <CodeInput
             key={String(recovery)}
             recovery={recovery}

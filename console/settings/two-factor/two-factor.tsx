@@ -14,32 +14,43 @@ import { type Proof, ProofDialog } from './proof-dialog.tsx'
 import { RecoveryCodesDialog } from './recovery-codes-dialog.tsx'
 import { SetUpDialog } from './set-up-dialog.tsx'
 
-/** From this many recovery codes on, it is time for new ones. */
+/** With this many recovery codes or fewer, new ones are suggested. */
 const FEW_CODES = 3
 
-type Doing = { step: 'enrol' | 'renew' | 'disable' } | { step: 'codes'; codes: string[] } | null
+type Step = 'set_up' | 'renew' | 'disable'
+type OpenDialog = { step: Step } | { step: 'codes'; codes: string[] } | null
 
-/** A code of an app beside the password: on, off, and the codes for when the app is lost. */
+/** Turns two-factor authentication on and off and renews its recovery codes. */
 export function TwoFactorSection() {
   const t = useText('settings')
   const profile = useProfile()
   const { data, error, refetch } = useTwoFactor()
-  const [doing, setDoing] = useState<Doing>(null)
-  const close = () => setDoing(null)
-  const showCodes = (codes: string[]) => setDoing({ step: 'codes', codes })
+  const [dialog, setDialog] = useState<OpenDialog>(null)
+  const [wasDisabled, setWasDisabled] = useState(false)
+  const close = () => setDialog(null)
+  const showCodes = (codes: string[]) => setDialog({ step: 'codes', codes })
+  const onDisabled = () => {
+    setWasDisabled(true)
+    close()
+  }
   return (
     <Section title={t('two_factor')} description={t('two_factor_text')}>
       {error ? (
         <FailureNote error={error} onRetry={() => void refetch()} />
       ) : data && profile.data ? (
-        <State state={data} hasPassword={profile.data.password} onDo={(step) => setDoing({ step })} />
+        <State
+          state={data}
+          hasPassword={profile.data.password}
+          wasDisabled={wasDisabled}
+          onOpen={(step) => setDialog({ step })}
+        />
       ) : (
         <LineSkeleton />
       )}
-      {doing?.step === 'enrol' && <SetUpDialog onClose={close} onCodes={showCodes} />}
-      {doing?.step === 'renew' && <RenewDialog onClose={close} onCodes={showCodes} />}
-      {doing?.step === 'disable' && <DisableDialog onClose={close} />}
-      {doing?.step === 'codes' && <RecoveryCodesDialog codes={doing.codes} onClose={close} />}
+      {dialog?.step === 'set_up' && <SetUpDialog onClose={close} onCodes={showCodes} />}
+      {dialog?.step === 'renew' && <RenewDialog onClose={close} onCodes={showCodes} />}
+      {dialog?.step === 'disable' && <DisableDialog onClose={close} onDisabled={onDisabled} />}
+      {dialog?.step === 'codes' && <RecoveryCodesDialog codes={dialog.codes} onClose={close} />}
     </Section>
   )
 }
@@ -47,17 +58,21 @@ export function TwoFactorSection() {
 type StateProps = {
   state: TwoFactorState
   hasPassword: boolean
-  onDo: (step: 'enrol' | 'renew' | 'disable') => void
+  /** Turned off on this page: the button that turns it on takes the focus of the one that is gone. */
+  wasDisabled: boolean
+  onOpen: (step: Step) => void
 }
 
-function State({ state: { enabled, recovery_codes_left }, hasPassword, onDo }: StateProps) {
+function State({ state: { enabled, recovery_codes_left }, hasPassword, wasDisabled, onOpen }: StateProps) {
   const t = useText('settings')
   if (!hasPassword) return <p className="text-sm text-muted">{t('two_factor_no_password')}</p>
   if (!enabled) {
     return (
       <div className="flex min-h-9 flex-wrap items-center justify-between gap-3">
         <StatusBadge tone="neutral">{t('off')}</StatusBadge>
-        <Button onClick={() => onDo('enrol')}>{t('turn_on')}</Button>
+        <Button autoFocus={wasDisabled} onClick={() => onOpen('set_up')}>
+          {t('turn_on')}
+        </Button>
       </div>
     )
   }
@@ -70,8 +85,8 @@ function State({ state: { enabled, recovery_codes_left }, hasPassword, onDo }: S
           <span className="text-sm text-muted">{t('codes_left', { count: left })}</span>
         </span>
         <span className="flex flex-wrap gap-2">
-          <Button onClick={() => onDo('renew')}>{t('renew_codes')}</Button>
-          <Button variant="ghost" className="text-danger!" onClick={() => onDo('disable')}>
+          <Button onClick={() => onOpen('renew')}>{t('renew_codes')}</Button>
+          <Button variant="ghost" className="text-danger!" onClick={() => onOpen('disable')}>
             {t('turn_off')}
           </Button>
         </span>
@@ -103,14 +118,14 @@ function RenewDialog({ onClose, onCodes }: { onClose: () => void; onCodes: (code
   )
 }
 
-function DisableDialog({ onClose }: { onClose: () => void }) {
+function DisableDialog({ onClose, onDisabled }: { onClose: () => void; onDisabled: () => void }) {
   const t = useText('settings')
   const queries = useQueryClient()
   const disable = useMutation({
     mutationKey: RENEWS_SESSION,
     mutationFn: (proof: Proof) => request<Session>('POST', '/console/two_factor/disable', { body: proof }),
     onSuccess: (session) => {
-      onClose()
+      onDisabled()
       toast(t('turned_off'))
       queries.setQueryData(SESSION_KEY, session)
       void reloadAccount(queries)

@@ -5,8 +5,10 @@ import { Button, IconButton } from '../button.tsx'
 import { cx } from '../class-names.ts'
 import { toast } from '../overlay/toast.tsx'
 
-/** Puts text on the clipboard and says so. `label` makes it a button with words. */
-export function CopyButton({ text, label, size = 'sm' }: { text: string; label?: string; size?: 'sm' | 'md' }) {
+type CopyButtonProps = { text: string; label?: string; size?: 'sm' | 'md'; autoFocus?: boolean }
+
+/** Copies a text to the clipboard and confirms it. With `label` it is a button with words. */
+export function CopyButton({ text, label, size = 'sm', autoFocus }: CopyButtonProps) {
   const t = useText('kit')
   const [copied, setCopied] = useState(false)
   useEffect(() => {
@@ -23,16 +25,16 @@ export function CopyButton({ text, label, size = 'sm' }: { text: string; label?:
     }
   }
   const icon = copied ? <Check className="text-success" /> : <Copy />
-  const said = copied ? t('copied') : (label ?? t('copy'))
-  if (label === undefined) return <IconButton label={said} icon={icon} size={size} onClick={() => void copy()} />
+  const shown = copied ? t('copied') : (label ?? t('copy'))
+  if (label === undefined) return <IconButton label={shown} icon={icon} size={size} onClick={() => void copy()} />
   return (
-    <Button size={size} icon={icon} onClick={() => void copy()}>
-      <span aria-live="polite">{said}</span>
+    <Button autoFocus={autoFocus} size={size} icon={icon} onClick={() => void copy()}>
+      <span aria-live="polite">{shown}</span>
     </Button>
   )
 }
 
-/** Code to take away. `wrap` for what must be seen whole, such as a key. */
+/** A block of code with a copy button. `wrap` for what must be visible in full, such as a key. */
 export function CodeBlock({ code, wrap, label }: { code: string; wrap?: boolean; label: string }) {
   return (
     <section aria-label={label} className="relative min-w-0 rounded-lg border border-line bg-sunken">

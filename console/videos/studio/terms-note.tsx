@@ -22,16 +22,18 @@ export function TermsNote({ acceptance }: { acceptance: Acceptance }) {
   const text = changed ? t('terms_changed', { version }) : t('terms_first', { version })
   const [before, link, after] = text.split(/<\/?terms>/)
   return (
-    <div className="flex flex-col gap-2.5 rounded-lg border border-accent/40 bg-accent-soft px-3.5 py-3 text-sm">
-      <p role="status">
-        {before}
-        <ExternalLink href={inLanguage(terms_url)}>{link}</ExternalLink>
-        {after}
-      </p>
+    <div className="flex flex-col gap-2.5 rounded-lg border border-accent/40 bg-accent-soft py-2 ps-3.5 pe-2 text-sm">
+      <div className="flex items-center justify-between gap-3">
+        <p role="status" className="text-pretty">
+          {before}
+          <ExternalLink href={inLanguage(terms_url)}>{link}</ExternalLink>
+          {after}
+        </p>
+        <Button variant="primary" busy={agree.isPending} onClick={() => agree.mutate()}>
+          {t('agree')}
+        </Button>
+      </div>
       {agree.error !== null && !outdated && <FailureNote error={agree.error} />}
-      <Button variant="primary" busy={agree.isPending} onClick={() => agree.mutate()}>
-        {t('agree')}
-      </Button>
     </div>
   )
 }
