@@ -126,7 +126,10 @@ function anchorsOf(path: string): string[] {
 }
 
 test('what a newcomer on Node 20 meets is explained: the warnings of npm ci, and the Node of the WebSocket sample', () => {
-  assert.match(readFileSync(join(ROOT, 'README.md'), 'utf8'), /On Node 20, `npm ci` prints `EBADENGINE` warnings.*harmless/)
+  assert.match(
+    readFileSync(join(ROOT, 'README.md'), 'utf8'),
+    /On Node 20, `npm ci` prints `EBADENGINE` warnings.*harmless/,
+  )
   const [, before] = /## WebSocket\n([\s\S]*?)```js/.exec(readFileSync(join(ROOT, 'docs/api/responses.md'), 'utf8'))!
   assert.match(before!, /Node 22 or newer/)
 })
