@@ -46,6 +46,7 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
     'server/app.ts',
     'server/api-docs/page/japanese.ts',
     'test/http/',
+    'test/http/openapi/errors.test.ts',
     'docs/api/',
     'docs/contract.md',
     'CHANGELOG.md',
@@ -53,6 +54,7 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
   const of_a_folder = [
     'ARCHITECTURE.md',
     'test/repo/layout.test.ts',
+    'test/repo/sql.test.ts',
     'server/api-docs/openapi/document.ts',
     'server/api-docs/page/words.ts',
   ]
