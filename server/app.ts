@@ -72,11 +72,11 @@ export type App = {
   reachAt(url: string): void
   /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
-  /** Stops taking requests, lets those in flight end, hands jobs back, closes everything. */
+  /** Stops taking requests, lets those in flight end, gives jobs back to the queue, closes everything. */
   close(): Promise<void>
 }
 
-/** Puts the service together over a migrated database. Nothing runs yet. */
+/** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, clock, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
@@ -175,7 +175,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
   ]
 }
 
-/** For each feature that keeps blobs: which of some keys its rows need. */
+/** For each feature that keeps blobs, a query for the keys that its rows need. */
 export function blobsKnown(db: Db): KnownBlobs[] {
   return [(keys) => knownFileBlobs(db, keys), (keys) => findKnownBlobs(db, keys)]
 }
@@ -194,7 +194,7 @@ function buildHttp(
   return http
 }
 
-/** Requests in flight, streams and turns of sockets among them, may end; after that they are cut. */
+/** How long requests in flight, streams and turns of sockets included, may take to end before they are cut off. */
 const DRAIN_SECONDS = 30
 
 async function drain(http: FastifyInstance): Promise<void> {

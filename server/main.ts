@@ -12,7 +12,7 @@ const USAGE = `kinora <command>
   serve     run the service (--host, --port, --data-dir, --config, --workers)
   migrate   bring the database up to date and exit
   render    submit a video job and download the clip: kinora render "<prompt>"
-  demo      the whole way from sign-in to MP4, on a service of its own
+  demo      from sign-in to MP4, on a service of its own
   admin     organizations, people, keys, credits, jobs, audit: kinora admin --help
   --version
 `

@@ -11,7 +11,7 @@ export function databaseName({ database_url, data_dir }: Pick<Config, 'database_
   return `the database ${host}${url.pathname} of DATABASE_URL`
 }
 
-/** One sentence for a database that cannot be reached or lets nobody in; any other error as it is. */
+/** A StartError for a database that cannot be reached or refuses the login; any other error unchanged. */
 export function asStartError(error: unknown, name: string): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error
   const { code = '' } = error as Error & { code?: string }

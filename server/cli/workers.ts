@@ -3,10 +3,10 @@ import { type Log, openLog } from '../platform/log.ts'
 import { StartError } from '../platform/start-error.ts'
 import { type Boot, openService } from './boot.ts'
 
-/** Where it listens, or what the operator should know of why it cannot. */
+/** Where it listens, or the reason why it cannot, for the operator. */
 type FromWorker = { ready: string } | { refused: string }
 
-/** A worker that does not come up within this time does not come up. */
+/** How long a worker may take to start. */
 const READY_SECONDS = 30
 
 /**
@@ -45,7 +45,7 @@ export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: str
   }
 }
 
-/** One of the HTTP processes: answers requests until it is told to stop. Returns the exit code. */
+/** One of the HTTP processes: answers requests until SIGTERM. Returns the exit code. */
 export async function runHttpWorker(): Promise<number> {
   const stopped = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
   // The terminal sends SIGINT to every process of the group; the first one decides.

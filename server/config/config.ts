@@ -19,7 +19,7 @@ export type VideoModelConfig = {
   engine: EngineEntry
   /** Units of 10⁻⁸ of the currency. */
   per_second: bigint
-  /** How long URLs live that the engine is given of files, unless its own entry says otherwise. */
+  /** How long the URLs of files given to the engine live, unless its own entry sets another time. */
   signed_url_ttl_seconds: number
   render_seconds: number
 }
@@ -42,7 +42,7 @@ export type ChatModelConfig = {
   /** How several choices are made: by the model server, by one call each, or not at all. */
   n: 'native' | 'fan_out' | 1
   hash_user: boolean
-  /** Responses hold what the model thought as it is, beside summaries. */
+  /** Responses include the raw reasoning of the model besides summaries. */
   expose_raw_reasoning: boolean
   prices: TokenPrices
 }
@@ -79,9 +79,9 @@ export type Config = SecretSettings & {
   public_url: string | null
   /** Null: the same as the public URL. */
   engine_url: string | null
-  /** Addresses and networks of reverse proxies whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks of reverse proxies whose `X-Forwarded-For` is trusted. */
   trusted_proxies: readonly string[]
-  /** How long URLs live that chat engines are given of files. */
+  /** How long the URLs of files given to chat engines live. */
   signed_url_ttl_seconds: number
   api_key_prefix: string
   /** The video terms in force. `url` null: the service's own page. */
@@ -93,7 +93,7 @@ export type Config = SecretSettings & {
   video_models: readonly VideoModelConfig[]
   chat_models: readonly ChatModelConfig[]
   moderation: EngineEntry
-  /** What becomes of media that cannot be judged. Null: as the moderation engine says. */
+  /** What happens to media that cannot be judged. Null: the default of the moderation engine. */
   moderation_media: 'allow' | 'block' | null
   /** The server that turns sound into text for moderation; null: there is none. */
   transcription: TranscriptionConfig | null
@@ -105,7 +105,7 @@ export type Config = SecretSettings & {
     upstream_idle_seconds: number
     upstream_total_seconds: number
     pipeline_concurrency: number
-    /** Null: as many as the machine suggests. */
+    /** Null: chosen by the number of CPUs. */
     media_children: number | null
   }
   first_run: { organization: string; email: string; balance: bigint }

@@ -47,7 +47,7 @@ export function readConfigFile(
   return { file: value, mistakes }
 }
 
-/** What a schema cannot say: duplicates, references between entries, the options of engines. */
+/** Checks that a schema cannot express: duplicates, references between entries, options of engines. */
 function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator<[Path, string]> {
   for (const name of ['public_url', 'engine_url'] as const) {
     if (/\/v1\/*$/.test(file[name] ?? '')) yield [[name], 'must end before /v1, which is added']
@@ -90,7 +90,7 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
 
 type VideoModel = NonNullable<ConfigFile['video_models']>[number]
 
-/** A signed URL ends with its job, which has ended when the time of the render is over. Both places that may name its life are checked. */
+/** A signed URL ends with its job, at the latest at the time limit of a render. Both places that may set its life are checked. */
 function* signedUrlMistakes(model: VideoModel, path: Path, render_seconds: number): Generator<[Path, string]> {
   const max = model.render_seconds ?? render_seconds
   const { engine } = model
@@ -123,7 +123,7 @@ export type SecretSettings = {
   previous_secrets: readonly string[]
 }
 
-/** The secret of the service and those before it, from the environment. Each mistake goes to `found`, without what was there. */
+/** The secret of the service and the previous ones, from the environment. Mistakes are added to `found`, without the secrets. */
 export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSettings {
   const secret = env.KINORA_SECRET ?? null
   const isShort = (each: string) => Buffer.byteLength(each) < 32
@@ -168,7 +168,7 @@ function substitute(
   )
 }
 
-/** A tab is one mistake: what the parser makes of the lines around it says nothing to whoever pressed the key. */
+/** Tabs are one mistake: what the parser reports for the lines around them would not help the author. */
 function syntaxMistakes(text: string, document: Document, lines: LineCounter, name: string): Mistake[] {
   const rows = text.split('\n')
   const lineOfError = ({ pos }: { pos: [number, number] }) => lines.linePos(pos[0]).line

@@ -12,11 +12,11 @@ import { DELETED_TOPIC, VIDEO_TOPIC } from '../videos/queues.ts'
 import { videoView } from '../videos/schema.ts'
 import { findJobsOfOrganizations } from '../videos/store.ts'
 
-/** Streams of one session: more tabs than anybody reads. */
+/** Streams of one session: more tabs than anybody has open. */
 const STREAMS_PER_SESSION = 8
 /** Changes within this time are read and sent together. */
 const GATHER_MILLISECONDS = 50
-/** Sessions that ended without a notice, by their age or while notices failed, are found by asking this often. */
+/** How often sessions are looked up that ended without a notice: by age, or while notices failed. */
 const CHECK_MILLISECONDS = 3000
 /** Jobs of one query. */
 const BATCH = 500
@@ -36,20 +36,20 @@ export type LiveEvents = {
 type Listener = {
   caller: Principal
   stream: EventStream
-  /** Bytes wait for a client that does not read; what happens meanwhile is made up for by one `ready`. */
+  /** The client does not read and bytes are waiting; changes in the meantime are replaced by one `ready`. */
   behind: 'no' | 'yes' | 'and_missed'
   over: boolean
 }
 
-/** What is to be read and told at the next turn. */
+/** What changed since the last flush. */
 type News = { jobs: Set<string>; deleted: Set<string>; balances: Set<string>; missed: boolean }
 
 type Live = Pick<Context, 'db' | 'clock' | 'config' | 'changes' | 'log'>
 
-/** Live changes for the browsers of the console, of every organization that has one open. Costs no query while nobody listens. */
+/** Live changes for the browsers that have the console open. Costs no query while there are none. */
 export function openLiveEvents(ctx: Live, callers: Pick<Callers, 'onForget'>): LiveEvents {
   const listeners = new Set<Listener>()
-  const telling = openTelling(ctx, listeners)
+  const broadcast = openBroadcast(ctx, listeners)
   const forget = (listener: Listener) => {
     listener.over = true
     listeners.delete(listener)
@@ -59,13 +59,13 @@ export function openLiveEvents(ctx: Live, callers: Pick<Callers, 'onForget'>): L
     forget(listener)
   }
   const check = async (suspects: readonly Listener[]) => {
-    for (const each of await formerSessions(ctx, suspects)) end(each)
+    for (const each of await endedListeners(ctx, suspects)) end(each)
   }
   const checking = setInterval(() => check([...listeners]), CHECK_MILLISECONDS).unref()
   const stops = [
-    ctx.changes.on(VIDEO_TOPIC, (id) => telling.note('jobs', id)),
-    ctx.changes.on(DELETED_TOPIC, (id) => telling.note('deleted', id)),
-    ctx.changes.on(BALANCE_TOPIC, (id) => telling.note('balances', id)),
+    ctx.changes.on(VIDEO_TOPIC, (id) => broadcast.add('jobs', id)),
+    ctx.changes.on(DELETED_TOPIC, (id) => broadcast.add('deleted', id)),
+    ctx.changes.on(BALANCE_TOPIC, (id) => broadcast.add('balances', id)),
     callers.onForget((notice) => check([...listeners].filter(({ caller }) => isNamed(caller, notice)))),
   ]
   return {
@@ -86,28 +86,28 @@ export function openLiveEvents(ctx: Live, callers: Pick<Callers, 'onForget'>): L
     close() {
       clearInterval(checking)
       for (const stop of stops) stop()
-      telling.close()
+      broadcast.close()
       for (const each of [...listeners]) end(each)
     },
   }
 }
 
-/** Gathers what changed, reads it once for all who listen, and tells each what is of their organization. */
-function openTelling(ctx: Live, listeners: ReadonlySet<Listener>) {
+/** Gathers changes, reads the rows once for all listeners, and sends each listener those of their organization. */
+function openBroadcast(ctx: Live, listeners: ReadonlySet<Listener>) {
   let news = noNews()
   let timer: NodeJS.Timeout | null = null
   const later = (milliseconds: number) => {
     timer ??= setTimeout(() => {
       timer = null
-      void tell()
+      void flush()
     }, milliseconds).unref()
   }
-  const tell = async () => {
-    const told = news
+  const flush = async () => {
+    const batch = news
     news = noNews()
     try {
-      if (told.missed) for (const each of listeners) send(each, READY)
-      else await tellNews(ctx, listeners, told)
+      if (batch.missed) for (const each of listeners) send(each, READY)
+      else await sendNews(ctx, listeners, batch)
     } catch (error) {
       ctx.log.warn('live_events_failed', { error })
       news.missed = true
@@ -115,7 +115,7 @@ function openTelling(ctx: Live, listeners: ReadonlySet<Listener>) {
     }
   }
   return {
-    note(kind: 'jobs' | 'deleted' | 'balances', id: string | null) {
+    add(kind: 'jobs' | 'deleted' | 'balances', id: string | null) {
       if (listeners.size === 0) return
       if (id === null) news.missed = true
       else news[kind].add(id)
@@ -127,7 +127,7 @@ function openTelling(ctx: Live, listeners: ReadonlySet<Listener>) {
   }
 }
 
-async function tellNews(ctx: Live, listeners: ReadonlySet<Listener>, news: News): Promise<void> {
+async function sendNews(ctx: Live, listeners: ReadonlySet<Listener>, news: News): Promise<void> {
   const here = () => [...new Set([...listeners].map(({ caller }) => caller.org_id))]
   const paid = new Set(news.balances)
   const ids = [...news.jobs]
@@ -135,27 +135,27 @@ async function tellNews(ctx: Live, listeners: ReadonlySet<Listener>, news: News)
     const rows = await findJobsOfOrganizations(ctx.db, { ids: ids.slice(i, i + BATCH), org_ids: here() })
     for (const row of rows) {
       if (row.status === 'moderating' || isTerminal(row.status)) paid.add(row.org_id)
-      tellOrganization(listeners, row.org_id, frame('video', videoView(row)))
+      sendToOrganization(listeners, row.org_id, frame('video', videoView(row)))
     }
   }
   for (const each of news.deleted) {
     const [org_id, id] = each.split('/') as [string, string]
-    tellOrganization(listeners, org_id, frame('video', { id, object: 'video', deleted: true }))
+    sendToOrganization(listeners, org_id, frame('video', { id, object: 'video', deleted: true }))
   }
   for (const org_id of here()) {
     const account = paid.has(org_id) ? await findAccount(ctx.db, org_id) : null
-    if (account) tellOrganization(listeners, org_id, frame('balance', balanceView(account, ctx.config.currency)))
+    if (account) sendToOrganization(listeners, org_id, frame('balance', balanceView(account, ctx.config.currency)))
   }
 }
 
-function tellOrganization(listeners: ReadonlySet<Listener>, org_id: string, frames: string): void {
+function sendToOrganization(listeners: ReadonlySet<Listener>, org_id: string, frames: string): void {
   for (const each of listeners) if (each.caller.org_id === org_id) send(each, frames)
 }
 
-/** What to read anew may be anything: said at the beginning, and whenever something may have been missed. */
+/** Anything may have changed: sent at the beginning, and when changes may have been missed. */
 const READY = frame('ready', { object: 'console_events' })
 
-/** The session is over or the service stops: the last word of a stream. */
+/** The last event of a stream: the session is over or the service stops. */
 const END = frame('end', { object: 'console_events' })
 
 function send(listener: Listener, frames: string): void {
@@ -175,10 +175,10 @@ function send(listener: Listener, frames: string): void {
 }
 
 /**
- * Those whose session is over, or in another organization now; all of them when nobody can be asked. A stream is no use of a session:
- * it keeps none alive.
+ * Listeners whose session is over or has moved to another organization; all of them when the database cannot be read. A stream does not
+ * count as use of a session, so it keeps none alive.
  */
-async function formerSessions(ctx: Live, suspects: readonly Listener[]): Promise<readonly Listener[]> {
+async function endedListeners(ctx: Live, suspects: readonly Listener[]): Promise<readonly Listener[]> {
   if (suspects.length === 0) return []
   try {
     const ids = [...new Set(suspects.map(({ caller }) => caller.session_id!))]

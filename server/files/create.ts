@@ -58,7 +58,7 @@ function inspect(ctx: Context, { staged, fields }: Upload): Promise<Facts> {
   })
 }
 
-/** Reads the header of a picture that claims to be one; a header is all it takes to tell a pixel bomb. */
+/** Reads the header of a picture; that is enough to detect a pixel bomb. */
 async function probeImage(path: string, purpose: Purpose, type: RecognisedType): Promise<ProbeResult | null> {
   if (purpose !== 'vision' || type.family !== 'image') return null
   try {

@@ -85,7 +85,7 @@ const remove = endpoint({
   },
 })
 
-/** Where engines fetch references: the signature stands in for a credential, and everything wrong looks the same. */
+/** Where engines fetch references: the signature replaces a credential, and every failure looks the same. */
 const readSigned = endpoint({
   method: 'GET',
   path: '/v1/files/:file_id/signed',

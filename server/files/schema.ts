@@ -4,7 +4,7 @@ import { listQuery, listSchema } from '../platform/http/list.ts'
 import { PURPOSES } from './purposes.ts'
 import type { FileRow } from './store.ts'
 
-/** A page of files unless the caller says otherwise. */
+/** Default page size of files. */
 export const FILES_PER_PAGE = 100
 
 const PurposeSchema = Type.Union(PURPOSES.map((purpose) => Type.Literal(purpose)))

@@ -53,7 +53,7 @@ export async function findPinnedFiles(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** From now on nobody reads files by the pins of `holders`; their bytes are removed by a sweep, unless something else needs them. */
+/** Ends the pins of `holders`: files can no longer be read by them, and a sweep removes bytes that nothing else needs. */
 export async function releasePins(tx: Db, { holders, now }: { holders: readonly string[]; now: Date }): Promise<void> {
   if (holders.length === 0) return
   await tx

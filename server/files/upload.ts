@@ -28,7 +28,7 @@ export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Prom
   }
 }
 
-/** One file, and room for two fields nobody knows. */
+/** One file, the known fields, and room for two unknown ones. */
 const PARTS_MAX = 6
 const FIELD_BYTES_MAX = 1000
 /** What boundaries, headers and fields of a form may add to the file. */

@@ -13,7 +13,7 @@ export function addSeconds(date: Date, seconds: number): Date {
   return new Date(date.getTime() + seconds * 1000)
 }
 
-/** A clock that stands still until it is moved: retention and time limits are tested with it. */
+/** A clock that only moves when it is advanced, for tests of retention and time limits. */
 export function handMovedClock(
   start: Date = new Date(),
 ): Clock & { advance(seconds: number): void; set(date: Date): void } {

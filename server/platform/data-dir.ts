@@ -62,7 +62,7 @@ function takeLock(root: string): DatabaseSync {
   return lock
 }
 
-/** A lock that was deleted under a service says nothing: its place is not taken while the process that was last here lives. */
+/** A lock file may be deleted under a running service: the directory is not taken while the process recorded in it is alive. */
 function refuseLivingHolder(root: string, holder: string): void {
   const pid = existsSync(holder) ? Number(readFileSync(holder, 'utf8')) : 0
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid || !isAlive(pid)) return

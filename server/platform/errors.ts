@@ -126,7 +126,7 @@ export function errorHeaders(error: ApiError): Record<string, string> {
 /** Where the thrower knows no better: a slot frees when a render ends, an overload passes sooner. */
 const RETRY_AFTER_SECONDS: Readonly<Record<number, number>> = { 429: 10, 503: 1 }
 
-/** One 404 body for missing and foreign objects alike, so that the answer tells nothing about other organizations. */
+/** One 404 body for missing and foreign objects alike, so that the answer reveals nothing about other organizations. */
 export function notFound(kind: string): ApiError {
   return new ApiError('not_found', `No such ${kind}. Check the id and that it belongs to your organization.`)
 }

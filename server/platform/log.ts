@@ -69,7 +69,7 @@ export function openLog(level: string, destination: { write(line: string): void 
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-/** A log that says nothing. */
+/** A log that discards everything. */
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 function allowed(fields: LogFields): Record<string, unknown> {

@@ -48,7 +48,7 @@ export function encode(text: string): number[] {
   return ids
 }
 
-/** The first `max` token ids of `text`, giving way to other work as `countTokensInTurns` does. `cut` says that there are more. */
+/** The first `max` token ids of `text`, giving way to other work as `countTokensInTurns` does. `cut` is true when there are more. */
 export async function encodeInTurns(text: string, max: number): Promise<{ ids: number[]; cut: boolean }> {
   const ids: number[] = []
   for (const segment of segmentsOf(text)) {

@@ -198,7 +198,7 @@ test('frames that break the protocol close the connection with the code for it',
 })
 
 test('a client that leaves pings unanswered is gone after the second; one that answers stays', async () => {
-  const timing = { ping_seconds: 0.03, stalled_seconds: 30, goodbye_seconds: 1 }
+  const timing = { ping_seconds: 0.03, stalled_seconds: 30, close_timeout_seconds: 1 }
   const { url, served } = await startEcho({ timing })
   const lively = await openSocket(url, PATH)
   const silent = await openSocket(url, { ...PATH, client: { autoPong: false } })
@@ -215,7 +215,7 @@ test('a client that leaves pings unanswered is gone after the second; one that a
 })
 
 test('a client that never reads holds its producer back and is cut off; its memory stays bounded', async () => {
-  const timing = { ping_seconds: 30, stalled_seconds: 0.1, goodbye_seconds: 1 }
+  const timing = { ping_seconds: 30, stalled_seconds: 0.1, close_timeout_seconds: 1 }
   const { url, served } = await startEcho({ timing })
   const client = await openSocket(url, PATH)
   client.ws.pause()

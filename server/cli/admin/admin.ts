@@ -77,10 +77,12 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   const { config: path, 'data-dir': data_dir } = given
   const config = loadConfig({ config: path, data_dir }, env, null)
   const values = given as unknown as Record<string, string | undefined>
-  const say = (name_of_database: string) =>
+  const printDatabase = (name_of_database: string) =>
     process.stderr.write(`kinora admin ${name}: working on ${name_of_database}\n`)
   const report =
-    'runAlone' in command ? await command.runAlone(config, values) : await runBeside(command, config, { values, say })
+    'runAlone' in command
+      ? await command.runAlone(config, values)
+      : await runBeside(command, config, { values, printDatabase })
   process.stdout.write(given.json ? `${JSON.stringify(report.json)}\n` : aligned(report))
   return report.exit_code ?? 0
 }
@@ -88,10 +90,10 @@ async function runCommand(name: string, command: Command, args: string[], env: N
 async function runBeside(
   command: Extract<Command, { run: unknown }>,
   config: Config,
-  { values, say }: { values: Record<string, string | undefined>; say: (database: string) => void },
+  { values, printDatabase }: { values: Record<string, string | undefined>; printDatabase: (name: string) => void },
 ): Promise<Report> {
   const database = await openAdminDatabase(config)
-  say(database.name)
+  printDatabase(database.name)
   try {
     return await command.run({ ...database, config, clock: systemClock }, values)
   } finally {
@@ -105,7 +107,7 @@ function splitCommand(args: string[]): [string, string[]] {
   return two in COMMANDS ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
 }
 
-/** An id may stand by itself: `key revoke key_...`. Throws UsageError for any other loose argument. */
+/** An id may be given without its flag: `key revoke key_...`. Throws UsageError for any other positional argument. */
 function withId(command: Command, args: string[]): string[] {
   const { positionals } = parseFlags(args, optional({ ...command.flags, ...SHARED }))
   const [id, ...others] = positionals
@@ -134,7 +136,7 @@ function usage(name: string, command: Command): string {
   return `kinora admin ${name}: ${command.summary}\n\n${describeFlags({ ...command.flags, ...SHARED })}\n`
 }
 
-/** One line that names the remedy; the stack of what nobody foresaw. */
+/** One line that names the remedy; the stack of an unexpected error. */
 function explain(error: unknown): string {
   if (error instanceof CommandError || error instanceof ApiError) return error.message
   if (!(error instanceof Error)) return String(error)

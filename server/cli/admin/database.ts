@@ -10,7 +10,7 @@ import { runningPostgresUrl, startEmbeddedPostgres } from '../../platform/postgr
 import { StartError } from '../../platform/start-error.ts'
 import { asStartError, databaseName } from '../database-name.ts'
 
-/** `name` says in words which database it is, without its credentials. */
+/** `name` describes the database without its credentials. */
 export type AdminDatabase = {
   db: Kysely<Database>
   pool: pg.Pool

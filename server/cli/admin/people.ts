@@ -195,7 +195,7 @@ async function organizationOf(
   const wanted = asked === undefined ? null : (await requireOrganization(db, asked)).id
   if (wanted === null && theirs.length === 1) return theirs[0]!.id
   if (wanted === null)
-    throw new CommandError(`${user.email} is in ${theirs.length} organizations. Say which with --org.`)
+    throw new CommandError(`${user.email} is in ${theirs.length} organizations. Name one with --org.`)
   if (theirs.some(({ id }) => id === wanted)) return wanted
   throw new CommandError(`${user.email} is not a member of ${asked}. Add them with 'kinora admin user create'.`)
 }

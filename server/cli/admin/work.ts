@@ -17,7 +17,7 @@ export const creditsGrant = command({
   flags: {
     org: { value: '<id or name>', help: 'The organization', required: true },
     amount: { value: '<amount>', help: 'Such as 25.00', required: true },
-    note: { value: '<text>', help: 'Why; it stands in the ledger', required: true },
+    note: { value: '<text>', help: 'The reason, shown in the ledger', required: true },
   },
   async run({ db, clock, url }, given) {
     const amount = readAmount('amount', given.amount)
@@ -60,7 +60,7 @@ export const jobCancel = command({
   },
 })
 
-/** News of a change leaves a few milliseconds after it; before that the connection must not end. */
+/** Announcements are sent a few milliseconds after the change: the connection must stay open until then. */
 const ANNOUNCED_MS = 50
 
 export const audit = command({

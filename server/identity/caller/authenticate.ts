@@ -5,7 +5,7 @@ import { ApiError } from '../../platform/errors.ts'
 import { freshCache } from '../../platform/fresh-cache.ts'
 import type { Log } from '../../platform/log.ts'
 import { hashKey, isKey } from '../keys/format.ts'
-import { findKeyOwner, noteKeyUse } from '../keys/store.ts'
+import { findKeyOwner, findStanding, noteKeyUse } from '../keys/store.ts'
 import { findSessionOwner, noteSessionUse } from '../login/store.ts'
 import { hashToken, hasSessionCookie, readSessionToken, SESSION_IDLE_SECONDS, type SessionCookie } from './cookie.ts'
 import type { Authenticator, Principal } from './principal.ts'
@@ -21,9 +21,9 @@ export type Callers = Authenticator & {
   /** Forgets the callers a notice names: `key:<id>`, `session:<id>`, `user:<id>` or `org:<id>`. */
   forget(notice: string): void
   forgetAll(): void
-  /** Hears every such notice; null stands for all that may have been missed. Returns the way to stop. */
+  /** Calls `listener` with every such notice, with null when notices may have been missed. Returns a function that stops it. */
   onForget(listener: (notice: string | null) => void): () => void
-  /** Writes when the keys that called were used. */
+  /** Writes the last use of the keys that have called. */
   noteUse(): Promise<void>
 }
 
@@ -100,17 +100,38 @@ export function openCallers(deps: {
   }
 }
 
-/** When a session ends if nothing more is asked of it. */
+/** When a session ends if it is not used again. */
 export function sessionEnd(session: { last_use: Date; expires_at: Date }): Date {
   const idle = addSeconds(session.last_use, SESSION_IDLE_SECONDS)
   return new Date(Math.min(idle.getTime(), session.expires_at.getTime()))
+}
+
+/**
+ * The person who asked for work that waited in a queue, with the role and plan of today. `key_id` is null for a console login.
+ * Throws ApiError `invalid_api_key` when the key was revoked or its owner is no longer a member, and `permission_denied` when the
+ * person of a console login is no longer one.
+ */
+export async function recheckPrincipal(
+  db: Db,
+  caller: Pick<Principal, 'org_id' | 'user_id' | 'key_id'>,
+): Promise<Principal> {
+  const { org_id, user_id, key_id } = caller
+  const found = await findStanding(db, { org_id, user_id, key_id })
+  if (found)
+    return { org_id, user_id, key_id, ...found, session_id: null, via: key_id === null ? 'session' : 'api_key' }
+  if (key_id === null)
+    throw new ApiError('permission_denied', 'Whoever asked for this is no longer a member of the organization.')
+  throw new ApiError(
+    'invalid_api_key',
+    'The API key that asked for this was revoked, or its owner is no longer a member of the organization.',
+  )
 }
 
 function bearerOf(authorization: string): string | null {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null
 }
 
-/** One text for every key that is not good, so that an answer tells nothing about others' keys. */
+/** One text for every invalid key, so that an answer reveals nothing about other keys. */
 function wrongKey(): ApiError {
   return new ApiError(
     'invalid_api_key',

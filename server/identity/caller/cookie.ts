@@ -30,12 +30,12 @@ export function cookieSecret(secret: string): string {
   return createHmac('sha256', secret).update('console session cookie').digest('base64url')
 }
 
-/** The cookie beside it that says: the password was right, the second factor is due. The login library makes and reads it. */
+/** The cookie of a sign-in whose password was right and whose second factor is due. Written and read by the login library. */
 export function challengeCookie(session: SessionCookie): SessionCookie {
   return { ...session, name: session.name.replace('session_token', 'two_factor') }
 }
 
-/** The cookie that says which browser a sign-in at the identity provider was begun by. */
+/** The cookie that ties a sign-in at the identity provider to the browser that started it. */
 export function stateCookie(session: SessionCookie): { name: string; attributes: string } {
   const secure = session.attributes.secure ? ' Secure;' : ''
   return {

@@ -40,7 +40,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   method: Method
   /** With `:name` for each parameter. */
   path: string
-  /** No default: every endpoint says who may call it. */
+  /** No default: every endpoint declares who may call it. */
   auth: A
   /** First line in the API page. */
   summary: string
@@ -81,7 +81,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   plain_400?: boolean
   /** Not part of the public API page. */
   internal?: boolean
-  /** What a wrong method on this path is told when it is not 405. */
+  /** The error for a wrong method on this path when it is not 405. */
   wrong_method?: (method: string, params: Record<string, string>) => ApiError | null
   /** Returns the JSON answer, or the reply after sending it itself. */
   handle(ctx: Context, call: Call<A, Static<B>, Static<Q>>): Promise<unknown>
@@ -223,7 +223,7 @@ function noCredential({ auth }: Endpoint, ended: boolean): ApiError {
   return new ApiError('missing_api_key', `No credential was given. ${remedy}`)
 }
 
-/** A body without a Content-Type would be skipped by the parsers and look absent: say what is wrong instead. */
+/** A body without a Content-Type would be skipped by the parsers and look absent: report it instead. */
 function requireSomeBody(request: FastifyRequest): void {
   const hasBody =
     request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0

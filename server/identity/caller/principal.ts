@@ -20,9 +20,9 @@ export type Principal = {
  */
 export type Authenticator = {
   api_key(authorization: string): Promise<Principal>
-  /** The caller of an API key that is in memory and still good, else null: ask `api_key`. */
+  /** The caller of an API key that is cached and still fresh, else null: call `api_key`. */
   recall(authorization: string): Principal | null
   session(headers: { cookie: string }): Promise<Principal | null>
-  /** Whether a cookie of a console login is among them, good or not. */
+  /** Whether they include a cookie of a console login, valid or not. */
   hasSession(headers: { cookie: string }): boolean
 }

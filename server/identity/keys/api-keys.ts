@@ -8,7 +8,7 @@ import { type ApiKeyRow, insertKey, revokeKey } from './store.ts'
 /** What is known of a key after it was made. */
 export type KeyFacts = Omit<ApiKeyRow, 'key_hash'>
 
-/** Makes a key of one person in one organization, who must be a member. `key` is told here and never again. */
+/** Makes a key of one person in one organization, who must be a member. `key` is returned here and never again. */
 export async function createKey(
   db: Db,
   owner: { org_id: string; user_id: string; name: string; prefix: string; now: Date },

@@ -1,14 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
+import { unixSeconds } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { addressOf } from '../../platform/http/client-address.ts'
+import { sessionEnd } from '../caller/authenticate.ts'
 import { hashToken, readSessionToken } from '../caller/cookie.ts'
 import type { Principal } from '../caller/principal.ts'
 import type { Identity } from '../open.ts'
+import { findUser, organizationsOf } from '../people/store.ts'
 import type { ConsoleSession, SecondFactorRequired } from '../schema.ts'
-import { sessionView } from '../views.ts'
 import type { Caller, SecondFactorDue, SignedIn } from './sign-in.ts'
-import { deleteSession, findSession, switchSession } from './store.ts'
+import { deleteSession, findSession, findSessionEnd, switchSession } from './store.ts'
 
 export type Exchange = { request: FastifyRequest; reply: FastifyReply }
 
@@ -81,4 +84,25 @@ export async function endSession(ctx: Context, identity: Identity, request: Fast
 /** Where a request comes from. */
 export function callerOf(request: FastifyRequest): Caller {
   return { address: addressOf(request), user_agent: request.headers['user-agent'] ?? '' }
+}
+
+/** What the console shows of a session that was used just now. Null when it has ended meanwhile. */
+async function sessionView(
+  db: Db,
+  session: { session_id: string; user_id: string; org_id: string; now: Date },
+): Promise<ConsoleSession | null> {
+  const [user, organizations, end] = await Promise.all([
+    findUser(db, session.user_id),
+    organizationsOf(db, session.user_id),
+    findSessionEnd(db, session.session_id),
+  ])
+  const organization = organizations.find(({ id }) => id === session.org_id)
+  if (!user || !organization || !end) return null
+  return {
+    object: 'console_session',
+    user: { id: user.id, email: user.email, name: user.name },
+    organization,
+    organizations,
+    expires_at: unixSeconds(sessionEnd({ last_use: session.now, expires_at: end })),
+  }
 }

@@ -48,7 +48,7 @@ export async function loginOptions(deps: LoginDeps) {
     secrets: [{ version: SECRET_VERSION, value: deps.secret }],
     database: { db, type: 'postgres' },
     telemetry: { enabled: false },
-    logger: { level: 'warn', log: (level, message) => tell(deps.log, level, message) },
+    logger: { level: 'warn', log: (level, message) => writeLog(deps.log, level, message) },
     rateLimit: { enabled: false },
     emailAndPassword: {
       enabled: true,
@@ -86,7 +86,7 @@ export async function loginOptions(deps: LoginDeps) {
 }
 
 /** What people do wrong is our endpoints' to answer, so the library's warnings are of interest to developers alone. */
-function tell(log: Log, level: string, message: string): void {
+function writeLog(log: Log, level: string, message: string): void {
   log[level === 'error' ? 'warn' : 'debug']('login_library', { detail: message })
 }
 

@@ -2,30 +2,13 @@ import { clearSessionToken } from '../caller/cookie.ts'
 import { requireSameOrigin } from '../caller/csrf.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
 import type { Identity } from '../open.ts'
-import { accept, previewInvitation } from '../people/invitations.ts'
-import {
-  AcceptInvitation,
-  ConsoleSession,
-  InvitationPreview,
-  PreviewInvitation,
-  SignedOut,
-  SignIn,
-  SignInAnswer,
-  SwitchOrganization,
-} from '../schema.ts'
-import { invitationPreview } from '../views.ts'
-import { answerSignIn, beginSession, callerOf, endSession, moveSession, showSession } from './begin-session.ts'
+import { ConsoleSession, SignedOut, SignIn, SignInAnswer, SwitchOrganization } from '../schema.ts'
+import { answerSignIn, callerOf, endSession, moveSession, showSession } from './begin-session.ts'
 import { signIn } from './sign-in.ts'
 
-/** Signing in and out, the present session, and the ways a session begins. */
+/** Signing in and out, and the current session. */
 export function sessionEndpoints(identity: Identity): Endpoint[] {
-  return [
-    signInEndpoint(identity),
-    signOutEndpoint(identity),
-    ...presentSession(identity),
-    previewEndpoint,
-    acceptEndpoint(identity),
-  ]
+  return [signInEndpoint(identity), signOutEndpoint(identity), ...presentSession(identity)]
 }
 
 function signInEndpoint(identity: Identity): Endpoint {
@@ -89,45 +72,4 @@ function presentSession(identity: Identity): Endpoint[] {
     },
   })
   return [show, change]
-}
-
-/** POST, because a token in a URL would be written to logs. */
-const previewEndpoint = endpoint({
-  method: 'POST',
-  path: '/console/invitations/preview',
-  auth: 'none',
-  summary: 'What an invitation is to, for the person who holds its token',
-  body: PreviewInvitation,
-  response: InvitationPreview,
-  headers: { 'cache-control': 'always' },
-  errors: ['not_found'],
-  example: { token: 'inv_…' },
-  async handle(ctx, { body, request, reply }) {
-    requireSameOrigin(request)
-    reply.header('cache-control', 'no-store')
-    return invitationPreview(await previewInvitation(ctx.db, { token: body.token, now: ctx.clock.now() }))
-  },
-})
-
-function acceptEndpoint(identity: Identity): Endpoint {
-  return endpoint({
-    method: 'POST',
-    path: '/console/invitations/accept',
-    auth: 'none',
-    summary: 'Accept an invitation, as a new person or as the one who is signed in',
-    body: AcceptInvitation,
-    response: SignInAnswer,
-    headers: { 'cache-control': 'always', 'set-cookie': 'sometimes' },
-    errors: ['invalid_api_key', 'not_found', 'conflict', 'rate_limit_exceeded'],
-    example: { token: 'inv_…', name: 'Noa', password: 'another long password' },
-    async handle(ctx, { body, request, reply }) {
-      requireSameOrigin(request)
-      const { cookie } = request.headers
-      const present = cookie === undefined ? null : await identity.callers.session({ cookie })
-      const { org_id, session } = await accept(identity.login, { ...body, ...callerOf(request) }, present)
-      if (session && 'challenge' in session) return answerSignIn(ctx, identity, { request, reply }, session)
-      if (session) return beginSession(ctx, identity, { request, reply }, session, org_id)
-      return moveSession(ctx, identity, reply, { ...present!, org_id })
-    },
-  })
 }

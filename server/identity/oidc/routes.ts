@@ -12,7 +12,7 @@ import { finishOidcSignIn, OidcSignInError, startOidcSignIn } from './sign-in.ts
 /** The cookie holds the state of the sign-in, then the session. */
 const REDIRECT_HEADERS = { 'cache-control': 'always', 'referrer-policy': 'always', 'set-cookie': 'sometimes' } as const
 
-/** Signing in with the identity provider: two requests of a browser, each of which is redirected whatever happens. */
+/** Signing in with the identity provider: two requests of a browser, each always answered with a redirect. */
 export function oidcEndpoints(identity: Identity): Endpoint[] {
   const start = endpoint({
     method: 'GET',

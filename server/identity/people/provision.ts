@@ -4,10 +4,10 @@ import { newId } from '../../platform/ids.ts'
 import type { Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
 import { hashPassword } from '../login/sign-in.ts'
+import { addMember } from '../members/members.ts'
 import { newRowId } from '../row-ids.ts'
 import { deleteTwoFactor } from '../two-factor/store.ts'
 import { readEmail } from './email.ts'
-import { addMember } from './members.ts'
 import { findUser, insertOrganization, insertUser, replacePassword } from './store.ts'
 
 /** Makes an organization with no members. Its account is the caller's to open. Returns its id. */
@@ -31,7 +31,7 @@ export async function newPassword(chosen?: string): Promise<{ password: string; 
  * Makes a person a member; one whose email is known keeps their name, and their password where the address is known to be theirs. Where
  * nobody has shown that, whoever chose the old password may be another person: it is replaced, and their sessions end.
  * Returns their id, and whether the password is the one given.
- * Throws ApiError `invalid_value` for an email nobody could sign in with, `conflict` for a member.
+ * Throws ApiError `invalid_value` for an email that cannot sign in, `conflict` for a member.
  */
 export async function createMember(
   tx: Tx,

@@ -41,7 +41,7 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** Throws what `isOrganizationNameTaken` knows when another has the name. */
+/** Throws an error that `isOrganizationNameTaken` recognizes when another organization has the name. */
 export async function insertOrganization(tx: Db, row: Omit<OrganizationRow, 'slug'>): Promise<void> {
   await tx
     .insertInto('organizations')

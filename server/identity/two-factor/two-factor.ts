@@ -29,7 +29,7 @@ export type Proof = { code?: string; recovery_code?: string }
 export type Holder = Caller & { user_id: string; cookie: string }
 
 /**
- * Makes a new secret, which counts from `confirmTwoFactor` on. The secret is told here and never again.
+ * Makes a new secret, which counts from `confirmTwoFactor` on. The secret is returned here and never again.
  * Throws ApiError `conflict` when a second factor is on already, else as `checkPassword` does.
  */
 export async function enrolTwoFactor(

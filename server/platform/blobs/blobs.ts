@@ -43,7 +43,7 @@ export type Blobs = {
 
   /** Null: they were never marked. Throws StartError for a mark that cannot be read. */
   mark(): Promise<BlobMark | null>
-  /** Replaces the mark, whole or not at all; survives a power cut once resolved. */
+  /** Replaces the mark atomically; survives a power cut once resolved. */
   setMark(mark: BlobMark): Promise<void>
 }
 

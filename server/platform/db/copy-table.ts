@@ -21,7 +21,7 @@ export async function copyRows(
   await input.end()
 }
 
-/** What pg's connections do beside what their types say. */
+/** Members of pg's connections that their types leave out. */
 type Wire = pg.Connection & {
   sendCopyFromChunk(chunk: Uint8Array): void
   endCopyFrom(): void
@@ -55,7 +55,7 @@ async function openInput(client: pg.ClientBase, text: string): Promise<Input> {
   })
   return {
     write(chunk) {
-      // A server that has refused a row reads no more of them; `end` says what it refused.
+      // A server that has refused a row stops reading; `end` throws its error.
       if (failed) return null
       wire.sendCopyFromChunk(chunk)
       return wire.stream.writableNeedDrain ? wire.stream : null

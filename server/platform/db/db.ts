@@ -19,7 +19,7 @@ export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<voi
 
 /**
  * Opens a pool. int8 and whole numeric come as bigint, timestamptz as Date, date as 'YYYY-MM-DD', json parsed; a numeric
- * with a fraction is an error, cast it in SQL. `on_error` hears of connections that died idle: the pool replaces them. `close` resolves
+ * with a fraction is an error, cast it in SQL. `on_error` gets the errors of connections that died idle: the pool replaces them. `close` resolves
  * once the server has seen every connection off, so that a server stopped next cuts none. Every commit is on the disk when it returns,
  * whatever the server's default is.
  */
@@ -35,7 +35,7 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
   const connected = new Map<pg.PoolClient, Promise<void>>()
   pool.on('error', options.on_error ?? (() => {}))
   // While a client is checked out the pool does not listen to it, and an error nobody listens to ends the process. Whoever
-  // has it out hears of the error by its query.
+  // holds it gets the error from its query.
   pool.on('connect', (client) => {
     client.on('error', () => {})
     const ended = new Promise<void>((resolve) => client.once('end', resolve))
@@ -56,13 +56,13 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
 
 /**
  * Every commit is on the disk, and a transaction that was forgotten does not keep dead rows alive. A statement rather than a start-up option, which poolers between us and the server may refuse. A connection on which it fails is not used.
- * The pool awaits it, which its type does not say.
+ * The pool awaits it, although its type does not show that.
  */
 const setUpSession = async (client: pg.ClientBase): Promise<void> => {
   await client.query(`set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'`)
 }
 
-/** A server that does not say goodbye is not waited for longer. */
+/** How long the end of a connection is waited for. */
 const CLOSE_MILLISECONDS = 2000
 
 /** Whether a unique constraint or index refused the row: any, or the one named. */
@@ -100,7 +100,7 @@ const DOWN_MESSAGES = [
 
 /**
  * What `statement` returns; when it takes longer than `seconds`, an error as of a database that is away: its connection may have been
- * lost without a word. The statement may still be carried out.
+ * lost silently. The statement may still be executed.
  */
 export async function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

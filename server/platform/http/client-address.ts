@@ -2,8 +2,8 @@ import { BlockList, isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
 /**
- * Whether an address is one of `proxies`: addresses and networks in CIDR form, IPv4 and IPv6. Null when none is named: then nothing a
- * request says about where it comes from is believed.
+ * Whether an address is one of `proxies`: addresses and networks in CIDR form, IPv4 and IPv6. Null when there are none: forwarding
+ * headers are then ignored.
  */
 export function proxyTest(proxies: readonly string[]): ((address: string) => boolean) | null {
   if (proxies.length === 0) return null
@@ -26,8 +26,8 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * Where a request comes from: the peer of the connection, or, when that is a trusted proxy, the last address of `X-Forwarded-For` that is
- * none. What a proxy writes there that is no address counts as the proxy itself.
+ * The client's address: the peer of the connection, or, when that is a trusted proxy, the last address of `X-Forwarded-For` that is not a
+ * trusted proxy. If that entry is not an address, the proxy's own address.
  */
 export function addressOf(request: FastifyRequest): string {
   return isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip

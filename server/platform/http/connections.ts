@@ -38,7 +38,7 @@ export function boundConnections(handler: RequestListener): RequestListener {
 
 /**
  * Ends the connection behind the answer to this request; nothing after it is taken for a request. `discard`: what is left of its body is
- * read and thrown away for a while first. The answer has to say `connection: close`.
+ * read and thrown away for a while first. The answer must carry `connection: close`.
  */
 export function endAfterAnswer(request: IncomingMessage, { discard }: { discard: boolean }): void {
   const socket: Marked = request.socket
@@ -61,7 +61,7 @@ export function endAfterAnswer(request: IncomingMessage, { discard }: { discard:
   }
 }
 
-/** Whether nothing more of this connection is to be answered. */
+/** Whether the connection ends and answers no further requests. */
 export function isEnding(socket: Socket): boolean {
   return (socket as Marked)[ENDING] === true
 }
@@ -74,7 +74,7 @@ export function hasLargeBody({ headers, complete }: IncomingMessage): boolean {
 
 function openPipeline(socket: Socket): Pipeline {
   const pipeline: Pipeline = { running: 0, waiting: [], overrun: false }
-  // Node reads on by itself when answers have left its own buffers.
+  // Node resumes reading when its own buffers have drained.
   socket.on('resume', () => {
     if (pipeline.waiting.length > 0 || pipeline.overrun) socket.pause()
   })

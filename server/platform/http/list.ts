@@ -58,7 +58,7 @@ export function comparisonOf(order: Order): '<' | '>' {
   return order === 'asc' ? '>' : '<'
 }
 
-/** The page of `rows`, of which the store fetched one more than `limit` to know whether there is another page. */
+/** The page of `rows`. The store fetches one row more than `limit`, so that it is known whether another page follows. */
 export function pageOf<Row extends { id: string }, View>(
   rows: readonly Row[],
   limit: number,

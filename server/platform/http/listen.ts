@@ -18,7 +18,7 @@ type Reason = (at: { host: string; port: number }) => string
 const noSuchHost: Reason = ({ host }) =>
   `${host} is no address of this machine. Name one with --host: 127.0.0.1 for this machine alone, 0.0.0.0 for every network.`
 
-/** What the operating system says of an address that cannot be listened on. */
+/** Error codes of the operating system for an address that cannot be listened on. */
 const REASONS: ReadonlyMap<string, Reason> = new Map([
   [
     'EADDRINUSE',

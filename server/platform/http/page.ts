@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 /** Languages of the pages that people read. */
 export type PageLanguage = 'en' | 'ja'
 
-/** The page runs no script, loads its own style sheet alone and sits in nobody's frame. */
+/** The page runs no script, loads only its own style sheet and cannot be framed. */
 const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -19,7 +19,7 @@ const BODY_SECONDS = 60
 const KEEP_ALIVE_SECONDS = 10
 const CONNECTIONS_MAX = 10_000
 
-/** What a route tells this file about itself. */
+/** Options of a route that this file reads. */
 export type RouteConfig = {
   plain_400?: boolean
   /** Takes an upload, which may take long to arrive. */
@@ -52,7 +52,7 @@ export type HttpOptions = {
   trusted_proxies?: readonly string[]
   /** Without them every `Upgrade` is answered as if it were not there. */
   sockets?: Sockets
-  /** What a 404 says of a path without a route, in place of the usual hint. */
+  /** The text of a 404 for a path without a route, instead of the usual hint. */
   explainUnknown?: (path: string) => string | undefined
 }
 
@@ -127,7 +127,7 @@ function unknownUrlError(
   }
 }
 
-/** A body has its time to arrive, and none that nobody reads keeps its connection. */
+/** A body has a deadline to arrive, and a body that is not read does not keep its connection open. */
 function expectBody(request: FastifyRequest, reply: FastifyReply): void {
   const { kinora } = request.routeOptions.config
   if (!kinora?.upload) limitBodyTime(request)
@@ -187,13 +187,13 @@ const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
   FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
 }
 
-/** What a client is told of anything thrown: what we did not throw ourselves is our bug. */
+/** The public error for anything thrown: what is not an ApiError is our bug. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const { code, statusCode } = error as { code?: string; statusCode?: number }
   const known = FRAMEWORK_ERRORS[code ?? '']
   if (known) return known()
-  // Node's own word for a client that left while it was sending; a connection of the database says otherwise.
+  // Node's code for a client that disconnected while sending; database connections use other codes.
   if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
   if (isDatabaseDown(error)) {
     return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', {
@@ -226,7 +226,7 @@ function requirePlainTransfer(request: FastifyRequest): void {
 
 /** Node gives up on a request it cannot read before any route is known: the envelope still answers, then the connection ends. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  // What follows a request that ends its connection is nobody's request.
+  // Bytes after a request that ends its connection are not a request.
   if (isEnding(socket)) return void socket.pause()
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [line, problem] =

@@ -23,7 +23,7 @@ function candidates(path: string): string[] {
   return [PREFIX + path, ...(last > 0 ? [path.slice(last)] : [])]
 }
 
-/** A parameter stands for one part of a path. */
+/** A parameter matches one segment of a path. */
 function patternOf(url: string): RegExp {
   const parts = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : part.replace(/[^\w-]/g, '\\$&')))
   return new RegExp(`^${parts.join('/')}/?$`)

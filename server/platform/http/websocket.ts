@@ -21,15 +21,15 @@ export type Connection = {
   close(code: number, reason: string): void
 }
 
-/** Gets every message in turn; null stands for a binary one. */
+/** Gets every message in order; null for a binary one. */
 export type OnMessage = (text: Buffer | null) => void
 
 /**
  * A ping goes out every `ping_seconds`; a client that left two unanswered is gone. One that takes nothing for `stalled_seconds`, with
- * bytes waiting, is cut off. A closing handshake may take `goodbye_seconds`.
+ * bytes waiting, is cut off. A closing handshake may take `close_timeout_seconds`.
  */
-export type SocketTiming = { ping_seconds: number; stalled_seconds: number; goodbye_seconds: number }
-export const SOCKET_TIMING: SocketTiming = { ping_seconds: 30, stalled_seconds: 30, goodbye_seconds: 5 }
+export type SocketTiming = { ping_seconds: number; stalled_seconds: number; close_timeout_seconds: number }
+export const SOCKET_TIMING: SocketTiming = { ping_seconds: 30, stalled_seconds: 30, close_timeout_seconds: 5 }
 
 /** Connections of one process, and of one owner among them: each may hold buffers of a whole message. */
 export type SocketLimits = { connections_max: number; per_owner_max: number }
@@ -74,7 +74,7 @@ export type Handshake = {
 
 type Open = { owner: string; ws: WebSocket; closed: Promise<void> }
 
-/** The WebSocket connections of one path, of which a trailing slash is ignored. Source: RFC 6455. */
+/** The WebSocket connections of one path, with or without a trailing slash. Source: RFC 6455. */
 export function openSockets(options: {
   path: string
   log: Log
@@ -136,7 +136,7 @@ function isHandshakeAt(path: string, { headers, method, url = '' }: IncomingMess
   return method === 'GET' && here && bodiless && headers.upgrade?.toLowerCase() === 'websocket'
 }
 
-/** Gives a handshake to the routes as the request it is, with an answer that ends the connection. */
+/** Passes a handshake to the routes as an ordinary request, whose answer ends the connection. */
 function routeHandshake(http: FastifyInstance, request: IncomingMessage, socket: Socket): void {
   socket.on('error', () => socket.destroy())
   const response = new ServerResponse(request)
@@ -152,7 +152,7 @@ function routeHandshake(http: FastifyInstance, request: IncomingMessage, socket:
   http.server.emit('request', request, response)
 }
 
-function openServer({ goodbye_seconds }: SocketTiming): WebSocketServer {
+function openServer({ close_timeout_seconds }: SocketTiming): WebSocketServer {
   const wss = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -160,7 +160,7 @@ function openServer({ goodbye_seconds }: SocketTiming): WebSocketServer {
     perMessageDeflate: DEFLATE,
     handleProtocols: () => false,
     // Missing in the types of the package.
-    ...{ closeTimeout: goodbye_seconds * 1000 },
+    ...{ closeTimeout: close_timeout_seconds * 1000 },
   })
   wss.on('wsClientError', (error) => {
     throw new ApiError('invalid_request_error', `This WebSocket handshake is not valid: ${error.message}.`, {
@@ -170,7 +170,7 @@ function openServer({ goodbye_seconds }: SocketTiming): WebSocketServer {
   return wss
 }
 
-/** Null when the client has left meanwhile. Throws ApiError, the answer still to be given. */
+/** Null when the client has disconnected. Throws ApiError before anything is answered. */
 function upgrade(
   wss: WebSocketServer,
   raw: IncomingMessage,
@@ -231,7 +231,7 @@ function serveConnection(
   })
   const stopPings = sendPings(ws, timing.ping_seconds, cutOff)
   ws.on('message', (data, isBinary) => onMessage(isBinary ? null : (data as Buffer)))
-  // What is wrong with a frame closes the connection; there is no more to say of it.
+  // A protocol error closes the connection; `close` is emitted as well.
   ws.on('error', () => {})
   ws.once('close', () => {
     stopPings()

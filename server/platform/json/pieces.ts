@@ -29,7 +29,7 @@ type Frame = {
   complete: boolean
 }
 
-/** `start`: where the text begins that is scanned, but not parsed. `frames[0]` holds the whole text as its only member. */
+/** `start`: where the text begins that is scanned but not yet parsed. `frames[0]` holds the whole text as its only member. */
 type Build = { state: Scan; frames: Frame[]; start: number; piece_bytes: number }
 
 /**
@@ -61,7 +61,7 @@ function frameOf(into: Frame['into']): Frame {
 
 const topOf = ({ frames }: Build) => frames.at(-1)!
 
-/** Parses what is whole of the scanned text; when its first member alone is too much, that becomes a frame. */
+/** Parses the complete members of the scanned text; a first member that is too large becomes a frame. */
 function reduce(build: Build): void {
   const { state, frames, piece_bytes } = build
   while (state.at - build.start >= piece_bytes) {
@@ -87,7 +87,7 @@ function openFrame(build: Build): void {
   build.start = from + 1
 }
 
-/** The scan stands behind the bracket that closes the container on top. */
+/** Called when the scan is just past the bracket that closes the container on top. */
 function closeFrame(build: Build): void {
   const { state, frames } = build
   const end = state.at - 1
@@ -100,7 +100,7 @@ function closeFrame(build: Build): void {
   topOf(build).complete = true
 }
 
-/** Adds the long string that begins at the quote `from` and ends where the scan stands. */
+/** Adds the long string that begins at the quote `from` and ends at the position of the scan. */
 function* addText(build: Build, from: number): Generator<void> {
   const { state, frames } = build
   while (frames.length - 1 < state.depth) {
@@ -210,7 +210,7 @@ function requireSpace({ state, start }: Build, end: number): void {
   if (skipSpace(state.bytes, start, end) < end) throw unreadable()
 }
 
-/** What a string stands for whose characters are the bytes from `start` to `end`. */
+/** The value of a string whose characters are the bytes from `start` to `end`. */
 function* decode({ state, piece_bytes }: Build, start: number, end: number): Generator<void, string> {
   const { bytes } = state
   const parts: string[] = []

@@ -12,7 +12,7 @@ export const JSON_VALUES_MAX = 200_000
 /** Most members of one object: to list their names is one step, which no other work can interrupt. */
 export const JSON_MEMBERS_MAX = 20_000
 
-/** Where a scan of JSON bytes stands. */
+/** The state of a scan of JSON bytes. */
 export type Scan = {
   bytes: Buffer
   /** The next byte. */
@@ -20,7 +20,7 @@ export type Scan = {
   /** Containers that are open. */
   depth: number
   values: number
-  /** Where the string began that the scan stands in; -1 outside of strings. */
+  /** Start of the string that the scan is in; -1 outside of strings. */
   text: number
   /** Whether a string may hold U+0000 or half of a surrogate pair; neither can without an escape. */
   suspicious: boolean
@@ -68,7 +68,7 @@ export const [TAB, LINE_FEED, RETURN, SPACE, COMMA] = [0x09, 0x0a, 0x0d, 0x20, 0
 export const [OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY, SMALL_U] = [0x5b, 0x5c, 0x5d, 0x75]
 const [QUOTE, ZERO, COLON, SMALL_D, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x30, 0x3a, 0x64, 0x7b, 0x7d]
 
-/** `text`: a string longer than `text_bytes_max` ends where the scan stands and began at `from`. */
+/** `text`: a string longer than `text_bytes_max` began at `from` and ends at the position of the scan. */
 export type Stop = { kind: 'more' } | { kind: 'closed' } | { kind: 'text'; from: number }
 const MORE: Stop = { kind: 'more' }
 const CLOSED: Stop = { kind: 'closed' }

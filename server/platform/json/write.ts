@@ -2,7 +2,7 @@ import { turnTaker } from '../turns.ts'
 
 /** About how many characters are written in one go. */
 const PIECE_CHARACTERS = 64 * 1024
-/** Of a number, a boolean, a bracket, and of whatever stands around a value. */
+/** Bytes of a number, a boolean, a bracket, and of the punctuation around a value. */
 const VALUE_CHARACTERS = 8
 
 /**

@@ -108,7 +108,7 @@ export async function launch(cluster: Cluster): Promise<Postmaster> {
   return { pid: child.pid!, adopted: false, exited }
 }
 
-/** Takes over a server that somebody else started, once it answers. Null when it goes away instead. */
+/** Adopts a server that another process started, once it answers. Null when it exits instead. */
 export async function adopt(cluster: string): Promise<Postmaster | null> {
   for (;;) {
     const found = findPostmaster(cluster)
@@ -135,7 +135,7 @@ export async function shutDown(postmaster: Postmaster): Promise<void> {
 }
 
 /**
- * As another user, the server is started inside its directory and told to find it there: that user needs no way to it,
+ * As another user, the server is started with its data directory as the working directory: that user needs no access to the path,
  * so the data directory stays private to us. Its own session, so that Ctrl-C reaches only the service.
  */
 function run(cluster: Cluster, program: string, args: string[], output: number | 'pipe'): ChildProcess {
@@ -172,7 +172,7 @@ function worksIn(pid: number, cluster: string): boolean {
   }
 }
 
-/** We are not its parent, so nobody tells us: look, often enough that an outage stays short. */
+/** We are not its parent and get no exit event: polls often enough to keep an outage short. */
 async function goneFrom(pid: number, cluster: string): Promise<void> {
   while (worksIn(pid, cluster)) await sleep(100, undefined, { ref: false })
 }

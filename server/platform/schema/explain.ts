@@ -28,7 +28,7 @@ export const NOT_BLANK = '\\S'
 
 /**
  * The first thing wrong with a value that failed its schema, as the error a client gets. Members are looked at in the order the
- * schema lists them, unknown ones last. `path` is where the value stands in the body. Source: contract 2.3.
+ * schema lists them, unknown ones last. `path` is the place of the value in the body. Source: contract 2.3.
  */
 export function explain(schema: JsonSchema, value: unknown, path = ''): ApiError {
   return problem(schema, value, path) ?? new ApiError('invalid_value', 'Invalid request body.')

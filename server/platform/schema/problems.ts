@@ -6,7 +6,7 @@ import { Value } from 'typebox/value'
 export type Problem = { pointer: string; message: string; unknown?: true }
 
 type SchemaError = { keyword: string; message: string; schemaPath: string; instancePath: string; params: object }
-/** What a schema of a setting may say about itself; editors show the two texts as well. */
+/** Error texts that a schema of a setting may carry; editors show both of them. */
 type Wording = { type?: string; errorMessage?: string; patternErrorMessage?: string }
 
 /**
@@ -35,7 +35,7 @@ export function problemsIn(schema: TSchema, value: unknown): Problem[] {
   return [...found.values()]
 }
 
-/** More than a file has mistakes; the library stops at 8 by itself. */
+/** More than a file has mistakes; the default of the library is 8. */
 const ERRORS_MAX = 1000
 
 function allErrors(schema: TSchema, value: unknown): SchemaError[] {
@@ -107,7 +107,7 @@ function oneOf(values: readonly unknown[]): string {
   return values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`
 }
 
-/** What every error of this kind at this place says of `param`, as the variants of a union do. */
+/** The `param` of every error of this kind at this place, as for the variants of a union. */
 function allOf(errors: readonly SchemaError[], { keyword, instancePath }: SchemaError, param: string): unknown[] {
   return errors
     .filter((each) => each.keyword === keyword && each.instancePath === instancePath)

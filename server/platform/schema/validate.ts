@@ -6,7 +6,7 @@ import { hasUnstorableText } from '../text.ts'
 import { turnTaker } from '../turns.ts'
 import { explain, type JsonSchema, meantVariant } from './explain.ts'
 
-/** `path`: where the value stands in the body, for one that is checked apart from it. */
+/** `path`: the place of the value in the body, when it is checked separately. */
 export type Shape<S extends TSchema> = (value: unknown, path?: string) => Static<S>
 
 /**

@@ -1,7 +1,7 @@
 import { openRunCharge } from '../../billing/meter.ts'
 import type { Context } from '../../context.ts'
+import { recheckPrincipal } from '../../identity/caller/authenticate.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
-import { recheckPrincipal } from '../../identity/caller/recheck.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'

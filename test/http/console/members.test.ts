@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { updateRole } from '../../../server/identity/members/store.ts'
 import { lockOrganization } from '../../../server/identity/people/store.ts'
-import { updateRole } from '../../../server/identity/people/store-members.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
 import {
   browserOf,

@@ -83,7 +83,7 @@ test('a person whose address is verified is added to another organization and ke
   const twice = await admin(['user', 'create', '--email', person.email, '--org', 'Second home'])
   assert.equal(twice.code, 1)
   const ambiguous = await admin(['key', 'create', '--user', person.email, '--name', 'x'])
-  assert.match(ambiguous.stderr, /is in 2 organizations. Say which with --org/)
+  assert.match(ambiguous.stderr, /is in 2 organizations. Name one with --org/)
 })
 
 test('credits are granted and taken with a note, and the balance is told', async () => {

@@ -7,17 +7,12 @@ import { newId } from '../../platform/ids.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
 import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, signIn } from '../login/sign-in.ts'
+import { addMember, lockedRole, requireMayGive } from '../members/members.ts'
+import { isMemberByEmail } from '../members/store.ts'
+import { readEmail } from '../people/email.ts'
+import { findOrganization, findUser, insertUser } from '../people/store.ts'
 import { newRowId } from '../row-ids.ts'
-import { readEmail } from './email.ts'
-import { addMember, lockedRole, requireMayGive } from './members.ts'
-import { findOrganization, findUser, insertUser } from './store.ts'
-import {
-  acceptInvitation,
-  findInvitation,
-  type InvitationRow,
-  isMemberByEmail,
-  replaceInvitation,
-} from './store-members.ts'
+import { acceptInvitation, findInvitation, type InvitationRow, replaceInvitation } from './store.ts'
 
 /** An invitation that was not accepted for this long is void. */
 const INVITATION_SECONDS = 7 * 24 * 3600

@@ -3,17 +3,10 @@ import type { Database, Tx } from '../../platform/db/db.ts'
 import { isUniqueViolation } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import type { Principal, Role } from '../caller/principal.ts'
+import { cancelInvitationsBy } from '../invitations/store.ts'
+import { lockOrganization } from '../people/store.ts'
 import { newRowId } from '../row-ids.ts'
-import { lockOrganization } from './store.ts'
-import {
-  cancelInvitationsBy,
-  countOwners,
-  deleteMember,
-  findMember,
-  insertMember,
-  type MemberFacts,
-  updateRole,
-} from './store-members.ts'
+import { countOwners, deleteMember, findMember, insertMember, type MemberFacts, updateRole } from './store.ts'
 
 /** Throws ApiError `permission_denied` unless the caller is an owner or admin. */
 export function requireManager(principal: Principal): void {

@@ -1,12 +1,13 @@
 import type { Context } from '../../context.ts'
-import { addSeconds } from '../../platform/clock.ts'
+import { addSeconds, unixSeconds } from '../../platform/clock.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { pageOf } from '../../platform/http/list.ts'
+import { sessionEnd } from '../caller/authenticate.ts'
 import { SESSION_IDLE_SECONDS } from '../caller/cookie.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
 import { beginSession, callerOf } from '../login/begin-session.ts'
 import { changePassword } from '../login/sign-in.ts'
-import { deleteOwnSession, deleteSessionsOf, listSessions } from '../login/store.ts'
+import { deleteOwnSession, deleteSessionsOf, listSessions, type SessionRow } from '../login/store.ts'
 import type { Identity } from '../open.ts'
 import { rowPosition } from '../row-ids.ts'
 import {
@@ -15,15 +16,15 @@ import {
   ConsoleSession,
   Deleted,
   List,
+  type LoginSession,
   LoginSessionList,
   PAGE,
   Profile,
   SessionsEnded,
 } from '../schema.ts'
-import { loginSessionView, profileView } from '../views.ts'
-import { findLogins, findUser, updateName } from './store.ts'
+import { findLogins, findUser, type UserRow, updateName } from './store.ts'
 
-/** What a person sees and changes of themselves. */
+/** A person's own profile, password and sessions. */
 export function profileEndpoints(identity: Identity): Endpoint[] {
   return [readProfile, changeProfile, passwordEndpoint(identity), ...ownSessions(identity)]
 }
@@ -120,4 +121,24 @@ async function showProfile(ctx: Context, user_id: string): Promise<Profile> {
   const [user, logins] = await Promise.all([findUser(ctx.db, user_id), findLogins(ctx.db, user_id)])
   if (!user) throw new ApiError('missing_api_key', 'This account has ended. Sign in to the console.')
   return profileView(user, logins)
+}
+
+function profileView(user: UserRow, logins: ReadonlyArray<{ password: string | null }>): Profile {
+  const { id, email, name, two_factor_enabled: two_factor } = user
+  const password = logins.some((each) => each.password !== null)
+  const oidc = logins.some((each) => each.password === null)
+  return { object: 'profile', id, email, name, password, oidc, two_factor }
+}
+
+function loginSessionView(row: Omit<SessionRow, 'token'>, current_id: string | null): LoginSession {
+  return {
+    id: row.id,
+    object: 'login_session',
+    current: row.id === current_id,
+    organization_id: row.org_id,
+    user_agent: row.user_agent || null,
+    created_at: unixSeconds(row.created_at),
+    last_used_at: unixSeconds(row.updated_at),
+    expires_at: unixSeconds(sessionEnd({ last_use: row.updated_at, expires_at: row.expires_at })),
+  }
 }

@@ -1,0 +1,137 @@
+import { unixSeconds } from '../../platform/clock.ts'
+import { notFound } from '../../platform/errors.ts'
+import { pageOf } from '../../platform/http/list.ts'
+import { requireSameOrigin } from '../caller/csrf.ts'
+import { type Endpoint, endpoint } from '../caller/endpoint.ts'
+import { answerSignIn, beginSession, callerOf, moveSession } from '../login/begin-session.ts'
+import { requireManager } from '../members/members.ts'
+import type { Identity } from '../open.ts'
+import { rowPosition } from '../row-ids.ts'
+import {
+  AcceptInvitation,
+  CreatedInvitation,
+  CreateInvitation,
+  Deleted,
+  type Invitation,
+  InvitationList,
+  InvitationPreview,
+  List,
+  PAGE,
+  PreviewInvitation,
+  SignInAnswer,
+} from '../schema.ts'
+import { accept, invite, previewInvitation } from './invitations.ts'
+import { cancelInvitation, type InvitationRow, listInvitations } from './store.ts'
+
+/** Sending, listing, withdrawing and accepting invitations. */
+export function invitationEndpoints(identity: Identity): Endpoint[] {
+  return [listOpen, create, withdraw, preview, acceptEndpoint(identity)]
+}
+
+const listOpen = endpoint({
+  method: 'GET',
+  path: '/console/invitations',
+  auth: 'session',
+  summary: 'List open invitations',
+  query: List,
+  response: InvitationList,
+  async handle(ctx, { principal, query }) {
+    requireManager(principal)
+    const position = rowPosition('invitation', query, PAGE)
+    const rows = await listInvitations(ctx.db, principal.org_id, { ...position, now: ctx.clock.now() })
+    return pageOf(rows, position.limit, invitationView)
+  },
+})
+
+const create = endpoint({
+  method: 'POST',
+  path: '/console/invitations',
+  auth: 'session',
+  summary: 'Invite a person; hand the address in the answer over to them',
+  body: CreateInvitation,
+  response: CreatedInvitation,
+  errors: ['conflict'],
+  example: { email: 'noa@example.com', role: 'member' },
+  async handle(ctx, { principal, body, reply }) {
+    const { token, ...row } = await invite(ctx.db, principal, { ...body, now: ctx.clock.now() })
+    reply.header('cache-control', 'no-store')
+    return { ...invitationView(row), token, accept_url: `${ctx.site.public_url}/invitations/accept#token=${token}` }
+  },
+})
+
+const withdraw = endpoint({
+  method: 'DELETE',
+  path: '/console/invitations/:id',
+  auth: 'session',
+  summary: 'Withdraw an open invitation',
+  response: Deleted,
+  async handle(ctx, { principal, params }) {
+    requireManager(principal)
+    const id = params.id!
+    if (!(await cancelInvitation(ctx.db, { org_id: principal.org_id, id }))) throw notFound('invitation')
+    return { id, object: 'invitation', deleted: true }
+  },
+})
+
+/** POST, because a token in a URL would be written to logs. */
+const preview = endpoint({
+  method: 'POST',
+  path: '/console/invitations/preview',
+  auth: 'none',
+  summary: 'What an invitation is to, for the person who holds its token',
+  body: PreviewInvitation,
+  response: InvitationPreview,
+  headers: { 'cache-control': 'always' },
+  errors: ['not_found'],
+  example: { token: 'inv_…' },
+  async handle(ctx, { body, request, reply }) {
+    requireSameOrigin(request)
+    reply.header('cache-control', 'no-store')
+    return invitationPreview(await previewInvitation(ctx.db, { token: body.token, now: ctx.clock.now() }))
+  },
+})
+
+function acceptEndpoint(identity: Identity): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/console/invitations/accept',
+    auth: 'none',
+    summary: 'Accept an invitation, as a new person or as the one who is signed in',
+    body: AcceptInvitation,
+    response: SignInAnswer,
+    headers: { 'cache-control': 'always', 'set-cookie': 'sometimes' },
+    errors: ['invalid_api_key', 'not_found', 'conflict', 'rate_limit_exceeded'],
+    example: { token: 'inv_…', name: 'Noa', password: 'another long password' },
+    async handle(ctx, { body, request, reply }) {
+      requireSameOrigin(request)
+      const { cookie } = request.headers
+      const present = cookie === undefined ? null : await identity.callers.session({ cookie })
+      const { org_id, session } = await accept(identity.login, { ...body, ...callerOf(request) }, present)
+      if (session && 'challenge' in session) return answerSignIn(ctx, identity, { request, reply }, session)
+      if (session) return beginSession(ctx, identity, { request, reply }, session, org_id)
+      return moveSession(ctx, identity, reply, { ...present!, org_id })
+    },
+  })
+}
+
+function invitationView(row: InvitationRow): Invitation {
+  return {
+    id: row.id,
+    object: 'invitation',
+    email: row.email,
+    role: row.role,
+    status: row.status,
+    invited_by: row.inviter_id,
+    created_at: unixSeconds(row.created_at),
+    expires_at: unixSeconds(row.expires_at),
+  }
+}
+
+function invitationPreview(invitation: InvitationRow & { org_name: string; has_account: boolean }): InvitationPreview {
+  const { org_name, email, role, expires_at, has_account } = invitation
+  return {
+    object: 'invitation_preview',
+    organization: { name: org_name },
+    ...{ email, role, expires_at: unixSeconds(expires_at), has_account },
+  }
+}
