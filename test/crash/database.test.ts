@@ -17,21 +17,33 @@ import {
   submit,
 } from './kinora.ts'
 
-type Seen = { acknowledged: Set<string>; statuses: Set<number> }
+type Seen = { acknowledged: Set<string>; statuses: Set<number>; refusals: number }
+type Load = { until(holds: (seen: Seen) => boolean): Promise<void>; stop(): Promise<Seen> }
 
-/** Submits jobs one after another, several at a time, until told to stop; keeps what was acknowledged. */
-function load(kinora: Kinora, key: string, name: string): { stop(): Promise<Seen> } {
-  const seen: Seen = { acknowledged: new Set(), statuses: new Set() }
+/** Submits jobs, several at a time, until `stop`; records the answers. */
+function load(kinora: Kinora, key: string, name: string): Load {
+  const seen: Seen = { acknowledged: new Set(), statuses: new Set(), refusals: 0 }
   let over = false
   const lines = Array.from({ length: 4 }, async (_, line) => {
     for (let i = 0; !over; i++) {
       const answer = await submit(kinora, key, { prompt: `A boat of ${name}, ${line}, ${i}` })
       if (answer) seen.statuses.add(answer.status)
+      if (answer?.status === 503) seen.refusals++
       if (answer?.id) seen.acknowledged.add(answer.id)
       await pause(50)
     }
   })
   return {
+    async until(holds) {
+      const late = performance.now() + 30_000
+      while (!holds(seen)) {
+        assert.ok(
+          performance.now() < late,
+          `${seen.acknowledged.size} jobs were accepted, statuses ${[...seen.statuses]}`,
+        )
+        await pause(20)
+      }
+    },
     async stop() {
       over = true
       await Promise.all(lines)
@@ -39,6 +51,9 @@ function load(kinora: Kinora, key: string, name: string): { stop(): Promise<Seen
     },
   }
 }
+
+/** Jobs accepted between one fault and the next. */
+const SOME_JOBS = 20
 
 /** Everything acknowledged is there and complete, and paid for and rendered once. */
 async function compare(site: Site, acknowledged: Set<string>): Promise<void> {
@@ -76,14 +91,18 @@ test('PostgreSQL killed under load, one backend and then the whole: the service 
     const acknowledged = new Set<string>()
     for (const round of [1, 2]) {
       const loading = load(kinora, key, `round ${round}`)
-      await pause(500)
+      await loading.until(({ acknowledged }) => acknowledged.size >= SOME_JOBS)
       await query(
         site,
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       )
-      await pause(500)
+      let refusals = 0
+      await loading.until((seen) => {
+        refusals = seen.refusals
+        return seen.acknowledged.size >= 2 * SOME_JOBS
+      })
       process.kill(databasePid(site), 'SIGKILL')
-      await pause(1500)
+      await loading.until((seen) => seen.refusals > refusals)
       const seen = await loading.stop()
       for (const id of seen.acknowledged) acknowledged.add(id)
       assert.equal(kinora.process.exitCode, null, kinora.log().slice(-2000))
@@ -110,7 +129,7 @@ test('service and PostgreSQL killed together, as when a container dies: the next
     const acknowledged = new Set<string>()
     for (const round of [1, 2]) {
       const loading = load(kinora, key, `round ${round}`)
-      await pause(600)
+      await loading.until(({ acknowledged }) => acknowledged.size >= SOME_JOBS)
       process.kill(databasePid(site), 'SIGKILL')
       await kill(kinora)
       for (const id of (await loading.stop()).acknowledged) acknowledged.add(id)

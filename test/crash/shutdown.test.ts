@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { audit, drained, openSite, ownerOf, query, start, stop, submit } from './kinora.ts'
+import { audit, drained, openSite, ownerOf, query, type Site, start, stop, submit } from './kinora.ts'
 
 test('SIGTERM under load: the service drains and ends with 0, no acknowledged job is lost, none is charged without a clip', async () => {
   const site = await openSite()
@@ -62,7 +62,7 @@ test('jobs that wait for their next poll when the service stops go on as soon as
     site.engines.conduct({ polls: 1 })
     await submit(first, key, { prompt: 'A boat that waits' })
     await site.engines.received('GET', /^\/v1\/videos\/video_1$/)
-    await pause(300)
+    await untilRow(site, 'select from video_jobs where ticket is not null and next_run_at > now()')
     assert.equal(await stop(first), 0)
     await assert.rejects(query(site, 'select 1'), 'the database stops with the service')
     const second = await start(site)
@@ -117,7 +117,16 @@ test('several HTTP processes serve one set of jobs; one that is killed is replac
   }
 })
 
-/** The HTTP processes of a service, as Linux tells of its children. */
+/** Resolves once the query finds a row; throws after half a minute. */
+async function untilRow(site: Site, text: string): Promise<void> {
+  const until = performance.now() + 30_000
+  while ((await query(site, text)).length === 0) {
+    assert.ok(performance.now() < until, `no row: ${text}`)
+    await pause(20)
+  }
+}
+
+/** The HTTP processes of a service, among its children in Linux's process table. */
 function httpProcesses(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
   return children.filter((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('main.ts'))

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
@@ -22,6 +22,7 @@ before(async () => {
   person = await newCustomer(app)
 })
 after(() => app.close())
+afterEach(async () => assert.deepEqual(await app.audit(), {}))
 
 const get = (path: string, who: TestPerson = person) => send(app, 'GET', `/console/${path}`, { cookie: who.cookie })
 const grant = (org_id: string, amount: bigint, note: string) =>
@@ -237,8 +238,4 @@ test('every role sees the money of its organization, and nobody that of another'
   assert.equal((await get('ledger', member)).body.data.length, 1)
   app.clock.advance(1)
   assert.deepEqual((await get('usage', member)).body.data, [])
-})
-
-test('the audit is clean', async () => {
-  assert.deepEqual(await app.audit(), {})
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { storeResponse } from '../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
@@ -59,6 +59,7 @@ before(async () => {
   for (const { owner, things } of [acme, rival]) things.running = (await submit(app, owner)).body.id
 })
 after(() => app.close())
+afterEach(async () => assert.deepEqual(await app.audit(), {}))
 
 async function organization() {
   const owner = await newCustomer(app)
@@ -197,8 +198,4 @@ test('people of one organization share its jobs and files, and a member sees onl
     await seen(endpoint, acme.things.key, caller),
     await seen(endpoint, missing(acme.things.key), caller),
   )
-})
-
-test('the audit is clean', async () => {
-  assert.deepEqual(await app.audit(), {})
 })

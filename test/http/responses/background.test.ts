@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundApp, readStream, startBackgroundApp } from '../../support/http/background-app.ts'
 import { balanceOf, chargesOf } from '../../support/http/metered-chat-app.ts'
@@ -20,6 +20,7 @@ after(async () => {
   await front.close()
   await service.close()
 })
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 const SAID = { kind: 'stream', frames: textFrames(['One', ' two', ' three']) } as const
 /** Says two items' worth of text and then nothing, until released. */
@@ -266,8 +267,4 @@ test('a tool call in the background is an item like any other', async () => {
     'in the order it was sent',
   )
   assert.equal(JSON.stringify((echoed[0] as { parameters: object }).parameters), JSON.stringify(tools[0]!.parameters))
-})
-
-test('the audit is clean', async () => {
-  assert.deepEqual(await service.app.audit(), {})
 })

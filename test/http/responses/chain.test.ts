@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import {
   assistantMessage,
   responseObject,
@@ -24,6 +24,7 @@ before(async () => {
   outsider = await newCustomer(service.app)
 })
 after(() => service.close())
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 const ask = (changes: Record<string, unknown>, { key }: TestPerson = person): Promise<Answer> =>
   send(service.app, 'POST', '/v1/responses', { key }, { model: 'm', input: 'Go on', ...changes })
@@ -175,8 +176,4 @@ test('references are replaced by their items, also in a chain, and stored as tho
   assert.deepEqual(data[1], call)
   const again = await ask({ input: [{ id: 'msg_named' }] })
   assert.equal(again.status, 200, 'the copy is the newest of that id now')
-})
-
-test('the audit is clean', async () => {
-  assert.deepEqual(await service.app.audit(), {})
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import type { OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { assistantMessage, responseObject, storeResponse, userMessage } from '../../support/data/stored-responses.ts'
@@ -19,6 +19,7 @@ before(async () => {
   outsider = await newCustomer(app)
 })
 after(() => app.close())
+afterEach(async () => assert.deepEqual(await app.audit(), {}))
 
 const call = (method: string, path: string, caller: { key?: string; cookie?: string } = person) =>
   send(app, method, `/v1/responses/${path}`, caller.key ? { key: caller.key } : caller)
@@ -198,8 +199,4 @@ test('a response without input has an empty list', async () => {
   const { id } = await storeResponse(app, person, {}, [])
   const { body } = await call('GET', `${id}/input_items`)
   assert.deepEqual(body, { object: 'list', data: [], first_id: null, last_id: null, has_more: false })
-})
-
-test('the audit is clean', async () => {
-  assert.deepEqual(await app.audit(), {})
 })
