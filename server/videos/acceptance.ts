@@ -7,7 +7,7 @@ import type { Db } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { AcceptanceView } from './schema.ts'
 
-/** That a person agreed, in an organization, to one version of the terms. Never changed and never removed. */
+/** The agreement of a person, in an organization, to one version of the terms. Never changed and never deleted. */
 type AcceptanceRow = { org_id: string; user_id: string; terms_version: string; session_id: string; accepted_at: Date }
 
 declare module '../platform/db/db.ts' {
@@ -37,7 +37,7 @@ export async function requireAcceptance(
   throw new ApiError('agreement_required', text)
 }
 
-/** What the person has agreed to, beside what there is to agree to now. */
+/** The latest agreement of the person, and the terms now in force. */
 export async function readAcceptance(
   ctx: Pick<Context, 'db' | 'config' | 'site'>,
   person: Person,

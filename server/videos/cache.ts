@@ -4,12 +4,12 @@ import { freshCache } from '../platform/fresh-cache.ts'
 import { VIDEO_TOPIC } from './queues.ts'
 import { findJob, type VideoJobRow } from './store.ts'
 
-/** A row is kept at most this long, so that a lost announcement shows for a second at worst. */
+/** Rows expire after this time, which bounds how long a lost announcement shows. */
 const KEPT_MILLISECONDS = 1000
 const ROWS_MAX = 10_000
 
 export type JobCache = {
-  /** The organization's job, from memory when it was read within the last second and has not changed since. */
+  /** The organization's job, from memory if it was read within the last second and no change was announced since. */
   read(db: Db, org_id: string, id: string): Promise<VideoJobRow | null>
   close(): void
 }

@@ -21,7 +21,7 @@ const FAMILIES: Record<InputRole, MediaFamily> = {
   reference_audio: 'audio',
 }
 
-/** Clips and sounds of 2 to 15 seconds; muxers round, so a twentieth of a second is forgiven. Source: contract 5.1. */
+/** Clips and sounds of 2 to 15 seconds, with a twentieth of a second of tolerance because muxers round. Source: contract 5.1. */
 const DURATION_SECONDS = { min: 1.95, max: 15.05 }
 
 export function familyOf(role: InputRole): MediaFamily {
@@ -29,8 +29,8 @@ export function familyOf(role: InputRole): MediaFamily {
 }
 
 /**
- * The job's files in the order given. Null when one is not the content the job was created with, or was deleted or has expired before
- * the job was submitted.
+ * The job's files in the order given. Null when the content of one differs from when the job was created, or it was deleted or expired
+ * before the job was submitted to an engine.
  */
 export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJobRow): Promise<JobFile[] | null> {
   const ids = job.inputs.map(({ file_id }) => file_id)
@@ -47,8 +47,8 @@ export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJ
 }
 
 /**
- * Runs `use` on a local copy whose bytes are those that were uploaded. Null when they are gone or no longer the same: what was
- * moderated is what the engine gets, or nothing.
+ * Runs `use` on a local copy after comparing its hash with that of the upload. Null when the bytes are gone or changed: the engine gets
+ * what was moderated, or nothing.
  */
 export async function withVerifiedFile<T>(
   ctx: Pick<Context, 'blobs'>,
@@ -79,7 +79,7 @@ export async function probeInput(
   return seconds >= DURATION_SECONDS.min && seconds <= DURATION_SECONDS.max ? probe : 'bad_duration'
 }
 
-/** Whether the media itself is at fault: unreadable, of another kind, or too much for the limits of those who looked at it. */
+/** Whether the media itself is at fault: unreadable, of another kind, or beyond the limits of the decoders. */
 export function isMediaFault(error: unknown): boolean {
   if (error instanceof FfmpegError) return error.fault !== 'unavailable'
   return error instanceof ProbeError || error instanceof ChildError

@@ -11,7 +11,7 @@ export const STATUSES = [
 ] as const
 export type Status = (typeof STATUSES)[number]
 
-/** Everything a status may become. `docs/states.md` and the trigger in the database are compared with it. Source: contract 4.3. */
+/** The statuses that may follow each status. `docs/states.md` and the trigger in the database are compared with it. Source: contract 4.3. */
 export const TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
   moderating: ['translating', 'failed', 'canceled'],
   translating: ['queued', 'failed', 'canceled'],
@@ -46,7 +46,7 @@ export const FAILURES = {
 } as const
 export type FailureCode = keyof typeof FAILURES
 
-/** A file the job refers to, as it was when the job was created: another content under the same id is refused. */
+/** A file the job refers to, with its hash when the job was created: other content under the same id is refused. */
 export type JobInput = { role: InputRole; file_id: string; sha256: string }
 
 /** What a step may change besides the status. */
@@ -77,8 +77,8 @@ export type MovesOn = {
 }
 
 /**
- * What a step decided; `render_key` names the render whose ticket is set, where jobs could meet at one; `unpin` says that the job was not
- * submitted after all, so that its files may go again. Steps never write status or money; `advance` does both.
+ * What a step decided. `render_key` names the render whose ticket is set, where two jobs could find the same one; `unpin`: the job was not
+ * submitted after all, so its files are unpinned. Steps never write status or money; `advance` does both.
  */
 export type Outcome =
   | MovesOn
@@ -94,7 +94,7 @@ export function unknownStart(job: { unknown_starts: number }): JobChanges {
   return { start_unknown: true, unknown_starts: Math.min(STARTS_UNKNOWN_MAX, job.unknown_starts + 1) }
 }
 
-/** A verdict to be kept with the transition it caused. */
+/** A verdict, stored with the transition it caused. */
 export type ModerationNote = {
   stage: 'prompt' | 'translation'
   verdict: 'allow' | 'block'
@@ -104,6 +104,6 @@ export type ModerationNote = {
   text_digest: string
   /** Files of which every part was judged. */
   file_sha256s: string[]
-  /** Files let through although nothing could judge this part of them: `all` of a picture or sound, or pictures or sound of a clip. */
+  /** Files let through although no engine could judge this part of them: `all` of a picture or sound, or pictures or sound of a clip. */
   unjudged: Array<{ file_sha256: string; part: 'pictures' | 'sound' | 'all' }>
 }

@@ -34,7 +34,7 @@ const readModel = endpoint({
 
 export const videoModelEndpoints: readonly Endpoint[] = [listModels, readModel]
 
-/** An entry of the catalog with what the engine behind it can do, so that clients need not find out by an error. */
+/** A catalog entry with the capabilities of its engine, so that clients know them before they submit. */
 function modelView(ctx: Pick<Context, 'config' | 'engines'>, model: VideoModelConfig): VideoModelView {
   const { id, name, description, per_second } = model
   const served = ctx.engines.video.get(id)!

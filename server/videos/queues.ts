@@ -3,9 +3,9 @@ export const VIDEO_QUEUE = 'videos'
 /** Canceled jobs whose render is to be stopped at the engine. */
 export const CANCEL_QUEUE = 'video-cancels'
 
-/** Changed jobs are announced on this topic, to whoever keeps them in memory. */
+/** Topic of changed jobs, for caches of them. */
 export const VIDEO_TOPIC = 'video'
-/** Jobs that were deleted, as `<org_id>/<id>`: their rows cannot be asked for the organization any more. */
+/** Topic of deleted jobs, as `<org_id>/<id>`: their rows no longer name the organization. */
 export const DELETED_TOPIC = 'video-deleted'
-/** Canceled jobs, to the worker that has them. */
+/** Topic of canceled jobs, for the worker that holds them. */
 export const CANCEL_TOPIC = 'video-cancel'

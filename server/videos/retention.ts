@@ -11,9 +11,9 @@ import { UNSETTLED_SECONDS } from './render/recover.ts'
 import { deleteRendersUntil, deleteUnsettledStartsUntil } from './render/store.ts'
 import { deleteJobsEndedBefore } from './store.ts'
 
-/** Finished jobs, record, prompt and video, are deleted this long after they ended. */
+/** Jobs, with prompt and video, are deleted this long after they ended. */
 export const JOB_RETENTION_SECONDS = 30 * 86_400
-/** That a submission was moderated is known this long after the moderation, whatever happens to the video. */
+/** Moderation records are deleted this long after the moderation, whatever happens to the video. */
 export const RECORD_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500

@@ -39,7 +39,7 @@ const POLL_AFTER_MS = '10000'
 
 const common = { auth: 'api_key_or_session', plain_400: true } as const
 
-/** Throws ApiError `invalid_value` for a status there is not. */
+/** Throws ApiError `invalid_value` for an unknown status. */
 function filterOf({ status, model }: { status?: string; model?: string }): JobFilter {
   const statuses = status?.split(',').map((text) => text.trim())
   const wrong = statuses?.find((text) => !STATUSES.includes(text as Status))
@@ -125,7 +125,7 @@ const deleteVideo = endpoint({
   },
 })
 
-/** The routes of videos. Polled jobs come from `cache`; `audit` stops new ones while the accounts are not sound. */
+/** The routes of videos. Polled jobs come from `cache`; `audit` blocks new ones while the books do not balance. */
 export function videoEndpoints({ cache, audit }: { cache: JobCache; audit: AuditGate }): readonly Endpoint[] {
   const createVideo = endpoint({
     ...common,
@@ -241,7 +241,7 @@ function sendIfChanged(request: FastifyRequest, reply: FastifyReply, view: objec
   return reply.type('application/json; charset=utf-8').send(text)
 }
 
-/** A malformed id is answered like a missing one, but where it is the name of a call that is not offered. */
+/** A malformed id is answered like an unknown one, unless it is the name of a call that is not offered. */
 function requireVideoId(id: string): string {
   if (isId('video', id)) return id
   throw explainNotOffered(`/v1/videos/${id}`) === undefined ? notFound('video') : unknownUrl(id)
@@ -252,10 +252,10 @@ function unknownUrl(id: string): ApiError {
   return new ApiError('unknown_url', `Unknown request URL. ${why ?? 'See /docs for the routes.'}`)
 }
 
-/** Calls on videos that the OpenAI API has and this one has not. Source: contract 5. */
+/** Video endpoints of the OpenAI API that are not offered here. Source: contract 5. */
 const NOT_OFFERED = /^\/v1\/videos\/(?:(edits|extensions|characters)(?:\/[^/]*)?|[^/]+\/(remix))\/?$/
 
-/** What a 404 says of such a path; undefined for every other. */
+/** The message of the 404 for an OpenAI endpoint that is not offered; undefined for any other path. */
 export function explainNotOffered(path: string): string | undefined {
   const [, one, other] = NOT_OFFERED.exec(path) ?? []
   const call = one ?? other
@@ -265,7 +265,7 @@ export function explainNotOffered(path: string): string | undefined {
 }
 
 /**
- * Deletes a job that has ended, with its video, for good. Ledger entries and the moderation record stay; uploaded files are left alone.
+ * Permanently deletes a job that has ended, with its video. Ledger entries and the moderation record stay; uploaded files are left alone.
  * Throws ApiError `not_found`, or `conflict` while the job is still running or under review.
  */
 async function removeJob(

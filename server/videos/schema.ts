@@ -12,7 +12,7 @@ const Strict = { additionalProperties: false }
 const FileId = Type.String({ minLength: 1, maxLength: 64 })
 const FileReference = Type.Object({ file_id: FileId }, Strict)
 
-/** Body of `POST /v1/videos`. Any other member, at any depth, is refused: what is silently ignored could bill a render nobody asked for. */
+/** Body of `POST /v1/videos`. Any other member, at any depth, is refused: an ignored one could bill a render nobody asked for. */
 export const CreateVideo = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 256, description: 'Id of a video model.' }),
@@ -50,7 +50,7 @@ const { image_reference, references, ...texts } = CreateVideo.properties
 const repeated = (element: Type.TSchema, maxItems: number, description: string) =>
   Type.Optional(Type.Array(element, { maxItems, description }))
 
-/** The same as a form: arrays by fields that are repeated, or as parts of JSON. Source: contract 5.2. */
+/** The same as a multipart form: arrays as repeated fields or as JSON parts. Source: contract 5.2. */
 export const CreateVideoForm = Type.Object(
   {
     ...texts,

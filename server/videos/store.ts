@@ -137,13 +137,13 @@ export async function findJob(db: Db, org_id: string, id: string): Promise<Video
   return (row as VideoJobRow | undefined) ?? null
 }
 
-/** For background work alone, which acts for no caller. */
+/** For background work only, which acts for no caller. */
 export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow | null> {
   const row = await db.selectFrom('video_jobs').selectAll().where('id', '=', id).executeTakeFirst()
   return (row as VideoJobRow | undefined) ?? null
 }
 
-/** For the operator alone, who belongs to no organization: newest first, one more than `limit` when there is more. No prompts. */
+/** For the operator only, who belongs to no organization: newest first, one more than `limit` when there is more. No prompts. */
 export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; limit: number }) {
   let query = db
     .selectFrom('video_jobs')
@@ -229,7 +229,7 @@ function fencedMove({ job, set }: { job: VideoJobRow; set: JobColumns }) {
   return { id, was, claim, attempt, has_ticket: ticket !== null, set: columns }
 }
 
-/** Deletes a job that has ended and returns what it leaves behind; `running` when it has not ended, null when there is none. */
+/** Deletes a job that has ended and returns the blob it leaves behind; `running` when it has not ended, null when there is none. */
 export async function deleteEndedJob(
   tx: Db,
   org_id: string,
@@ -246,7 +246,7 @@ export async function deleteEndedJob(
   return (await findJob(tx, org_id, id)) ? 'running' : null
 }
 
-/** Deletes up to `limit` jobs that ended before `before`, whole: record, prompt and all. */
+/** Deletes up to `limit` jobs that ended before `before`. */
 export async function deleteJobsEndedBefore(
   db: Db,
   before: Date,

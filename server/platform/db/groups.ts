@@ -1,18 +1,18 @@
 import { answered, isDatabaseDown } from './db.ts'
 
-/** Most items written by one commit. */
+/** Most items in one group. */
 const GROUP_MAX = 200
-/** A write that takes longer has lost its connection, and must not hold up all that come after it. */
+/** A write that takes longer has lost its connection, and must not block the groups after it. */
 const ANSWER_SECONDS = 20
 
 type Waiting = { item: unknown; resolve: (result: never) => void; reject: (error: unknown) => void }
 
-/** Writes that share a commit: while one group is on its way to the disk, the next gathers. */
+/** Writes that share a commit: while one group is being written, the next one fills. */
 export type Groups = {
   /**
-   * Writes `item` with the others of its group. `write` gets them in the order they came, one group at a time, and returns one result
+   * Writes `item` with the others of its group. `write` gets them in the order they joined, one group at a time, and returns one result
    * for each: an Error rejects that item alone; what it throws rejects all of them, and so
-   * does a database that does not answer. Whoever joins a group by name gives the same `write`.
+   * does a database that does not answer. All who join a group of one name must give the same `write`.
    */
   join<Item, Result>(
     name: string,
@@ -39,7 +39,7 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
         for (const { reject } of group) reject(error)
       }
     }
-    // In the same moment: whoever comes later opens another.
+    // Synchronously after the last check: an item that joins later opens another line.
     lines.delete(name)
   }
 
@@ -62,7 +62,7 @@ export function openGroups({ answer_seconds = ANSWER_SECONDS }: { answer_seconds
 /**
  * Writes `items` in one commit, or, when that fails although the database is up, each in a commit of its own, in order, so that what is
  * wrong with one is an Error for that one alone. `write` writes all it is given or throws. Throws what `write` threw for a single item,
- * and what `isDatabaseDown` recognizes: after a commit whose answer was lost nobody knows what was written.
+ * and what `isDatabaseDown` recognizes: after a commit whose answer was lost it is unknown what was written.
  */
 export async function writeGroupOrEach<Item, Result>(
   items: readonly Item[],

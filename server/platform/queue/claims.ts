@@ -7,11 +7,11 @@ export const LEASE_SECONDS = 10
 /** A lease with less than this part left is renewed: early enough that two turns may be missed, not so early that short work is written for it. */
 const RENEWED_BELOW = 0.7
 
-/** What every row of a queue has. `claim_id` names the claim of one worker, under which alone it writes. */
+/** The columns every queue row has. `claim_id` names the claim of one worker, which writes only under it. */
 export type Claimed = { id: string; claim_id: string | null }
 
 /**
- * A table whose rows are a queue: `due` names the column that says when a row is due, null or past its use where `open` does not hold.
+ * A table whose rows are a queue: `due` names the column with the due time, which is null or meaningless where `open` does not hold.
  * Beside it the table has `id`, `claim_id` and `claimed_until`, an index on `due` of rows that are open and unclaimed, and one on
  * `claimed_until` of rows that are claimed.
  */

@@ -10,8 +10,8 @@ import { type Claim, rememberJob } from './idempotency.ts'
 export type Admission = { job: NewVideoJob; running_max: number; claim: Claim | null }
 
 /**
- * Sets the money aside and stores the job, due at once: all of it, or nothing. Jobs of one organization would wait for each other
- * at its account for the length of a commit each, so those that arrive while one commits are stored by the next together.
+ * Holds the money and stores the job, due at once, in one transaction. Jobs of one organization would queue for its account's row, one
+ * commit each, so jobs that arrive during a commit share the next one.
  * Throws ApiError `insufficient_credits`, `concurrency_limit_exceeded`, or `idempotency_in_progress` when the claim was lost.
  */
 export async function admitJob(ctx: AdmitContext, admission: Admission): Promise<void> {

@@ -20,7 +20,7 @@ export type Submission = { request_id: string; idempotency_key: string | undefin
 
 const checkShape = shape(CreateVideo)
 
-/** Throws ApiError 400; a field of the OpenAI API that this one does not have is refused with what takes its place. */
+/** Throws ApiError 400; a field that only the OpenAI API has is refused with the name of its replacement. */
 function checkBody(body: unknown): CreateVideo {
   try {
     return checkShape(body)
@@ -30,8 +30,8 @@ function checkBody(body: unknown): CreateVideo {
 }
 
 /**
- * Accepts a job once for its idempotency key: the first answer is replayed, a refusal frees the key.
- * The body is parsed, not yet checked: the contract puts the key and the agreement before its shape.
+ * Accepts a job once for its idempotency key: the first answer is replayed, a refusal releases the key.
+ * The body is parsed, not yet validated: the contract checks the key and the agreement before the body's shape.
  */
 export async function submitVideo(
   ctx: Context,
@@ -89,7 +89,7 @@ async function createJob(
   return firstView(body, { job_id: job.id, cost, currency, created_at: now })
 }
 
-/** The answer as first sent, also when it is replayed, whatever has become of the job since. */
+/** The answer as first sent. A replay gives it too, whatever the status of the job by then. */
 function firstView(body: CreateVideo, { job_id, cost, currency, created_at }: Remembered): VideoView {
   const first = { status: 'moderating', error_code: null, error_message: null, progress: 0 } as const
   const times = { created_at, completed_at: null, finished_at: null }

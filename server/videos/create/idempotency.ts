@@ -8,10 +8,10 @@ import { turnTaker } from '../../platform/turns.ts'
 
 /** How long a created job is replayed. */
 const REMEMBERED_SECONDS = 86_400
-/** A claim this old belongs to a request that died: creating a job takes far less. */
+/** A reservation this old belongs to a request that died: creating a job takes far less. */
 const CLAIM_SECONDS = 60
 
-/** Keeps a digest of the body and what of the job a replay needs, never the prompt: that comes from the repeated request. */
+/** Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. */
 type IdempotencyRow = {
   org_id: string
   key: string
@@ -31,7 +31,7 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** The first answer to a key, less what the repeated body says again. */
+/** The first answer to a key, less what the repeated body contains anyway. */
 export type Remembered = { job_id: string; cost: bigint; currency: string; created_at: Date }
 export type Claim = { org_id: string; key: string; claim_id: string }
 
@@ -49,8 +49,8 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 }
 
 /**
- * Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. The first is to be
- * kept; the others are what was kept of the same body under the secrets before.
+ * Equal for bodies of equal values, whatever their encoding, order of members, or optional members sent as null. The first is the one to
+ * store; the others are those of the same body under previous secrets.
  */
 export async function bodyDigests(secrets: readonly string[], body: unknown): Promise<string[]> {
   const digests = secrets.map((secret) => createHmac('sha256', `idempotency:${secret}`))
@@ -64,8 +64,8 @@ export async function bodyDigests(secrets: readonly string[], body: unknown): Pr
 }
 
 /**
- * Claims a key for one request, or returns what it created before.
- * Throws ApiError `idempotency_key_reused` for another body, `idempotency_in_progress` while another request has the key.
+ * Reserves a key for one request, or returns the job that an earlier request with this key created.
+ * Throws ApiError `idempotency_key_reused` for another body, `idempotency_in_progress` while another request holds the key.
  */
 export async function claimKey(
   db: Db,
@@ -97,18 +97,18 @@ export async function claimKey(
       .where('org_id', '=', org_id)
       .where('key', '=', key)
       .executeTakeFirst()
-    // Freed between the two statements: try again.
+    // Released between the two statements: try again.
     if (row) return { remembered: recall(row, body_digests) }
   }
 }
 
-/** Ties the claim to the job. In the transaction that inserts it: when the claim was lost in the meantime, neither happens. */
+/** Records the job under its reservation. Call it in the transaction that inserts the job: throws when the reservation was lost. */
 export async function rememberJob(tx: Tx, claim: Claim, job: Remembered): Promise<void> {
   const result = await ofClaim(tx, claim).set(job).executeTakeFirst()
   if (result.numUpdatedRows !== 1n) throw inProgress()
 }
 
-/** A refusal frees the key. */
+/** Releases the key of a refused request. */
 export async function freeKey(db: Db, claim: Claim): Promise<void> {
   await db
     .deleteFrom('video_idempotency')
@@ -119,7 +119,7 @@ export async function freeKey(db: Db, claim: Claim): Promise<void> {
     .execute()
 }
 
-/** Forgets up to `limit` keys whose time is over; returns how many. */
+/** Deletes up to `limit` expired keys; returns how many. */
 export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promise<number> {
   const old = db.selectFrom('video_idempotency').select(['org_id', 'key']).where('expires_at', '<=', now).limit(limit)
   const result = await db

@@ -11,14 +11,14 @@ const FIELDS_MAX = 64
 /** A prompt of 7000 code points has at most 28,000 bytes. */
 const FIELD_BYTES_MAX = 1024 * 1024
 
-/** Members that may come whole, as JSON: generated clients send objects, and arrays of them, in parts of their own. */
+/** Members that may be one JSON part each: generated clients send objects, and arrays of them, this way. */
 const JSON_FIELDS: ReadonlySet<string> = new Set(['image_reference', 'references'])
 
 const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
 
 /**
  * Reads the multipart form of a create body into what the JSON form would have been. Texts become strings, `seconds` an integer when it
- * reads as one; `image_reference[][role]` and numeric indices build arrays; a part of JSON is taken as it is. Source: contract 5.2.
+ * it is one; `image_reference[][role]` and numeric indices build arrays; a JSON part is taken as it is. Source: contract 5.2.
  * Throws ApiError 400 for file parts: media goes through `/v1/files`.
  */
 export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
@@ -38,7 +38,7 @@ export async function readMultipartBody(request: FastifyRequest): Promise<Record
   return body
 }
 
-/** Parts of JSON come as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
+/** JSON parts are read as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
 function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
   return filename !== undefined || type === 'application/octet-stream' || isJsonType(type)
 }
@@ -77,7 +77,7 @@ async function readJson(bytes: Buffer, name: string): Promise<unknown> {
   }
 }
 
-/** The whole member, or the next element of an array. */
+/** The complete member, or the next element of an array. */
 function putJson(body: Record<string, unknown>, name: string, value: unknown): void {
   const present = body[name]
   const element = name === 'image_reference' && !Array.isArray(value)

@@ -10,7 +10,7 @@ export function withReplacement(error: unknown, body: unknown): unknown {
   const { size, input_reference, seconds } = body as Record<string, unknown>
   const missing = error.code === 'missing_required_parameter' ? error.param : null
   const unknown = error.code === 'unknown_parameter' ? error.param : null
-  // Without `size` the missing ratio would be named, which says nothing to whoever sent a size.
+  // Without `size` the missing ratio would be named, which does not help a client that sent a size.
   if (size !== undefined && (unknown === 'size' || missing === 'aspect_ratio')) {
     return refuseField('size', `Send aspect_ratio instead${ratioFor(size)}.`)
   }

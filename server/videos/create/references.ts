@@ -6,7 +6,7 @@ import { ApiError } from '../../platform/errors.ts'
 import type { JobInput } from '../job.ts'
 import type { CreateVideo } from '../schema.ts'
 
-/** What a file must be to stand in a role. Source: contract 5.1; the sizes are 30, 30, 50 and 15 MiB. */
+/** The requirements on a file in each role. Source: contract 5.1; the sizes are 30, 30, 50 and 15 MiB. */
 const RULES: Record<InputRole, { purpose: Purpose; size_bytes_max: number }> = {
   // "Under 30 MiB" for frames, "at most" for the others.
   first_frame: { purpose: 'vision', size_bytes_max: 31_457_279 },
@@ -18,7 +18,7 @@ const RULES: Record<InputRole, { purpose: Purpose; size_bytes_max: number }> = {
 
 type Named = { role: InputRole; file_id: string; param: string }
 
-/** The rules between members of the body that its schema cannot say. Throws ApiError 400 with the member as `param`. */
+/** The rules between members of the body that a schema cannot express. Throws ApiError 400 with the member as `param`. */
 export function requireConsistentReferences(body: CreateVideo): void {
   const { image_reference, references } = body
   if (image_reference && references) {
@@ -48,7 +48,7 @@ export function requireConsistentReferences(body: CreateVideo): void {
   }
 }
 
-/** Refuses what the model's engine cannot do, so that nobody waits for a render that must fail. Throws ApiError 400 with the field as `param`. */
+/** Refuses what the model's engine cannot do, instead of accepting a job that must fail. Throws ApiError 400 with the field as `param`. */
 export function requireCapable(body: CreateVideo, can: Capabilities): void {
   const refuse = (param: string, what: string) => {
     throw new ApiError(

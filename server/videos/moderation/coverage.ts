@@ -7,7 +7,7 @@ import { withVerifiedFile } from '../inputs.ts'
 import type { JobInput } from '../job.ts'
 import type { CreateVideo } from '../schema.ts'
 
-/** What the configured engines can judge beside text, and what becomes of media they cannot. */
+/** What the configured engines can judge beside text, and whether media they cannot judge are let through. */
 export type Coverage = { pictures: boolean; sound: boolean; rest: 'allow' | 'block' }
 
 export function coverageOf({ engines, config }: Pick<Context, 'engines' | 'config'>): Coverage {
@@ -19,7 +19,7 @@ export function coverageOf({ engines, config }: Pick<Context, 'engines' | 'confi
   }
 }
 
-/** The media that reach video engines unjudged, in words for the operator's log; null when there are none. */
+/** The kinds of media that reach video engines unjudged, as a sentence for the operator's log; null when there are none. */
 export function describeUnjudged(ctx: Pick<Context, 'engines' | 'config'>): string | null {
   const { pictures, sound, rest } = coverageOf(ctx)
   if (rest === 'block' || (pictures && sound)) return null
@@ -28,8 +28,8 @@ export function describeUnjudged(ctx: Pick<Context, 'engines' | 'config'>): stri
 }
 
 /**
- * Refuses media that nobody could judge, where they are not to be let through. A clip is looked into for a soundtrack, at most five
- * seconds; one that cannot be read is left to the preflight. Throws ApiError 400 with the field as `param`.
+ * Refuses media that no engine can judge, unless such media are let through. Clips are probed for a soundtrack, for at most five seconds;
+ * one that cannot be read is left to the preflight. Throws ApiError 400 with the field as `param`.
  */
 export async function requireJudgeable(
   ctx: Context,
@@ -67,6 +67,6 @@ async function hasSound(path: string): Promise<boolean> {
 function refusal(param: string, what: 'pictures' | 'sound'): ApiError {
   const text = param.endsWith('file_id')
     ? `The clip in '${param}' has a soundtrack, and no moderation engine of this service can judge sound. Upload the clip without its sound.`
-    : `No moderation engine of this service can judge ${what}, so it takes none. Leave '${param}' out.`
+    : `No moderation engine of this service can judge ${what}, so none is accepted. Leave '${param}' out.`
   return new ApiError('unsupported_value', text, { param })
 }

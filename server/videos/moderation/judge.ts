@@ -8,9 +8,9 @@ import type { VideoJobRow } from '../store.ts'
 import { textDigest } from './records.ts'
 import { findAllowed, keepAllowed } from './verdicts.ts'
 
-/** One thing to be judged by one call: a text, or a picture or sound of a file. */
+/** What one call judges: a text, or a picture or sound of a file. */
 export type Part = {
-  /** Stand for what is judged and by whom: the first is kept, the others were kept under the secrets before. */
+  /** Identify what is judged, and by which engine: the first is stored, the others may have been stored under previous secrets. */
   digests: readonly string[]
   file_sha256: string | null
   /** Throws EngineError for anything but a verdict. */
@@ -22,12 +22,12 @@ export type Judgement =
   | { to: 'block'; result: ModerationResult; part: Part }
   | { to: 'fault' }
 
-/** Calls in flight for one job, so that a job with many pictures does not take the engine for itself. */
+/** Calls in flight for one job, so that a job with many pictures does not monopolize the engine. */
 const CALLS_MAX = 4
 
 /**
- * Judges what was not allowed in an earlier try (of a job with files), four calls at a time, each with the time limit of its engine. The first block ends
- * the rest; a fault leaves the other parts to be judged, unless as many calls in a row fail as are made at a time.
+ * Judges the parts that no earlier try allowed, four calls at a time, each with the time limit of its engine. Verdicts are stored only for
+ * jobs with files. The first block aborts the rest; after an error the other parts are still judged, unless four calls in a row fail.
  */
 export async function judgeParts(
   ctx: Context,
@@ -36,7 +36,7 @@ export async function judgeParts(
   signal: AbortSignal,
 ): Promise<Judgement> {
   if (parts.length === 0) return { to: 'allow', results: [] }
-  // A prompt alone is one call: to ask again after a crash costs less than to keep every answer.
+  // A prompt alone is one call: repeating it after a crash costs less than storing every verdict.
   const keepsVerdicts = job.inputs.length > 0
   const known = keepsVerdicts ? await findAllowed(ctx.db, job) : new Map<string, ModerationResult>()
   const knownOf = (part: Part) =>
@@ -74,7 +74,7 @@ export async function judgeParts(
   return faults > 0 || open.length > 0 ? { to: 'fault' } : { to: 'allow', results }
 }
 
-/** Null for anything but an explicit verdict. */
+/** The verdict on a part; null for anything but an explicit one. */
 async function askPart(
   ctx: Context,
   job: VideoJobRow,
@@ -91,7 +91,7 @@ async function askPart(
   }
 }
 
-/** Judges one text alone and turns the answer into an outcome; `allowed` is where an allowed job goes. */
+/** Judges one text and turns the verdict into an outcome; `allowed` is that of an allowed text. */
 export async function judgeText(
   ctx: Context,
   job: VideoJobRow,
@@ -141,7 +141,7 @@ export function picturePart(
   }
 }
 
-/** What is said in a sound is judged as text. A sound in which nothing is said is allowed by the transcription. */
+/** A sound is judged by its transcript. One without speech is allowed by the transcription itself. */
 export function soundPart(ctx: Context, { wav, file_sha256 }: { wav: Uint8Array; file_sha256: string }): Part {
   const { moderation, transcription } = ctx.engines
   return {

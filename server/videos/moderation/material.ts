@@ -16,12 +16,12 @@ export type Material = {
   unjudged: ModerationNote['unjudged']
 }
 
-/** When media that found no place for a child are looked at again. */
+/** Wait before media are inspected again when no child process was available. */
 const BUSY_SECONDS = 5
 
 /**
  * Everything of the job's files that an engine can judge: pictures as they are, clips and animated pictures as frames over their whole
- * length, sound as WAV. The outcome instead when something cannot be decoded, has changed, or may not be let through unjudged.
+ * length, sound as WAV. An outcome instead when something cannot be decoded, has changed, or may not be let through unjudged.
  */
 export async function gatherMaterial(
   ctx: Context,
@@ -79,7 +79,7 @@ async function partsOf(
   }
 }
 
-/** Pictures in a sound file would reach the engine unseen. Throws ProbeError. */
+/** Throws ProbeError for pictures in a sound file, which would reach the engine unjudged. */
 async function requireSoundAlone(path: string): Promise<void> {
   const { video_seconds } = await probeTracks(path, 'audio')
   if (video_seconds.length > 0) throw new ProbeError('wrong_kind', 'The sound file holds pictures.')

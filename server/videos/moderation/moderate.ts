@@ -7,8 +7,8 @@ import { judgeParts, noteOf, textPart } from './judge.ts'
 import { gatherMaterial } from './material.ts'
 
 /**
- * Judges prompt and reference media. Only an explicit `allow` of every part moves the job on; everything else, silence included, fails
- * it. The text comes first: a prompt that is blocked costs no look at its media.
+ * Judges prompt and reference media. Only an explicit `allow` of every part moves the job on; anything else, no answer included, fails
+ * it. The text comes first: the media of a blocked prompt are never read.
  */
 export async function moderate(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const files = await findInputs(ctx, job)

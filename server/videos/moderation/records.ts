@@ -19,12 +19,12 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** Stands for a text where the text itself may not be kept. Keyed, so that a short prompt cannot be guessed from it. */
+/** Identifies a text without keeping it. Keyed, so that a short prompt cannot be guessed from it. */
 export function textDigest(secret: string, text: string): string {
   return createHmac('sha256', `moderation-record:${secret}`).update(text).digest('hex')
 }
 
-/** Keeps that, and how, submissions were moderated. Outlives the jobs; holds no prompt. */
+/** Records that, and how, submissions were moderated. The records outlive the jobs and hold no prompt. */
 export async function insertRecords(
   tx: Db,
   records: ReadonlyArray<ModerationNote & { job_id: string; org_id: string; user_id: string }>,
@@ -40,10 +40,10 @@ export async function insertRecords(
     from jsonb_populate_recordset(null::moderation_records, ${JSON.stringify(rows)}::jsonb)`.execute(tx)
 }
 
-/** What was allowed for a job: its texts, by their digest, and each file either judged whole or knowingly let through. */
+/** What was allowed for a job: its texts, by digest, and its files, either judged in every part or deliberately let through unjudged. */
 export type Allowed = { text_digests: Set<string>; file_sha256s: Set<string> }
 
-/** What was allowed for each of these jobs, by job. One that is missing has no record that allows anything. */
+/** What was allowed for each of the jobs, by job id. A job that is missing has no record that allows anything. */
 export async function findAllowedOf(db: Db, job_ids: readonly string[]): Promise<Map<string, Allowed>> {
   type Found = Pick<ModerationNote, 'text_digest' | 'file_sha256s' | 'unjudged'> & { job_id: string }
   const { rows } = await sql<Found>`

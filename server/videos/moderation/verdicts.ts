@@ -19,7 +19,7 @@ declare module '../../platform/db/db.ts' {
 
 type Owner = { id: string; org_id: string }
 
-/** Parts of the job that were allowed in an earlier try, by digest. */
+/** The parts of a job that an earlier try allowed, by digest. */
 export async function findAllowed(db: Db, job: Owner): Promise<Map<string, ModerationResult>> {
   const rows = await db
     .selectFrom('moderation_verdicts')
@@ -30,7 +30,7 @@ export async function findAllowed(db: Db, job: Owner): Promise<Map<string, Moder
   return new Map(rows.map(({ digest, ...result }) => [digest, { verdict: 'allow', ...result }]))
 }
 
-/** Keeps that a part was allowed, so that it is not asked for again. */
+/** Records that a part was allowed, so that later tries do not ask again. */
 export async function keepAllowed(
   db: Db,
   job: Owner,

@@ -86,7 +86,7 @@ async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): 
   })
 }
 
-/** Reads the jobs whose outcome was replaced by another: their step had written to the row, as its own outcome says. */
+/** Re-reads the jobs whose outcome was replaced: their step had written to the row what only its own outcome repeats. */
 async function refreshReplaced(
   tx: Tx,
   decided: readonly Decided[],

@@ -9,14 +9,14 @@ import { findJob, findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
 import { type AdvanceContext, advance } from './advance.ts'
 import { describeFault } from './retry.ts'
 
-/** Longest a person waits for an engine to say whether it stops a render. */
+/** Longest a client waits for an engine to answer whether it stops a render. */
 const ASK_SECONDS = 10
-/** An engine that cannot be reached for this long will have finished by itself. */
+/** After this long without reaching the engine, its render has finished anyway. */
 const REPEAT_SECONDS = 3600
 
 /**
- * Cancels a job: the reservation is released at once, and what the engine still delivers is discarded. A job whose render has begun is
- * canceled only when `mayStop` says so; without it always. A canceled job stays as it is.
+ * Cancels a job: its hold is released at once, and what the engine still delivers is discarded. A job whose render has begun is canceled
+ * only when `mayStop` resolves to true, which is the default. A canceled job stays as it is.
  * Throws ApiError `not_found`, or `conflict` when the job has completed or failed or its render cannot be stopped.
  */
 export async function cancelJob(
@@ -37,7 +37,7 @@ export async function cancelJob(
         'The engine cannot stop this render. The job goes on, and is charged when it completes.',
       )
     }
-    // Under no claim: only a change of status, or another attempt than the one that was to be stopped, is in its way.
+    // Without a claim: only another status, or another attempt than the one read here, prevents it.
     const canceled = await advance(ctx, { ...job, claim_id: null }, { to: 'canceled' })
     if (!canceled) continue
     ctx.changes.announce(CANCEL_TOPIC, id)
@@ -47,8 +47,8 @@ export async function cancelJob(
 }
 
 /**
- * Asks the engine to stop the job's render. False when it says that it cannot; true when it stops, when nothing was begun, and when it
- * cannot be asked: a client is not kept waiting for an engine that is away. Call it outside any transaction.
+ * Asks the engine to stop the job's render. False when it answers that it cannot; true when it stops, when no render was started, and
+ * when the engine does not answer in time: a client does not wait for an engine that is down. Call it outside any transaction.
  */
 export async function engineStops(
   ctx: Pick<Context, 'config' | 'engines' | 'log'>,
@@ -72,7 +72,7 @@ export async function engineStops(
   }
 }
 
-/** Asks the engine of a canceled job to stop. Throws when it could not be reached, so that it is asked again. */
+/** Asks the engine of a canceled job to stop its render. Throws when it cannot be reached, so that the caller retries. */
 export async function cancelAtEngine(ctx: Context, id: string): Promise<void> {
   const job = await findJobOfAnyOrg(ctx.db, id)
   if (job?.status !== 'canceled' || job.ticket === null) return

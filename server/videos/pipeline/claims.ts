@@ -10,14 +10,14 @@ export const videoClaims: Claims<VideoJobRow> = claimsOn({
   open: sql`finished_at is null`,
 })
 
-/** Canceled jobs whose render is to be stopped at the engine. */
+/** Canceled jobs whose engine is still to be asked to stop the render. */
 export const cancelClaims: Claims<VideoJobRow> = claimsOn({
   table: 'video_jobs',
   due: 'cancel_due_at',
   open: sql`cancel_due_at is not null`,
 })
 
-/** The engine was asked to stop the render of a canceled job: it is asked again at `again`, or never when null. */
+/** Ends a claim on a canceled job: its engine is asked again at `again`, or never when null. */
 export async function askedToStop(
   db: Db,
   { id, claim_id }: { id: string; claim_id: string | null },

@@ -25,7 +25,7 @@ export function backoffSeconds(tries: number, error?: unknown): number {
   return base * (0.75 + Math.random() / 4)
 }
 
-/** The outcome, with its wait cut short at a time limit `left_seconds` away: whatever an engine asks for, the limit holds. */
+/** The outcome with its wait cut to `left_seconds`, the time until a limit: no engine can ask for a longer wait. */
 export function notAfter(left_seconds: number, outcome: Outcome): Outcome {
   if (outcome.to !== 'same') return outcome
   return { ...outcome, retry_after_seconds: Math.min(outcome.retry_after_seconds, left_seconds) }
@@ -54,13 +54,13 @@ export function renderFailure({ kind, subject }: EngineError): FailureCode | nul
   }
 }
 
-/** What of an engine's fault may stand in the log. */
+/** The fields of an engine's error that may be logged. */
 export function describeFault(error: unknown): LogFields {
   if (!(error instanceof EngineError)) return { error }
   return { code: error.kind, engine_code: error.engine_code, detail: error.message }
 }
 
-/** A call that failed says nothing about the render: the hold stays, the next poll comes, until the render's time limit. */
+/** A failed call tells nothing about the render: polling goes on, with backoff, until the render's time limit. */
 export function keepPolling(ctx: Pick<Context, 'log'>, job: VideoJobRow, error: unknown): Outcome {
   const alarming = !(error instanceof EngineError) || error.kind === 'permanent'
   ctx.log[alarming ? 'error' : 'warn']('poll_failed', { video_id: job.id, ...describeFault(error) })

@@ -16,7 +16,7 @@ import { backoffSeconds } from './retry.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
 
-/** What is to be done with a job in each state that is not terminal. */
+/** The step of each status that is not terminal. */
 const STEPS: Partial<Record<Status, Step>> = {
   moderating: moderate,
   translating: translate,
@@ -24,7 +24,7 @@ const STEPS: Partial<Record<Status, Step>> = {
   in_progress: followRender,
 }
 
-/** How many faults of ours in a row a job survives. */
+/** Faults of ours in a row after which a job still goes on. */
 const FAULTS_MAX = 5
 
 /** Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. */
@@ -64,8 +64,8 @@ export async function runJob(
 }
 
 /**
- * What becomes of a job whose step, or the writing of its outcome, failed by a fault of ours: it is tried again, less and less often, and
- * fails at last. A job that cannot be written at all is released, to be claimed again after the same wait.
+ * Handles an error of our own in a step or in writing its outcome: the job is retried with growing waits, then fails. A job whose row
+ * cannot be written at all is released, to be claimed again after the same wait.
  */
 async function retryFaulty(
   ctx: Context,
@@ -95,8 +95,8 @@ async function retryFaulty(
 }
 
 /**
- * What came too late, after a cancellation or another worker, is thrown away: a clip is not kept; a render is noted as this
- * job's and ended, unless another worker follows that very render by now or is about to look for it.
+ * Discards the result of an outcome that came too late, after a cancellation or another worker: its clip is deleted; its render is recorded
+ * as this job's and canceled, unless another worker follows the same render by now or is about to look for it.
  */
 async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || outcome.to === 'canceled' || !outcome.set) return

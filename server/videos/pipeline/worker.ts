@@ -11,15 +11,15 @@ import { askedToStop, cancelClaims, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
 import { type Faults, runJob } from './step.ts'
 
-/** A job that has to wait no longer than this stays with its worker; others are released and claimed again when they are due. */
+/** A job that waits no longer than this stays with its worker; others are released, and claimed again when they are due. */
 const HELD_SECONDS = 6
 
-/** How long work in progress may take to come to a point where it can be released. What goes on beyond it is a start of unknown outcome. */
+/** How long a stop waits for work to reach a point where it can be released. A start that takes longer has an unknown outcome. */
 const STOP_SECONDS = { finish: 0, abort: 20 }
 
 /** Renders stopped at their engines at a time. */
 const CANCELS = 4
-/** Longest pause before an engine is asked once more to stop a render. */
+/** Longest pause between two requests to an engine to stop a render. */
 const CANCEL_PAUSE_SECONDS_MAX = 300
 
 export type Pipeline = { stop(): Promise<void> }
@@ -41,7 +41,7 @@ export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeli
     run: (job) => stopRender(ctx, job),
     on_error: (error, job) => logFault(ctx, error, job),
   })
-  // The render of a job that was canceled while its start was in flight: this process alone may be able to reach it.
+  // A job canceled while its start was in flight: only this process may know its ticket.
   const stopListening = changes.on(CANCEL_TOPIC, (id) => {
     const job = id === null ? null : jobs.drop(id)
     const served = job && servedModel(ctx, job)
@@ -55,7 +55,7 @@ export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeli
   }
 }
 
-/** Runs a job until it has ended or has to wait: for a moment in hand, else released. */
+/** Runs a job until it ends or has to wait. A short wait is spent in this worker; for a longer one the job is released. */
 async function work(
   ctx: Context,
   claimed: VideoJobRow,
@@ -68,7 +68,7 @@ async function work(
   return null
 }
 
-/** Asks again until the engine was reached, ever less often. */
+/** Asks the engine to stop a render; when it cannot be reached, it is asked again after growing pauses. */
 async function stopRender(ctx: Context, job: VideoJobRow): Promise<null> {
   let again: Date | null = null
   try {

@@ -11,19 +11,19 @@ import { startRender } from './start.ts'
 
 /** Longest an engine may take to answer one poll. */
 const POLL_SECONDS = 30
-/** How often a render is asked about when the engine has no wish of its own. */
+/** Default poll interval, for engines that suggest none. */
 const POLL_EVERY_SECONDS = 5
-/** How often an embedded engine, which forgets its renders with the process, may lose one: each loss is a restart of the service. */
+/** How often an embedded engine, whose renders end with the process, may lose one: each loss is a restart of the service. */
 const LOST_MAX_EMBEDDED = 20
 
-/** Follows a render: asks the engine, starts again what it lost or dropped, fetches what it finished. Silence is not a failure. */
+/** Follows a render: polls the engine, restarts a render it lost or dropped, fetches a finished one. No answer is not a failure. */
 export async function followRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const served = servedModel(ctx, job)
   if (!served) return { to: 'failed', code: 'render_failed' }
   const { engine } = served
   const left_seconds = served.render_seconds - secondsSince(ctx, job.render_started_at!)
   if (left_seconds <= 0) {
-    // Without a ticket the last render has failed or was lost, and there is no time for another.
+    // Without a ticket the last render failed or was lost, and no time is left for another.
     if (job.ticket === null) return { to: 'failed', code: 'render_failed' }
     await cancelQuietly(ctx, engine, job)
     return { to: 'failed', code: 'render_timeout' }
@@ -32,7 +32,7 @@ export async function followRender(ctx: Context, job: VideoJobRow, signal: Abort
   return notAfter(left_seconds, await step(ctx, job, signal))
 }
 
-/** Asks the engine once. */
+/** Polls the engine once. */
 async function pollRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const { engine, model } = servedModel(ctx, job)!
   let state: RenderState
@@ -60,7 +60,7 @@ async function pollRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): 
   }
 }
 
-/** Ends a render at the engine as far as it can be ended; what the engine answers changes nothing for the job. */
+/** Cancels a render at the engine on a best effort basis; errors are logged and change nothing for the job. */
 export async function cancelQuietly(ctx: Pick<Context, 'log'>, engine: VideoEngine, job: VideoJobRow): Promise<void> {
   try {
     await engine.cancel(job.ticket)
@@ -69,7 +69,7 @@ export async function cancelQuietly(ctx: Pick<Context, 'log'>, engine: VideoEngi
   }
 }
 
-/** One new attempt, then the job has failed. An embedded engine loses its renders whenever the service restarts, so it gets more. */
+/** One new attempt, then the job fails. Embedded engines lose their renders with every restart of the service, and get more. */
 function lostRender(ctx: Context, job: VideoJobRow, engine: VideoEngine, model: string): Outcome {
   const lost_max = engine.capabilities(model).idempotency === 'client_id' ? LOST_MAX_EMBEDDED : 1
   ctx.log.warn('render_lost', { video_id: job.id, attempt_id: job.attempt_id ?? undefined, count: job.lost + 1 })

@@ -12,7 +12,7 @@ import { keepPolling } from '../pipeline/retry.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
 
-/** 15 seconds at 768p are some tens of megabytes; an engine that sends this much sends something else. */
+/** 15 seconds at 768p are some tens of megabytes. */
 const OUTPUT_BYTES_MAX = 1024 * 1024 * 1024
 /** The picture may be a little shorter than what was asked for, however long the sound is: engines render whole groups of frames. Source: docs/states.md. */
 const LENGTH_MIN = 0.8
@@ -20,8 +20,8 @@ const LENGTH_MIN = 0.8
 const FETCH_SECONDS = 600
 
 /**
- * Brings a finished clip home: fetched beside the store, made an MP4 with picture and sound if it is not one, hashed, kept. The
- * charge comes with the outcome, after the bytes are safe. A fetch that fails is tried again; what is no video fails the job.
+ * Downloads, validates and stores the output: staged, mended when it is not an MP4 with picture and sound, hashed, published. The charge
+ * comes with the outcome, after the bytes are on disk. A failed download is retried; an output that is not a video fails the job.
  */
 export async function collectOutput(
   ctx: Context,
@@ -61,7 +61,7 @@ export async function collectOutput(
   }
 }
 
-/** The clip as promised: itself when it is right, a mended copy otherwise. */
+/** The staged clip itself when it meets the promise, else a mended copy. */
 async function mend(ctx: Context, job: VideoJobRow, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
   const size = { width: job.width ?? 1366, height: job.height ?? 768 }
   return ctx.blobs.withLocalFile(fetched, async (path) => {

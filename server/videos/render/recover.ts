@@ -8,16 +8,16 @@ import type { VideoJobRow } from '../store.ts'
 import type { ServedModel } from './served-model.ts'
 import { findForeignRenders, hasUnsettledStart } from './store.ts'
 
-/** A render begun by a job that ended unsettled may show up in the list for so long. */
+/** How long a render of a job that ended with an unsettled start may still appear in the engine's list. */
 export const UNSETTLED_SECONDS = 3600
 
-/** How often an engine is asked that shows several renders which fit, before the job is given up. */
+/** How often an engine whose list shows several matching renders is asked before the job fails. */
 const ASKED_MAX = 5
 
 /**
- * Settles an attempt that was begun and has no ticket: the render that was found; or how many starts of unknown outcome the job has
- * with this one, when it may be started again; or what becomes of the job. An outcome that is never learned ends the job at the
- * second start, and renders that cannot be told from each other end it at once: a wrong guess would give one clip to two customers.
+ * Settles an attempt that was begun and has no ticket. Returns the render that was found; or, when the job may be started again, its number
+ * of starts of unknown outcome including this one; or the outcome of the job. The second start of unknown outcome fails the job. Renders
+ * that cannot be distinguished fail it too, after some tries: a wrong guess would give one clip to two customers.
  */
 export async function recoverRender(
   ctx: Context,
@@ -37,14 +37,14 @@ export async function recoverRender(
     if (job.tries >= ASKED_MAX) return giveUp(ctx, job, 'Several renders at the engine may be this one.')
     return { to: 'same', retry_after_seconds: backoffSeconds(job.tries), set: { tries: job.tries + 1 } }
   }
-  // A start that the service did not live to see is settled by a list that would show it; an engine that fell silent may be late.
+  // A start cut off by a restart is settled by a list that lacks it; an engine that did not answer may still list it later.
   const learned = job.start_unknown || recovery === 'absent'
   const unknown_starts = job.unknown_starts + (learned ? 0 : 1)
   if (unknown_starts < STARTS_UNKNOWN_MAX) return { unknown_starts }
   return giveUp(ctx, job, 'Two starts were not answered.')
 }
 
-/** An engine that refuses to be asked cannot tell. Throws EngineError when it may tell later. */
+/** `unknown` when the engine refuses the question. Throws EngineError when it may answer later. */
 async function askEngine(
   ctx: Context,
   job: VideoJobRow,
@@ -61,14 +61,14 @@ async function askEngine(
   }
 }
 
-/** The engine may be rendering for nobody, at the operator's cost. */
+/** Fails the job with an alarm in the log: the engine may go on rendering, at the operator's cost. */
 function giveUp(ctx: Context, job: VideoJobRow, detail: string): Outcome {
   const { id: video_id, attempt_id } = job
   ctx.log.error('render_start_unknown', { video_id, attempt_id: attempt_id ?? undefined, detail })
   return { to: 'failed', code: 'render_failed' }
 }
 
-/** Whether the render of equal words may be that of a job which was canceled or failed before it knew. */
+/** Whether a matching render may belong to a job that was canceled or failed before its own start was settled. */
 async function mayBeForeign(ctx: Context, { id: job_id, start_key }: VideoJobRow): Promise<boolean> {
   if (start_key === null) return false
   const since = addSeconds(ctx.clock.now(), -UNSETTLED_SECONDS)

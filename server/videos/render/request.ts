@@ -10,7 +10,7 @@ import type { Outcome } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
 import type { ServedModel } from './served-model.ts'
 
-/** What the engine is asked for, after the preflight of every input; the outcome instead when one cannot be used. */
+/** The request to the engine, after the preflight of every input; an outcome instead when one cannot be used. */
 export async function buildRequest(
   ctx: Context,
   job: VideoJobRow,
@@ -32,13 +32,13 @@ export async function buildRequest(
     seconds: job.seconds,
     aspect_ratio: job.aspect_ratio,
     ...outputSize(job.aspect_ratio, inputs),
-    // Where a list is all the engine offers, the seed tells one attempt from another; elsewhere a job looks the same each time.
+    // Where recovery has only the engine's list, the seed distinguishes attempts; elsewhere every attempt of a job gets the same seed.
     seed: seedOf(served.engine.capabilities(served.model).idempotency === 'none' ? attempt_id : job.id),
     inputs,
   }
 }
 
-/** What becomes of a job whose file is gone. Once its first render has begun, it only has no second one. */
+/** The outcome of a job whose file is gone. After its first render began, the reason is that render's failure. */
 export function fileGone(job: VideoJobRow): Outcome {
   return { to: 'failed', code: job.status === 'queued' ? 'reference_unavailable' : 'render_failed' }
 }
@@ -54,7 +54,7 @@ async function preflight(ctx: Context, input: JobFile): Promise<ProbeResult | Ou
   }
 }
 
-/** A stored file as an engine sees it: its bytes, or a URL that is signed only when it is asked for, and ends with the job. */
+/** A stored file for an engine: its bytes, or a URL that is signed on demand and expires with the job. */
 function renderInput(
   ctx: Context,
   { role, file }: JobFile,

@@ -25,7 +25,7 @@ export function servedModel(ctx: Pick<Context, 'config' | 'engines'>, job: { mod
   return { engine, model, name, url, references_url, render_seconds, signed_url_ttl_seconds }
 }
 
-/** Which engine a log line is about: its kind, and the address that renders this job. */
+/** The log fields of an engine: its kind, and the address that renders this job. */
 export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs'>): LogFields {
   const { name: engine, url, references_url } = served
   const referred = job.inputs.some(({ role }) => role.startsWith('reference'))

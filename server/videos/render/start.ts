@@ -17,12 +17,12 @@ import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
 import { engineFields, type ServedModel, servedModel } from './served-model.ts'
 
-/** Pause before a start that waits for an equal one to be answered. */
+/** Wait of a start while an equal one is unanswered. */
 const EQUAL_START_SECONDS = 3
 
 /**
  * Has the engine start the render, once: the intent is written before the engine is called. An attempt that was begun and has no
- * ticket is settled first, by whatever the engine offers for that. Source: docs/engines.md, starting once.
+ * ticket is settled first, by the means the engine offers. Source: docs/engines.md, starting once.
  */
 export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const served = servedModel(ctx, job)
@@ -67,13 +67,13 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
     if (!(await writeIntent(ctx, job, intent))) return { to: 'same', retry_after_seconds: 1 }
   } catch (error) {
     if (error instanceof InputGone) return fileGone(job)
-    // In a list of the engine this start and the other could not be told from each other.
+    // The engine's list could not distinguish this start from the other.
     if (!isUniqueViolation(error, 'video_jobs_starting')) throw error
     return { to: 'same', retry_after_seconds: EQUAL_START_SECONDS }
   }
   failpoint('attempt_written')
   try {
-    // Not ended by a cancellation: a render that was begun can only be ended by its ticket.
+    // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
     const ticket = await served.engine.start(request, new AbortController().signal)
     failpoint('engine_started')
     return started({ ...job, ...intent }, ticket, { served, request })
@@ -82,7 +82,7 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Outc
   }
 }
 
-/** From here on the job counts as submitted: its files are pinned. False when another worker got there first. Throws InputGone. */
+/** Writes the intent and pins the files: from here on the job counts as submitted. False when another worker came first. Throws InputGone. */
 async function writeIntent(ctx: Context, job: VideoJobRow, intent: JobChanges): Promise<boolean> {
   const { id: holder, org_id, inputs } = job
   if (inputs.length === 0)
@@ -98,7 +98,7 @@ async function writeIntent(ctx: Context, job: VideoJobRow, intent: JobChanges): 
 /** A file was deleted between the preflight and the start. */
 class InputGone extends Error {}
 
-/** The ticket is stored, beside the attempt it belongs to, with the same write that moves the job. */
+/** The outcome that stores the ticket, with the attempt it belongs to, in the write that moves the job. */
 function started(
   job: VideoJobRow,
   ticket: Ticket,
@@ -117,7 +117,7 @@ function started(
     : { to: 'same', retry_after_seconds: 0, set, ...named }
 }
 
-/** The job once the outcome of its last start is learned after all. */
+/** The job after the outcome of its last start was learned after all. */
 function withoutUnknown(job: VideoJobRow): VideoJobRow {
   return job.start_unknown ? { ...job, unknown_starts: job.unknown_starts - 1 } : job
 }
@@ -136,7 +136,7 @@ function newAttempt(ctx: Context): Attempt {
   return { id: newId('attempt', now), started_at: now }
 }
 
-/** Equal for what the list of an engine shows alike. Such starts are made one after the other; null where there is no list. */
+/** Equal for starts that the engine's list could not distinguish: those are made one at a time. Null for engines without a list. */
 function startKey(ctx: Pick<Context, 'secret'>, served: ServedModel, request: RenderRequest): string | null {
   const list = served.engine.listKey?.(request) ?? null
   if (list === null) return null
@@ -160,7 +160,7 @@ function startFailed(
   if (failure) return { to: 'failed', code: failure }
   const retry_after_seconds = backoffSeconds(job.tries, error)
   const tries = job.tries + 1
-  // A render that had begun before may need its files again.
+  // Once a render had begun, a later attempt may need the files.
   const unpin = error.not_begun && job.status === 'queued' ? ({ unpin: true } as const) : {}
   if (repeatable(served)) return { to: 'same', retry_after_seconds, set: { ...intent, tries }, ...unpin }
   const settled = error.not_begun ? { attempt_id: null, attempt_started_at: null, start_key: null } : unknownStart(job)

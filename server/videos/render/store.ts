@@ -11,7 +11,7 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** Records whose the renders are, first come first served. Returns the jobs whose render belongs to another. */
+/** Records which job each render belongs to; the first job to record it has it. Returns the jobs whose render belongs to another. */
 export async function recordRenders(
   tx: Db,
   renders: ReadonlyArray<{ render_key: string; job_id: string; created_at: Date }>,
@@ -58,7 +58,7 @@ export async function deleteRendersUntil(db: Db, before: Date, limit: number): P
   return Number(deleted.numDeletedRows)
 }
 
-/** Records those of the jobs that ended before it was known whether their last start had begun a render. */
+/** Records those of the jobs that ended before the outcome of their last start was known. */
 export async function keepUnsettledStarts(
   tx: Db,
   { job_ids, now }: { job_ids: readonly string[]; now: Date },

@@ -16,7 +16,7 @@ export function sentencesOf(text: string): string[] {
   return text.split(/[\n\r\u2028\u2029。．.！!？?]+/u).filter((sentence) => /\p{Letter}/u.test(sentence))
 }
 
-/** True when kana, full or half width, or kanji stand in the text. */
+/** Whether the text contains kana, full or half width, or kanji. */
 export function hasJapanese(text: string): boolean {
   return JAPANESE_LETTER.test(text)
 }
@@ -25,7 +25,7 @@ export function isJapaneseLetter(character: string): boolean {
   return JAPANESE_LETTER.test(character)
 }
 
-/** How many kana and kanji stand in the text. */
+/** The number of kana and kanji in the text. */
 export function countJapanese(text: string): number {
   return count(text, JAPANESE_LETTERS)
 }
@@ -53,7 +53,7 @@ function count(text: string, pattern: RegExp): number {
 }
 
 /**
- * Forms that Japan writes and China does not: the shinjitai and kokuji of JIS X 0208 level 1 that stand neither in GB 2312 nor in Big5,
+ * Forms that Japan writes and China does not: the shinjitai and kokuji of JIS X 0208 level 1 that are neither in GB 2312 nor in Big5,
  * without variants that Chinese text has all the same (峯 疎 遡 焔 呑 兎), more kokuji of level 2, and the marks 々 and 〆.
  */
 export const JAPANESE_FORMS: ReadonlySet<string> = setOf(

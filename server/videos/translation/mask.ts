@@ -21,22 +21,22 @@ export function maskPrompt(prompt: string): Masked {
   )
 }
 
-/** Puts the segments back byte for byte. Every placeholder must stand in `text` exactly once. */
+/** Restores the segments byte for byte. `text` must contain every placeholder exactly once. */
 export function unmask(text: string, segments: readonly string[]): string {
   return text.replace(PLACEHOLDER, (_, index) => segments[Number(index)] ?? '')
 }
 
-/** What a prompt says outside dialogue and quotations. */
+/** The text of a masked prompt outside dialogue and quotations. */
 export function withoutPlaceholders(text: string): string {
   return text.replace(PLACEHOLDER, ' ')
 }
 
-/** The numbers of the placeholders in a text, in the order in which they stand there. */
+/** The numbers of the placeholders in a text, in order of appearance. */
 export function placeholders(text: string): number[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, index]) => Number(index))
 }
 
-/** Every dialogue of a prompt with its tags, and every tag that stands alone, in order. */
+/** Every dialogue of a prompt with its tags, and every unpaired tag, in order. */
 export function dialoguesOf(prompt: string): string[] {
   return dialogueSpans(prompt).map(([start, end]) => prompt.slice(start, end))
 }
@@ -50,7 +50,7 @@ const PLACEHOLDER = /⟦K(\d+)⟧/g
 /** From the first character to behind the last one. */
 type Span = readonly [start: number, end: number]
 
-/** `<d>…</d>`, nested ones to the outer end; a `<d>` that is never closed to the end of its line; a `</d>` that closes nothing by itself. */
+/** `<d>…</d>`, nested ones to the outer end; a `<d>` that is never closed to the end of its line; an unpaired `</d>` alone. */
 function dialogueSpans(prompt: string): Span[] {
   const spans: Span[] = []
   const opened: Array<{ start: number; line: number }> = []
@@ -81,7 +81,7 @@ function gapsBetween(spans: readonly Span[], length: number): Span[] {
   return starts.map((start, i) => [start, spans[i]?.[0] ?? length])
 }
 
-/** The brackets of the placeholders, which must not stand in a masked text by themselves. */
+/** Brackets like those of the placeholders, which a masked text must not contain elsewhere. */
 function bracketSpans(prompt: string, [from, to]: Span): Span[] {
   return [...prompt.slice(from, to).matchAll(/[⟦⟧]/g)].map(({ index }) => [from + index, from + index + 1])
 }
@@ -90,7 +90,7 @@ type Mark = { mark: string; start: number; japaneseBefore: number; close: number
 
 /**
  * Quotations within a part of the prompt: Japanese marks and “…” with what is nested in them, "…" within a line, and ‘…’ and '…' within a
- * line when kana or kanji stand inside. What stands inside a quotation is part of it.
+ * line when they contain kana or kanji. Everything inside a quotation is part of it.
  */
 function quotationSpans(prompt: string, gap: Span): Span[] {
   const marks = marksOf(prompt, gap)

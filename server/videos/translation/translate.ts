@@ -30,7 +30,7 @@ export async function translate(ctx: Context, job: VideoJobRow, signal: AbortSig
   } catch (error) {
     signal.throwIfAborted()
     ctx.log.warn('translation_failed', { video_id: job.id, ...describeFault(error) })
-    // The translator answered and its answer was no good, twice; or there is none. Asking again later would not help.
+    // Two unfaithful translations, or no engine is configured: asking again later would not help.
     if (error instanceof TranslationFailure) return { to: 'failed', code: 'translation_unavailable' }
     return tryAgain(job, 'translation_unavailable')
   }
@@ -40,7 +40,7 @@ export async function translate(ctx: Context, job: VideoJobRow, signal: AbortSig
   return judgeText(ctx, job, { text: engine_prompt, stage: 'translation', allowed }, signal)
 }
 
-/** No faithful translation can be had: `no_engine` is configured, or its answers were `unfaithful`. Asking again later would not help. */
+/** There is no faithful translation: `no_engine` is configured, or its answers were `unfaithful`. Asking again later would not help. */
 export class TranslationFailure extends Error {
   override name = 'TranslationFailure'
   readonly reason: 'no_engine' | 'unfaithful'
@@ -52,9 +52,9 @@ export class TranslationFailure extends Error {
 }
 
 /**
- * The prompt as the engine gets it. What is not Japanese outside dialogue and quotations stays as it is; the rest is translated around
- * them, and they come back byte for byte. Throws TranslationFailure rather than return a prompt it could not verify; an EngineError of
- * the engine rises as it is.
+ * The prompt for the video engine. A prompt that is not Japanese outside dialogue and quotations stays as it is; any other is translated
+ * around them, and they are restored byte for byte. Throws TranslationFailure rather than return a prompt it could not verify; an
+ * EngineError of the engine is passed on.
  * Source: docs/engines.md, translation.
  */
 export async function translatePrompt(
@@ -77,14 +77,14 @@ export async function translatePrompt(
   throw new TranslationFailure('unfaithful', `The translation was refused: ${violation}.`)
 }
 
-/** One answer, and one more that was told what is wrong with the first. */
+/** A second try is given what is wrong with the first answer. */
 const TRIES = 2
 
 const PROMPT_CHARACTERS_MAX = 7000
 const RATIO_MIN = 0.3
 const RATIO_MAX = 6
 
-/** English needs this much room for even the shortest Japanese, whatever the ratio. */
+/** A translation may always be this long, whatever the ratio: English needs room even for the shortest Japanese. */
 const SHORT_CHARACTERS = 80
 
 /** Texts that one picture may show without quotation marks. */
@@ -93,7 +93,7 @@ const DEPICTED_MAX = 32
 /** Depicted text may make up at most one in so many of the prompt's kana and kanji. */
 const DEPICTED_SHARE = 3
 
-/** What is wrong with an answer, in words for the engine and free of the prompt's own; null when it is faithful. */
+/** What is wrong with an answer, in words for the engine that quote nothing of the prompt; null when it is faithful. */
 function findViolation(prompt: string, masked: Masked, result: TranslationResult, whole: string): string | null {
   return (
     findLengthViolation(masked, result.translation, whole) ??
@@ -127,7 +127,7 @@ function findTokenViolation(prompt: string, { segments }: Masked, translation: s
   return null
 }
 
-/** Japanese may stand outside the tokens only as depicted text that the prompt has word for word, and be no more than a part of it. */
+/** Outside the tokens Japanese is allowed only as depicted text that the prompt has word for word, and only as a part of the answer. */
 function findJapanese(source: string, { translation, depicted_text }: TranslationResult): string | null {
   const depicted = [...new Set(depicted_text)].sort((a, b) => b.length - a.length)
   if (depicted.length > DEPICTED_MAX) return `depicted_text may hold at most ${DEPICTED_MAX} texts`
