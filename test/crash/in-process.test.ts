@@ -4,7 +4,7 @@ import { EngineError } from '../../server/engines/engine-error.ts'
 import type { Ticket, VideoEngine } from '../../server/engines/video/contract.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { videoClaims } from '../../server/videos/pipeline/claims.ts'
-import { books, COST, CROWD_CONFIG, newPayer, remove, submit, weatheredEngines } from '../laws/crowd.ts'
+import { books, COST, newPayer, remove, SCRIPTED_CONFIG, scriptedEngines, submit } from '../laws/scripted-app.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import { law } from '../support/law.ts'
 
@@ -27,7 +27,7 @@ let answers: 'all' | 'no start' = 'all'
 
 let app: TestApp
 before(async () => {
-  const engines = weatheredEngines({ render: 'succeed', moderation: 'allow' })
+  const engines = scriptedEngines({ render: 'succeed', moderation: 'allow' })
   const listing: VideoEngine = {
     ...engines.video.get('outside-1')!.engine,
     async start({ job_id, attempt_id }): Promise<Ticket> {
@@ -39,7 +39,7 @@ before(async () => {
       begun.get(job_id)?.includes(attempt_id) ? { found: { attempt_id }, certain: true } : 'absent',
   }
   const video = new Map([['outside-1', { engine: listing, model: 'outside-1', name: 'listing' }]])
-  app = await startApp({ config: CROWD_CONFIG(1000), engines: { ...engines, video } })
+  app = await startApp({ config: SCRIPTED_CONFIG(1000), engines: { ...engines, video } })
 })
 after(() => app.close())
 

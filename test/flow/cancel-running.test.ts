@@ -3,19 +3,19 @@ import { after, afterEach, before, test } from 'node:test'
 import { engineStops } from '../../server/videos/pipeline/cancel.ts'
 import { send } from '../support/http/identity-app.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
-import { COST, openStage, type Stage } from './stage.ts'
+import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const SGLANG = '{ kind: videos-api, dialect: sglang, base_url: "{engines}", model: MiniMax-H3 }'
 
-let stage: Stage
-let unstoppable: Stage
+let service: PipelineApp
+let unstoppable: PipelineApp
 before(async () => {
-  stage = await openStage()
-  unstoppable = await openStage({ model: SGLANG })
+  service = await startPipelineApp()
+  unstoppable = await startPipelineApp({ model: SGLANG })
 })
-after(() => Promise.all([stage.close(), unstoppable.close()]))
+after(() => Promise.all([service.close(), unstoppable.close()]))
 afterEach(async () => {
-  for (const each of [stage, unstoppable]) {
+  for (const each of [service, unstoppable]) {
     each.engines.unscript()
     each.engines.release()
     each.engines.conduct({ polls: 0 })
@@ -25,10 +25,10 @@ afterEach(async () => {
 })
 
 const DELETE = { method: 'DELETE' } as const
-const cancel = (on: Stage, id: string) => send(on.app, 'POST', `/v1/videos/${id}/cancel`, on.customer)
+const cancel = (on: PipelineApp, id: string) => send(on.app, 'POST', `/v1/videos/${id}/cancel`, on.customer)
 const answer = (status: number): Fault => ({ kind: 'status', status, body: {} })
 
-async function running(on: Stage): Promise<string> {
+async function running(on: PipelineApp): Promise<string> {
   on.engines.conduct({ polls: 3 })
   const id = await on.submit()
   await on.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
@@ -36,7 +36,7 @@ async function running(on: Stage): Promise<string> {
 }
 
 /** The cancellation is refused, and the job goes on to its end. */
-async function refused(on: Stage, id: string): Promise<void> {
+async function refused(on: PipelineApp, id: string): Promise<void> {
   const before = await on.balance()
   const { status, headers, body } = await cancel(on, id)
   assert.deepEqual([status, body.error?.code, headers.get('x-should-retry')], [409, 'conflict', 'false'])
@@ -53,69 +53,69 @@ test('409 where the engine cannot stop a render that has begun: it goes on and i
 
 test('409 when the engine says that this render goes on', async () => {
   for (const status of [400, 405, 409, 404]) {
-    const id = await running(stage)
-    stage.engines.script({ ...DELETE, fault: answer(status) })
-    await refused(stage, id)
+    const id = await running(service)
+    service.engines.script({ ...DELETE, fault: answer(status) })
+    await refused(service, id)
   }
 })
 
 test('200 when the engine stops it, and when the engine no longer knows it', async () => {
   for (const forget of [false, true]) {
-    const id = await running(stage)
-    if (forget) stage.engines.forget()
-    const { status, body } = await cancel(stage, id)
+    const id = await running(service)
+    if (forget) service.engines.forget()
+    const { status, body } = await cancel(service, id)
     assert.deepEqual([status, body.status], [200, 'canceled'])
   }
 })
 
 test('200 when the engine is out of reach, and it is asked again afterwards', async () => {
   for (const fault of [{ kind: 'reset' }, answer(500), answer(429)] as Fault[]) {
-    const id = await running(stage)
-    stage.engines.script({ ...DELETE, times: 2, fault })
-    const { status, body } = await cancel(stage, id)
+    const id = await running(service)
+    service.engines.script({ ...DELETE, times: 2, fault })
+    const { status, body } = await cancel(service, id)
     assert.deepEqual([status, body.status], [200, 'canceled'])
-    const { rows } = await stage.app.database.pool.query(
+    const { rows } = await service.app.database.pool.query(
       'select count(*)::int as count from video_jobs where id = $1 and cancel_due_at is not null',
       [id],
     )
     assert.equal(rows[0].count, 1)
-    stage.engines.unscript()
+    service.engines.unscript()
   }
 })
 
 test('an engine that keeps a person waiting counts as out of reach', async () => {
-  const id = await running(stage)
-  stage.engines.script({ ...DELETE, fault: { kind: 'stall' } })
-  assert.equal(await engineStops(stage.app.ctx, await stage.row(id), { ask_seconds: 0.01 }), true)
-  stage.engines.release()
-  await cancel(stage, id)
+  const id = await running(service)
+  service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
+  assert.equal(await engineStops(service.app.ctx, await service.row(id), { ask_seconds: 0.01 }), true)
+  service.engines.release()
+  await cancel(service, id)
 })
 
 test('409 when the render completes while the engine is asked', async () => {
-  const id = await running(stage)
-  stage.engines.script({ ...DELETE, fault: { kind: 'stall' } })
-  const asked = stage.engines.received('DELETE', /./)
-  const canceling = cancel(stage, id)
+  const id = await running(service)
+  service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
+  const asked = service.engines.received('DELETE', /./)
+  const canceling = cancel(service, id)
   await asked
-  assert.equal((await stage.drive(id)).status, 'completed')
-  stage.engines.release()
+  assert.equal((await service.drive(id)).status, 'completed')
+  service.engines.release()
   const { status, body } = await canceling
   assert.deepEqual([status, body.error?.code], [409, 'conflict'])
 })
 
 test('a render begun anew while the engine was asked about the one before is asked about too', async () => {
-  const id = await running(stage)
-  stage.engines.script({ ...DELETE, fault: { kind: 'stall' } })
-  const before = stage.engines.requests.length
-  const asked = stage.engines.received('DELETE', /./)
-  const canceling = cancel(stage, id)
+  const id = await running(service)
+  service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
+  const before = service.engines.requests.length
+  const asked = service.engines.received('DELETE', /./)
+  const canceling = cancel(service, id)
   await asked
-  const { attempt_id } = await stage.row(id)
-  stage.engines.forget()
-  await stage.drive(id, (job) => job.attempt_id !== null && job.attempt_id !== attempt_id && job.ticket !== null)
-  stage.engines.release()
+  const { attempt_id } = await service.row(id)
+  service.engines.forget()
+  await service.drive(id, (job) => job.attempt_id !== null && job.attempt_id !== attempt_id && job.ticket !== null)
+  service.engines.release()
   assert.equal((await canceling).body.status, 'canceled')
-  const deleted = stage.engines.requests.slice(before).filter(({ method }) => method === 'DELETE')
+  const deleted = service.engines.requests.slice(before).filter(({ method }) => method === 'DELETE')
   assert.deepEqual(
     deleted.map(({ path }) => path),
     [...new Set(deleted.map(({ path }) => path))],

@@ -4,117 +4,118 @@ import { cancelAtEngine } from '../../server/videos/pipeline/cancel.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { send } from '../support/http/identity-app.ts'
-import { OPENING, openStage, type Stage } from './stage.ts'
+import { OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage()
+  service = await startPipelineApp()
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
-  stage.engines.unscript()
-  stage.engines.release()
-  stage.engines.conduct({ polls: 0, ignores_cancel: false })
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  service.engines.release()
+  service.engines.conduct({ polls: 0, ignores_cancel: false })
+  assert.deepEqual(await service.app.audit(), {})
   assert.deepEqual(
-    await stage.balance(),
+    await service.balance(),
     { balance: OPENING, held: 0n, running: 0, charges: 0 },
     'nothing here is ever charged',
   )
-  assert.equal(stage.stored(), 0, 'and no clip is kept')
+  assert.equal(service.stored(), 0, 'and no clip is kept')
 })
 
-const cancel = (id: string) => send(stage.app, 'POST', `/v1/videos/${id}/cancel`, stage.customer)
-const deleted = () => stage.engines.requests.filter(({ method }) => method === 'DELETE').map(({ path }) => path)
+const cancel = (id: string) => send(service.app, 'POST', `/v1/videos/${id}/cancel`, service.customer)
+const deleted = () => service.engines.requests.filter(({ method }) => method === 'DELETE').map(({ path }) => path)
 const live = () => new AbortController().signal
 
 test('a job can be canceled in every state before its end, and the reservation is free at once', async () => {
-  stage.engines.conduct({ polls: 1e9 })
+  service.engines.conduct({ polls: 1e9 })
   for (const wanted of ['moderating', 'queued', 'in_progress'] as const) {
     if (wanted === 'queued')
-      stage.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 503 } })
-    const id = await stage.submit()
-    if (wanted !== 'moderating') await stage.drive(id, ({ status }) => status === wanted)
-    assert.equal((await stage.row(id)).status, wanted)
+      service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 503 } })
+    const id = await service.submit()
+    if (wanted !== 'moderating') await service.drive(id, ({ status }) => status === wanted)
+    assert.equal((await service.row(id)).status, wanted)
     const { status, body } = await cancel(id)
     assert.deepEqual([status, body.status, body.error, body.completed_at], [200, 'canceled', null, null])
-    assert.deepEqual(await stage.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
+    assert.deepEqual(await service.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
     assert.deepEqual((await cancel(id)).body, body)
   }
 })
 
 test('a canceled render is ended at the engine', async () => {
-  stage.engines.conduct({ polls: 1e9 })
-  const id = await stage.submit()
-  const { ticket } = await stage.drive(id, ({ status }) => status === 'in_progress')
+  service.engines.conduct({ polls: 1e9 })
+  const id = await service.submit()
+  const { ticket } = await service.drive(id, ({ status }) => status === 'in_progress')
   await cancel(id)
   const before = deleted().length
-  await cancelAtEngine(stage.app.ctx, id)
+  await cancelAtEngine(service.app.ctx, id)
   assert.deepEqual(deleted().slice(before), [`/v1/videos/${(ticket as { id: string }).id}`])
   assert.equal(
-    (await stage.app.ctx.db.selectFrom('video_jobs').select('status').where('id', '=', id).executeTakeFirst())?.status,
+    (await service.app.ctx.db.selectFrom('video_jobs').select('status').where('id', '=', id).executeTakeFirst())
+      ?.status,
     'canceled',
   )
 })
 
 test('an engine that cannot be told at first is told again later', async () => {
-  stage.engines.conduct({ polls: 1e9 })
-  const id = await stage.submit()
-  await stage.drive(id, ({ status }) => status === 'in_progress')
+  service.engines.conduct({ polls: 1e9 })
+  const id = await service.submit()
+  await service.drive(id, ({ status }) => status === 'in_progress')
   await cancel(id)
-  stage.engines.script({ method: 'DELETE', fault: { kind: 'reset' } })
-  await assert.rejects(cancelAtEngine(stage.app.ctx, id))
-  await cancelAtEngine(stage.app.ctx, id)
-  assert.equal([...stage.engines.renders.values()].at(-1)!.canceled, true)
+  service.engines.script({ method: 'DELETE', fault: { kind: 'reset' } })
+  await assert.rejects(cancelAtEngine(service.app.ctx, id))
+  await cancelAtEngine(service.app.ctx, id)
+  assert.equal([...service.engines.renders.values()].at(-1)!.canceled, true)
 })
 
 test('a job canceled while its clip is being fetched stays canceled, and the clip is thrown away', async () => {
-  stage.engines.conduct({ polls: 1, ignores_cancel: true })
-  const id = await stage.submit()
-  await stage.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
-  stage.engines.script({ method: 'GET', path: /\/content$/, fault: { kind: 'stall' } })
-  const fetching = stage.engines.received('GET', /\/content$/)
-  const job = (await claimJob(stage.app.ctx.db, id, 'test/late'))!
-  const running = runJob(stage.app.ctx, job, { signal: live(), faults: new Map() })
+  service.engines.conduct({ polls: 1, ignores_cancel: true })
+  const id = await service.submit()
+  await service.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
+  service.engines.script({ method: 'GET', path: /\/content$/, fault: { kind: 'stall' } })
+  const fetching = service.engines.received('GET', /\/content$/)
+  const job = (await claimJob(service.app.ctx.db, id, 'test/late'))!
+  const running = runJob(service.app.ctx, job, { signal: live(), faults: new Map() })
   await fetching
   await cancel(id)
-  stage.engines.release()
+  service.engines.release()
   assert.equal(await running, null)
-  assert.deepEqual((await stage.statuses(id)).slice(-2), ['in_progress', 'canceled'])
+  assert.deepEqual((await service.statuses(id)).slice(-2), ['in_progress', 'canceled'])
 })
 
 test('a job canceled while the engine is being asked to start has that render ended', async () => {
-  stage.engines.conduct({ polls: 1e9 })
-  stage.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
-  const count = stage.engines.requests.length
-  const id = await stage.submit()
-  const job = (await claimJob(stage.app.ctx.db, id, 'test/start'))!
-  const running = runJob(stage.app.ctx, job, { signal: live(), faults: new Map() })
-  while (!stage.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
+  service.engines.conduct({ polls: 1e9 })
+  service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
+  const count = service.engines.requests.length
+  const id = await service.submit()
+  const job = (await claimJob(service.app.ctx.db, id, 'test/start'))!
+  const running = runJob(service.app.ctx, job, { signal: live(), faults: new Map() })
+  while (!service.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
   await cancel(id)
-  stage.engines.release()
+  service.engines.release()
   assert.equal(await running, null)
-  assert.equal([...stage.engines.renders.values()].at(-1)!.canceled, true)
+  assert.equal([...service.engines.renders.values()].at(-1)!.canceled, true)
 })
 
 test('a worker that was too slow does not end the render that another worker follows by now', async () => {
-  stage.engines.conduct({ polls: 1 })
-  stage.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
-  const count = stage.engines.requests.length
-  const { ctx, database } = stage.app
-  const id = await stage.submit({ prompt: 'A boat with two helmsmen' })
+  service.engines.conduct({ polls: 1 })
+  service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
+  const count = service.engines.requests.length
+  const { ctx, database } = service.app
+  const id = await service.submit({ prompt: 'A boat with two helmsmen' })
   const slow = runJob(ctx, (await claimJob(ctx.db, id, 'test/slow'))!, { signal: live(), faults: new Map() })
-  while (!stage.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
+  while (!service.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
   await database.pool.query("update video_jobs set claimed_until = now() - interval '1 second' where id = $1", [id])
   const job = (await claimJob(ctx.db, id, 'test/next'))!
   await database.pool.query(
-    `update video_jobs set ticket = '{"id": "video_${stage.engines.started() + 1}", "where": "base"}', status = 'in_progress', start_key = null,
+    `update video_jobs set ticket = '{"id": "video_${service.engines.started() + 1}", "where": "base"}', status = 'in_progress', start_key = null,
        render_started_at = $2 where id = $1`,
     [id, ctx.clock.now()],
   )
-  stage.engines.release()
+  service.engines.release()
   assert.equal(await slow, null)
-  assert.equal([...stage.engines.renders.values()].at(-1)!.canceled, false)
-  assert.equal(job.attempt_id, (await stage.row(id)).attempt_id)
+  assert.equal([...service.engines.renders.values()].at(-1)!.canceled, false)
+  assert.equal(job.attempt_id, (await service.row(id)).attempt_id)
   await cancel(id)
 })

@@ -3,7 +3,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
-import { MODEL, OPENING, openStage, type Stage } from './stage.ts'
+import { MODEL, OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 /** What the engine of this file does next; null lets it be the instant engine. */
 let fault: { poll?: () => never; start?: () => never } = {}
@@ -15,9 +15,9 @@ const engine: VideoEngine = {
 }
 const moderate = async () => ({ verdict: 'allow' as const, categories: [], engine: 'test', version: '1' })
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage(
+  service = await startPipelineApp(
     {},
     {
       engines: {
@@ -30,10 +30,10 @@ before(async () => {
     },
   )
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
   fault = {}
-  assert.deepEqual(await stage.app.audit(), {})
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 const raise = (error: Error) => (): never => {
@@ -46,17 +46,17 @@ test('a fault of ours is tried again, then the job fails with internal_error and
     tries += 1
     throw new TypeError('undefined is not a function')
   }
-  const job = await stage.drive(await stage.submit())
+  const job = await service.drive(await service.submit())
   assert.equal(job.error_code, 'internal_error')
   assert.equal(tries, 6)
-  assert.deepEqual(await stage.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
+  assert.deepEqual(await service.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
 })
 
 test('a file that is missing is a fault of ours, not an outage to be waited out for ever', async () => {
   fault.start = raise(
     Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open', path: '/gone' }),
   )
-  assert.equal((await stage.drive(await stage.submit())).error_code, 'internal_error')
+  assert.equal((await service.drive(await service.submit())).error_code, 'internal_error')
 })
 
 test('a fault of ours that passes leaves no trace on the job', async () => {
@@ -64,58 +64,58 @@ test('a fault of ours that passes leaves no trace on the job', async () => {
     fault = {}
     throw new TypeError('once')
   }
-  assert.equal((await stage.drive(await stage.submit())).status, 'completed')
+  assert.equal((await service.drive(await service.submit())).status, 'completed')
 })
 
 test('an outcome that cannot be written is tried again after ever longer waits, then the job fails', async () => {
-  const { pool } = stage.app.database
+  const { pool } = service.app.database
   await pool.query(`
     create function refuse_write() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
     create trigger refuse_write before update on video_jobs for each row
       when (new.status = 'in_progress' and old.status = 'queued') execute function refuse_write()`)
   try {
-    assert.equal((await stage.drive(await stage.submit())).error_code, 'internal_error')
+    assert.equal((await service.drive(await service.submit())).error_code, 'internal_error')
   } finally {
     await pool.query('drop function refuse_write cascade')
   }
 })
 
 test('a job that cannot be written at all is claimed again after waits of up to a minute', async () => {
-  const { pool } = stage.app.database
+  const { pool } = service.app.database
   await pool.query(`
     create function refuse_write() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
     create trigger refuse_write before update on video_jobs for each row
       when (new.status <> old.status or new.claim_id = old.claim_id) execute function refuse_write()`)
-  const id = await stage.submit()
+  const id = await service.submit()
   const waits: number[] = []
   try {
     for (let tries = 0; tries < 9; tries++) {
-      await stage.app.tick()
-      const { status, next_run_at } = await stage.row(id)
+      await service.app.tick()
+      const { status, next_run_at } = await service.row(id)
       assert.equal(status, 'moderating')
-      waits.push((next_run_at.getTime() - stage.app.clock.now().getTime()) / 1000)
-      stage.app.clock.set(next_run_at)
+      waits.push((next_run_at.getTime() - service.app.clock.now().getTime()) / 1000)
+      service.app.clock.set(next_run_at)
     }
   } finally {
     await pool.query('drop function refuse_write cascade')
   }
   assert.ok(waits[0]! <= 1 && waits[8]! > 40 && Math.max(...waits) <= 60, String(waits))
-  assert.equal((await stage.drive(id)).status, 'completed')
+  assert.equal((await service.drive(id)).status, 'completed')
 })
 
 test('an engine that was away for long does not use up the patience with a fault of ours', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
-  const id = await stage.submit()
-  await stage.drive(id, ({ tries }) => tries === 8)
+  const id = await service.submit()
+  await service.drive(id, ({ tries }) => tries === 8)
   fault.start = () => {
     fault = {}
     throw new TypeError('once')
   }
-  assert.equal((await stage.drive(id)).status, 'completed')
+  assert.equal((await service.drive(id)).status, 'completed')
 })
 
 test('without a stored allow for its very text nothing reaches an engine', async () => {
-  const { db } = stage.app.ctx
+  const { db } = service.app.ctx
   for (const spoil of [
     (id: string) => db.deleteFrom('moderation_records').where('job_id', '=', id).execute(),
     (id: string) => db.updateTable('moderation_records').set({ verdict: 'block' }).where('job_id', '=', id).execute(),
@@ -131,15 +131,15 @@ test('without a stored allow for its very text nothing reaches an engine', async
       db.updateTable('video_jobs').set({ engine_prompt: 'What nobody looked at' }).where('id', '=', id).execute(),
   ]) {
     fault.start = raise(new EngineError('transient', 'away'))
-    const id = await stage.submit()
-    await stage.drive(id, ({ status, tries }) => status === 'queued' && tries > 0)
+    const id = await service.submit()
+    await service.drive(id, ({ status, tries }) => status === 'queued' && tries > 0)
     await spoil(id)
     let started = 0
     fault.start = () => {
       started += 1
       throw new EngineError('transient', 'reached')
     }
-    assert.equal((await stage.drive(id)).error_code, 'internal_error')
+    assert.equal((await service.drive(id)).error_code, 'internal_error')
     assert.equal(started, 0)
     await db.deleteFrom('video_jobs').where('id', '=', id).execute()
   }
@@ -147,9 +147,9 @@ test('without a stored allow for its very text nothing reaches an engine', async
 
 test('a model that the operator has taken away fails its jobs instead of holding them', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
-  const id = await stage.submit()
-  await stage.drive(id, ({ tries }) => tries > 0)
-  await stage.app.ctx.db.updateTable('video_jobs').set({ model: 'gone-1' }).where('id', '=', id).execute()
-  assert.equal((await stage.drive(id)).error_code, 'render_failed')
-  assert.equal((await stage.balance()).held, 0n)
+  const id = await service.submit()
+  await service.drive(id, ({ tries }) => tries > 0)
+  await service.app.ctx.db.updateTable('video_jobs').set({ model: 'gone-1' }).where('id', '=', id).execute()
+  assert.equal((await service.drive(id)).error_code, 'render_failed')
+  assert.equal((await service.balance()).held, 0n)
 })

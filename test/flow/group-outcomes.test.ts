@@ -7,63 +7,63 @@ import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
 import { recordRenders } from '../../server/videos/render/store.ts'
 import type { VideoJobRow } from '../../server/videos/store.ts'
 import { claimJob } from '../support/data/claims.ts'
-import { COST, openStage, type Stage } from './stage.ts'
+import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage()
-  await stage.app.database.pool.query(`
+  service = await startPipelineApp()
+  await service.app.database.pool.query(`
     create table commits (job_id text, status text, xid text);
     create function note_commit() returns trigger language plpgsql as $$
     begin insert into commits values (new.id, new.status, pg_current_xact_id()::text); return null; end $$;
     create trigger note_commit after update of status on video_jobs for each row
       when (old.status is distinct from new.status) execute function note_commit()`)
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
   armFailpoint(undefined)
-  await stage.app.database.pool.query('truncate commits')
-  assert.deepEqual(await stage.app.audit(), {})
+  await service.app.database.pool.query('truncate commits')
+  assert.deepEqual(await service.app.audit(), {})
 })
 
-const query = async (text: string, values: unknown[] = []) => (await stage.app.database.pool.query(text, values)).rows
+const query = async (text: string, values: unknown[] = []) => (await service.app.database.pool.query(text, values)).rows
 const outcome: Outcome = { to: 'failed', code: 'internal_error' }
 const statuses = async (jobs: readonly VideoJobRow[]) =>
-  Promise.all(jobs.map(async ({ id }) => (await stage.row(id)).status))
+  Promise.all(jobs.map(async ({ id }) => (await service.row(id)).status))
 
 /** Jobs in the hands of one worker. */
 async function claimed(count: number): Promise<VideoJobRow[]> {
   const jobs: VideoJobRow[] = []
   for (let i = 0; i < count; i++) {
-    const id = await stage.submit({ prompt: `Boat ${i}` })
-    jobs.push((await claimJob(stage.app.ctx.db, id, 'test/group'))!)
+    const id = await service.submit({ prompt: `Boat ${i}` })
+    jobs.push((await claimJob(service.app.ctx.db, id, 'test/group'))!)
   }
   return jobs
 }
 
 test('what is decided for thirty jobs at once is written by one commit, and each account by one update', async () => {
-  const before = await stage.balance()
+  const before = await service.balance()
   const jobs = await claimed(30)
-  const done = await Promise.all(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+  const done = await Promise.all(jobs.map((job) => advance(service.app.ctx, job, outcome)))
   assert.ok(done.every((each) => each?.job.status === 'failed'))
   const rows = await query('select xid, count(*)::int as jobs from commits group by xid')
   assert.deepEqual(
     rows.map(({ jobs }) => jobs),
     [30],
   )
-  assert.deepEqual(await stage.balance(), before)
+  assert.deepEqual(await service.balance(), before)
 })
 
 test('a job whose claim was lost is left alone, and its neighbours in the group are written', async () => {
   const jobs = await claimed(3)
   await query(`update video_jobs set claim_id = 'another' where id = $1`, [jobs[1]!.id])
-  const done = await Promise.all(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+  const done = await Promise.all(jobs.map((job) => advance(service.app.ctx, job, outcome)))
   assert.deepEqual(
     done.map((each) => each?.job.status ?? null),
     ['failed', null, 'failed'],
   )
   assert.deepEqual(await statuses(jobs), ['failed', 'moderating', 'failed'])
-  await cancelJob(stage.app.ctx, { org_id: stage.customer.org_id, id: jobs[1]!.id })
+  await cancelJob(service.app.ctx, { org_id: service.customer.org_id, id: jobs[1]!.id })
 })
 
 test('one that cannot be written is an error for itself alone', async () => {
@@ -72,35 +72,35 @@ test('one that cannot be written is an error for itself alone', async () => {
   // A column the table refuses: what a bug would do.
   const wrong: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 100 } }
   const settled = await Promise.allSettled(
-    jobs.map((job) => advance(stage.app.ctx, job, job === bad ? wrong : outcome)),
+    jobs.map((job) => advance(service.app.ctx, job, job === bad ? wrong : outcome)),
   )
   assert.deepEqual(
     settled.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   )
   assert.deepEqual(await statuses(jobs), ['failed', 'moderating', 'failed'])
-  await advance(stage.app.ctx, bad, outcome)
+  await advance(service.app.ctx, bad, outcome)
 })
 
 test('a hold that was settled already stops its own job from ending, and no other', async () => {
   const jobs = await claimed(2)
   await query(`update holds set state = 'released', settled_at = now() where job_id = $1`, [jobs[0]!.id])
-  const settled = await Promise.allSettled(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+  const settled = await Promise.allSettled(jobs.map((job) => advance(service.app.ctx, job, outcome)))
   assert.deepEqual(
     settled.map(({ status }) => status),
     ['rejected', 'fulfilled'],
   )
   assert.deepEqual(await statuses(jobs), ['moderating', 'failed'])
   await query(`update holds set state = 'placed', settled_at = null where job_id = $1`, [jobs[0]!.id])
-  await advance(stage.app.ctx, jobs[0]!, outcome)
+  await advance(service.app.ctx, jobs[0]!, outcome)
 })
 
 test('an end and a cancellation of one job in one group: one of them is written, the other finds it so', async () => {
   for (let round = 0; round < 5; round++) {
     const [job] = await claimed(1)
     const [ended, canceled]: Array<Applied | null> = await Promise.all([
-      advance(stage.app.ctx, job!, outcome),
-      advance(stage.app.ctx, { ...job!, claim_id: null }, { to: 'canceled' }),
+      advance(service.app.ctx, job!, outcome),
+      advance(service.app.ctx, { ...job!, claim_id: null }, { to: 'canceled' }),
     ])
     assert.equal([ended, canceled].filter((each) => each !== null).length, 1)
     assert.deepEqual(await statuses([job!]), [ended ? 'failed' : 'canceled'])
@@ -109,17 +109,17 @@ test('an end and a cancellation of one job in one group: one of them is written,
 
 test('a group that is cut in its middle leaves nothing of itself, for any of its jobs', async () => {
   for (const point of ['within_group_moved', 'within_group_settled', 'within_failed:2']) {
-    const before = await stage.balance()
+    const before = await service.balance()
     const jobs = await claimed(3)
     armFailpoint(point, () => {
       throw Object.assign(new Error(point), { code: '57P01' })
     })
-    const settled = await Promise.allSettled(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
+    const settled = await Promise.allSettled(jobs.map((job) => advance(service.app.ctx, job, outcome)))
     assert.ok(settled.every(({ status }) => status === 'rejected'))
     assert.deepEqual(await statuses(jobs), ['moderating', 'moderating', 'moderating'], point)
-    assert.deepEqual(await stage.balance(), { ...before, held: before.held + COST * 3n, running: before.running + 3 })
-    await Promise.all(jobs.map((job) => advance(stage.app.ctx, job, outcome)))
-    assert.deepEqual(await stage.balance(), before)
+    assert.deepEqual(await service.balance(), { ...before, held: before.held + COST * 3n, running: before.running + 3 })
+    await Promise.all(jobs.map((job) => advance(service.app.ctx, job, outcome)))
+    assert.deepEqual(await service.balance(), before)
   }
 })
 
@@ -129,31 +129,31 @@ test('what cannot be written of one job leaves what was written before of it, an
   const wrong: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 100 } }
   const fine: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 7 } }
   const settled = await Promise.allSettled([
-    advance(stage.app.ctx, job!, fine),
-    advance(stage.app.ctx, other!, fine),
-    advance(stage.app.ctx, job!, wrong),
+    advance(service.app.ctx, job!, fine),
+    advance(service.app.ctx, other!, fine),
+    advance(service.app.ctx, job!, wrong),
   ])
   assert.deepEqual(
     settled.map(({ status }) => status),
     ['fulfilled', 'fulfilled', 'rejected'],
   )
-  assert.equal((await stage.row(job!.id)).progress, 7)
-  await Promise.all([advance(stage.app.ctx, job!, outcome), advance(stage.app.ctx, other!, outcome)])
+  assert.equal((await service.row(job!.id)).progress, 7)
+  await Promise.all([advance(service.app.ctx, job!, outcome), advance(service.app.ctx, other!, outcome)])
 })
 
 test('a job whose render belongs to another is returned as its row is, with the attempt its step wrote', async () => {
   const [job, owner] = await claimed(2)
-  const { ctx } = stage.app
+  const { ctx } = service.app
   for (const to of ['translating', 'queued'] as const) {
-    await advance(ctx, await stage.row(job!.id), { to })
+    await advance(ctx, await service.row(job!.id), { to })
   }
   await recordRenders(ctx.db, [{ render_key: 'one render', job_id: owner!.id, created_at: ctx.clock.now() }])
-  const queued = await stage.row(job!.id)
+  const queued = await service.row(job!.id)
   const attempt = { attempt_id: 'att_1', attempt_started_at: ctx.clock.now(), attempts: 1, start_key: 'equal' }
   await advance(ctx, queued, { to: 'same', retry_after_seconds: 0, set: attempt })
   const set = { ...attempt, ticket: { id: 1 }, start_key: null }
   const applied = await advance(ctx, queued, { to: 'in_progress', set, render_key: 'one render' })
   assert.equal(applied?.job.attempt_id, 'att_1')
-  assert.deepEqual(applied.job, await stage.row(job!.id))
+  assert.deepEqual(applied.job, await service.row(job!.id))
   await Promise.all([advance(ctx, applied.job, outcome), advance(ctx, owner!, outcome)])
 })

@@ -10,23 +10,23 @@ import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
 import { factsOf } from '../support/data/clip.ts'
 import { sampleMedia } from '../support/data/media.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
-import { COST, MODEL, openStage, type Stage } from './stage.ts'
+import { COST, MODEL, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
-let stage: Stage
+let service: PipelineApp
 let dir: string
 const CLIP = readFileSync(new URL('../../server/engines/video/instant.mp4', import.meta.url))
 before(async () => {
-  stage = await openStage()
+  service = await startPipelineApp()
   dir = mkdtempSync(join(tmpdir(), 'kinora-output-'))
 })
 after(async () => {
-  await stage.close()
+  await service.close()
   rmSync(dir, { recursive: true, force: true })
 })
 afterEach(async () => {
-  stage.engines.unscript()
-  stage.engines.conduct({ polls: 0, output: CLIP })
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  service.engines.conduct({ polls: 0, output: CLIP })
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 const CONTENT = { method: 'GET', path: /\/content$/ } as const
@@ -34,17 +34,17 @@ const HTML = Buffer.from('<!doctype html><title>502</title>')
 
 /** Renders a job whose clip is `output` and tells how it ended, what it cost, and how many files are left of it. */
 async function rendered(output: Buffer = CLIP) {
-  const before = { ...(await stage.balance()), stored: stage.stored() }
-  stage.engines.conduct({ output })
-  const id = await stage.submit()
-  const job = await stage.drive(id)
-  const { balance, held } = await stage.balance()
+  const before = { ...(await service.balance()), stored: service.stored() }
+  service.engines.conduct({ output })
+  const id = await service.submit()
+  const job = await service.drive(id)
+  const { balance, held } = await service.balance()
   assert.equal(held, 0n)
   return {
     id,
     ends: job.error_code ?? job.status,
     paid: before.balance - balance,
-    files: stage.stored() - before.stored,
+    files: service.stored() - before.stored,
   }
 }
 
@@ -74,7 +74,7 @@ test('a clip shorter than four fifths of what was asked for fails the job with r
     const found = await rendered(readFileSync(mp4))
     assert.deepEqual([found.ends, found.paid], [ends, charged], `${seconds} s`)
   }
-  assert.equal((await stage.drive(await stage.submit({ seconds: 15 }))).error_code, 'render_failed')
+  assert.equal((await service.drive(await service.submit({ seconds: 15 }))).error_code, 'render_failed')
 })
 
 test('a picture of one second under the sound of all seconds ordered is a short clip too', async () => {
@@ -103,14 +103,14 @@ const PASSING: Record<string, Fault> = {
 
 test('a clip that cannot be fetched is fetched again: the job completes, with one charge and one file', async () => {
   for (const [name, fault] of Object.entries(PASSING)) {
-    stage.engines.script({ ...CONTENT, times: 2, fault })
+    service.engines.script({ ...CONTENT, times: 2, fault })
     const { ends, paid, files } = await rendered()
     assert.deepEqual([ends, paid, files], ['completed', COST, 1], name)
   }
 })
 
 test('a clip that can never be fetched fails the job at its time limit and costs nothing', async () => {
-  stage.engines.script({ ...CONTENT, times: 9999, fault: { kind: 'cut' } })
+  service.engines.script({ ...CONTENT, times: 9999, fault: { kind: 'cut' } })
   const { ends, paid, files } = await rendered()
   assert.deepEqual([ends, paid, files], ['render_timeout', 0n, 0])
 })
@@ -125,8 +125,8 @@ test('a clip without sound gets silence, one of another size is brought to 768p;
   const { id, ends, paid, files } = await rendered(readFileSync(silent))
   assert.deepEqual([ends, paid, files], ['completed', COST, 1])
   const path = join(dir, 'mended.mp4')
-  const response = await fetch(`${stage.app.url}/v1/videos/${id}/content`, {
-    headers: { authorization: `Bearer ${stage.customer.key}` },
+  const response = await fetch(`${service.app.url}/v1/videos/${id}/content`, {
+    headers: { authorization: `Bearer ${service.customer.key}` },
   })
   writeFileSync(path, Buffer.from(await response.arrayBuffer()))
   const facts = await factsOf(path)
@@ -140,7 +140,7 @@ test('a clip without sound gets silence, one of another size is brought to 768p;
 })
 
 /** The instant engine, with one member replaced. */
-async function stageWith(change: Partial<VideoEngine>): Promise<Stage> {
+async function stageWith(change: Partial<VideoEngine>): Promise<PipelineApp> {
   const engine = { ...instantVideo({ kind: 'instant' }), ...change }
   const moderation = {
     sees_images: false,
@@ -149,7 +149,7 @@ async function stageWith(change: Partial<VideoEngine>): Promise<Stage> {
   }
   const translation = { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) }
   const video = new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]])
-  return openStage({}, { engines: { video, moderation, translation, chat: new Map(), close: async () => {} } })
+  return startPipelineApp({}, { engines: { video, moderation, translation, chat: new Map(), close: async () => {} } })
 }
 
 test('a clip beyond a gigabyte is given up while it arrives, costs nothing and leaves no bytes behind', async () => {

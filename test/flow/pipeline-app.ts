@@ -10,7 +10,7 @@ import { send } from '../support/http/identity-app.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server.ts'
 
 /** The whole service with outside engines on one real socket, a customer with 100.00, and time moved by hand. */
-export type Stage = {
+export type PipelineApp = {
   app: TestApp
   engines: EngineServer
   customer: TestPerson
@@ -26,7 +26,7 @@ export type Stage = {
   balance(): Promise<{ balance: bigint; held: bigint; running: number; charges: number }>
   /** Files below the blob directory, staged ones included. */
   stored(): number
-  /** Another process on the same database and blobs, which has just started. Close it before the stage. */
+  /** Another process on the same database and blobs, which has just started. Close it before the service. */
   beside(): Promise<TestApp>
   close(): Promise<void>
 }
@@ -50,10 +50,10 @@ export type Sections = {
 
 const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }'
 
-export async function openStage(
+export async function startPipelineApp(
   sections: Sections = {},
   options: { engines?: Engines; log?: Log; background?: boolean } = {},
-): Promise<Stage> {
+): Promise<PipelineApp> {
   const server = await startEngineServer()
   const config = configText(sections).replaceAll('{engines}', server.url)
   const app = await startApp({ config, ...options })
@@ -111,7 +111,7 @@ function filesBelow(dir: string): number {
 
 /** Uploads bytes as the customer and returns the id of the file. */
 export async function upload(
-  stage: Pick<Stage, 'app' | 'customer'>,
+  service: Pick<PipelineApp, 'app' | 'customer'>,
   bytes: Uint8Array,
   options: { purpose?: string; expires_after?: number } = {},
 ): Promise<string> {
@@ -123,8 +123,8 @@ export async function upload(
     form.set('expires_after[seconds]', String(expires_after))
   }
   form.set('file', new Blob([new Uint8Array(bytes)]), `upload-${randomUUID()}`)
-  const headers = { authorization: `Bearer ${stage.customer.key}` }
-  const response = await fetch(`${stage.app.url}/v1/files`, { method: 'POST', headers, body: form })
+  const headers = { authorization: `Bearer ${service.customer.key}` }
+  const response = await fetch(`${service.app.url}/v1/files`, { method: 'POST', headers, body: form })
   const body = (await response.json()) as { id: string }
   if (response.status !== 200) throw new Error(`upload refused: ${JSON.stringify(body)}`)
   return body.id

@@ -4,27 +4,27 @@ import { FAILURES } from '../../server/videos/job.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { send } from '../support/http/identity-app.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
-import { COST, openStage, type Stage, upload } from './stage.ts'
+import { COST, type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage()
+  service = await startPipelineApp()
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
-  stage.engines.unscript()
-  stage.engines.conduct({ polls: 0, status: 'completed', error: null })
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  service.engines.conduct({ polls: 0, status: 'completed', error: null })
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 const POLL = { method: 'GET', path: /^\/v1\/videos\/[^/]+$/ } as const
-const deleted = () => stage.engines.requests.filter(({ method }) => method === 'DELETE').length
+const deleted = () => service.engines.requests.filter(({ method }) => method === 'DELETE').length
 
 /** A job whose render runs. */
 async function running(body: Record<string, unknown> = {}): Promise<string> {
-  stage.engines.conduct({ polls: 1 })
-  const id = await stage.submit(body)
-  await stage.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
+  service.engines.conduct({ polls: 1 })
+  const id = await service.submit(body)
+  await service.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
   return id
 }
 
@@ -55,64 +55,64 @@ const SILENCE: Record<string, Fault> = {
 test(`${Object.keys(SILENCE).length} kinds of poll that say nothing about the render keep job and hold, then it completes`, async () => {
   for (const [name, fault] of Object.entries(SILENCE)) {
     const id = await running()
-    const { started } = { started: stage.engines.started() }
-    stage.engines.script({ ...POLL, times: 2, fault })
-    stage.app.clock.set((await stage.row(id)).next_run_at)
-    await stage.app.tick()
-    assert.equal((await stage.row(id)).status, 'in_progress', name)
-    assert.equal((await stage.balance()).held, COST, name)
-    assert.equal((await stage.drive(id)).status, 'completed', name)
-    assert.equal(stage.engines.started(), started, name)
+    const { started } = { started: service.engines.started() }
+    service.engines.script({ ...POLL, times: 2, fault })
+    service.app.clock.set((await service.row(id)).next_run_at)
+    await service.app.tick()
+    assert.equal((await service.row(id)).status, 'in_progress', name)
+    assert.equal((await service.balance()).held, COST, name)
+    assert.equal((await service.drive(id)).status, 'completed', name)
+    assert.equal(service.engines.started(), started, name)
   }
 })
 
 test('a render that does not end in time is canceled at the engine and fails with render_timeout', async () => {
-  stage.engines.conduct({ polls: 1e9 })
+  service.engines.conduct({ polls: 1e9 })
   const before = deleted()
-  const id = await stage.submit()
-  const job = await stage.drive(id)
+  const id = await service.submit()
+  const job = await service.drive(id)
   assert.equal(job.error_code, 'render_timeout')
   assert.equal(job.finished_at!.getTime() - job.render_started_at!.getTime(), 600_000)
   assert.equal(deleted() - before, 1)
-  assert.deepEqual((await stage.balance()).held, 0n)
+  assert.deepEqual((await service.balance()).held, 0n)
 })
 
 test('an engine that asks to be left alone for an hour does not stretch the time limit of the render', async () => {
   const id = await running()
-  stage.engines.script({
+  service.engines.script({
     ...POLL,
     times: 99,
     fault: { ...answer({ id: 'x', status: 'queued' }), headers: { 'retry-after': '3600' } } as Fault,
   })
-  const job = await stage.drive(id)
+  const job = await service.drive(id)
   assert.equal(job.error_code, 'render_timeout')
   assert.equal(job.finished_at!.getTime() - job.render_started_at!.getTime(), 600_000)
 })
 
 test('silence until the time limit is a render_timeout too, and the hold is released', async () => {
   const id = await running()
-  stage.engines.script({ ...POLL, times: 9999, fault: status(401) })
-  assert.equal((await stage.drive(id)).error_code, 'render_timeout')
-  assert.deepEqual((await stage.balance()).held, 0n)
+  service.engines.script({ ...POLL, times: 9999, fault: status(401) })
+  assert.equal((await service.drive(id)).error_code, 'render_timeout')
+  assert.deepEqual((await service.balance()).held, 0n)
 })
 
 test('a render that failed for a passing reason is begun anew, and the job completes with one charge', async () => {
-  stage.engines.conduct({ status: 'failed', error: { code: 'server_error' } })
-  const before = { started: stage.engines.started(), ...(await stage.balance()) }
-  const id = await stage.submit()
-  const first = await stage.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
-  stage.engines.conduct({ status: 'completed', error: null })
-  const job = await stage.drive(id)
+  service.engines.conduct({ status: 'failed', error: { code: 'server_error' } })
+  const before = { started: service.engines.started(), ...(await service.balance()) }
+  const id = await service.submit()
+  const first = await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
+  service.engines.conduct({ status: 'completed', error: null })
+  const job = await service.drive(id)
   assert.equal(job.status, 'completed')
   assert.equal(first.attempts, 1)
   assert.equal(job.attempts, 2)
-  assert.equal(stage.engines.started() - before.started, 2)
-  assert.equal((await stage.balance()).charges - before.charges, 1)
+  assert.equal(service.engines.started() - before.started, 2)
+  assert.equal((await service.balance()).charges - before.charges, 1)
 })
 
 test('one that goes on failing for passing reasons fails the job with render_failed when its time is over', async () => {
-  stage.engines.conduct({ status: 'expired' })
-  const job = await stage.drive(await stage.submit())
+  service.engines.conduct({ status: 'expired' })
+  const job = await service.drive(await service.submit())
   assert.equal(job.error_code, 'render_failed')
   assert.ok(job.attempts > 2 && job.attempts < 60, `${job.attempts} attempts`)
   assert.ok(job.finished_at!.getTime() - job.render_started_at!.getTime() <= 600_000)
@@ -120,32 +120,32 @@ test('one that goes on failing for passing reasons fails the job with render_fai
 
 test('a new attempt still has its inputs when their file was deleted after the first had begun', async () => {
   const picture = await samplePicture('png')
-  const file_id = await upload(stage, picture)
-  stage.engines.conduct({ status: 'expired' })
-  const id = await stage.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
-  await stage.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
-  await send(stage.app, 'DELETE', `/v1/files/${file_id}`, stage.customer)
-  stage.engines.conduct({ status: 'completed' })
-  const seen = stage.engines.requests.length
-  assert.equal((await stage.drive(id)).status, 'completed')
-  const again = stage.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
+  const file_id = await upload(service, picture)
+  service.engines.conduct({ status: 'expired' })
+  const id = await service.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
+  await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
+  await send(service.app, 'DELETE', `/v1/files/${file_id}`, service.customer)
+  service.engines.conduct({ status: 'completed' })
+  const seen = service.engines.requests.length
+  assert.equal((await service.drive(id)).status, 'completed')
+  const again = service.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
   assert.ok(again.body.includes(Buffer.from(picture)))
 })
 
 test('a render the engine has lost is begun once more; lost again, the job fails', async () => {
   const id = await running()
-  stage.engines.forget()
-  assert.equal((await stage.drive(id)).status, 'completed')
+  service.engines.forget()
+  assert.equal((await service.drive(id)).status, 'completed')
 
-  const started = stage.engines.started()
+  const started = service.engines.started()
   const again = await running()
   for (let lost = 1; lost <= 2; lost++) {
-    stage.engines.forget()
-    await stage.drive(again, (job) => job.lost === lost && job.progress > 0)
+    service.engines.forget()
+    await service.drive(again, (job) => job.lost === lost && job.progress > 0)
   }
-  const job = await stage.row(again)
+  const job = await service.row(again)
   assert.deepEqual([job.error_code, job.lost], ['render_failed', 1])
-  assert.equal(stage.engines.started() - started, 2)
+  assert.equal(service.engines.started() - started, 2)
 })
 
 const VERDICTS: Array<[error: object, code: string]> = [
@@ -156,13 +156,13 @@ const VERDICTS: Array<[error: object, code: string]> = [
 ]
 test("the engine's verdict on a render ends the job with the code for it and a text that does not vary", async () => {
   for (const [error, code] of VERDICTS) {
-    stage.engines.conduct({ polls: 1, status: 'failed', error })
-    const started = stage.engines.started()
-    const id = await stage.submit()
-    const job = await stage.drive(id)
+    service.engines.conduct({ polls: 1, status: 'failed', error })
+    const started = service.engines.started()
+    const id = await service.submit()
+    const job = await service.drive(id)
     assert.deepEqual([job.error_code, job.error_message], [code, FAILURES[code as keyof typeof FAILURES]])
-    assert.deepEqual((await stage.statuses(id)).slice(-2), ['in_progress', 'failed'])
-    assert.equal(stage.engines.started() - started, 1)
+    assert.deepEqual((await service.statuses(id)).slice(-2), ['in_progress', 'failed'])
+    assert.equal(service.engines.started() - started, 1)
   }
-  assert.deepEqual((await stage.balance()).held, 0n)
+  assert.deepEqual((await service.balance()).held, 0n)
 })

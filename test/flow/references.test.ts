@@ -5,24 +5,24 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { sampleMedia, samplePicture } from '../support/data/media.ts'
 import { send } from '../support/http/identity-app.ts'
-import { COST, OPENING, openStage, type Stage, silence, upload } from './stage.ts'
+import { COST, OPENING, type PipelineApp, silence, startPipelineApp, upload } from './pipeline-app.ts'
 
 const SGLANG =
   '{ kind: videos-api, dialect: sglang, base_url: "{engines}", references_base_url: "{engines}", model: MiniMax-H3 }'
 
-let stage: Stage
+let service: PipelineApp
 let dir: string
 before(async () => {
-  stage = await openStage({ model: SGLANG })
+  service = await startPipelineApp({ model: SGLANG })
   dir = mkdtempSync(join(tmpdir(), 'kinora-references-'))
 })
 after(async () => {
-  await stage.close()
+  await service.close()
   rmSync(dir, { recursive: true, force: true })
 })
 afterEach(async () => {
-  stage.engines.unscript()
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 const BUSY = { method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 503 } } as const
@@ -30,15 +30,19 @@ const frame = (file_id: string) => ({ image_reference: [{ file_id, role: 'first_
 
 /** Submits a job, lets `happen` happen while the engine has no room for it, and tells how it ends and how often a render began. */
 async function endOf(body: Record<string, unknown>, happen: () => Promise<unknown>) {
-  const before = { started: stage.engines.started(), ...(await stage.balance()) }
-  stage.engines.script({ ...BUSY })
-  const id = await stage.submit(body)
-  await stage.drive(id, ({ status, tries }) => status === 'queued' && tries > 0)
+  const before = { started: service.engines.started(), ...(await service.balance()) }
+  service.engines.script({ ...BUSY })
+  const id = await service.submit(body)
+  await service.drive(id, ({ status, tries }) => status === 'queued' && tries > 0)
   await happen()
-  const job = await stage.drive(id)
-  const { balance, held } = await stage.balance()
+  const job = await service.drive(id)
+  const { balance, held } = await service.balance()
   assert.deepEqual({ balance, held }, { balance: before.balance, held: 0n })
-  return { code: job.error_code, started: stage.engines.started() - before.started, statuses: await stage.statuses(id) }
+  return {
+    code: job.error_code,
+    started: service.engines.started() - before.started,
+    statuses: await service.statuses(id),
+  }
 }
 
 const UNAVAILABLE = {
@@ -48,50 +52,50 @@ const UNAVAILABLE = {
 }
 
 test('a file that is deleted before its render starts fails the job, and no render starts', async () => {
-  const file_id = await upload(stage, await samplePicture('png'))
-  const remove = () => send(stage.app, 'DELETE', `/v1/files/${file_id}`, stage.customer)
+  const file_id = await upload(service, await samplePicture('png'))
+  const remove = () => send(service.app, 'DELETE', `/v1/files/${file_id}`, service.customer)
   assert.deepEqual(await endOf(frame(file_id), remove), UNAVAILABLE)
 })
 
 test('a file that expires before its render starts fails the job, and no render starts', async () => {
-  const file_id = await upload(stage, await samplePicture('png'), { expires_after: 3600 })
-  stage.app.clock.advance(3590)
-  assert.deepEqual(await endOf(frame(file_id), async () => stage.app.clock.advance(10)), UNAVAILABLE)
+  const file_id = await upload(service, await samplePicture('png'), { expires_after: 3600 })
+  service.app.clock.advance(3590)
+  assert.deepEqual(await endOf(frame(file_id), async () => service.app.clock.advance(10)), UNAVAILABLE)
 })
 
 test('bytes that changed after they were moderated are never given to an engine', async () => {
-  const file_id = await upload(stage, await samplePicture('png'))
-  const { rows } = await stage.app.database.pool.query('select blob_key from files where id = $1', [file_id])
+  const file_id = await upload(service, await samplePicture('png'))
+  const { rows } = await service.app.database.pool.query('select blob_key from files where id = $1', [file_id])
   const key: string = rows[0].blob_key
-  const tamper = async () => appendFileSync(join(stage.app.dir, 'blobs', key.slice(0, 2), key), 'x')
+  const tamper = async () => appendFileSync(join(service.app.dir, 'blobs', key.slice(0, 2), key), 'x')
   assert.deepEqual(await endOf(frame(file_id), tamper), UNAVAILABLE)
 })
 
 test('a file deleted once its render has started changes nothing', async () => {
-  stage.engines.conduct({ polls: 2 })
-  const file_id = await upload(stage, await samplePicture('png'))
-  const id = await stage.submit(frame(file_id))
-  await stage.drive(id, ({ status }) => status === 'in_progress')
-  await send(stage.app, 'DELETE', `/v1/files/${file_id}`, stage.customer)
-  assert.equal((await stage.drive(id)).status, 'completed')
-  stage.engines.conduct({ polls: 0 })
+  service.engines.conduct({ polls: 2 })
+  const file_id = await upload(service, await samplePicture('png'))
+  const id = await service.submit(frame(file_id))
+  await service.drive(id, ({ status }) => status === 'in_progress')
+  await send(service.app, 'DELETE', `/v1/files/${file_id}`, service.customer)
+  assert.equal((await service.drive(id)).status, 'completed')
+  service.engines.conduct({ polls: 0 })
 })
 
 test('reference sounds of 2.0 and 15.0 seconds are taken, of 1.9 and 15.2 seconds fail the job before any render', async () => {
-  const image = await upload(stage, await samplePicture('jpeg'))
+  const image = await upload(service, await samplePicture('jpeg'))
   for (const [seconds, ends] of [
     [1.9, 'failed'],
     [2, 'completed'],
     [15, 'completed'],
     [15.2, 'failed'],
   ] as const) {
-    const audio = await upload(stage, silence(seconds), { purpose: 'audio' })
-    const started = stage.engines.started()
+    const audio = await upload(service, silence(seconds), { purpose: 'audio' })
+    const started = service.engines.started()
     const references = { images: [{ file_id: image }], audio: [{ file_id: audio }] }
-    const job = await stage.drive(await stage.submit({ references }))
+    const job = await service.drive(await service.submit({ references }))
     assert.equal(job.status, ends, `${seconds} s`)
     assert.equal(job.error_code, ends === 'failed' ? 'invalid_reference_media' : null)
-    assert.equal(stage.engines.started() - started, ends === 'failed' ? 0 : 1)
+    assert.equal(service.engines.started() - started, ends === 'failed' ? 0 : 1)
   }
 })
 
@@ -101,38 +105,38 @@ test('a reference clip of 1.9 seconds fails the job, one of 2.2 seconds is taken
     [2.2, 'completed'],
   ] as const) {
     const { mp4 } = await sampleMedia(dir, ['mp4'], { seconds, name: `clip-${seconds}` })
-    const video = await upload(stage, readFileSync(mp4), { purpose: 'video' })
-    const job = await stage.drive(await stage.submit({ references: { videos: [{ file_id: video }] } }))
+    const video = await upload(service, readFileSync(mp4), { purpose: 'video' })
+    const job = await service.drive(await service.submit({ references: { videos: [{ file_id: video }] } }))
     assert.deepEqual([job.status, job.error_code], [ends, ends === 'failed' ? 'invalid_reference_media' : null])
   }
 })
 
 test('a picture whose bytes end in the middle fails the job', async () => {
   const picture = await samplePicture('png')
-  const file_id = await upload(stage, picture.subarray(0, 24)).catch(() => null)
+  const file_id = await upload(service, picture.subarray(0, 24)).catch(() => null)
   if (file_id === null) return // Refused when it was uploaded.
-  assert.equal((await stage.drive(await stage.submit(frame(file_id)))).error_code, 'invalid_reference_media')
+  assert.equal((await service.drive(await service.submit(frame(file_id)))).error_code, 'invalid_reference_media')
 })
 
 test('an engine that refuses a reference fails the job with the code for it', async () => {
-  const file_id = await upload(stage, await samplePicture('png'))
+  const file_id = await upload(service, await samplePicture('png'))
   const body = { error: { code: 'invalid_image', message: 'cannot read it' } }
-  stage.engines.script({ ...BUSY, fault: { kind: 'status', status: 400, body } })
-  const job = await stage.drive(await stage.submit(frame(file_id)))
+  service.engines.script({ ...BUSY, fault: { kind: 'status', status: 400, body } })
+  const job = await service.drive(await service.submit(frame(file_id)))
   assert.equal(job.error_code, 'invalid_reference_media')
 })
 
 test('the URLs an engine is given serve the very bytes, at the address meant for engines, until the job has ended', async () => {
   const picture = await samplePicture('png', { from: '#ff0000' })
   const sound = silence(3)
-  const image = await upload(stage, picture)
-  const audio = await upload(stage, sound, { purpose: 'audio' })
-  stage.app.ctx.site.engine_url = stage.app.url.replace('127.0.0.1', 'localhost')
-  const seen = stage.engines.requests.length
-  stage.engines.conduct({ polls: 2 })
-  const id = await stage.submit({ references: { images: [{ file_id: image }], audio: [{ file_id: audio }] } })
-  await stage.drive(id, ({ status }) => status === 'in_progress')
-  const start = stage.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
+  const image = await upload(service, picture)
+  const audio = await upload(service, sound, { purpose: 'audio' })
+  service.app.ctx.site.engine_url = service.app.url.replace('127.0.0.1', 'localhost')
+  const seen = service.engines.requests.length
+  service.engines.conduct({ polls: 2 })
+  const id = await service.submit({ references: { images: [{ file_id: image }], audio: [{ file_id: audio }] } })
+  await service.drive(id, ({ status }) => status === 'in_progress')
+  const start = service.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
   const { conditions } = start.json as { conditions: Array<{ type: string; uri: string }> }
   assert.deepEqual(
     conditions.map(({ type }) => type),
@@ -140,19 +144,19 @@ test('the URLs an engine is given serve the very bytes, at the address meant for
   )
   for (const [i, bytes] of [picture, sound].entries()) {
     const { uri } = conditions[i]!
-    assert.ok(uri.startsWith(`${stage.app.ctx.site.engine_url}/v1/files/`))
+    assert.ok(uri.startsWith(`${service.app.ctx.site.engine_url}/v1/files/`))
     const response = await fetch(uri)
     assert.equal(response.status, 200)
     assert.deepEqual(Buffer.from(await response.arrayBuffer()), Buffer.from(bytes))
-    const ttl = Number(new URL(uri).searchParams.get('expires')) - Math.floor(stage.app.clock.now().getTime() / 1000)
+    const ttl = Number(new URL(uri).searchParams.get('expires')) - Math.floor(service.app.clock.now().getTime() / 1000)
     assert.ok(ttl > 590 && ttl <= 600, `${ttl} s: the time limit of the render`)
   }
-  assert.equal((await stage.drive(id)).status, 'completed')
+  assert.equal((await service.drive(id)).status, 'completed')
   for (const { uri } of conditions) assert.equal((await fetch(uri)).status, 403)
-  stage.engines.conduct({ polls: 0 })
+  service.engines.conduct({ polls: 0 })
 })
 
 test('whatever failed above left the money where it was: only completed jobs were charged', async () => {
-  const { balance, held, charges } = await stage.balance()
+  const { balance, held, charges } = await service.balance()
   assert.deepEqual({ balance, held }, { balance: OPENING - BigInt(charges) * COST, held: 0n })
 })

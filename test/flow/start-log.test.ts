@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openLog } from '../../server/platform/log.ts'
-import { MODEL, openStage } from './stage.ts'
+import { MODEL, startPipelineApp } from './pipeline-app.ts'
 
 test('a start that fails names the engine and its address in the log, without credential and query', async () => {
   const lines: string[] = []
   const log = openLog('debug', { write: (line) => void lines.push(line) })
   const model =
     '{ kind: videos-api, dialect: openai, base_url: "http://127.0.0.1:1/gpu/", api_key: canary, model: wan }'
-  const stage = await openStage({ model }, { log })
+  const service = await startPipelineApp({ model }, { log })
   try {
-    const id = await stage.submit({ model: MODEL })
-    await stage.drive(id, ({ tries }) => tries > 0)
+    const id = await service.submit({ model: MODEL })
+    await service.drive(id, ({ tries }) => tries > 0)
     const failed = lines.map((line) => JSON.parse(line)).filter(({ event, msg }) => (event ?? msg) === 'start_failed')
     assert.ok(failed.length > 0, lines.join(''))
     for (const { video_id, engine, url } of failed) {
@@ -19,6 +19,6 @@ test('a start that fails names the engine and its address in the log, without cr
     }
     assert.ok(!lines.join('').includes('canary'))
   } finally {
-    await stage.close()
+    await service.close()
   }
 })

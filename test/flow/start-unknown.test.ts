@@ -5,7 +5,7 @@ import { samplePicture } from '../support/data/media.ts'
 import type { TestApp } from '../support/http/app.ts'
 import { newCustomer, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/identity-app.ts'
-import { MODEL, openStage, type Stage, upload } from './stage.ts'
+import { MODEL, type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 
 const ENGINE = (dialect: string) =>
   `{ kind: videos-api, dialect: ${dialect}, base_url: "{engines}", model: wan, start_timeout_seconds: 1 }`
@@ -20,36 +20,36 @@ const log: Log = {
   error: (event, fields = {}) => void alarms.push([event, fields]),
 }
 
-let listed: Stage
-let unlisted: Stage
+let listed: PipelineApp
+let unlisted: PipelineApp
 before(async () => {
-  listed = await openStage({ model: ENGINE('openai') }, { log })
-  unlisted = await openStage({ model: ENGINE('openrouter') }, { log })
+  listed = await startPipelineApp({ model: ENGINE('openai') }, { log })
+  unlisted = await startPipelineApp({ model: ENGINE('openrouter') }, { log })
 })
 after(() => Promise.all([listed.close(), unlisted.close()]))
 afterEach(async () => {
   alarms.length = 0
-  for (const stage of [listed, unlisted]) {
-    stage.engines.unscript()
-    stage.engines.release()
-    stage.engines.conduct({ polls: 0, omit: [], extra: {} })
-    assert.deepEqual(await stage.app.audit(), {})
-    assert.equal((await stage.balance()).held, 0n)
+  for (const service of [listed, unlisted]) {
+    service.engines.unscript()
+    service.engines.release()
+    service.engines.conduct({ polls: 0, omit: [], extra: {} })
+    assert.deepEqual(await service.app.audit(), {})
+    assert.equal((await service.balance()).held, 0n)
   }
 })
 
 const ALARM = (video_id: string) => [['render_start_unknown', video_id]]
 const raised = () => alarms.map(([event, { video_id }]) => [event, video_id])
 
-async function endOf(stage: Stage) {
-  const before = { started: stage.engines.started(), ...(await stage.balance()) }
-  const id = await stage.submit()
-  const job = await stage.drive(id)
-  const { charges } = await stage.balance()
+async function endOf(service: PipelineApp) {
+  const before = { started: service.engines.started(), ...(await service.balance()) }
+  const id = await service.submit()
+  const job = await service.drive(id)
+  const { charges } = await service.balance()
   return {
     id,
     code: job.error_code,
-    starts: stage.engines.started() - before.started,
+    starts: service.engines.started() - before.started,
     charges: charges - before.charges,
   }
 }
@@ -142,8 +142,8 @@ test('a start whose outcome is learned after all does not count as unknown: a re
 })
 
 test('a render whose job was canceled before it was known goes to nobody: not to another organization with the same words', async () => {
-  const frame = async (stage: Pick<Stage, 'app' | 'customer'>, from: string) => {
-    const file_id = await upload(stage, await samplePicture('png', { from }))
+  const frame = async (service: Pick<PipelineApp, 'app' | 'customer'>, from: string) => {
+    const file_id = await upload(service, await samplePicture('png', { from }))
     return { model: MODEL, prompt: 'A boat of two owners', image_reference: [{ file_id, role: 'first_frame' }] }
   }
   const { app } = listed
@@ -178,44 +178,47 @@ test('how long a start may take is for the engine alone to decide', async (t) =>
 })
 
 /** Runs whatever is due in one of the processes, moving the clock on, until no job is left. */
-async function driveAll(stage: Stage, processes: TestApp[]): Promise<void> {
+async function driveAll(service: PipelineApp, processes: TestApp[]): Promise<void> {
   for (let steps = 0; steps < 20_000; steps++) {
     await processes[steps % processes.length]!.tick()
-    const { rows } = await stage.app.database.pool.query(
+    const { rows } = await service.app.database.pool.query(
       'select min(next_run_at) as next from video_jobs where finished_at is null',
     )
     if (rows[0].next === null) return
-    if (rows[0].next > stage.app.clock.now()) stage.app.clock.set(rows[0].next)
+    if (rows[0].next > service.app.clock.now()) service.app.clock.set(rows[0].next)
   }
   throw new Error('the jobs do not come to an end')
 }
 
 /** `jobs` submissions of one prompt by two organizations; every third start loses its answer, in processes that come and go. */
-async function equalPrompts(stage: Stage, options: { jobs: number; body?: Record<string, unknown>[]; prompt: string }) {
-  const started = stage.engines.started()
-  const neighbour = await newCustomer(stage.app)
+async function equalPrompts(
+  service: PipelineApp,
+  options: { jobs: number; body?: Record<string, unknown>[]; prompt: string },
+) {
+  const started = service.engines.started()
+  const neighbour = await newCustomer(service.app)
   const body = options.body ?? [{}]
   const ids: string[] = []
-  let current = await stage.beside()
+  let current = await service.beside()
   for (let i = 0; i < options.jobs; i++) {
-    const caller = body.length > 1 || i % 2 === 0 ? stage.customer : neighbour
+    const caller = body.length > 1 || i % 2 === 0 ? service.customer : neighbour
     const changes = { model: MODEL, prompt: options.prompt, ...body[i % body.length] }
-    const answer = await send(stage.app, 'POST', '/v1/videos', caller, videoBody(changes))
+    const answer = await send(service.app, 'POST', '/v1/videos', caller, videoBody(changes))
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
     ids.push(answer.body.id)
-    if (i % 3 === 0) stage.engines.script({ ...START, fault: { kind: i % 2 === 0 ? 'lost_reply' : 'cut' } })
-    if (i % 5 === 0) stage.engines.script({ ...START, fault: { kind: 'reset' } })
+    if (i % 3 === 0) service.engines.script({ ...START, fault: { kind: i % 2 === 0 ? 'lost_reply' : 'cut' } })
+    if (i % 5 === 0) service.engines.script({ ...START, fault: { kind: 'reset' } })
     await current.tick()
     if (i % 16 !== 15) continue
     await current.close()
-    current = await stage.beside()
+    current = await service.beside()
   }
-  await driveAll(stage, [stage.app, current])
+  await driveAll(service, [service.app, current])
   await current.close()
-  const rows = await Promise.all(ids.map((id) => stage.row(id)))
+  const rows = await Promise.all(ids.map((id) => service.row(id)))
   const tickets = new Set(rows.map(({ ticket }) => JSON.stringify(ticket)))
   return {
-    begun: stage.engines.started() - started,
+    begun: service.engines.started() - started,
     completed: rows.filter(({ status }) => status === 'completed').length,
     tickets: tickets.size,
   }

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../server/videos/job.ts'
 import type { Fault } from '../support/upstream/engine-server-faults.ts'
-import { openStage, type Stage } from './stage.ts'
+import { type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan, start_timeout_seconds: 1 }'
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage({ model: OUTSIDE })
+  service = await startPipelineApp({ model: OUTSIDE })
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
-  stage.engines.unscript()
-  stage.engines.release()
-  stage.engines.conduct({ polls: 0, omit: [] })
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  service.engines.release()
+  service.engines.conduct({ polls: 0, omit: [] })
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 const START = { method: 'POST', path: '/v1/videos' } as const
@@ -23,14 +23,14 @@ const LIST = { method: 'GET', path: '/v1/videos' } as const
 
 /** Runs a whole job and tells how it ended, how many renders began, and how many charges were made. */
 async function outcome(body: Record<string, unknown> = {}) {
-  const before = { started: stage.engines.started(), ...(await stage.balance()) }
-  const id = await stage.submit(body)
-  const job = await stage.drive(id)
-  const { charges, held } = await stage.balance()
+  const before = { started: service.engines.started(), ...(await service.balance()) }
+  const id = await service.submit(body)
+  const job = await service.drive(id)
+  const { charges, held } = await service.balance()
   assert.equal(held, 0n)
   return {
     ends: job.error_code ?? job.status,
-    started: stage.engines.started() - before.started,
+    started: service.engines.started() - before.started,
     charges: charges - before.charges,
   }
 }
@@ -38,24 +38,24 @@ async function outcome(body: Record<string, unknown> = {}) {
 const ONCE = { ends: 'completed', started: 1, charges: 1 }
 
 test('a start that is turned away for the moment stays queued, backs off ever longer, and goes through in the end', async () => {
-  stage.engines.script({ ...START, times: 4, fault: { kind: 'status', status: 503 } })
-  const id = await stage.submit()
+  service.engines.script({ ...START, times: 4, fault: { kind: 'status', status: 503 } })
+  const id = await service.submit()
   const waits: number[] = []
   for (let tries = 1; tries <= 4; tries++) {
-    const job = await stage.drive(id, (now) => now.tries === tries)
+    const job = await service.drive(id, (now) => now.tries === tries)
     assert.equal(job.status, 'queued')
-    waits.push((job.next_run_at.getTime() - stage.app.clock.now().getTime()) / 1000)
+    waits.push((job.next_run_at.getTime() - service.app.clock.now().getTime()) / 1000)
   }
   for (const [i, wait] of waits.entries()) assert.ok(wait >= 0.75 * 2 ** i && wait <= 2 ** i, `wait ${i} was ${wait} s`)
-  assert.equal((await stage.drive(id)).status, 'completed')
+  assert.equal((await service.drive(id)).status, 'completed')
 })
 
 test('an engine that says when to come back is not asked before', async () => {
-  stage.engines.script({ ...START, fault: { kind: 'status', status: 429, headers: { 'retry-after': '40' } } })
-  const id = await stage.submit()
-  const job = await stage.drive(id, ({ tries }) => tries === 1)
-  assert.equal(job.next_run_at.getTime() - stage.app.clock.now().getTime(), 40_000)
-  assert.equal((await stage.drive(id)).status, 'completed')
+  service.engines.script({ ...START, fault: { kind: 'status', status: 429, headers: { 'retry-after': '40' } } })
+  const id = await service.submit()
+  const job = await service.drive(id, ({ tries }) => tries === 1)
+  assert.equal(job.next_run_at.getTime() - service.app.clock.now().getTime(), 40_000)
+  assert.equal((await service.drive(id)).status, 'completed')
 })
 
 const UNKNOWN: Record<string, Fault> = {
@@ -65,55 +65,55 @@ const UNKNOWN: Record<string, Fault> = {
 }
 for (const [name, fault] of Object.entries(UNKNOWN)) {
   test(`${name} after the engine accepted: the render is found in its list, and no second one begins`, async () => {
-    stage.engines.conduct({ polls: 1 })
-    stage.engines.script({ ...START, fault })
+    service.engines.conduct({ polls: 1 })
+    service.engines.script({ ...START, fault })
     assert.deepEqual(await outcome({ prompt: `A boat, ${name}` }), ONCE)
   })
 }
 
 test('an answer that never comes leaves the start unknown; accepted meanwhile, it is found and begins no second render', async () => {
-  stage.engines.conduct({ polls: 1 })
-  stage.engines.script({ ...START, fault: { kind: 'stall' } })
-  const started = stage.engines.started()
-  const id = await stage.submit({ prompt: 'A boat that waits' })
-  await stage.drive(id, ({ tries }) => tries === 1)
-  stage.engines.release()
-  assert.equal((await stage.drive(id)).status, 'completed')
-  assert.equal(stage.engines.started() - started, 1)
+  service.engines.conduct({ polls: 1 })
+  service.engines.script({ ...START, fault: { kind: 'stall' } })
+  const started = service.engines.started()
+  const id = await service.submit({ prompt: 'A boat that waits' })
+  await service.drive(id, ({ tries }) => tries === 1)
+  service.engines.release()
+  assert.equal((await service.drive(id)).status, 'completed')
+  assert.equal(service.engines.started() - started, 1)
 })
 
 test('a start of unknown outcome that the list does not show is made once more; the customer is charged once', async () => {
-  stage.engines.script({ ...START, fault: { kind: 'lost_reply' } })
-  stage.engines.conduct({ omit: ['prompt'] })
+  service.engines.script({ ...START, fault: { kind: 'lost_reply' } })
+  service.engines.conduct({ omit: ['prompt'] })
   assert.deepEqual(await outcome(), { ends: 'completed', started: 2, charges: 1 })
 })
 
 test('a list that cannot be read for the moment is asked again before anything is started twice', async () => {
-  stage.engines.script({ ...START, fault: { kind: 'lost_reply' } })
-  stage.engines.script({ ...LIST, times: 3, fault: { kind: 'status', status: 500 } })
+  service.engines.script({ ...START, fault: { kind: 'lost_reply' } })
+  service.engines.script({ ...LIST, times: 3, fault: { kind: 'status', status: 500 } })
   assert.deepEqual(await outcome({ prompt: 'A boat behind a broken list' }), ONCE)
 })
 
 test('an engine without a list is asked to start once more instead of failing the job', async () => {
   for (const status of [400, 404, 405]) {
-    stage.engines.script({ ...START, fault: { kind: 'status', status: 503 } })
-    stage.engines.script({ ...LIST, times: 9, fault: { kind: 'status', status } })
+    service.engines.script({ ...START, fault: { kind: 'status', status: 503 } })
+    service.engines.script({ ...LIST, times: 9, fault: { kind: 'status', status } })
     assert.deepEqual(await outcome(), ONCE, `list answers ${status}`)
-    stage.engines.unscript()
+    service.engines.unscript()
   }
 })
 
 test('a job that cannot be started in time fails with queue_timeout, at its time whatever the engine asks for', async () => {
-  stage.engines.script({
+  service.engines.script({
     ...START,
     times: 999,
     fault: { kind: 'status', status: 503, headers: { 'retry-after': '250' } },
   })
-  const id = await stage.submit()
-  const job = await stage.drive(id)
+  const id = await service.submit()
+  const job = await service.drive(id)
   assert.equal(job.error_code, 'queue_timeout')
   assert.equal(job.finished_at!.getTime() - job.queued_at!.getTime(), 600_000)
-  assert.deepEqual((await stage.balance()).held, 0n)
+  assert.deepEqual((await service.balance()).held, 0n)
 })
 
 const REFUSALS: Array<[name: string, status: number, body: object, code: string]> = [
@@ -124,10 +124,10 @@ const REFUSALS: Array<[name: string, status: number, body: object, code: string]
 ]
 for (const [name, status, body, code] of REFUSALS) {
   test(`the engine answers a start with ${name}: ${code} straight from queued`, async () => {
-    stage.engines.script({ ...START, fault: { kind: 'status', status, body } })
-    const id = await stage.submit()
-    assert.equal((await stage.drive(id)).error_code, code)
-    assert.deepEqual(await stage.statuses(id), ['moderating', 'translating', 'queued', 'failed'])
+    service.engines.script({ ...START, fault: { kind: 'status', status, body } })
+    const id = await service.submit()
+    assert.equal((await service.drive(id)).error_code, code)
+    assert.deepEqual(await service.statuses(id), ['moderating', 'translating', 'queued', 'failed'])
   })
 }
 
@@ -135,8 +135,8 @@ test('the text of a rejection by the engine is the fixed one, whatever the engin
   const texts = new Set<string | null>()
   for (const message of ['sexual content', 'violence at 0:03']) {
     const body = { error: { code: 'content_filter', message } }
-    stage.engines.script({ ...START, fault: { kind: 'status', status: 400, body } })
-    texts.add((await stage.drive(await stage.submit())).error_message)
+    service.engines.script({ ...START, fault: { kind: 'status', status: 400, body } })
+    texts.add((await service.drive(await service.submit())).error_message)
   }
   assert.deepEqual([...texts], [FAILURES.moderation_blocked])
 })

@@ -1,59 +1,59 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { send } from '../support/http/identity-app.ts'
-import { COST, OPENING, openStage, type Stage } from './stage.ts'
+import { COST, OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage()
+  service = await startPipelineApp()
 })
-after(() => stage.close())
-afterEach(async () => assert.deepEqual(await stage.app.audit(), {}))
+after(() => service.close())
+afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 test('a job goes through the documented states in order and is charged its quote once', async () => {
-  stage.engines.conduct({ polls: 2 })
-  const id = await stage.submit({ seconds: 5 })
-  assert.deepEqual(await stage.balance(), { balance: OPENING, held: 5_000_000n, running: 1, charges: 0 })
-  const job = await stage.drive(id)
-  assert.deepEqual(await stage.statuses(id), ['moderating', 'translating', 'queued', 'in_progress', 'completed'])
-  assert.deepEqual(await stage.balance(), { balance: OPENING - 5_000_000n, held: 0n, running: 0, charges: 1 })
+  service.engines.conduct({ polls: 2 })
+  const id = await service.submit({ seconds: 5 })
+  assert.deepEqual(await service.balance(), { balance: OPENING, held: 5_000_000n, running: 1, charges: 0 })
+  const job = await service.drive(id)
+  assert.deepEqual(await service.statuses(id), ['moderating', 'translating', 'queued', 'in_progress', 'completed'])
+  assert.deepEqual(await service.balance(), { balance: OPENING - 5_000_000n, held: 0n, running: 0, charges: 1 })
   assert.equal(job.progress, 100)
-  assert.equal(stage.engines.started(), 1)
-  const { body } = await send(stage.app, 'GET', `/v1/videos/${id}`, stage.customer)
+  assert.equal(service.engines.started(), 1)
+  const { body } = await send(service.app, 'GET', `/v1/videos/${id}`, service.customer)
   assert.equal(body.completed_at, Math.floor(job.completed_at!.getTime() / 1000))
   assert.equal(body.expires_at, body.completed_at + 30 * 86_400)
 })
 
 test('while a render runs its progress rises, stays below 100, and nothing is charged', async () => {
-  stage.engines.conduct({ polls: 3 })
-  const before = await stage.balance()
-  const id = await stage.submit()
+  service.engines.conduct({ polls: 3 })
+  const before = await service.balance()
+  const id = await service.submit()
   const seen: number[] = []
-  await stage.drive(id, (job) => {
+  await service.drive(id, (job) => {
     seen.push(job.progress)
     return job.status === 'in_progress' && job.progress >= 30
   })
   assert.deepEqual(seen, [10, 20, 30])
-  assert.deepEqual(await stage.balance(), { ...before, held: COST, running: 1 })
-  assert.equal((await stage.drive(id)).status, 'completed')
+  assert.deepEqual(await service.balance(), { ...before, held: COST, running: 1 })
+  assert.equal((await service.drive(id)).status, 'completed')
 })
 
 test('the engine hears the prompt as submitted, dialogue and all, and never the organization or a price', async () => {
-  stage.engines.conduct({ polls: 0 })
+  service.engines.conduct({ polls: 0 })
   const prompt = 'A cat says <d>Où est-il?</d> under a sign "営業中"'
-  await stage.drive(await stage.submit({ prompt }))
-  const render = [...stage.engines.renders.values()].at(-1)!
+  await service.drive(await service.submit({ prompt }))
+  const render = [...service.engines.renders.values()].at(-1)!
   assert.equal(render.fields.prompt, prompt)
   assert.deepEqual(Object.keys(render.fields).sort(), ['model', 'prompt', 'seconds', 'size'])
 })
 
 test('what is published is the very clip the engine delivered when nothing about it is wrong', async () => {
-  const id = await stage.submit()
-  const job = await stage.drive(id)
-  const response = await fetch(`${stage.app.url}/v1/videos/${id}/content`, {
-    headers: { authorization: `Bearer ${stage.customer.key}` },
+  const id = await service.submit()
+  const job = await service.drive(id)
+  const response = await fetch(`${service.app.url}/v1/videos/${id}/content`, {
+    headers: { authorization: `Bearer ${service.customer.key}` },
   })
   const bytes = Buffer.from(await response.arrayBuffer())
-  assert.deepEqual(bytes, [...stage.engines.renders.values()].at(-1)!.conduct.output)
+  assert.deepEqual(bytes, [...service.engines.renders.values()].at(-1)!.conduct.output)
   assert.equal(job.output_size_bytes, BigInt(bytes.length))
 })

@@ -1,40 +1,40 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { send } from '../support/http/identity-app.ts'
-import { OPENING, openStage, type Stage } from './stage.ts'
+import { OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const PROMPT = '夜の東京を歩く女性が<d>こんにちは、元気？</d>と言う。看板には「営業中」と書かれている。'
 const DIALOGUE = '<d>こんにちは、元気？</d>'
 const SIGN = '「営業中」'
 
-let stage: Stage
+let service: PipelineApp
 before(async () => {
-  stage = await openStage({
+  service = await startPipelineApp({
     translation: '{ kind: chat, model: translator, base_url: "{engines}" }',
     moderation: '{ kind: openai-moderations, base_url: "{engines}" }',
   })
 })
-after(() => stage.close())
+after(() => service.close())
 afterEach(async () => {
-  stage.engines.unscript()
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  assert.deepEqual(await service.app.audit(), {})
 })
 
-const calls = (path: string) => stage.engines.requests.filter((request) => request.path === path)
+const calls = (path: string) => service.engines.requests.filter((request) => request.path === path)
 const translates = (translation: (source: string) => string, depicted_text: string[] = []) => {
-  stage.engines.answers.chat = ({ messages }) =>
+  service.engines.answers.chat = ({ messages }) =>
     JSON.stringify({ translation: translation(String(messages.at(-1)!.content)), depicted_text })
 }
 const english = (source: string) => `A woman walks through Tokyo at night: ${source.match(/⟦K\d+⟧/g)!.join(' beside ')}`
 
 test('a Japanese prompt reaches the engine in English, with dialogue and depicted text byte for byte', async () => {
   translates(english)
-  const id = await stage.submit({ prompt: PROMPT })
-  const job = await stage.drive(id)
+  const id = await service.submit({ prompt: PROMPT })
+  const job = await service.drive(id)
   assert.equal(job.status, 'completed')
-  const rendered = [...stage.engines.renders.values()].at(-1)!.fields.prompt!
+  const rendered = [...service.engines.renders.values()].at(-1)!.fields.prompt!
   assert.equal(rendered, `A woman walks through Tokyo at night: ${DIALOGUE} beside ${SIGN}`)
-  const { body } = await send(stage.app, 'GET', `/v1/videos/${id}`, stage.customer)
+  const { body } = await send(service.app, 'GET', `/v1/videos/${id}`, service.customer)
   assert.equal(body.prompt, PROMPT)
   assert.ok(!JSON.stringify(body).includes('Tokyo'), 'the translation is never published')
 })
@@ -47,23 +47,23 @@ test('what the translator sees holds neither the dialogue nor the depicted text'
 
 test('the English is moderated too, and a violation in it fails the job from translating', async () => {
   translates((source) => `${english(source)} forbidden`)
-  const id = await stage.submit({ prompt: PROMPT })
-  const started = stage.engines.started()
-  const before = await stage.balance()
-  assert.equal((await stage.drive(id)).error_code, 'moderation_blocked')
-  assert.deepEqual(await stage.statuses(id), ['moderating', 'translating', 'failed'])
-  assert.equal(stage.engines.started(), started)
-  assert.deepEqual(await stage.balance(), { ...before, held: 0n, running: 0 })
+  const id = await service.submit({ prompt: PROMPT })
+  const started = service.engines.started()
+  const before = await service.balance()
+  assert.equal((await service.drive(id)).error_code, 'moderation_blocked')
+  assert.deepEqual(await service.statuses(id), ['moderating', 'translating', 'failed'])
+  assert.equal(service.engines.started(), started)
+  assert.deepEqual(await service.balance(), { ...before, held: 0n, running: 0 })
 })
 
 test('English that cannot be moderated is not let through', async () => {
   translates(english)
-  const id = await stage.submit({ prompt: PROMPT })
-  stage.engines.answers.moderation = ({ input }) =>
+  const id = await service.submit({ prompt: PROMPT })
+  service.engines.answers.moderation = ({ input }) =>
     JSON.stringify(input).includes('Tokyo') ? {} : { flagged: false, categories: { a: false } }
-  assert.equal((await stage.drive(id)).error_code, 'moderation_unavailable')
-  assert.deepEqual(await stage.statuses(id), ['moderating', 'translating', 'failed'])
-  stage.engines.answers.moderation = () => ({ flagged: false, categories: { a: false } })
+  assert.equal((await service.drive(id)).error_code, 'moderation_unavailable')
+  assert.deepEqual(await service.statuses(id), ['moderating', 'translating', 'failed'])
+  service.engines.answers.moderation = () => ({ flagged: false, categories: { a: false } })
 })
 
 const UNFAITHFUL: Record<string, (source: string) => string> = {
@@ -79,29 +79,29 @@ const UNFAITHFUL: Record<string, (source: string) => string> = {
 }
 
 test('a translation that is not faithful is asked for once more, then the job fails and costs nothing', async () => {
-  const before = await stage.balance()
+  const before = await service.balance()
   for (const [name, translation] of Object.entries(UNFAITHFUL)) {
     translates(translation)
     const asked = calls('/v1/chat/completions').length
-    const job = await stage.drive(await stage.submit({ prompt: PROMPT }))
+    const job = await service.drive(await service.submit({ prompt: PROMPT }))
     assert.equal(job.error_code, 'translation_unavailable', name)
     assert.equal(calls('/v1/chat/completions').length - asked, 2, name)
   }
-  assert.deepEqual(await stage.balance(), before)
+  assert.deepEqual(await service.balance(), before)
 })
 
 test('a translator that is away is asked three times, then the job fails and costs nothing', async () => {
-  const before = await stage.balance()
+  const before = await service.balance()
   const asked = calls('/v1/chat/completions').length
-  stage.engines.script({ path: '/v1/chat/completions', times: 9, fault: { kind: 'status', status: 503 } })
-  const job = await stage.drive(await stage.submit({ prompt: PROMPT }))
+  service.engines.script({ path: '/v1/chat/completions', times: 9, fault: { kind: 'status', status: 503 } })
+  const job = await service.drive(await service.submit({ prompt: PROMPT }))
   assert.equal(job.error_code, 'translation_unavailable')
   assert.equal(calls('/v1/chat/completions').length - asked, 3)
-  assert.deepEqual(await stage.balance(), before)
+  assert.deepEqual(await service.balance(), before)
 })
 
 test('without a translator a Japanese prompt fails and costs nothing; Japanese dialogue alone renders as it is', async () => {
-  const plain = await openStage()
+  const plain = await startPipelineApp()
   const failed = await plain.drive(await plain.submit({ prompt: PROMPT }))
   assert.deepEqual([failed.status, failed.error_code], ['failed', 'translation_unavailable'])
   assert.deepEqual(await plain.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })

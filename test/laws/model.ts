@@ -6,7 +6,7 @@ import { isTerminal, type Status, TRANSITIONS } from '../../server/videos/job.ts
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
 import type { Person } from '../support/http/identity-app.ts'
-import { type Crowd, cancel, grant, RENDERS, remove, submit, type Weather } from './crowd.ts'
+import { cancel, grant, RENDERS, remove, type Script, type ScriptedApp, submit } from './scripted-app.ts'
 
 export const SLOTS = 4
 /** Prices a second, old and new: the operator changes them while jobs are in flight. */
@@ -20,7 +20,7 @@ export type Model = {
   keys: Map<string, string>
 }
 /** One service for each price, on one database. */
-export type Real = { prices: Crowd[]; payer: Person; weather: Weather }
+export type Real = { prices: ScriptedApp[]; payer: Person; script: Script }
 
 type Command = fc.AsyncCommand<Model, Real>
 
@@ -38,11 +38,11 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     .map((seconds) => named(`clock +${seconds}`, async (_model, { prices }) => prices[0]!.clock.advance(seconds))),
   fc
     .constantFrom(...RENDERS)
-    .map((render) => named(`render ${render}`, async (_model, { weather }) => void Object.assign(weather, { render }))),
+    .map((render) => named(`render ${render}`, async (_model, { script }) => void Object.assign(script, { render }))),
   fc
     .constantFrom(...(['allow', 'allow', 'block', 'down'] as const))
     .map((moderation) =>
-      named(`moderation ${moderation}`, async (_model, { weather }) => void Object.assign(weather, { moderation })),
+      named(`moderation ${moderation}`, async (_model, { script }) => void Object.assign(script, { moderation })),
     ),
   fc.integer({ min: -30_000_000, max: 60_000_000 }).map((amount) => grants(BigInt(amount))),
   fc
@@ -198,7 +198,7 @@ function pick({ jobs }: Model, nth: number): [string, { cost: bigint; status: St
 }
 
 /** No violation, by the time of the hand-moved clock. */
-export async function assertClean(app: Crowd): Promise<void> {
+export async function assertClean(app: ScriptedApp): Promise<void> {
   const broken = (await runAudit(app.ctx.db, app.clock.now())).filter(({ violations }) => violations > 0)
   assert.ok(isDeepStrictEqual(broken, []), JSON.stringify(broken))
 }

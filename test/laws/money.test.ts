@@ -6,11 +6,11 @@ import { quoteVideo } from '../../server/billing/prices.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
 import { law } from '../support/law.ts'
-import { books, COST, type Crowd, grant, newPayer, startCrowd } from './crowd.ts'
+import { books, COST, grant, newPayer, type ScriptedApp, startScriptedApp } from './scripted-app.ts'
 
-let app: Crowd
+let app: ScriptedApp
 before(async () => {
-  app = await startCrowd({ slots: 3 })
+  app = await startScriptedApp({ slots: 3 })
 })
 after(() => app.close())
 

@@ -4,11 +4,11 @@ import { newId } from '../../server/platform/ids.ts'
 import type { Person } from '../support/http/identity-app.ts'
 import { send } from '../support/http/identity-app.ts'
 import { law } from '../support/law.ts'
-import { type Crowd, newPayer, startCrowd } from './crowd.ts'
+import { newPayer, type ScriptedApp, startScriptedApp } from './scripted-app.ts'
 
-let app: Crowd
+let app: ScriptedApp
 before(async () => {
-  app = await startCrowd({ slots: 1000 })
+  app = await startScriptedApp({ slots: 1000 })
 })
 after(() => app.close())
 

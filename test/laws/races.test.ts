@@ -4,19 +4,30 @@ import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
 import type { Answer, Person } from '../support/http/identity-app.ts'
-import { books, COST, type Crowd, cancel, grant, newPayer, remove, startCrowd, submit, work } from './crowd.ts'
+import {
+  books,
+  COST,
+  cancel,
+  grant,
+  newPayer,
+  remove,
+  type ScriptedApp,
+  startScriptedApp,
+  submit,
+  work,
+} from './scripted-app.ts'
 
 const SLOTS = 7
 /** Rounds of every kind; a long run asks for more. */
 const ROUNDS = Number(process.env.ROUNDS ?? 4)
 
-let app: Crowd
+let app: ScriptedApp
 before(async () => {
-  app = await startCrowd({ slots: SLOTS })
+  app = await startScriptedApp({ slots: SLOTS })
 })
 after(() => app.close())
 afterEach(async () => {
-  Object.assign(app.weather, { render: 'succeed', moderation: 'allow' })
+  Object.assign(app.script, { render: 'succeed', moderation: 'allow' })
   assert.deepEqual(await app.audit(), {})
 })
 
@@ -27,10 +38,10 @@ const count = (answers: Answer[], status: number) => answers.filter((answer) => 
 
 /** A job that is rendered and only has to be collected. */
 async function rendering(person: Person): Promise<string> {
-  app.weather.render = 'running'
+  app.script.render = 'running'
   const { body } = await submit(app, person)
   await app.tick()
-  app.weather.render = 'succeed'
+  app.script.render = 'succeed'
   app.clock.advance(10)
   return body.id
 }

@@ -8,8 +8,8 @@ import { claimJob } from '../support/data/claims.ts'
 import { startApp, type TestApp, videoBody } from '../support/http/app.ts'
 import { type Answer, newOrganization, newPerson, type Person, send } from '../support/http/identity-app.ts'
 
-/** How renders go from now on, and what moderation says. */
-export type Weather = { render: (typeof RENDERS)[number]; moderation: 'allow' | 'block' | 'down' }
+/** How renders end from now on, and the verdict of moderation. */
+export type Script = { render: (typeof RENDERS)[number]; moderation: 'allow' | 'block' | 'down' }
 export const RENDERS = [
   'succeed',
   'running',
@@ -26,30 +26,30 @@ export const RENDERS = [
 /** What one job of four seconds costs at the first price. */
 export const COST = 4_000_000n
 
-export const CROWD_CONFIG = (slots: number) => `
+export const SCRIPTED_CONFIG = (slots: number) => `
 plans: { free: { max_concurrent_renders: ${slots} } }
 video_models: [{ id: outside-1, engine: instant, per_second: "0.010000", render_seconds: 600 }]
 limits: { queue_seconds: 600 }
 `
 
-export type Crowd = TestApp & { weather: Weather }
+export type ScriptedApp = TestApp & { script: Script }
 
-/** The service with engines inside the process, whose weather the test makes. */
-export async function startCrowd(options: { slots: number }): Promise<Crowd> {
-  const weather: Weather = { render: 'succeed', moderation: 'allow' }
-  const app = await startApp({ config: CROWD_CONFIG(options.slots), engines: weatheredEngines(weather) })
-  return Object.assign(app, { weather })
+/** The service with engines in this process that follow `script`, which tests change. */
+export async function startScriptedApp(options: { slots: number }): Promise<ScriptedApp> {
+  const script: Script = { render: 'succeed', moderation: 'allow' }
+  const app = await startApp({ config: SCRIPTED_CONFIG(options.slots), engines: scriptedEngines(script) })
+  return Object.assign(app, { script })
 }
 
-export function weatheredEngines(weather: Weather): Engines {
+export function scriptedEngines(script: Script): Engines {
   return {
-    video: new Map([['outside-1', { engine: weatheredVideo(weather), model: 'outside-1', name: 'weathered' }]]),
+    video: new Map([['outside-1', { engine: scriptedVideo(script), model: 'outside-1', name: 'scripted' }]]),
     moderation: {
       sees_images: false,
       media: 'allow',
       async moderate() {
-        if (weather.moderation === 'down') throw new EngineError('transient', 'down')
-        return { verdict: weather.moderation, categories: [], engine: 'test', version: '1' }
+        if (script.moderation === 'down') throw new EngineError('transient', 'down')
+        return { verdict: script.moderation, categories: [], engine: 'test', version: '1' }
       },
     },
     translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
@@ -60,7 +60,7 @@ export function weatheredEngines(weather: Weather): Engines {
 
 const CLIP = new Uint8Array(readFileSync(new URL('../../server/engines/video/instant.mp4', import.meta.url)))
 
-function weatheredVideo(weather: Weather): VideoEngine {
+function scriptedVideo(script: Script): VideoEngine {
   return {
     capabilities: () => ({
       modes: new Set(['text']),
@@ -74,13 +74,13 @@ function weatheredVideo(weather: Weather): VideoEngine {
       idempotency: 'none',
     }),
     async start({ attempt_id }) {
-      if (weather.render === 'start_down') throw new EngineError('transient', 'down')
-      if (weather.render === 'start_refused') throw new EngineError('permanent', 'refused')
-      if (weather.render === 'bug') throw new TypeError('a bug')
+      if (script.render === 'start_down') throw new EngineError('transient', 'down')
+      if (script.render === 'start_refused') throw new EngineError('permanent', 'refused')
+      if (script.render === 'bug') throw new TypeError('a bug')
       return { attempt_id }
     },
     async poll(): Promise<RenderState> {
-      switch (weather.render) {
+      switch (script.render) {
         case 'running':
           return { state: 'running', progress: 10 }
         case 'fail':
@@ -142,13 +142,13 @@ export const cancel = (app: { url: string }, person: Person, id: string) =>
 export const remove = (app: { url: string }, person: Person, id: string) =>
   send(app, 'DELETE', `/v1/videos/${id}`, person)
 
-/** One worker's turn with a job, as the pipeline gives it; nothing when another has it. */
+/** Claims a job and runs it as a worker of the pipeline would; does nothing when another worker has it. */
 export async function work(app: TestApp, id: string, worker: string): Promise<void> {
   const job = await claimJob(app.ctx.db, id, worker)
   if (job) await runJob(app.ctx, job, { signal: new AbortController().signal, faults: new Map() })
 }
 
-/** The account, its ledger and its jobs, as SQL sees them at one moment. */
+/** The account, its ledger and its jobs, read by one query. */
 export async function books(app: TestApp, org_id: string) {
   const { rows } = await app.database.pool.query(
     `select a.balance, a.held, a.running,

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { isTerminal, STATUSES, type Status, TRANSITIONS } from '../../server/videos/job.ts'
 import { type TestDatabase, testDatabase } from '../support/data/postgres.ts'
 
-/** The table of docs, by hand. */
+/** The transitions of docs/states.md, written out by hand. */
 const DOCUMENTED = [
   'moderating translating',
   'moderating failed',
@@ -83,8 +83,11 @@ test('the database refuses a status without what belongs to it, and what belongs
   }
 })
 
-test('the ledger refuses a second charge for a job, and any change, whoever asks', async () => {
+test('the database refuses a second charge for a job, and any change of the ledger', async () => {
   const { pool } = database
+  await pool.query(
+    "insert into organizations (id, name, slug, plan, created_at) values ('org', 'Org', 'org', 'free', now())",
+  )
   await pool.query("insert into accounts (org_id) values ('org')")
   const charge = (id: string) =>
     pool.query(

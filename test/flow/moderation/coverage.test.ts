@@ -9,7 +9,7 @@ import { instantVideo } from '../../../server/engines/video/instant.ts'
 import { describeUnjudged } from '../../../server/videos/moderation/coverage.ts'
 import { sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { assertInvalid, jobsOf, submit } from '../../support/http/videos-app.ts'
-import { MODEL, openStage, type Stage, silence, upload } from '../stage.ts'
+import { MODEL, type PipelineApp, silence, startPipelineApp, upload } from '../pipeline-app.ts'
 
 const INSTANT = 'instant'
 const SEES = '{ kind: openai-moderations, base_url: "{engines}" }'
@@ -18,35 +18,39 @@ const EARS = 'transcription: { base_url: "{engines}", model: whisper-1 }'
 
 let dir: string
 let clips: Record<'mp4' | 'silent.mp4', string>
-const open: Stage[] = []
+const open: PipelineApp[] = []
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'kinora-coverage-'))
   clips = await sampleMedia(dir, ['mp4', 'silent.mp4'], { seconds: 2 })
 })
 afterEach(async () => {
-  for (const stage of open.splice(0)) {
-    assert.deepEqual(await stage.app.audit(), {})
-    await stage.close()
+  for (const service of open.splice(0)) {
+    assert.deepEqual(await service.app.audit(), {})
+    await service.close()
   }
 })
 after(() => rmSync(dir, { recursive: true, force: true }))
 
-async function stageOf(moderation: string, moderation_more?: string): Promise<Stage> {
-  const stage = await openStage({ model: INSTANT, moderation, ...(moderation_more ? { moderation_more } : {}) })
-  open.push(stage)
-  return stage
+async function stageOf(moderation: string, moderation_more?: string): Promise<PipelineApp> {
+  const service = await startPipelineApp({
+    model: INSTANT,
+    moderation,
+    ...(moderation_more ? { moderation_more } : {}),
+  })
+  open.push(service)
+  return service
 }
 
-async function filesOf(stage: Stage) {
-  const image = { file_id: await upload(stage, await samplePicture('png')) }
-  const audio = { file_id: await upload(stage, silence(2), { purpose: 'audio' }) }
-  const loud = { file_id: await upload(stage, readFileSync(clips.mp4), { purpose: 'video' }) }
-  const quiet = { file_id: await upload(stage, readFileSync(clips['silent.mp4']), { purpose: 'video' }) }
+async function filesOf(service: PipelineApp) {
+  const image = { file_id: await upload(service, await samplePicture('png')) }
+  const audio = { file_id: await upload(service, silence(2), { purpose: 'audio' }) }
+  const loud = { file_id: await upload(service, readFileSync(clips.mp4), { purpose: 'video' }) }
+  const quiet = { file_id: await upload(service, readFileSync(clips['silent.mp4']), { purpose: 'video' }) }
   return { image, audio, loud, quiet }
 }
 
-async function unjudgedOf(stage: Stage, id: string) {
-  const { rows } = await stage.app.database.pool.query(
+async function unjudgedOf(service: PipelineApp, id: string) {
+  const { rows } = await service.app.database.pool.query(
     `select file_sha256s, unjudged from moderation_records where job_id = $1 and stage = 'prompt'`,
     [id],
   )
@@ -54,47 +58,47 @@ async function unjudgedOf(stage: Stage, id: string) {
 }
 
 test('400 for media that an outside engine cannot judge, with the field and the reason', async () => {
-  const stage = await stageOf(BLIND)
-  const { image, audio, loud } = await filesOf(stage)
+  const service = await stageOf(BLIND)
+  const { image, audio, loud } = await filesOf(service)
   const refused = async (body: Record<string, unknown>, param: string, what: RegExp) =>
-    assertInvalid(await submit(stage.app, stage.customer, { model: MODEL, ...body }), param, what)
+    assertInvalid(await submit(service.app, service.customer, { model: MODEL, ...body }), param, what)
   await refused({ image_reference: [{ ...image, role: 'first_frame' }] }, 'image_reference', /can judge pictures/)
   await refused({ references: { images: [image] } }, 'references.images', /can judge pictures/)
   await refused({ references: { videos: [loud] } }, 'references.videos', /can judge pictures/)
   await refused({ references: { images: [image], audio: [audio] } }, 'references.images', /can judge pictures/)
-  assert.equal(await jobsOf(stage.app, stage.customer.org_id), 0)
-  stage.engines.answers.chat = () => 'Safety: Safe\nCategories: None'
-  assert.equal((await stage.drive(await stage.submit())).status, 'completed', 'text alone is judged')
+  assert.equal(await jobsOf(service.app, service.customer.org_id), 0)
+  service.engines.answers.chat = () => 'Safety: Safe\nCategories: None'
+  assert.equal((await service.drive(await service.submit())).status, 'completed', 'text alone is judged')
 })
 
 test('400 for sound that nothing transcribes, a soundtrack included; a silent clip is taken', async () => {
-  const stage = await stageOf(SEES)
-  const { image, audio, loud, quiet } = await filesOf(stage)
+  const service = await stageOf(SEES)
+  const { image, audio, loud, quiet } = await filesOf(service)
   const refused = async (references: object, param: string) =>
-    assertInvalid(await submit(stage.app, stage.customer, { model: MODEL, references }), param, /sound/)
+    assertInvalid(await submit(service.app, service.customer, { model: MODEL, references }), param, /sound/)
   await refused({ images: [image], audio: [audio] }, 'references.audio')
   await refused({ videos: [quiet, loud] }, 'references.videos[1].file_id')
-  assert.equal(await jobsOf(stage.app, stage.customer.org_id), 0)
-  const job = await stage.drive(await stage.submit({ references: { images: [image], videos: [quiet] } }))
+  assert.equal(await jobsOf(service.app, service.customer.org_id), 0)
+  const job = await service.drive(await service.submit({ references: { images: [image], videos: [quiet] } }))
   assert.equal(job.status, 'completed')
-  assert.deepEqual(await unjudgedOf(stage, job.id), {
+  assert.deepEqual(await unjudgedOf(service, job.id), {
     file_sha256s: job.inputs.map(({ sha256 }) => sha256),
     unjudged: [],
   })
 })
 
 test('media that are let through unjudged stand in the record as that, and the log of the start names them', async () => {
-  for (const [stage, parts, log] of [
+  for (const [service, parts, log] of [
     [await stageOf('{ kind: rules }'), ['all', 'all', 'all'], /pictures and sound/],
     [await stageOf(SEES, 'media: allow'), ['sound', 'all'], /Reference sound cannot/],
     [await stageOf('{ kind: rules }', EARS), ['all', 'pictures'], /Reference pictures cannot/],
     [await stageOf(SEES, EARS), [], null],
   ] as const) {
-    const { image, audio, loud } = await filesOf(stage)
+    const { image, audio, loud } = await filesOf(service)
     const references = { images: [image], videos: [loud], audio: [audio] }
-    const job = await stage.drive(await stage.submit({ references }))
+    const job = await service.drive(await service.submit({ references }))
     assert.equal(job.status, 'completed')
-    const { file_sha256s, unjudged } = await unjudgedOf(stage, job.id)
+    const { file_sha256s, unjudged } = await unjudgedOf(service, job.id)
     assert.deepEqual(
       unjudged.map(({ part }: { part: string }) => part),
       parts,
@@ -102,27 +106,27 @@ test('media that are let through unjudged stand in the record as that, and the l
     const hashes = unjudged.map(({ file_sha256 }: { file_sha256: string }) => file_sha256)
     assert.deepEqual(new Set([...file_sha256s, ...hashes]), new Set(job.inputs.map(({ sha256 }) => sha256)))
     assert.equal(file_sha256s.length + hashes.length, 3, 'no file is both')
-    if (log) assert.match(describeUnjudged(stage.app.ctx)!, log)
-    else assert.equal(describeUnjudged(stage.app.ctx), null)
+    if (log) assert.match(describeUnjudged(service.app.ctx)!, log)
+    else assert.equal(describeUnjudged(service.app.ctx), null)
   }
 })
 
 test('rules let media through unless told to block, and then refuse them at creation', async () => {
-  const stage = await stageOf('{ kind: rules }', 'media: block')
-  const { image } = await filesOf(stage)
+  const service = await stageOf('{ kind: rules }', 'media: block')
+  const { image } = await filesOf(service)
   const body = { model: MODEL, references: { images: [image] } }
-  assertInvalid(await submit(stage.app, stage.customer, body), 'references.images', /pictures/)
-  assert.equal(describeUnjudged(stage.app.ctx), null)
+  assertInvalid(await submit(service.app, service.customer, body), 'references.images', /pictures/)
+  assert.equal(describeUnjudged(service.app.ctx), null)
 })
 
 test('a file of which the record says nothing never reaches an engine', async () => {
-  const stage = await stageOf('{ kind: rules }')
-  const { image } = await filesOf(stage)
-  const id = await stage.submit({ references: { images: [image] } })
-  await stage.app.database.pool.query(`
+  const service = await stageOf('{ kind: rules }')
+  const { image } = await filesOf(service)
+  const id = await service.submit({ references: { images: [image] } })
+  await service.app.database.pool.query(`
     create function forget() returns trigger language plpgsql as $$ begin new.unjudged = '[]'; return new; end $$;
     create trigger forget before insert on moderation_records for each row execute function forget();`)
-  const job = await stage.drive(id)
+  const job = await service.drive(id)
   assert.deepEqual([job.error_code, job.attempts], ['internal_error', 0])
 })
 
@@ -167,12 +171,12 @@ test('eight pictures and two clips pass at three seconds a call, and a call may 
     const video = new Map([[MODEL, { engine: instantVideo({ kind: 'instant' }), model: MODEL, name: 'instant' }]])
     const translation = { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) }
     const engines = { video, moderation: slow.moderation, translation, chat: new Map(), close: async () => {} }
-    const stage = await openStage({ model: INSTANT }, { engines })
-    open.push(stage)
+    const service = await startPipelineApp({ model: INSTANT }, { engines })
+    open.push(service)
     const count = references === 'many' ? 8 : 1
     const images = await Promise.all(
       Array.from({ length: count }, async (_, i) => ({
-        file_id: await upload(stage, await samplePicture('png', { width: 64 + i, height: 64 })),
+        file_id: await upload(service, await samplePicture('png', { width: 64 + i, height: 64 })),
       })),
     )
     const { 'silent.mp4': long } = await sampleMedia(dir, ['silent.mp4'], {
@@ -183,10 +187,12 @@ test('eight pictures and two clips pass at three seconds a call, and a call may 
     })
     const videos = await Promise.all(
       (references === 'many' ? [long, clips['silent.mp4']] : []).map(async (path) => ({
-        file_id: await upload(stage, readFileSync(path), { purpose: 'video' }),
+        file_id: await upload(service, readFileSync(path), { purpose: 'video' }),
       })),
     )
-    const job = await stage.drive(await stage.submit({ references: { images, ...(videos.length ? { videos } : {}) } }))
+    const job = await service.drive(
+      await service.submit({ references: { images, ...(videos.length ? { videos } : {}) } }),
+    )
     assert.equal(job.status, 'completed', job.error_code ?? '')
     assert.ok(slow.most() <= 4, `${slow.most()} calls at once`)
     assert.ok(slow.spent() >= (references === 'many' ? 21 : 90), `${slow.spent()} s`)

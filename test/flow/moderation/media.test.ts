@@ -5,52 +5,52 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { animatedPicture, animatedPng, damaged, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import type { Fault } from '../../support/upstream/engine-server-faults.ts'
-import { openStage, type Stage, silence, upload } from '../stage.ts'
+import { type PipelineApp, silence, startPipelineApp, upload } from '../pipeline-app.ts'
 
 const SGLANG =
   '{ kind: videos-api, dialect: sglang, base_url: "{engines}", references_base_url: "{engines}", model: MiniMax-H3 }'
 const ENGINE = '{ kind: openai-moderations, base_url: "{engines}", timeout_seconds: 5 }'
 const TRANSCRIPTION = 'transcription: { base_url: "{engines}", model: whisper-1, api_key: ears, timeout_seconds: 1 }'
 
-let stage: Stage
+let service: PipelineApp
 let dir: string
 let clips: Record<'mp4' | 'silent.mp4', string>
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'kinora-moderation-'))
-  stage = await openStage({ model: SGLANG, moderation: ENGINE, moderation_more: TRANSCRIPTION })
+  service = await startPipelineApp({ model: SGLANG, moderation: ENGINE, moderation_more: TRANSCRIPTION })
   clips = await sampleMedia(dir, ['mp4', 'silent.mp4'], { seconds: 8 })
 })
 after(async () => {
-  await stage.close()
+  await service.close()
   rmSync(dir, { recursive: true, force: true })
 })
-const answers = () => ({ ...stage.engines.answers })
+const answers = () => ({ ...service.engines.answers })
 let usual: ReturnType<typeof answers> | null = null
 afterEach(async () => {
-  stage.engines.unscript()
-  stage.engines.release()
-  if (usual) Object.assign(stage.engines.answers, usual)
-  assert.deepEqual(await stage.app.audit(), {})
+  service.engines.unscript()
+  service.engines.release()
+  if (usual) Object.assign(service.engines.answers, usual)
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 /** Lets a job with these files run to its end; `pictures` are those the engine was shown, `sounds` those that were transcribed. */
 async function run(references: Record<string, string[]>) {
   usual ??= answers()
-  const before = stage.engines.requests.length
+  const before = service.engines.requests.length
   const named = Object.entries(references).map(([kind, ids]) => [kind, ids.map((file_id) => ({ file_id }))])
-  const job = await stage.drive(await stage.submit({ references: Object.fromEntries(named) }))
-  const asked = stage.engines.requests.slice(before)
+  const job = await service.drive(await service.submit({ references: Object.fromEntries(named) }))
+  const asked = service.engines.requests.slice(before)
   const pictures = asked.flatMap(({ body }) => /data:image\/jpeg;base64,[^"]+/.exec(body.toString('latin1'))?.[0] ?? [])
   const sounds = asked.filter(({ path }) => path === '/v1/audio/transcriptions')
   return { job, pictures, sounds, started: asked.filter(({ path }) => path === '/v1/videos').length }
 }
 
-const clip = (path: string) => upload(stage, readFileSync(path), { purpose: 'video' })
-const image = async () => upload(stage, await samplePicture('png'))
-const sound = (seconds = 2) => upload(stage, silence(seconds), { purpose: 'audio' })
+const clip = (path: string) => upload(service, readFileSync(path), { purpose: 'video' })
+const image = async () => upload(service, await samplePicture('png'))
+const sound = (seconds = 2) => upload(service, silence(seconds), { purpose: 'audio' })
 
 async function recordOf(job_id: string) {
-  const { rows } = await stage.app.database.pool.query(
+  const { rows } = await service.app.database.pool.query(
     'select verdict, file_sha256s, unjudged from moderation_records where job_id = $1',
     [job_id],
   )
@@ -79,7 +79,7 @@ test('a clip is judged by a frame of every second, and its soundtrack by what is
 
 test('a clip with frames that cannot be decoded, or that ends before its length, is no usable reference', async () => {
   for (const bytes of [damaged(clips['silent.mp4'], 0.4, 0.6), damaged(clips['silent.mp4'], 0.55, 1)]) {
-    const file_id = await upload(stage, bytes, { purpose: 'video' })
+    const file_id = await upload(service, bytes, { purpose: 'video' })
     const { job, started } = await run({ videos: [file_id] })
     assert.deepEqual([job.error_code, started], ['invalid_reference_media', 0])
   }
@@ -87,7 +87,7 @@ test('a clip with frames that cannot be decoded, or that ends before its length,
 
 test('a soundtrack that cannot be decoded to its end is no usable reference', async () => {
   const { mp3 } = await sampleMedia(dir, ['mp3'], { seconds: 6 })
-  const audio = await upload(stage, damaged(mp3, 0.4, 0.6), { purpose: 'audio' })
+  const audio = await upload(service, damaged(mp3, 0.4, 0.6), { purpose: 'audio' })
   const { job, started } = await run({ images: [await image()], audio: [audio] })
   assert.deepEqual([job.error_code, started], ['invalid_reference_media', 0])
 })
@@ -100,7 +100,7 @@ test('every frame of an animated picture is judged up to 16, and 16 over all of 
     // The picture that is shown where animation is not, and each frame.
     [await animatedPng(3), 4],
   ] as const) {
-    const { job, pictures } = await run({ images: [await upload(stage, bytes)] })
+    const { job, pictures } = await run({ images: [await upload(service, bytes)] })
     assert.equal(job.status, 'completed')
     assert.equal(pictures.length, frames)
     assert.equal(new Set(pictures).size, frames, 'pictures that differ')
@@ -109,7 +109,7 @@ test('every frame of an animated picture is judged up to 16, and 16 over all of 
 
 test('what is said in a reference sound or soundtrack blocks as a prompt would', async () => {
   usual ??= answers()
-  stage.engines.answers.transcription = () => 'something forbidden is said'
+  service.engines.answers.transcription = () => 'something forbidden is said'
   for (const references of [
     { images: [await image()], audio: [await sound()] },
     { videos: [await clip(clips.mp4)] },
@@ -127,14 +127,14 @@ test('a sound file that holds pictures is no usable reference: nobody would look
   disguised.write('M4A ', disguised.indexOf('ftyp') + 4, 'latin1')
   const { job, started } = await run({
     images: [await image()],
-    audio: [await upload(stage, disguised, { purpose: 'audio' })],
+    audio: [await upload(service, disguised, { purpose: 'audio' })],
   })
   assert.deepEqual([job.error_code, started], ['invalid_reference_media', 0])
 })
 
 test('a sound in which nothing is said needs no verdict on its words', async () => {
   usual ??= answers()
-  stage.engines.answers.transcription = () => ' \n'
+  service.engines.answers.transcription = () => ' \n'
   const { job } = await run({ images: [await image()], audio: [await sound()] })
   assert.equal(job.status, 'completed')
 })
@@ -147,23 +147,23 @@ test('a transcription that fails three times fails the job closed', async () => 
     'no answer': { kind: 'stall' },
   }
   for (const [name, fault] of Object.entries(faults)) {
-    stage.engines.script({ path: '/v1/audio/transcriptions', times: 3, fault })
+    service.engines.script({ path: '/v1/audio/transcriptions', times: 3, fault })
     const { job, sounds, started } = await run(references)
     assert.deepEqual([job.error_code, sounds.length, started], ['moderation_unavailable', 3, 0], name)
-    stage.engines.release()
+    service.engines.release()
   }
 })
 
 test('what was allowed in one try is not asked again in the next', async () => {
-  const images = [await image(), await upload(stage, await samplePicture('png', { width: 100, height: 80 }))]
+  const images = [await image(), await upload(service, await samplePicture('png', { width: 100, height: 80 }))]
   const references = { images, audio: [await sound(3)] }
-  stage.engines.script({ path: '/v1/audio/transcriptions', times: 2, fault: { kind: 'status', status: 503 } })
+  service.engines.script({ path: '/v1/audio/transcriptions', times: 2, fault: { kind: 'status', status: 503 } })
   const { job, pictures, sounds } = await run(references)
   assert.equal(job.status, 'completed')
   assert.deepEqual([pictures.length, sounds.length], [2, 3])
-  const { rows } = await stage.app.database.pool.query(
+  const { rows } = await service.app.database.pool.query(
     'select org_id, count(*)::int as parts from moderation_verdicts where job_id = $1 group by org_id',
     [job.id],
   )
-  assert.deepEqual(rows, [{ org_id: stage.customer.org_id, parts: 4 }])
+  assert.deepEqual(rows, [{ org_id: service.customer.org_id, parts: 4 }])
 })

@@ -3,20 +3,20 @@ import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../../server/videos/job.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import type { Fault } from '../../support/upstream/engine-server-faults.ts'
-import { OPENING, openStage, type Stage, upload } from '../stage.ts'
+import { OPENING, type PipelineApp, startPipelineApp, upload } from '../pipeline-app.ts'
 
 const OPENAI = '{ kind: openai-moderations, base_url: "{engines}", timeout_seconds: 1 }'
 const GUARD = '{ kind: chat-guard, format: llama-guard, model: guard, base_url: "{engines}", timeout_seconds: 1 }'
 
-let stage: Stage
-let guarded: Stage
+let service: PipelineApp
+let guarded: PipelineApp
 before(async () => {
-  stage = await openStage({ moderation: OPENAI })
-  guarded = await openStage({ moderation: GUARD })
+  service = await startPipelineApp({ moderation: OPENAI })
+  guarded = await startPipelineApp({ moderation: GUARD })
 })
-after(() => Promise.all([stage.close(), guarded.close()]))
+after(() => Promise.all([service.close(), guarded.close()]))
 afterEach(async () => {
-  for (const each of [stage, guarded]) {
+  for (const each of [service, guarded]) {
     each.engines.unscript()
     each.engines.release()
     assert.deepEqual(await each.app.audit(), {})
@@ -27,17 +27,17 @@ afterEach(async () => {
 
 test('a prompt that violates the policy fails from moderating with the fixed text, whatever it said', async () => {
   for (const prompt of ['forbidden', 'Something else that is forbidden <d>forbidden</d>']) {
-    const id = await stage.submit({ prompt })
-    const job = await stage.drive(id)
+    const id = await service.submit({ prompt })
+    const job = await service.drive(id)
     assert.deepEqual([job.error_code, job.error_message], ['moderation_blocked', FAILURES.moderation_blocked])
-    assert.deepEqual(await stage.statuses(id), ['moderating', 'failed'])
+    assert.deepEqual(await service.statuses(id), ['moderating', 'failed'])
   }
 })
 
 test('a picture is judged before it may be used', async () => {
-  const file_id = await upload(stage, await samplePicture('png'))
-  const { moderation } = stage.engines.answers
-  stage.engines.answers.moderation = ({ input }) => {
+  const file_id = await upload(service, await samplePicture('png'))
+  const { moderation } = service.engines.answers
+  service.engines.answers.moderation = ({ input }) => {
     const flagged = JSON.stringify(input).includes('image_url')
     return {
       flagged,
@@ -46,24 +46,24 @@ test('a picture is judged before it may be used', async () => {
       category_applied_input_types: { sexual: ['image'] },
     }
   }
-  const job = await stage.drive(await stage.submit({ image_reference: [{ file_id, role: 'first_frame' }] }))
-  stage.engines.answers.moderation = moderation
+  const job = await service.drive(await service.submit({ image_reference: [{ file_id, role: 'first_frame' }] }))
+  service.engines.answers.moderation = moderation
   assert.equal(job.error_code, 'moderation_blocked')
 })
 
 test('moderation that does not answer is asked three times within a minute, then the job fails closed', async () => {
-  const asked = stage.engines.requests.length
-  const begun = stage.app.clock.now().getTime()
-  stage.engines.script({ path: '/v1/moderations', times: 2, fault: { kind: 'status', status: 503 } })
-  const id = await stage.submit({ prompt: 'forbidden' })
-  assert.equal((await stage.drive(id)).error_code, 'moderation_blocked')
-  assert.equal(stage.engines.requests.length - asked, 3, 'the third answer still counts')
+  const asked = service.engines.requests.length
+  const begun = service.app.clock.now().getTime()
+  service.engines.script({ path: '/v1/moderations', times: 2, fault: { kind: 'status', status: 503 } })
+  const id = await service.submit({ prompt: 'forbidden' })
+  assert.equal((await service.drive(id)).error_code, 'moderation_blocked')
+  assert.equal(service.engines.requests.length - asked, 3, 'the third answer still counts')
 
-  stage.engines.script({ path: '/v1/moderations', times: 99, fault: { kind: 'status', status: 503 } })
-  const job = await stage.drive(await stage.submit())
+  service.engines.script({ path: '/v1/moderations', times: 99, fault: { kind: 'status', status: 503 } })
+  const job = await service.drive(await service.submit())
   assert.equal(job.error_code, 'moderation_unavailable')
-  assert.equal(stage.engines.requests.length - asked, 6)
-  assert.ok(stage.app.clock.now().getTime() - begun <= 2 * 60_000)
+  assert.equal(service.engines.requests.length - asked, 6)
+  assert.ok(service.app.clock.now().getTime() - begun <= 2 * 60_000)
 })
 
 const answer = (body: unknown): Fault => ({ kind: 'status', status: 200, body: body as object })
@@ -129,7 +129,7 @@ for (const [name, path, faults] of [
   ['chat-guard', '/v1/chat/completions', { ...TRANSPORT, ...GUARDS }],
 ] as const) {
   test(`${name}: ${Object.keys(faults).length} kinds of fault, none passes as allow, each is tried three times`, async () => {
-    const on = name === 'chat-guard' ? guarded : stage
+    const on = name === 'chat-guard' ? guarded : service
     for (const [fault_name, fault] of Object.entries(faults)) {
       on.engines.script({ path, times: 3, fault })
       const asked = on.engines.requests.length
