@@ -1,4 +1,4 @@
-// A stream, then a function the model calls. KINORA_BASE_URL and KINORA_API_KEY say where and who. Needs the package `openai`.
+// A stream, then a function call by the model. Set KINORA_BASE_URL and KINORA_API_KEY. Needs the package `openai`.
 import OpenAI from 'openai'
 
 const client = new OpenAI({ apiKey: process.env.KINORA_API_KEY, baseURL: `${process.env.KINORA_BASE_URL}/v1` })

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One answer, then one streamed. KINORA_BASE_URL and KINORA_API_KEY say where and who.
+# A plain answer, then a streamed one. Set KINORA_BASE_URL and KINORA_API_KEY.
 set -eu
 chat() {
   curl --fail-with-body -sSN "$KINORA_BASE_URL/v1/chat/completions" \

@@ -1,4 +1,4 @@
-// Submits a job, waits for it and downloads clip.mp4. KINORA_BASE_URL and KINORA_API_KEY say where and who. Needs the package `openai`.
+// Submits a job, waits for it and downloads clip.mp4. Set KINORA_BASE_URL and KINORA_API_KEY. Needs the package `openai`.
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import OpenAI from 'openai'
 
 const client = new OpenAI({ apiKey: process.env.KINORA_API_KEY, baseURL: `${process.env.KINORA_BASE_URL}/v1` })
 const prompt = 'A paper boat on a calm lake. <d>Ahoy!</d>'
-// The key makes the client's own repetitions safe: there will be one job.
+// The key makes automatic retries of the client safe: only one job is created.
 let video = await client.videos.create(
   { model: 'storyboard-1', prompt, seconds: 4, aspect_ratio: '16:9' },
   { headers: { 'Idempotency-Key': randomUUID() } },

@@ -1,4 +1,4 @@
-"""Submits a job, waits for it and downloads clip.mp4. KINORA_BASE_URL and KINORA_API_KEY say where and who. Needs the package `openai`."""
+"""Submits a job, waits for it and downloads clip.mp4. Set KINORA_BASE_URL and KINORA_API_KEY. Needs the package `openai`."""
 import os
 import time
 import uuid
@@ -7,7 +7,7 @@ from openai import OpenAI
 
 client = OpenAI(api_key=os.environ["KINORA_API_KEY"], base_url=os.environ["KINORA_BASE_URL"] + "/v1")
 body = {"model": "storyboard-1", "prompt": "A paper boat on a calm lake. <d>Ahoy!</d>", "seconds": 4, "aspect_ratio": "16:9"}
-# The key makes the client's own repetitions safe: there will be one job.
+# The key makes automatic retries of the client safe: only one job is created.
 headers = {"Idempotency-Key": str(uuid.uuid4())}
 video_id = client.post("/videos", cast_to=object, body=body, options={"headers": headers})["id"]
 while (video := client.videos.retrieve(video_id)).status not in ("completed", "failed", "canceled"):

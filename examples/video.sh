@@ -1,11 +1,11 @@
 #!/bin/sh
-# Submits a job, waits for it and downloads clip.mp4. KINORA_BASE_URL and KINORA_API_KEY say where and who.
+# Submits a job, waits for it and downloads clip.mp4. Set KINORA_BASE_URL and KINORA_API_KEY.
 set -eu
 videos="$KINORA_BASE_URL/v1/videos"
 call() { curl --fail-with-body -sS -H "Authorization: Bearer $KINORA_API_KEY" "$@"; }
 field() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 
-# The key makes it safe to send this again when the connection is lost: there will be one job.
+# The key makes it safe to retry after a lost connection: only one job is created.
 id=$(call "$videos" -H 'Content-Type: application/json' -H "Idempotency-Key: example-$(date +%s)-$$" \
   -d '{"model": "storyboard-1", "prompt": "A paper boat on a calm lake. <d>Ahoy!</d>", "seconds": 4, "aspect_ratio": "16:9"}' | field id)
 while :; do

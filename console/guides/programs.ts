@@ -119,7 +119,7 @@ const clip = {
   seconds: 4,
   aspect_ratio: '16:9',
 }
-// The key makes the client's own repetitions safe: there will be one job.
+// The key makes automatic retries of the client safe: only one job is created.
 const headers = { 'Idempotency-Key': randomUUID() }
 let video = await client.videos.create(clip, { headers })
 while (!['completed', 'failed', 'canceled'].includes(video.status)) {
@@ -139,7 +139,7 @@ body = {
     "seconds": 4,
     "aspect_ratio": "16:9",
 }
-# The key makes the client's own repetitions safe: there will be one job.
+# The key makes automatic retries of the client safe: only one job is created.
 headers = {"Idempotency-Key": str(uuid.uuid4())}
 options = {"headers": headers}
 video_id = client.post("/videos", cast_to=object, body=body, options=options)["id"]
