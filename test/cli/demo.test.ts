@@ -18,7 +18,7 @@ before(() => {
 })
 after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }))
 
-test('the demo goes from sign-in to an MP4, says what it cost, and leaves nothing behind but the clip, twice in a row', async () => {
+test('the demo goes from sign-in to an MP4, prints the cost, and leaves only the clip behind, twice in a row', async () => {
   for (const round of [1, 2]) {
     const { code, stdout, stderr } = await runKinora(['demo', '--config', 'kinora.yaml'], { env, cwd: dir })
     assert.equal(code, 0, stderr + stdout)
@@ -46,7 +46,7 @@ test('a demo that was killed does not disturb the next one, which takes its data
   assert.deepEqual(readdirSync(join(dir, 'tmp')), [])
 })
 
-test('--keep leaves the service running until Ctrl-C, tells how to sign in, and keeps its data', async () => {
+test('--keep leaves the service running until Ctrl-C, prints the login, and keeps the data', async () => {
   const child = startKinora(['demo', '--config', 'kinora.yaml', '--keep', '--out', 'kept.mp4'], { env, cwd: dir })
   const running = ended(child)
   const [, url] = await printed(child, 'stdout', /console +(http:\S+)\/\n[\s\S]*data +\S+\n/)

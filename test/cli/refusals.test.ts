@@ -92,7 +92,7 @@ test('a command written wrongly ends with 2 and its usage, never with a stack', 
   }
 })
 
-test('serve --help names what every flag is without it, and the variable that says it as well', async () => {
+test('serve --help names the default and the environment variable of every flag', async () => {
   for (const flag of ['--help', '-h']) {
     const { code, stdout } = await runKinora(['serve', flag])
     assert.equal(code, 0)
@@ -115,7 +115,7 @@ test('--version prints the version and nothing else', async () => {
   assert.deepEqual([code, stdout, stderr], [0, `${version}\n`, ''])
 })
 
-test('demo refuses a directory for --out before it starts anything, and says what to write', async () => {
+test('demo refuses a directory for --out before it starts anything, and suggests a file name', async () => {
   const out = join(dir, 'clips')
   mkdirSync(out)
   const directory = await runKinora(['demo', '--out', out], { cwd: dir })
@@ -126,7 +126,7 @@ test('demo refuses a directory for --out before it starts anything, and says wha
   assert.ok(missing.stderr.includes(`there is no directory ${join(dir, 'none')}`))
 })
 
-test('credits grant says that --note is required, in its help and in the mistake', async () => {
+test('credits grant names --note as required, in its help and in the error', async () => {
   const help = await runKinora(['admin', 'credits', 'grant', '--help'])
   assert.match(help.stdout, /--note <text> .*\(required\)/)
   const { code, stderr } = await runKinora(['admin', 'credits', 'grant', '--org', 'x', '--amount', '1'], { cwd: dir })

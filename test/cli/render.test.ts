@@ -103,7 +103,7 @@ test('a job that fails ends with 1, its code, its text, and no file', async () =
   assert.deepEqual(readdirSync(dir), [])
 })
 
-test('a refusal shows what the service says, with the field, and what to do', async () => {
+test('a refusal shows the error of the service, with the field and the remedy', async () => {
   const short = await render('A boat', '--seconds', '3')
   assert.equal(short.code, 1)
   assert.match(short.stderr, /kinora render: .*seconds.*4/)

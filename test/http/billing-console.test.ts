@@ -231,7 +231,7 @@ test('400 for a period, group, limit or cursor that is not one, with its code', 
   }
 })
 
-test('every role sees the money of its organization, and nobody that of another', async () => {
+test('every role sees the money of its organization, and none that of another', async () => {
   const org = await newCustomer(app, { balance: 123n })
   const member = await newColleague(app, org.org_id, { role: 'member', agreed: false })
   assert.equal((await get('balance', member)).body.balance, '0.00000123')

@@ -136,7 +136,7 @@ test('usage by two things adds up to usage by each, to the last digit, and names
   assert.deepEqual(new Set(single.map(({ name }: { name: string }) => name)), new Set(['test', null]))
 })
 
-test('a member is told no name but their own and those of their keys, in no form', async () => {
+test('a member sees only their own name and those of their keys, in JSON and CSV', async () => {
   for (const group_by of ['person', 'key', 'key,person']) {
     const mine = (await get(`usage?group_by=${group_by}`, member)).body.data
     const all = (await get(`usage?group_by=${group_by}`)).body.data

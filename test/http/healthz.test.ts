@@ -50,7 +50,7 @@ function faultyBlobs() {
   return { fault, blobs: { ...real, stage } }
 }
 
-test('200 while database and storage work, without a key and without saying more', async () => {
+test('200 while database and storage work, without a key and without further details', async () => {
   const { status, body } = await send(app, 'GET', '/healthz')
   assert.equal(status, 200)
   assert.deepEqual(body, OK)

@@ -23,7 +23,7 @@ const spend = async (person: TestPerson, count: number) => {
   for (let i = 0; i < count; i++) assert.equal((await list(person)).status, 200)
 }
 
-test('every answer to a key says its limit, what remains and when all of it is back: errors and streams as well', async () => {
+test('every answer to a key carries its limit, the remaining requests and the reset time: errors and streams as well', async () => {
   const person = await customer(service)
   const { key } = person
   const calls: Array<() => Promise<{ status: number; headers: Headers }>> = [
@@ -105,7 +105,7 @@ test('each key has its own allowance, and the console is not limited by any', as
   assert.deepEqual([answer.status, ...limits(answer)], [200, null, null, null])
 })
 
-test('who is not known is told nothing of limits', async () => {
+test('an unknown caller gets no rate limit headers', async () => {
   const answer = await send(service.app, 'GET', '/v1/models')
   assert.deepEqual([answer.status, ...limits(answer)], [401, null, null, null])
 })

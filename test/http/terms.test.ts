@@ -55,6 +55,6 @@ test('302 to the terms of the operator once they are configured', async () => {
   assert.deepEqual(body.terms, { version: '7', url: 'https://acme.example/terms?a=1' })
 })
 
-test('the terms never name an address that is nobody’s', () => {
+test('the terms never name the host of our examples', () => {
   for (const { ctx } of [app, named]) assert.doesNotMatch(JSON.stringify(ctx.config.terms), /kinora\.example/)
 })

@@ -25,7 +25,7 @@ async function failTenTimes({ tryWith }: Proxied, forwarded: (n: number) => stri
   for (let n = 0; n < 10; n++) assert.equal(await tryWith(forwarded(n)), 401, `failure ${n + 1}`)
 }
 
-test('behind a trusted proxy ten wrong passwords lock out the address they came from, and nobody else', async () => {
+test('behind a trusted proxy ten wrong passwords lock out the address they came from, and no other', async () => {
   const proxied = await start(['127.0.0.1', '10.0.0.0/8'])
   const { app, person, tryWith } = proxied
   try {

@@ -81,7 +81,7 @@ colour: red
   assert.match(message, /has 9 mistakes/)
 })
 
-test('what a schema cannot say is a mistake too: ids used twice, models nobody has, options an engine does not know', () => {
+test('mistakes beyond the schema are reported: duplicate ids, unknown models, unknown engine options', () => {
   const path = write(`plans:
   free: { video_models: [gone] }
 video_models:

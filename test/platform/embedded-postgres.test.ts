@@ -43,7 +43,7 @@ test('kill -9 of the server, ours or adopted: it is brought back and nothing ack
   await service.current.stop()
 })
 
-test('service and server both killed: the next start recovers, whoever has the old process number by now', async (t) => {
+test('service and server both killed: the next start recovers, even when the old process id is taken', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   const first = await startService({ dir: dir.path })
@@ -98,7 +98,7 @@ test('a database of another major version is refused in words', async (t) => {
   await assert.rejects(startEmbeddedPostgres({ dir: dir.path }), /made by PostgreSQL 16.*dump and restore/)
 })
 
-test('a server that cannot start says why with the end of its own log', async (t) => {
+test('a server that cannot start reports the end of its log', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   const server = await startEmbeddedPostgres({ dir: dir.path })

@@ -51,7 +51,7 @@ async function readByClaim(due_from: Date | null): Promise<number> {
   })
 }
 
-test('a row that became due long ago is claimed, whoever freed it', async () => {
+test('a row that became due long ago is claimed, whichever process freed it', async () => {
   const changes = await openChanges({ db, url })
   const seen: string[] = []
   const all = Promise.withResolvers<void>()

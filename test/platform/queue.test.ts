@@ -185,7 +185,7 @@ test('what a killed worker held is free at once where no other can live, else wh
   assert.ok((await claims.releaseExpired(db)) > 0)
 })
 
-test('a worker that lost its claim is told, and what it still writes under it does nothing', async () => {
+test('a worker that lost its claim is notified, and its later writes change nothing', async () => {
   const begun = Promise.withResolvers<Row>()
   const over = Promise.withResolvers<unknown>()
   const worker = work({
@@ -206,7 +206,7 @@ test('a worker that lost its claim is told, and what it still writes under it do
   assert.equal((await rowOf('lost')).claim_id, 'another')
 })
 
-test('work that throws is released and comes again, and its error is heard', async () => {
+test('work that throws is released and retried, and its error is reported', async () => {
   const errors: unknown[] = []
   const seen = collector(2)
   work({

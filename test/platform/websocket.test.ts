@@ -245,7 +245,7 @@ test('503 for one connection too many, of one owner and of all; room again when 
   for (const client of clients) await client.close()
 })
 
-test('draining tells every connection, waits for those that close, and cuts those that do not', async () => {
+test('draining signals every connection, waits for those that close, and terminates the rest', async () => {
   const { url, served, sockets } = await startEcho()
   const [polite, stubborn] = [await openSocket(url, PATH), await openSocket(url, PATH)]
   served[0]!.draining.addEventListener('abort', () => served[0]!.close(1001, 'shutting down'))

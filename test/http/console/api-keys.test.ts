@@ -55,7 +55,7 @@ test('200 with a key that calls as the person who made it, in the organization o
   })
 })
 
-test('400 for a key for somebody else or with more than a name: nothing but the session says whose it is', async () => {
+test('400 for a key for another person or with more than a name: only the session decides whose it is', async () => {
   for (const extra of [
     { user_id: owner.user_id },
     { org_id: stranger.org_id },
@@ -150,7 +150,7 @@ test('404, not 500, for an id that no database could hold', async () => {
   assert.equal((await send(app, 'DELETE', '/console/api_keys/%00')).status, 401)
 })
 
-test('last_used_at tells when a key last called, to the minute', async () => {
+test('last_used_at is the time of the last call of a key, to the minute', async () => {
   const { id, key } = (await make(browsers.member, { name: 'x' })).body
   const seen = async () => {
     await app.identity.callers.noteUse()

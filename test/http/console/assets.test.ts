@@ -53,7 +53,7 @@ test('200 with the page at / and at every page of the console', async () => {
   }
 })
 
-test('200 with the page for programs that ask for / without saying what they take', async () => {
+test('200 with the page for programs that request / without an Accept header', async () => {
   assert.equal((await ask('/', { accept: '*/*' })).status, 200)
 })
 
@@ -165,7 +165,7 @@ test('200 without a body to HEAD', async () => {
   }
 })
 
-test('a page that says what to do where the console is not built', async () => {
+test('a page with instructions when the console is not built', async () => {
   const http = Fastify()
   serveConsole(http, '/nowhere/')
   const answer = await http.inject({ url: '/' })

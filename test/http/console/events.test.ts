@@ -55,7 +55,7 @@ async function* readEvents(answer: Response): AsyncGenerator<Event, void> {
 const isVideo = (id: string, status?: string) => (each: Event) =>
   each.event === 'video' && each.data.id === id && (status === undefined || each.data.status === status)
 
-test('200: a stream that begins with ready and tells of jobs and the balance as they change', async () => {
+test('200: a stream that begins with ready and sends jobs and the balance as they change', async () => {
   const stream = await listen(ada)
   assert.equal(stream.answer.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   assert.deepEqual(await stream.next(), { event: 'ready', data: { object: 'console_events' } })
@@ -75,7 +75,7 @@ test('200: a stream that begins with ready and tells of jobs and the balance as 
   stream.leave()
 })
 
-test('a colleague hears the same; nobody hears of another organization', async () => {
+test('colleagues get the same events; no one gets events of another organization', async () => {
   const streams = [await listen(ada), await listen(await newColleague(app, ada.org_id))]
   const foreign = await listen(rival)
   const { id } = (await submit(app, ada)).body
@@ -95,7 +95,7 @@ test('a colleague hears the same; nobody hears of another organization', async (
   for (const stream of [...streams, foreign]) stream.leave()
 })
 
-test('a grant that another process announces is heard', async () => {
+test('a grant that another process announces is sent', async () => {
   const stream = await listen(rival)
   await stream.next()
   const grant = { org_id: rival.org_id, amount: 1n, note: 'One', user_id: null, now: app.clock.now() }
@@ -169,7 +169,7 @@ test('429 for the ninth stream of one session; one that leaves makes room', asyn
   for (const stream of [...streams, again]) stream.leave()
 })
 
-test('HEAD answers at once; an API key hears nothing', async () => {
+test('HEAD answers at once; an API key is refused', async () => {
   const head = await fetch(`${app.url}/console/events`, { method: 'HEAD', headers: { cookie: ada.cookie } })
   assert.equal(head.status, 200)
   const byKey = await send(app, 'GET', '/console/events', { key: ada.key })

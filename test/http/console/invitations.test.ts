@@ -156,7 +156,7 @@ test('an invitation accepted ten times at once makes one membership', async () =
   for (const { status } of answers) assert.ok(status === 200 || status === 404, String(status))
 })
 
-test('of two invitations of one new address accepted at once one makes the account, the other says so', async () => {
+test('of two invitations of one new address accepted at once one creates the account, the other is a conflict', async () => {
   const rival = await newPerson(app, await newOrganization(app, 'Rival'), 'owner')
   const email = freshEmail()
   const tokens = [

@@ -42,7 +42,7 @@ const remove = ({ cookie }: Browser, user_id: string) => send(app, 'DELETE', `/c
 const setRole = ({ cookie }: Browser, user_id: string, role: string) =>
   send(app, 'PATCH', `/console/members/${user_id}`, { cookie }, { role })
 
-test('200: owners and admins see the people of their organization and nobody else', async () => {
+test('200: owners and admins see the people of their organization and no others', async () => {
   for (const { cookie } of [owner, admin]) {
     const { status, body } = await send(app, 'GET', '/console/members', { cookie })
     assert.equal(status, 200)
@@ -82,7 +82,7 @@ test('403 for an admin who makes, unmakes or removes an owner, themselves includ
   for (const { status } of answers) assert.equal(status, 403)
 })
 
-test('404, the same for a stranger and for nobody, and nothing happens to the stranger', async () => {
+test('404 alike for a person of another organization and for an unknown id, and the person is unchanged', async () => {
   const bodies = new Set<string>()
   for (const id of [stranger.user_id, 'user_00000000000000000000000000', 'nonsense']) {
     for (const answer of [await remove(owner, id), await setRole(owner, id, 'member')]) {

@@ -134,7 +134,7 @@ async function linkedSubject(user_id: string): Promise<string | undefined> {
   return login?.account_id
 }
 
-test('nobody gets in without an account or an open invitation, and no account is made', async () => {
+test('no one signs in without an account or an open invitation, and no account is created', async () => {
   const count = async () => (await app.database.db.selectFrom('users').select('id').execute()).length
   const before = await count()
   const { to, session } = await signInBy({ sub: freshSubject(), email: freshEmail(), email_verified: true })

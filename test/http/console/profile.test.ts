@@ -24,7 +24,7 @@ after(() => app.close())
 const sessionsOf = async (browser: { cookie: string }) =>
   (await send(app, 'GET', '/console/sessions', browser)).body.data
 
-test('200: a person reads and changes their own name, for every organization and nobody else', async () => {
+test('200: a person reads and changes their own name, in every organization and for no one else', async () => {
   const browser = await browserOf(app, ada)
   const colleague = await browserOf(app, await newPerson(app, org))
   const { body } = await send(app, 'GET', '/console/profile', browser)
@@ -79,7 +79,7 @@ test('200 ending one session: it is over at once, the others go on', async () =>
   assert.equal((await send(app, 'GET', '/console/session', here)).status, 200)
 })
 
-test('200 ending the others: this one goes on, and nobody else is touched', async () => {
+test('200 ending the other sessions: this one continues, and those of other people are untouched', async () => {
   const person = await newPerson(app, org)
   const bystander = await browserOf(app, ada)
   const [here, ...others] = [await browserOf(app, person), await browserOf(app, person), await browserOf(app, person)]

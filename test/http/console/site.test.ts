@@ -37,7 +37,7 @@ test('200 with the name of the identity provider, and nothing else of it', async
   for (const word of ['id.acme.example', 'a-client', 'a-secret']) assert.ok(!JSON.stringify(body).includes(word))
 })
 
-test('200 says that Japanese prompts are translated where an engine does it, and nothing of the engine', async () => {
+test('200 shows whether Japanese prompts are translated, and nothing of the engine', async () => {
   const config = 'translation: { engine: { kind: chat, base_url: "http://translator.internal:8000", model: a-model } }'
   const other = await startApp({ config })
   const { body } = await send(other, 'GET', '/console/site')

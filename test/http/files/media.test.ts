@@ -70,7 +70,7 @@ test('clips and sounds are recognised by their bytes and fit their purpose alone
   }
 })
 
-test('400 for bytes that are not what their name and declared type say', async () => {
+test('400 for bytes that do not match their name and declared type', async () => {
   const html = '<!doctype html><script>alert(1)</script>'
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
   const lies: ReadonlyArray<[bytes: string, purpose: string, filename: string, type: string]> = [

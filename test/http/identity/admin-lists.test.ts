@@ -25,7 +25,7 @@ async function json(...args: string[]): Promise<any> {
 }
 const idsOf = (list: { data: Array<{ id: string }> }) => list.data.map(({ id }) => id)
 
-test('org list shows plan, members, balance and what is held, newest first, and says when there is more', async () => {
+test('org list shows plan, members, balance and held amount, newest first, and marks a cut-off list', async () => {
   const all = await json('org', 'list')
   assert.deepEqual(idsOf(all), [second.org_id, first.org_id])
   const { name, created_at, ...facts } = all.data[0]
@@ -68,7 +68,7 @@ test('job list shows status and cost, and never a prompt', async () => {
   assert.deepEqual((await json('job', 'list', '--org', second.org_id)).data, [])
 })
 
-test('a list for people is a table with a heading; an empty one says so; the database is named beside it', async () => {
+test('a list without --json is a table with a heading, or a line when empty; stderr names the database', async () => {
   const { code, stdout, stderr } = await admin('org', 'list')
   assert.equal(code, 0, stderr)
   const [heading, row] = stdout.split('\n')

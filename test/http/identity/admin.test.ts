@@ -86,7 +86,7 @@ test('a person whose address is verified is added to another organization and ke
   assert.match(ambiguous.stderr, /is in 2 organizations. Name one with --org/)
 })
 
-test('credits are granted and taken with a note, and the balance is told', async () => {
+test('credits are granted and withdrawn with a note, and the new balance is printed', async () => {
   const org_id = await newOrganization(app, 'Paying')
   const grant = await json('credits', 'grant', '--org', org_id, '--amount', '25', '--note', 'Invoice 7')
   assert.deepEqual([grant.organization_id, grant.amount, grant.balance], [org_id, '25.00000000', '25.00000000'])
@@ -146,7 +146,7 @@ test('somebody who signed in otherwise is given a password', async () => {
   assert.equal((await signInAs(app, person.email, password)).status, 200)
 })
 
-test('a second factor that is lost is taken off, once, and the sessions end; the password stays', async () => {
+test('a lost second factor is removed, once, and the sessions end; the password stays', async () => {
   const person = await newPerson(app, await newOrganization(app, 'Lost'))
   const none = await admin(['user', 'reset-two-factor', '--user', person.email])
   assert.equal(none.code, 1)
@@ -191,7 +191,7 @@ test('the audit prints one row for each invariant and exits 0 when all hold', as
   assert.equal(stdout.trim().split('\n').length, invariants.length)
 })
 
-test('the audit exits 1 and names what is broken; the service goes by it as by its own, until one is clean', async () => {
+test('the audit exits 1 and names what is broken; the service follows its result until a clean audit', async () => {
   const org_id = await newOrganization(app, 'Broken')
   const { db } = app.database
   await db.updateTable('accounts').set({ balance: 5n }).where('org_id', '=', org_id).execute()
@@ -281,7 +281,7 @@ test('without DATABASE_URL it finds the database of the service on the data dire
   }
 })
 
-test('user create for an address that nobody has verified replaces its password, ends its sessions, and says so', async () => {
+test('user create for an unverified address replaces its password, ends its sessions, and reports it', async () => {
   const org = await newOrganization(app, 'Taken over')
   const squatter = await newPerson(app, org)
   const { cookie } = await browserOf(app, squatter)

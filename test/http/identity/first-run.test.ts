@@ -69,7 +69,7 @@ test('an owner who could never sign in is refused before anything is made', asyn
   assert.equal(await count('organizations'), 0)
 })
 
-test('first-run.json has exactly what it says, and only its owner may read it', async () => {
+test('first-run.json has exactly the documented fields, and only its owner may read it', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-first-run-'))
   const run = (await firstRun())!
   draftFirstRun(dir, { base_url: app.url, ...run })

@@ -42,7 +42,7 @@ test('ids are compared bytewise, so that they sort by time', async () => {
   assert.deepEqual(rows, [])
 })
 
-test('the library sends nothing home, limits nothing by itself and lets nobody sign up', () => {
+test('the login library sends no telemetry, has no rate limit of its own and allows no sign-up', () => {
   assert.equal(options.telemetry.enabled, false)
   assert.equal(options.rateLimit.enabled, false)
   assert.equal(options.emailAndPassword.disableSignUp, true)
