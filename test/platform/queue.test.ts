@@ -154,7 +154,7 @@ test('rows that are stuck while every slot is taken hold up no row that is in ha
       return again.ids.length < 2 ? { row, wait_seconds: 0.05 } : finish(row)
     },
   })
-  await pool.query(`insert into queue_rows (id, due_at) values ('in hand', now() - interval '1 second')`)
+  await pool.query(`insert into queue_rows (id, due_at) values ('in hand', now() - interval '0.1 second')`)
   await add('stuck')
   await again.all
   stuck.resolve()
