@@ -1,6 +1,7 @@
 import type { ChatModelConfig } from '../config/config.ts'
 import { EXTRA_PARAMS } from '../config/file.ts'
 import { ApiError } from '../platform/errors.ts'
+import { isRecord } from '../platform/json/record.ts'
 import { isLongJson } from '../platform/json/write.ts'
 import { supportedValues } from '../platform/schema/explain.ts'
 import { shape } from '../platform/schema/validate.ts'
@@ -20,7 +21,7 @@ const checkShape = shape(ChatBody)
 
 /** Checks everything in the body that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
 export function checkBody(unchecked: unknown): ChatBody {
-  if (typeof unchecked === 'object' && unchecked !== null) refuseUnsupported(unchecked as Record<string, unknown>)
+  if (isRecord(unchecked)) refuseUnsupported(unchecked)
   const body = checkShape(unchecked)
   if (body.stream_options && !body.stream) {
     refuse('stream_options', "'stream_options' is only allowed when 'stream' is true.")

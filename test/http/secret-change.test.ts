@@ -14,21 +14,21 @@ import { textFrames } from '../support/upstream/chat-upstream.ts'
 /** `thinker` takes what it thought before. */
 const MODELS = [{ id: 'thinker', engine: { developer_role: true, reasoning_content_input: true } }]
 
-let it: ChatApp
+let service: ChatApp
 let old: TestApp
 let change: SecretChange
 before(async () => {
-  it = await startChatApp(MODELS)
-  old = it.app
+  service = await startChatApp(MODELS)
+  old = service.app
   change = await changeSecret(old)
 })
 after(async () => {
   await change.close()
-  await it.close()
+  await service.close()
 })
 
 test('a console session begun under the previous secret goes on, and one begun since needs the new secret alone', async () => {
-  const [earlier, later] = [await browserOf(old, it.person), await browserOf(change.after, it.person)]
+  const [earlier, later] = [await browserOf(old, service.person), await browserOf(change.after, service.person)]
   assert.deepEqual(await sessions(earlier), [200, 200, 401])
   assert.deepEqual(await sessions(later), [401, 200, 200])
   const renamed = await send(change.after, 'PATCH', '/console/profile', earlier, { name: 'Aki' })
@@ -89,43 +89,43 @@ async function signedLink(app: TestApp): Promise<string> {
   const form = new FormData()
   form.set('purpose', 'vision')
   form.set('file', new Blob([new Uint8Array(await samplePicture('png'))]), 'a.png')
-  const headers = { authorization: `Bearer ${it.person.key}` }
+  const headers = { authorization: `Bearer ${service.person.key}` }
   const uploaded = await fetch(`${app.url}/v1/files`, { method: 'POST', headers, body: form })
   const { id } = (await uploaded.json()) as { id: string }
   const now = app.ctx.clock.now()
-  const file = (await findFiles(app.ctx.db, { org_id: it.person.org_id, ids: [id], now })).get(id)!
+  const file = (await findFiles(app.ctx.db, { org_id: service.person.org_id, ids: [id], now })).get(id)!
   return signFileUrl({ secret: app.ctx.secret, base_url: '', file, method: 'GET', now, ttl_seconds: 900 })
 }
 
 /** What a model that thinks `text` answers, reasoning sealed. */
 async function think(app: TestApp, text: string): Promise<object[]> {
-  it.upstream.reply(replyOf([{ reasoning_content: text }, { content: 'Seen.' }]))
+  service.upstream.reply(replyOf([{ reasoning_content: text }, { content: 'Seen.' }]))
   const answer = await createResponse(app, 'Look.', { include: ['reasoning.encrypted_content'], store: false })
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   return answer.body.output
 }
 
 async function compact(app: TestApp, input: object[], summary: string): Promise<object[]> {
-  it.upstream.reply({ kind: 'stream', frames: textFrames([summary]) })
+  service.upstream.reply({ kind: 'stream', frames: textFrames([summary]) })
   const body = { model: 'thinker', input }
-  const answer = await send(app, 'POST', '/v1/responses/compact', { key: it.person.key }, body)
+  const answer = await send(app, 'POST', '/v1/responses/compact', { key: service.person.key }, body)
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   return answer.body.output
 }
 
 /** What the model server is asked for this input, as text. */
 async function told(app: TestApp, input: object[]): Promise<string> {
-  it.upstream.reply(replyOf([{ content: 'Yes.' }]))
+  service.upstream.reply(replyOf([{ content: 'Yes.' }]))
   const answer = await createResponse(app, input)
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
-  return JSON.stringify(it.asked().messages)
+  return JSON.stringify(service.asked().messages)
 }
 
 function createResponse(app: TestApp, input: unknown, more: object = {}): Promise<Answer> {
-  return send(app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'thinker', input, ...more })
+  return send(app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'thinker', input, ...more })
 }
 
 function submit(app: TestApp, key: string, changes: Record<string, unknown> = {}): Promise<Answer> {
-  const caller = { key: it.person.key, headers: { 'idempotency-key': key } }
+  const caller = { key: service.person.key, headers: { 'idempotency-key': key } }
   return send(app, 'POST', '/v1/videos', caller, videoBody(changes))
 }

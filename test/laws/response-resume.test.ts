@@ -27,14 +27,14 @@ const random = (below: number) => {
   return (state >>> 8) % below
 }
 
-/** An answer of any shape: thoughts, texts and calls in pieces of any size, ending well, cut off, or not at all. */
+/** An answer of any shape: reasoning, texts and calls in deltas of any size, complete, cut off, or without an end. */
 function anyAnswer(): object[] {
   const frames: object[] = []
   const words = () =>
     ['a', ' boat', '\n\n', 'data: ', '“', '\u{1f6a3}', '\u0000', '"}'][random(8)]!.repeat(1 + random(20))
   for (let pieces = random(30); pieces > 0; pieces--) {
-    const thought = random(6) === 0
-    frames.push(chunk(thought ? { reasoning_content: words() } : { content: words() }))
+    const isReasoning = random(6) === 0
+    frames.push(chunk(isReasoning ? { reasoning_content: words() } : { content: words() }))
   }
   for (let calls = random(3); calls > 0; calls--) {
     const call = { index: calls, id: `call_${calls}`, type: 'function', function: { name: 'f', arguments: '{"a":' } }
@@ -56,38 +56,35 @@ const idle = async (turns: number) => {
   for (let i = 0; i < turns; i++) await new Promise(setImmediate)
 }
 
-law(
-  'whoever follows a response, from whatever event, whenever and through whichever process, gets one and the same tail',
-  async (seed) => {
-    state = seed
-    for (let round = 0; round < ROUNDS; round++) {
-      service.upstream.reply({
-        kind: 'stream',
-        frames: anyAnswer(),
-        piece_bytes: 1 + random(400),
-        done: random(2) === 0,
-      })
-      const { body } = await front.submit({ tools })
-      const following = Array.from({ length: FOLLOWERS }, async (_, nth) => {
-        const after = nth === 0 ? null : random(30)
-        await idle(random(200))
-        return { after, events: await follow(nth % 2 ? service : front, service.person, body.id, after) }
-      })
-      const followed = await Promise.all(following)
-      const whole = await follow(front, service.person, body.id, null)
-      for (const { after, events } of followed)
-        assert.deepEqual(events, tailOf(whole, after), `round ${round}, after ${after}`)
-      for (const after of [whole.length - 2, whole.length - 1, random(whole.length)]) {
-        assert.deepEqual(await follow(service, service.person, body.id, after), whole.slice(after + 1))
-      }
-      const { body: stored } = await front.call('GET', body.id)
-      assert.deepEqual(whole.at(-1)!.response, stored)
+law('following a response from any event, at any time and through any process gives the same tail', async (seed) => {
+  state = seed
+  for (let round = 0; round < ROUNDS; round++) {
+    service.upstream.reply({
+      kind: 'stream',
+      frames: anyAnswer(),
+      piece_bytes: 1 + random(400),
+      done: random(2) === 0,
+    })
+    const { body } = await front.submit({ tools })
+    const following = Array.from({ length: FOLLOWERS }, async (_, nth) => {
+      const after = nth === 0 ? null : random(30)
+      await idle(random(200))
+      return { after, events: await follow(nth % 2 ? service : front, service.person, body.id, after) }
+    })
+    const followed = await Promise.all(following)
+    const whole = await follow(front, service.person, body.id, null)
+    for (const { after, events } of followed)
+      assert.deepEqual(events, tailOf(whole, after), `round ${round}, after ${after}`)
+    for (const after of [whole.length - 2, whole.length - 1, random(whole.length)]) {
+      assert.deepEqual(await follow(service, service.person, body.id, after), whole.slice(after + 1))
     }
-    assert.deepEqual(await service.app.audit(), {})
-  },
-)
+    const { body: stored } = await front.call('GET', body.id)
+    assert.deepEqual(whole.at(-1)!.response, stored)
+  }
+  assert.deepEqual(await service.app.audit(), {})
+})
 
-/** Past its end there is the end alone: whoever saw more followed a run that was lost. */
+/** After its last number only the last event is sent: a follower that saw more followed a lost run. */
 function tailOf(whole: ResponseEvent[], after: number | null): ResponseEvent[] {
   if (after === null) return whole
   return after > whole.length - 1 ? whole.slice(-1) : whole.slice(after + 1)

@@ -5,6 +5,7 @@ import type { ChatEvent, TokenUsage } from '../../engines/chat/contract.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { isRecord } from '../../platform/json/record.ts'
 import type { ResponseDeps } from '../call.ts'
 import { usageView } from '../events/event.ts'
 import { newItemId, newResponseId } from '../ids.ts'
@@ -17,9 +18,10 @@ import { seal } from './seal.ts'
 
 /** Checks everything that does not depend on the model; members that a compaction does not use are ignored. Throws ApiError 400. */
 export function checkCompaction(unchecked: unknown): CreateResponse {
-  if (typeof unchecked !== 'object' || unchecked === null || Array.isArray(unchecked)) return checkBody(unchecked)
-  const given = unchecked as Record<string, unknown>
-  return checkBody(Object.fromEntries(MEMBERS.filter((name) => Object.hasOwn(given, name)).map((n) => [n, given[n]])))
+  if (!isRecord(unchecked)) return checkBody(unchecked)
+  return checkBody(
+    Object.fromEntries(MEMBERS.filter((name) => Object.hasOwn(unchecked, name)).map((n) => [n, unchecked[n]])),
+  )
 }
 
 const MEMBERS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key'] as const

@@ -15,7 +15,7 @@ const message = (role: 'user' | 'assistant' | 'system' | 'developer'): Item => (
 })
 const call = (call_id: string): Item => ({ ...head, type: 'function_call', call_id, name: 'f', arguments: '{}' })
 const output = (call_id: string): Item => ({ ...head, type: 'function_call_output', call_id, output: 'o' })
-const thought: Item = { id: 'x', type: 'reasoning', summary: [] }
+const reasoning: Item = { id: 'x', type: 'reasoning', summary: [] }
 const summary: Item = { id: 'x', type: 'compaction', encrypted_content: 'AAAA' }
 
 const [user, assistant, system, developer] = (['user', 'assistant', 'system', 'developer'] as const).map(message)
@@ -40,26 +40,26 @@ test('the oldest items are dropped, as few as needed', () => {
 })
 
 test('a call is dropped with its output and the reasoning before it, even if other items are between them', () => {
-  const items = [user!, thought, call('a'), call('b'), output('b'), output('a'), assistant!, user!]
+  const items = [user!, reasoning, call('a'), call('b'), output('b'), output('a'), assistant!, user!]
   assert.deepEqual(keptIndexes(items, 2), [3, 4, 6, 7])
   assert.deepEqual(keptIndexes(items, 5), [6, 7])
 })
 
 test('instructions, summaries and everything from the last user message on are kept', () => {
-  const items = [system!, summary, user!, developer!, assistant!, user!, call('a'), output('a'), thought, assistant!]
+  const items = [system!, summary, user!, developer!, assistant!, user!, call('a'), output('a'), reasoning, assistant!]
   assert.deepEqual(keptIndexes(items, 1), [0, 1, 3, 4, 5, 6, 7, 8, 9])
   assert.deepEqual(keptIndexes(items, 2), [0, 1, 3, 5, 6, 7, 8, 9])
   assert.deepEqual(keptIndexes(items, 3), [0, 1, 3, 5, 6, 7, 8, 9])
 })
 
 test('a call before the last user message is kept when its output is after it', () => {
-  assert.deepEqual(keptIndexes([assistant!, thought, call('a'), user!, output('a')], 1), [1, 2, 3, 4])
-  assert.deepEqual(keptIndexes([assistant!, thought, call('a'), user!, output('a')], 2), [1, 2, 3, 4])
+  assert.deepEqual(keptIndexes([assistant!, reasoning, call('a'), user!, output('a')], 1), [1, 2, 3, 4])
+  assert.deepEqual(keptIndexes([assistant!, reasoning, call('a'), user!, output('a')], 2), [1, 2, 3, 4])
 })
 
 test('without a user message the last item is kept, with the items that belong to it', () => {
   assert.deepEqual(keptIndexes([assistant!, call('a'), output('a')], 1), [1, 2])
-  assert.deepEqual(keptIndexes([thought, assistant!], 1), [0, 1])
+  assert.deepEqual(keptIndexes([reasoning, assistant!], 1), [0, 1])
 })
 
 test('the time is linear for a hundred thousand items', () => {
@@ -69,9 +69,9 @@ test('the time is linear for a hundred thousand items', () => {
 
 const some = fc.nat({ max: 3 }).map((n) => `call_${n}`)
 const block = fc.oneof(
-  fc.constantFrom([user!], [assistant!], [system!], [developer!], [summary], [thought], [thought, assistant!]),
+  fc.constantFrom([user!], [assistant!], [system!], [developer!], [summary], [reasoning], [reasoning, assistant!]),
   some.map((id) => [call(id), output(id)]),
-  fc.tuple(some, some).map(([a, b]) => [thought, call(a), call(b), output(b), thought, output(a)]),
+  fc.tuple(some, some).map(([a, b]) => [reasoning, call(a), call(b), output(b), reasoning, output(a)]),
   fc.tuple(some, fc.constantFrom(user!, assistant!)).map(([id, between]) => [call(id), between, output(id)]),
 )
 const contexts = fc
@@ -94,7 +94,7 @@ law('no pair is split, nothing required is dropped, and no more is dropped than 
   fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 2000) })
 })
 
-/** The same rule without a thought for speed: whatever belongs together is painted in one colour. */
+/** The same rule, simple and slow: items that belong together get one color. */
 function dropPlainly(items: readonly Item[], costs: readonly number[], excess: number): boolean[] {
   let colours = items.map((_, i) => i)
   const paint = (from: number, to: number) => {

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { requireSmallSchema } from '../../chat/check.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { isRecord } from '../../platform/json/record.ts'
 import { isLongJson } from '../../platform/json/write.ts'
 import { shape } from '../../platform/schema/validate.ts'
 import type { SentTool, SentToolChoice } from '../schema/tools.ts'
@@ -42,11 +43,10 @@ export function checkTools(unchecked: readonly unknown[]): SentTool[] {
 
 /** Checks the shape of the choice; `forwardTools` checks that the tools exist. Throws ApiError 400. */
 export function checkToolChoice(unchecked: unknown): SentToolChoice {
-  if (typeof unchecked !== 'object' || unchecked === null || Array.isArray(unchecked)) {
-    return CHOICES.mode(unchecked, 'tool_choice')
-  }
-  const { type } = unchecked as { type?: unknown }
-  return type === 'allowed_tools' ? CHOICES.allowed(unchecked, 'tool_choice') : CHOICES.named(unchecked, 'tool_choice')
+  if (!isRecord(unchecked)) return CHOICES.mode(unchecked, 'tool_choice')
+  return unchecked.type === 'allowed_tools'
+    ? CHOICES.allowed(unchecked, 'tool_choice')
+    : CHOICES.named(unchecked, 'tool_choice')
 }
 
 export function isNamespace(tool: SentTool): tool is Extract<SentTool, { type: 'namespace' }> {

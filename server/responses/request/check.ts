@@ -3,6 +3,7 @@ import { mismatch, requireSmallSchema } from '../../chat/check.ts'
 import { LENGTHS_MAX } from '../../chat/schema.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import { ApiError } from '../../platform/errors.ts'
+import { isRecord } from '../../platform/json/record.ts'
 import { supportedValues } from '../../platform/schema/explain.ts'
 import { shape } from '../../platform/schema/validate.ts'
 import { countCodePoints } from '../../platform/text.ts'
@@ -28,7 +29,7 @@ const checkEnvelope = shape(Envelope)
  * ApiError 400 for the first problem found. Source: contract 10.1.
  */
 export function checkBody(unchecked: unknown, { may_be_empty = false } = {}): CreateResponse {
-  if (typeof unchecked === 'object' && unchecked !== null) refuseUnsupported(unchecked as Record<string, unknown>)
+  if (isRecord(unchecked)) refuseUnsupported(unchecked)
   const envelope = checkEnvelope(unchecked)
   const { input, tools, tool_choice } = envelope
   if (!may_be_empty) requireInput(envelope)

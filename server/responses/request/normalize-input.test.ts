@@ -18,7 +18,7 @@ test('a string is one user message, with an id and a part', () => {
 })
 
 const text = (text: string) => ({ type: 'input_text', text })
-const said = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
+const outputText = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
 
 test('messages need no type, accept strings for parts, and any kind of text part in any role', () => {
   const parts = [text('a'), { type: 'text', text: 'b' }, { type: 'output_text', text: 'c' }]
@@ -36,7 +36,7 @@ test('messages need no type, accept strings for parts, and any kind of text part
   const [assistant] = items([{ role: 'assistant', content: parts, phase: 'commentary', id: 'own' }])
   assert.deepEqual(assistant, {
     ...{ id: 'own', type: 'message', status: 'completed', role: 'assistant', phase: 'commentary' },
-    content: [said('a'), said('b'), said('c')],
+    content: [outputText('a'), outputText('b'), outputText('c')],
   })
 })
 

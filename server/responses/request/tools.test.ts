@@ -127,9 +127,9 @@ test('a choice is forwarded under the name the model knows', () => {
     [{ type: 'function', name: 'read', namespace: 'files' }, named('files__read')],
   ]
   for (const [choice, forwarded, echo = choice] of cases) {
-    const { tool_choice, echo: told } = forward([look, files], choice)
+    const { tool_choice, echo: echoed } = forward([look, files], choice)
     assert.deepEqual(tool_choice, forwarded)
-    assert.deepEqual(told.tool_choice, echo)
+    assert.deepEqual(echoed.tool_choice, echo)
   }
   assert.deepEqual(forward([]).tool_choice, undefined)
   assert.deepEqual(forward([], 'none').echo, { tools: [], tool_choice: 'none' })

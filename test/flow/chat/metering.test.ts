@@ -130,7 +130,7 @@ test('a request that is not admitted, or not valid, leaves no entry', async () =
   assert.deepEqual(await chargesOf(service.app, person), [])
 })
 
-/** Holds the account's row, runs `use` and lets go once the charge waits for it. `use` is given what tells whether it does. */
+/** Locks the account's row, runs `use`, and releases the lock once the charge waits for it. `use` gets a function that checks whether it does. */
 async function whileLocked<T>(person: TestPerson, use: () => Promise<T>, check: () => void): Promise<T> {
   const { db } = service.app.database
   return db

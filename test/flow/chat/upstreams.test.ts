@@ -44,7 +44,7 @@ type Case = {
 const NOTHING: Bill = { input: 0, output: 0 }
 /** By our own count: the request is 3 tokens for the answer, 3 for its message and 1 for `Hello`. */
 const counted = (text: string): Bill => ({ input: 7, output: countTokens(text) })
-const SAID: Bill = { input: 9, output: 2 }
+const PRODUCED: Bill = { input: 9, output: 2 }
 const failed = (status: number, headers: Record<string, string> = {}): UpstreamReply => ({
   kind: 'json',
   status,
@@ -78,11 +78,11 @@ const CASES: Record<string, Case> = {
   'fails with 500': { reply: failed(500), early: [502, 'upstream_error'], bill: NOTHING },
   'fails with 502': { reply: failed(502), early: [502, 'upstream_error'], bill: NOTHING },
   'is overloaded': { reply: failed(503), early: [503, 'server_is_overloaded'], bill: NOTHING },
-  'says when to come back': {
+  'states when to retry': {
     reply: failed(429, { 'retry-after': '7' }),
     ...{ early: [503, 'server_is_overloaded'], retry_after: '7', bill: NOTHING },
   },
-  'says to come back in an hour': {
+  'asks to retry in an hour': {
     reply: failed(429, { 'retry-after': '3600' }),
     ...{ early: [503, 'server_is_overloaded'], retry_after: '60', bill: NOTHING },
   },
@@ -126,7 +126,7 @@ const CASES: Record<string, Case> = {
     reply: stream(begun('So far'), { done: false, finally: 'reset' }),
     ...{ late: 'upstream_error', text: 'So far', bill: counted('So far') },
   },
-  'hangs up before it has said anything': {
+  'disconnects before it has sent anything': {
     reply: stream([chunk({ role: 'assistant', content: '' })], { done: false, finally: 'reset' }),
     ...{ early: [502, 'upstream_error'], bill: NOTHING },
   },
@@ -134,7 +134,7 @@ const CASES: Record<string, Case> = {
     reply: stream(begun('So far'), { done: false }),
     ...{ late: 'upstream_error', text: 'So far', bill: counted('So far') },
   },
-  'says [DONE] without a finish reason': {
+  'sends [DONE] without a finish reason': {
     reply: stream(begun('So far')),
     ...{ late: 'upstream_error', text: 'So far', bill: counted('So far') },
   },
@@ -170,21 +170,25 @@ const CASES: Record<string, Case> = {
   },
   'separates events by CRLF, a few bytes at a time': {
     reply: stream(textFrames(['Grüße, ', '世界 ', '🙂']), { line_break: '\r\n', piece_bytes: 3 }),
-    ...{ text: 'Grüße, 世界 🙂', bill: SAID },
+    ...{ text: 'Grüße, 世界 🙂', bill: PRODUCED },
   },
-  'writes one byte at a time': { reply: stream(textFrames(['héllo']), { piece_bytes: 1 }), text: 'héllo', bill: SAID },
-  'says [DONE] and line ends within a text': {
+  'writes one byte at a time': {
+    reply: stream(textFrames(['héllo']), { piece_bytes: 1 }),
+    text: 'héllo',
+    bill: PRODUCED,
+  },
+  'sends [DONE] and line breaks within a text': {
     reply: stream(textFrames(['data: [DONE]\n\n', '\r\ndata: x\r\n\r\n'])),
-    ...{ text: 'data: [DONE]\n\n\r\ndata: x\r\n\r\n', bill: SAID },
+    ...{ text: 'data: [DONE]\n\n\r\ndata: x\r\n\r\n', bill: PRODUCED },
   },
-  'never says [DONE]': { reply: stream(textFrames(['Hi']), { done: false }), text: 'Hi', bill: SAID },
+  'never sends [DONE]': { reply: stream(textFrames(['Hi']), { done: false }), text: 'Hi', bill: PRODUCED },
   'hangs up after its finish reason, before the usage': {
     reply: stream([...begun('Hi'), ended()], { done: false, finally: 'reset' }),
     ...{ text: 'Hi', bill: counted('Hi') },
   },
   'gives its usage twice': {
     reply: stream([...begun('Hi'), ended({ prompt_tokens: 1, completion_tokens: 1 }), { choices: [], usage: USAGE }]),
-    ...{ text: 'Hi', bill: SAID },
+    ...{ text: 'Hi', bill: PRODUCED },
   },
   'gives no usage': { reply: stream([...begun('Hi there'), ended()]), text: 'Hi there', bill: counted('Hi there') },
   'gives its usage as zero': {
@@ -211,7 +215,7 @@ const CASES: Record<string, Case> = {
   },
   'finishes for a reason nobody knows': {
     reply: stream([...begun('Hi'), chunk({}, { finish_reason: 'eos_token', usage: USAGE })]),
-    ...{ text: 'Hi', bill: SAID, sees: (choice) => assert.equal(choice.finish_reason, 'stop') },
+    ...{ text: 'Hi', bill: PRODUCED, sees: (choice) => assert.equal(choice.finish_reason, 'stop') },
   },
   'mixes the pieces of two tool calls': {
     reply: stream([
@@ -222,7 +226,7 @@ const CASES: Record<string, Case> = {
       chunk({}, { finish_reason: 'tool_calls', usage: USAGE }),
     ]),
     text: '',
-    bill: SAID,
+    bill: PRODUCED,
     sees: ({ tool_calls, finish_reason }) => {
       assert.equal(finish_reason, 'tool_calls')
       assert.deepEqual(
@@ -286,8 +290,8 @@ async function check(row: Case, kind: 'stream' | 'plain'): Promise<void> {
     row.sees?.({ ...json.choices[0].message, finish_reason: json.choices[0].finish_reason })
   }
   await checkBill(row.bill, { request_id: headers.get('x-request-id')!, balance })
-  assert.deepEqual(canariesIn(text + JSON.stringify([...headers]), upstream), [], 'told to the client')
-  assert.deepEqual(canariesIn(lines.slice(before).join(''), upstream), [], 'told to the log')
+  assert.deepEqual(canariesIn(text + JSON.stringify([...headers]), upstream), [], 'sent to the client')
+  assert.deepEqual(canariesIn(lines.slice(before).join(''), upstream), [], 'written to the log')
   // The service is well, and so is the next answer.
   assert.equal((await ask(app, person)).json.choices[0].message.content, 'Hello there.')
 }

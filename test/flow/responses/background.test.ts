@@ -188,7 +188,7 @@ test('cancelled while its worker is dead, it ends with the items of its stored e
   service.upstream.always({ kind: 'stream', frames: textFrames(['Whole']) })
   crashAt('before_response_end')
   await assert.rejects(service.tick(), Crash)
-  // Still claimed by the dead: the request is noted, and whoever comes next ends it.
+  // Still claimed by the dead worker: the request is stored, and the next worker ends it.
   const canceling = service.call('POST', `${id}/cancel`)
   while ((await row(id)).cancel_requested_at === null) await new Promise(setImmediate)
   await responseClaims.releaseAllBut(service.app.ctx.db, [])

@@ -17,7 +17,7 @@ before(async () => {
 after(() => service.close())
 afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
-/** A worker as a process of its own would have it, stopped when the test says so. */
+/** A worker like that of a separate process, stopped by the test. */
 async function startWorker(stop_seconds: number) {
   const { ctx } = service.app
   const meter = openMeter(ctx.db)
@@ -42,7 +42,7 @@ const HANGING = {
 } as const
 const row = async (id: string) =>
   (await service.app.database.pool.query('select * from responses where id = $1', [id])).rows[0]
-const told = async (id: string, word: string) => {
+const recorded = async (id: string, word: string) => {
   for (;;) {
     const { rows } = await service.app.database.pool.query(
       'select 1 from response_event_batches where response_id = $1 and events like $2',
@@ -57,7 +57,7 @@ test('a run that ends in time completes while its worker stops', async () => {
   const worker = await startWorker(20)
   service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
   const { id } = (await service.submit()).body
-  await told(id, ' two')
+  await recorded(id, ' two')
   const stopped = worker.stop()
   service.upstream.release()
   await stopped
@@ -70,7 +70,7 @@ test('one that does not is released, counts no attempt, and is completed by the 
   const worker = await startWorker(0)
   service.upstream.reply(HANGING)
   const { id } = (await service.submit()).body
-  await told(id, ' two')
+  await recorded(id, ' two')
   await worker.stop()
   const { status, attempts, claim_id, finished_at } = await row(id)
   assert.deepEqual([status, attempts, claim_id, finished_at], ['in_progress', 0, null, null])
@@ -85,7 +85,7 @@ test('a worker that has lost its claim writes nothing more', async () => {
   const worker = await startWorker(20)
   service.upstream.reply(HANGING)
   const { id } = (await service.submit()).body
-  await told(id, ' two')
+  await recorded(id, ' two')
   await service.app.database.pool.query(
     "update responses set claimed_until = now() - interval '1 second' where id = $1",
     [id],

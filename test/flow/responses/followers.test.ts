@@ -29,7 +29,7 @@ const HANGING = {
   finally: 'stall',
 } as const
 
-/** A stream that has said `word`; `rest` is its text to the end. */
+/** A stream that has sent `word`; `rest` resolves with its text to the end. */
 async function following(answer: Response, word: string) {
   assert.equal(answer.status, 200)
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()

@@ -132,9 +132,9 @@ test('200: finish reasons are the four of the contract; any other, and none, is 
     ...{ stop: 'stop', length: 'length', content_filter: 'content_filter', tool_calls: 'tool_calls' },
     ...{ eos: 'stop', abort: 'stop', 'canary/secret': 'stop' },
   }
-  for (const [told, expected] of [...Object.entries(reasons), [null, 'stop'] as const]) {
-    const { choices } = await answerTo({ content: 'Hi' }, { finish_reason: told })
-    assert.equal(choices[0].finish_reason, expected, String(told))
+  for (const [reason, expected] of [...Object.entries(reasons), [null, 'stop'] as const]) {
+    const { choices } = await answerTo({ content: 'Hi' }, { finish_reason: reason })
+    assert.equal(choices[0].finish_reason, expected, String(reason))
   }
 })
 
@@ -145,8 +145,8 @@ test('200: log probabilities are returned unchanged when requested, and null oth
   ]
   const content = [{ token: 'Hi', logprob: -0.5, bytes: [72, 105], top_logprobs }]
   const asked = { logprobs: true, top_logprobs: 2 }
-  const told = await answerTo({ content: 'Hi' }, { logprobs: { content } }, asked)
-  assert.deepEqual(told.choices[0].logprobs, { content, refusal: null })
+  const requested = await answerTo({ content: 'Hi' }, { logprobs: { content } }, asked)
+  assert.deepEqual(requested.choices[0].logprobs, { content, refusal: null })
   assert.equal((await answerTo({ content: 'Hi' }, { logprobs: { content } })).choices[0].logprobs, null)
   assert.equal((await answerTo({ content: 'Hi' }, { logprobs: null }, asked)).choices[0].logprobs, null)
 })

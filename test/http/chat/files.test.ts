@@ -24,18 +24,18 @@ const MODELS = [
 const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
 const DAY_SECONDS = 86_400
 
-let it: ChatApp
+let service: ChatApp
 let png: Buffer
 let wav: Buffer
 before(async () => {
-  it = await startChatApp(MODELS, 'signed_url_ttl_seconds: 300\n')
+  service = await startChatApp(MODELS, 'signed_url_ttl_seconds: 300\n')
   png = Buffer.from(await samplePicture('png'))
   const dir = await mkdtemp(join(tmpdir(), 'kinora-parts-'))
   wav = await readFile((await sampleMedia(dir, ['wav'], { seconds: 1 })).wav)
   await rm(dir, { recursive: true, force: true })
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
 const file = (members: object) => ({ type: 'file', file: members })
@@ -147,11 +147,11 @@ test('400 for a PDF that exceeds the memory of its child process; the service st
 })
 
 test('400 with the same message for a file that does not exist, was deleted, has expired or is another organization’s', async () => {
-  const foreign = await upload(png, 'vision', 'a.png', it.outsider)
+  const foreign = await upload(png, 'vision', 'a.png', service.outsider)
   const deleted = await upload(png, 'vision')
-  await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
+  await send(service.app, 'DELETE', `/v1/files/${deleted}`, { key: service.person.key })
   const expired = await upload(png, 'vision')
-  it.app.clock.advance(30 * DAY_SECONDS)
+  service.app.clock.advance(30 * DAY_SECONDS)
   const texts = new Set<string>()
   for (const id of [foreign, deleted, expired, 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', 'x', "'; drop table files"]) {
     const text = await assertRefused(file({ file_id: id }), 'invalid_file', 'file.file_id', /no such file/)
@@ -220,14 +220,14 @@ test('200 with a signed URL when the engine fetches files; it serves the same by
     const [part] = await given([file({ file_id })], 'fetcher')
     assert.equal(part.type, member)
     const url: string = part[member].url
-    assert.ok(url.startsWith(`${it.app.ctx.site.engine_url}/v1/files/${file_id}/signed?`), url)
+    assert.ok(url.startsWith(`${service.app.ctx.site.engine_url}/v1/files/${file_id}/signed?`), url)
     const served = await fetch(url)
     assert.equal(served.status, 200)
     assert.deepEqual(Buffer.from(await served.arrayBuffer()), Buffer.from(bytes))
     assert.equal((await fetch(url.replace('signature=', 'signature=x'))).status, 403)
-    it.app.clock.advance(299)
+    service.app.clock.advance(299)
     assert.equal((await fetch(url)).status, 200)
-    it.app.clock.advance(2)
+    service.app.clock.advance(2)
     assert.equal((await fetch(url)).status, 403)
   }
   const [page] = await given([file({ file_id: await upload(samplePdf(), 'user_data') })], 'fetcher')
@@ -262,14 +262,14 @@ test('400 above the size of its kind, and above 64 MB for a whole request, where
 
 test('400, not 500, for a file whose bytes are lost', async () => {
   const file_id = await upload(png, 'user_data')
-  const { rows } = await it.app.database.pool.query('select blob_key from files where id = $1', [file_id])
-  await it.app.ctx.blobs.remove(rows[0].blob_key)
+  const { rows } = await service.app.database.pool.query('select blob_key from files where id = $1', [file_id])
+  await service.app.ctx.blobs.remove(rows[0].blob_key)
   for (const model of ['m', 'fetcher'])
     await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /no such file/, model)
 })
 
 function ask(content: unknown[], model = 'm'): Promise<Answer> {
-  return it.chat({ model, messages: [{ role: 'user', content }] })
+  return service.chat({ model, messages: [{ role: 'user', content }] })
 }
 
 /** The parts the engine was given for these. */
@@ -277,7 +277,7 @@ function ask(content: unknown[], model = 'm'): Promise<Answer> {
 async function given(content: unknown[], model = 'm'): Promise<any[]> {
   const { status, body } = await ask(content, model)
   assert.equal(status, 200, JSON.stringify(body))
-  return it.asked().messages[0].content
+  return service.asked().messages[0].content
 }
 
 /** The message of the refusal. The engine is not asked. */
@@ -288,7 +288,7 @@ async function assertRefused(
   message: RegExp,
   model = 'm',
 ): Promise<string> {
-  const before = it.upstream.requests.length
+  const before = service.upstream.requests.length
   const { status, body } = await ask([part], model)
   const param = `messages[0].content[0].${member}`
   assert.deepEqual(
@@ -297,7 +297,7 @@ async function assertRefused(
     JSON.stringify(body).slice(0, 500),
   )
   assert.match(body.error.message, message)
-  assert.equal(it.upstream.requests.length, before)
+  assert.equal(service.upstream.requests.length, before)
   return body.error.message
 }
 
@@ -305,9 +305,9 @@ async function upload(
   bytes: Uint8Array | string,
   purpose: string,
   filename = 'a.bin',
-  who: TestPerson = it.person,
+  who: TestPerson = service.person,
 ): Promise<string> {
-  return (await uploaded(it.app, bytes, { purpose, filename, key: who.key })).id
+  return (await uploaded(service.app, bytes, { purpose, filename, key: who.key })).id
 }
 
 function bytesOf(url: string): Buffer {

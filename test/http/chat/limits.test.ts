@@ -7,12 +7,12 @@ import { newCustomer } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { send } from '../../support/http/identity-app.ts'
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp([{ id: 'm' }, { id: 'fetcher', engine: { fetches_urls: true } }])
+  service = await startChatApp([{ id: 'm' }, { id: 'fetcher', engine: { fetches_urls: true } }])
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 type Node = TSchema & {
   type?: string
@@ -52,7 +52,7 @@ test('400 `array_above_max_length` one above the limit of messages, of input ite
     ['chat/completions', { messages: [{ role: 'assistant', tool_calls: calls }] }, 'messages[0].tool_calls'],
     ['responses', { input: Array.from({ length: 20_001 }, () => user) }, 'input'],
   ] as const) {
-    const answer = await send(it.app, 'POST', `/v1/${path}`, { key: it.person.key }, { model: 'm', ...body })
+    const answer = await send(service.app, 'POST', `/v1/${path}`, { key: service.person.key }, { model: 'm', ...body })
     assert.deepEqual(
       [answer.status, answer.body.error.code, answer.body.error.param],
       [...[400, 'array_above_max_length'], param],
@@ -61,25 +61,25 @@ test('400 `array_above_max_length` one above the limit of messages, of input ite
 })
 
 test('402 for counting the input of a response without a balance: nothing is fetched or rendered', async () => {
-  const poor = await newCustomer(it.app, { balance: 0n })
+  const poor = await newCustomer(service.app, { balance: 0n })
   const body = { model: 'm', input: 'Hello' }
-  const answer = await send(it.app, 'POST', '/v1/responses/input_tokens', { key: poor.key }, body)
+  const answer = await send(service.app, 'POST', '/v1/responses/input_tokens', { key: poor.key }, body)
   assert.deepEqual([answer.status, answer.body.error.code], [402, 'insufficient_credits'])
 })
 
 const asked = (model: string, url: string) =>
-  it.chat({ model, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
+  service.chat({ model, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
 
 test('400 for a URL whose name resolves to a private address, by default and for engines that fetch', async () => {
   for (const model of ['m', 'fetcher']) {
     const { status, body } = await asked(model, 'http://localhost/secret.png')
     assert.deepEqual([status, body.error.code], [400, 'invalid_image_url'], model)
   }
-  assert.equal(it.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 test('a URL is sent to the server only if it is configured to fetch URLs', async () => {
   const url = 'http://93.184.215.14:443/cat.png'
   assert.equal((await asked('fetcher', url)).status, 200)
-  assert.equal(it.asked().messages[0].content[0].image_url.url, url)
+  assert.equal(service.asked().messages[0].content[0].image_url.url, url)
 })

@@ -9,17 +9,17 @@ const MODELS = [
   { id: 'recalls', engine: { reasoning_content_input: true } },
 ]
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 const USER = { role: 'user', content: 'Hi' }
 const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } })
 const asks = (...ids: string[]) => ({ role: 'assistant', content: null, tool_calls: ids.map(call) })
-const tells = (tool_call_id: unknown, content: unknown = 'Blue') => ({ role: 'tool', tool_call_id, content })
+const toolMessage = (tool_call_id: unknown, content: unknown = 'Blue') => ({ role: 'tool', tool_call_id, content })
 const text = (words: string) => ({ type: 'text', text: words })
 
 /** What a conversation becomes upstream; `same` where it goes as it came. */
@@ -47,11 +47,15 @@ const TAKEN: ReadonlyArray<[title: string, messages: object[], upstream: object[
   ['an assistant message last, to be continued', [USER, { role: 'assistant', content: 'The sky' }], 'same'],
   [
     'a tool call and its answer',
-    [USER, asks('c1'), tells('c1'), { role: 'assistant', content: 'Blue.' }, USER],
+    [USER, asks('c1'), toolMessage('c1'), { role: 'assistant', content: 'Blue.' }, USER],
     'same',
   ],
-  ['answers in any order, in parts', [USER, asks('c1', 'c2'), tells('c2', [text('Red')]), tells('c1')], 'same'],
-  ['a call left unanswered', [USER, asks('c1', 'c2'), tells('c1'), USER], 'same'],
+  [
+    'answers in any order, in parts',
+    [USER, asks('c1', 'c2'), toolMessage('c2', [text('Red')]), toolMessage('c1')],
+    'same',
+  ],
+  ['a call left unanswered', [USER, asks('c1', 'c2'), toolMessage('c1'), USER], 'same'],
   [
     'null members',
     [
@@ -62,8 +66,8 @@ const TAKEN: ReadonlyArray<[title: string, messages: object[], upstream: object[
   ],
   [
     'content absent beside calls',
-    [USER, { role: 'assistant', tool_calls: [call('c1')] }, tells('c1')],
-    [USER, asks('c1'), tells('c1')],
+    [USER, { role: 'assistant', tool_calls: [call('c1')] }, toolMessage('c1')],
+    [USER, asks('c1'), toolMessage('c1')],
   ],
   [
     'a refusal',
@@ -89,19 +93,19 @@ const TAKEN: ReadonlyArray<[title: string, messages: object[], upstream: object[
 
 for (const [title, messages, upstream] of TAKEN) {
   test(`200 for ${title}`, async () => {
-    const { status, body } = await it.chat({ messages })
+    const { status, body } = await service.chat({ messages })
     assert.equal(status, 200, JSON.stringify(body))
-    assert.deepEqual(it.asked().messages, upstream === 'same' ? messages : upstream)
+    assert.deepEqual(service.asked().messages, upstream === 'same' ? messages : upstream)
   })
 }
 
 test('200 for a developer message with its role, and for earlier reasoning under either name, where the server accepts them', async () => {
   const messages = [{ role: 'developer', content: 'Be brief' }, USER]
-  await it.chat({ model: 'developer', messages })
-  assert.deepEqual(it.asked().messages, messages)
+  await service.chat({ model: 'developer', messages })
+  assert.deepEqual(service.asked().messages, messages)
   for (const name of ['reasoning_content', 'reasoning']) {
-    await it.chat({ model: 'recalls', messages: [USER, { role: 'assistant', content: 'y', [name]: 'hm' }] })
-    assert.deepEqual(it.asked().messages[1], {
+    await service.chat({ model: 'recalls', messages: [USER, { role: 'assistant', content: 'y', [name]: 'hm' }] })
+    assert.deepEqual(service.asked().messages[1], {
       role: 'assistant',
       content: 'y',
       reasoning_content: 'hm',
@@ -217,7 +221,7 @@ const REFUSED: Record<string, Refusal[]> = {
       value(param, 'image_url', "Supported value is: 'text'."),
     ]
   }),
-  'an assistant message that says nothing': [
+  'an assistant message without content': [
     [[USER, { role: 'assistant' }], missing('messages[1].content')],
     [[USER, { role: 'assistant', content: null }], missing('messages[1].content')],
     [[USER, { role: 'assistant', content: null, tool_calls: [] }], missing('messages[1].content')],
@@ -240,25 +244,25 @@ const REFUSED: Record<string, Refusal[]> = {
   ],
   'a tool message that answers no call of the assistant message before': [
     [[USER, { role: 'tool', content: 'x' }], missing('messages[1].tool_call_id')],
-    [[tells('c1')], uncalled(0, 'c1')],
-    [[USER, tells('c1')], uncalled(1, 'c1')],
-    [[USER, asks('c1'), tells('c2')], uncalled(2, 'c2')],
-    [[USER, asks('c1'), tells('c1'), tells('c2')], uncalled(3, 'c2')],
-    [[USER, asks('c1'), USER, tells('c1')], uncalled(3, 'c1')],
-    [[USER, asks('c1'), tells('c1'), { role: 'assistant', content: 'x' }, tells('c1')], uncalled(4, 'c1')],
-    [[USER, { role: 'assistant', content: 'x' }, tells('c1')], uncalled(2, 'c1')],
-    [[USER, asks('c1'), tells('c1', null)], wrong('messages[2].content', 'a string or an array', 'null')],
-    [[USER, asks('c1'), tells('c1', [])], short('messages[2].content', 'array')],
+    [[toolMessage('c1')], uncalled(0, 'c1')],
+    [[USER, toolMessage('c1')], uncalled(1, 'c1')],
+    [[USER, asks('c1'), toolMessage('c2')], uncalled(2, 'c2')],
+    [[USER, asks('c1'), toolMessage('c1'), toolMessage('c2')], uncalled(3, 'c2')],
+    [[USER, asks('c1'), USER, toolMessage('c1')], uncalled(3, 'c1')],
+    [[USER, asks('c1'), toolMessage('c1'), { role: 'assistant', content: 'x' }, toolMessage('c1')], uncalled(4, 'c1')],
+    [[USER, { role: 'assistant', content: 'x' }, toolMessage('c1')], uncalled(2, 'c1')],
+    [[USER, asks('c1'), toolMessage('c1', null)], wrong('messages[2].content', 'a string or an array', 'null')],
+    [[USER, asks('c1'), toolMessage('c1', [])], short('messages[2].content', 'array')],
   ],
 }
 
 for (const [title, cases] of Object.entries(REFUSED)) {
   test(`400 for ${title}`, async () => {
     for (const [messages, [code, message, param]] of cases) {
-      const { status, body } = await it.chat({ messages })
+      const { status, body } = await service.chat({ messages })
       assert.equal(status, 400, JSON.stringify(messages))
       assert.deepEqual(body, { error: { message, type: 'invalid_request_error', param, code } })
     }
-    assert.equal(it.upstream.requests.length, 0)
+    assert.equal(service.upstream.requests.length, 0)
   })
 }

@@ -14,19 +14,19 @@ const MODELS = [
   { id: 'private', extra_params: ['safety_identifier'], hash_user: true },
 ]
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 for (const { name, takes, refuses, beside = {} } of PARAMETER_ROWS) {
   test(`400 for ${refuses.length} values of ${name}, before the model is asked`, async () => {
     for (const [value, code, message, param = name] of refuses) {
-      assertRefused(await it.chat({ ...beside, [name]: value }), { code, message, param })
+      assertRefused(await service.chat({ ...beside, [name]: value }), { code, message, param })
     }
-    assert.equal(it.upstream.requests.length, 0)
+    assert.equal(service.upstream.requests.length, 0)
   })
 
   test(`200 for ${takes.length} values of ${name}, and for null, which is as good as absent`, async () => {
@@ -52,29 +52,30 @@ test('400 when model or messages are absent, null, empty or of a wrong type', as
     [{ messages: 'Hi' }, 'invalid_type', typed('messages', 'an array', 'a string'), 'messages'],
     [{ messages: [] }, 'array_below_min_length', short('messages', 'array'), 'messages'],
   ]
-  for (const [changes, code, message, param] of cases) assertRefused(await it.chat(changes), { code, message, param })
-  assert.equal(it.upstream.requests.length, 0)
+  for (const [changes, code, message, param] of cases)
+    assertRefused(await service.chat(changes), { code, message, param })
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 test('404 with the same message for a model that does not exist and for a video model', async () => {
   for (const model of ['nothing', 'instant-1', 'M', 'm ', 'x'.repeat(256)]) {
-    const { status, body } = await it.chat({ model })
+    const { status, body } = await service.chat({ model })
     assert.equal(status, 404)
     assert.deepEqual(
       [body.error.code, body.error.param, body.error.type],
       ['model_not_found', 'model', 'invalid_request_error'],
     )
   }
-  assert.equal(it.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 test('400 names an unsupported feature, unless it is null', async () => {
   for (const param of ['audio', 'functions', 'function_call', 'web_search_options']) {
     const message = `Unsupported parameter: '${param}' is not supported.`
     for (const value of [{}, [], 'auto', false]) {
-      assertRefused(await it.chat({ [param]: value }), { code: 'unsupported_parameter', message, param })
+      assertRefused(await service.chat({ [param]: value }), { code: 'unsupported_parameter', message, param })
     }
-    assert.equal((await it.chat({ [param]: null })).status, 200)
+    assert.equal((await service.chat({ [param]: null })).status, 200)
   }
 })
 
@@ -103,13 +104,13 @@ test('400 for what the model’s capabilities or limits exclude, before it is as
     ],
   ]
   for (const [changes, code, message, param] of cases) {
-    assertRefused(await it.chat({ model: 'small', ...changes }), { code, message, param })
+    assertRefused(await service.chat({ model: 'small', ...changes }), { code, message, param })
   }
   const unlisted =
     "Unsupported value: 'reasoning_effort' does not support 'xhigh' with this model. Supported values are: 'low' and 'high'."
-  const found = await it.chat({ model: 'deep', reasoning_effort: 'xhigh' })
+  const found = await service.chat({ model: 'deep', reasoning_effort: 'xhigh' })
   assertRefused(found, { code: 'unsupported_value', message: unlisted, param: 'reasoning_effort' })
-  assert.equal(it.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 const FORWARDED = {
@@ -266,8 +267,8 @@ test('user and safety_identifier are sent as stable keyed hashes when so configu
 
 test('400 for text that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
   const raw = async (text: string): Promise<Answer> => {
-    const headers = { authorization: `Bearer ${it.person.key}`, 'content-type': 'application/json' }
-    const response = await fetch(`${it.app.url}/v1/chat/completions`, { method: 'POST', headers, body: text })
+    const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
+    const response = await fetch(`${service.app.url}/v1/chat/completions`, { method: 'POST', headers, body: text })
     return { status: response.status, headers: response.headers, body: await response.json() }
   }
   const body = (content: string, more = '') =>
@@ -294,25 +295,26 @@ test('400 for text that cannot be stored, nesting over 64 levels, and numbers th
 })
 
 test('law: a refused request is not charged', async () => {
-  const balance = async () => (await send(it.app, 'GET', '/console/balance', { cookie: it.person.cookie })).body.balance
+  const balance = async () =>
+    (await send(service.app, 'GET', '/console/balance', { cookie: service.person.cookie })).body.balance
   const had = await balance()
-  for (const changes of [{ temperature: 3 }, { model: 'nothing' }, { functions: [] }]) await it.chat(changes)
+  for (const changes of [{ temperature: 3 }, { model: 'nothing' }, { functions: [] }]) await service.chat(changes)
   assert.equal(await balance(), had)
-  assert.deepEqual(await it.app.audit(), {})
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 /** The answer, and what the model server was asked for it. A streamed answer is drained. */
 async function asked(changes: Record<string, unknown>) {
-  it.upstream.requests.splice(0)
+  service.upstream.requests.splice(0)
   const streams = changes.stream === true
-  const answer = streams ? await drained(changes) : await it.chat(changes)
-  return { ...answer, asked: it.asked() ?? {} }
+  const answer = streams ? await drained(changes) : await service.chat(changes)
+  return { ...answer, asked: service.asked() ?? {} }
 }
 
 async function drained(changes: Record<string, unknown>): Promise<{ status: number; body: string }> {
   const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...changes })
-  const headers = { authorization: `Bearer ${it.person.key}`, 'content-type': 'application/json' }
-  const response = await fetch(`${it.app.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
+  const response = await fetch(`${service.app.url}/v1/chat/completions`, { method: 'POST', headers, body })
   return { status: response.status, body: await response.text() }
 }
 

@@ -21,23 +21,23 @@ const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', i
 const dataUrl = (type: string, bytes: Uint8Array | string) =>
   `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
 
-let it: ChatApp
+let service: ChatApp
 let dir: string
 let png: Uint8Array
 let sounds: Record<'mp3' | 'wav' | 'flac' | 'ogg' | 'm4a', Buffer>
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'kinora-parts-'))
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
   png = await samplePicture('png')
   const paths = await sampleMedia(dir, ['mp3', 'wav', 'flac', 'ogg', 'm4a'], { seconds: 1 })
   const read = Object.entries(paths).map(async ([kind, path]) => [kind, await readFile(path)] as const)
   sounds = Object.fromEntries(await Promise.all(read)) as typeof sounds
 })
 after(async () => {
-  await it.close()
+  await service.close()
   await rm(dir, { recursive: true, force: true })
 })
-beforeEach(() => it.upstream.requests.splice(0))
+beforeEach(() => service.upstream.requests.splice(0))
 
 const part = (type: 'image_url' | 'video_url' | 'audio_url', url: string, more = {}) => ({
   type,
@@ -274,7 +274,7 @@ test('400 names the part at fault among many', async () => {
     { role: 'user', content: [good, good] },
     { role: 'user', content: [{ type: 'text', text: 'x' }, good, part('image_url', 'data:x')] },
   ]
-  const { status, body } = await it.chat({ messages })
+  const { status, body } = await service.chat({ messages })
   assert.deepEqual([status, body.error.param], [400, 'messages[1].content[2].image_url.url'])
 })
 
@@ -291,14 +291,14 @@ test('400 for more than 256 pieces of media in one request, 200 at 256', async (
 })
 
 function ask(content: unknown[], model = 'm'): Promise<Answer> {
-  return it.chat({ model, messages: [{ role: 'user', content }] })
+  return service.chat({ model, messages: [{ role: 'user', content }] })
 }
 
 /** The parts the engine was given for these. */
 async function given(content: unknown[], model = 'm'): Promise<unknown[]> {
   const { status, body } = await ask(content, model)
   assert.equal(status, 200, JSON.stringify(body))
-  return it.asked().messages[0].content
+  return service.asked().messages[0].content
 }
 
 /** The message of the refusal. The engine is not asked. */
@@ -309,7 +309,7 @@ async function assertRefused(
   message = /./,
   model = 'm',
 ): Promise<string> {
-  const before = it.upstream.requests.length
+  const before = service.upstream.requests.length
   const { status, body } = await ask(content, model)
   const param = `messages[0].content[0].${member}`
   assert.deepEqual(
@@ -319,6 +319,6 @@ async function assertRefused(
   )
   assert.ok(body.error.message.startsWith(`Invalid '${param}': `))
   assert.match(body.error.message, message)
-  assert.equal(it.upstream.requests.length, before)
+  assert.equal(service.upstream.requests.length, before)
   return body.error.message
 }

@@ -143,7 +143,7 @@ function answers(): fc.Arbitrary<ChatEvent[][]> {
     { noNullPrototype: true },
   )
   const choice = fc.record({
-    thoughts: fc.array(words, { maxLength: 3 }),
+    reasoning: fc.array(words, { maxLength: 3 }),
     texts: fc.array(fc.tuple(words, fc.option(fc.array(token, { maxLength: 2 }), { nil: undefined })), {
       maxLength: 4,
     }),
@@ -153,7 +153,7 @@ function answers(): fc.Arbitrary<ChatEvent[][]> {
   })
   const mixed = fc.tuple(fc.array(choice, { minLength: 1, maxLength: 3 }), fc.infiniteStream(fc.nat({ max: 9 })))
   return mixed.map(([choices, dice]) => {
-    const queues = choices.map((each, index) => eventsOfChoice(each as Said, index))
+    const queues = choices.map((each, index) => eventsOfChoice(each as ChoiceContent, index))
     const batches: ChatEvent[][] = [[]]
     while (queues.some(({ length }) => length > 0)) {
       const open = queues.filter(({ length }) => length > 0)
@@ -165,17 +165,17 @@ function answers(): fc.Arbitrary<ChatEvent[][]> {
   })
 }
 
-type Said = {
-  thoughts: string[]
+type ChoiceContent = {
+  reasoning: string[]
   texts: Array<[string, TokenLogprob[] | undefined]>
   refusals: string[]
   calls: string[][]
   reason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
 }
 
-function eventsOfChoice({ thoughts, texts, refusals, calls, reason }: Said, choice: number): ChatEvent[] {
+function eventsOfChoice({ reasoning, texts, refusals, calls, reason }: ChoiceContent, choice: number): ChatEvent[] {
   return [
-    ...thoughts.map((text) => ({ type: 'reasoning-delta', choice, text }) as const),
+    ...reasoning.map((text) => ({ type: 'reasoning-delta', choice, text }) as const),
     ...texts.map(([text, logprobs]) => ({ type: 'text-delta', choice, text, ...(logprobs && { logprobs }) }) as const),
     ...refusals.map((text) => ({ type: 'refusal-delta', choice, text }) as const),
     ...calls.flatMap((pieces, call): ChatEvent[] => [

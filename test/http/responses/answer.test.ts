@@ -32,11 +32,11 @@ const exchange = async (changes: Record<string, unknown> = {}) => {
 const answer = async (changes: Record<string, unknown> = {}) => (await exchange(changes)).json
 const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)
 const asked = () => service.upstream.requests.at(-1)!.json!
-const says = (message: object, more: object = {}) =>
+const replyWith = (message: object, more: object = {}) =>
   service.upstream.reply({ kind: 'json', body: completion(message, more) })
 
 test('200: a response has every member with its default, and its text is one message', async () => {
-  says({ content: 'Hi there' })
+  replyWith({ content: 'Hi there' })
   const { text, json: response } = await exchange()
   assert.deepEqual(Object.keys(response).sort(), RESPONSE_MEMBERS)
   assert.match(response.id, /^resp_[0-9a-f]{48}$/)
@@ -98,7 +98,7 @@ test('200: request parameters are echoed as they were sent', async () => {
 
 test('200: reasoning is a separate item; its text is shown only in a requested summary', async () => {
   const thinking = { content: 'So it is.', reasoning_content: 'Let me see.' }
-  says(thinking)
+  replyWith(thinking)
   const plain = await answer()
   assert.deepEqual(
     plain.output.map(({ type }: { type: string }) => type),
@@ -107,17 +107,17 @@ test('200: reasoning is a separate item; its text is shown only in a requested s
   const { id, ...reasoning } = plain.output[0]
   assert.match(id, /^rs_/)
   assert.deepEqual(reasoning, { type: 'reasoning', status: 'completed', summary: [] })
-  says(thinking)
-  const told = await answer({ reasoning: { summary: 'auto' } })
-  assert.deepEqual(told.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
+  replyWith(thinking)
+  const shown = await answer({ reasoning: { summary: 'auto' } })
+  assert.deepEqual(shown.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
 })
 
 test('200: encrypted reasoning is decrypted only for models of the same organization', async () => {
-  says({ content: 'Yes.', reasoning_content: 'canary-thought' })
+  replyWith({ content: 'Yes.', reasoning_content: 'canary-reasoning' })
   const { text, json } = await exchange({ include: ['reasoning.encrypted_content'], store: false })
   const { output } = json
   assert.equal(typeof output[0].encrypted_content, 'string')
-  assert.ok(!text.includes('canary-thought'))
+  assert.ok(!text.includes('canary-reasoning'))
   const input = [...output, { role: 'user', content: 'And?' }]
   const again = await answer({ input, store: false })
   assert.equal(again.status, 'completed')
@@ -127,7 +127,7 @@ test('200: encrypted reasoning is decrypted only for models of the same organiza
     200,
     'what cannot be opened is left out',
   )
-  assert.ok(!JSON.stringify(asked()).includes('canary-thought'))
+  assert.ok(!JSON.stringify(asked()).includes('canary-reasoning'))
 })
 
 test('200: a call has the client’s own tool names', async () => {
@@ -141,7 +141,7 @@ test('200: a call has the client’s own tool names', async () => {
     type: 'function',
     function: { name, arguments: text },
   })
-  says(
+  replyWith(
     {
       content: null,
       tool_calls: [call('c1', 'shop__find', '{"q":1}'), call('c2', 'patch', '{"input":"*** Begin\\n"}')],
@@ -174,14 +174,14 @@ test('200: a call has the client’s own tool names', async () => {
 test('200: log probabilities are returned when requested', async () => {
   const top = { token: 'H', logprob: -2, bytes: [72] }
   const content = [{ token: 'Hi', logprob: -0.5, bytes: null, top_logprobs: [top] }]
-  says({ content: 'Hi' }, { logprobs: { content, refusal: null } })
+  replyWith({ content: 'Hi' }, { logprobs: { content, refusal: null } })
   const { output } = await answer({ include: ['message.output_text.logprobs'], top_logprobs: 1 })
   assert.deepEqual(output[0].content[0].logprobs, [{ token: 'Hi', logprob: -0.5, bytes: [], top_logprobs: [top] }])
   assert.deepEqual([asked().logprobs, asked().top_logprobs], [true, 1])
 })
 
 test('200: an answer without text is one message with an empty text', async () => {
-  says({ content: null })
+  replyWith({ content: null })
   const { output, status } = await answer()
   assert.deepEqual([status, output.length, output[0].content[0].text], ['completed', 1, ''])
 })
@@ -191,7 +191,7 @@ test('200: an answer that was cut off is incomplete, with the reason', async () 
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],
   ]) {
-    says({ content: 'Once upon' }, { finish_reason })
+    replyWith({ content: 'Once upon' }, { finish_reason })
     const { status, incomplete_details, completed_at, output, id } = await answer()
     assert.deepEqual([status, incomplete_details, completed_at], ['incomplete', { reason }, null])
     assert.equal(output[0].status, 'incomplete')
@@ -200,13 +200,13 @@ test('200: an answer that was cut off is incomplete, with the reason', async () 
 })
 
 test('200: a refusal is a separate part', async () => {
-  says({ content: null, refusal: 'I would rather not.' })
+  replyWith({ content: null, refusal: 'I would rather not.' })
   const { output } = await answer()
   assert.deepEqual(output[0].content, [{ type: 'refusal', refusal: 'I would rather not.' }])
 })
 
 test('200: an answer is stored and can be continued, unless the request sets `store: false`', async () => {
-  says({ content: 'Blue.' })
+  replyWith({ content: 'Blue.' })
   const first = await answer({ input: 'Which colour?' })
   assert.deepEqual((await readStored(service.app, person, first.id)).json, first)
   await answer({ input: 'Why?', previous_response_id: first.id })
@@ -223,7 +223,7 @@ test('200: an answer is stored and can be continued, unless the request sets `st
 
 test('200: the usage shown is the usage charged, once, under the id of the request', async () => {
   const payer = await customer(service)
-  says({ content: 'Hi' })
+  replyWith({ content: 'Hi' })
   const { headers } = await createResponse(service.app, payer)
   const charges = await chargesOf(service.app, payer)
   assert.deepEqual(

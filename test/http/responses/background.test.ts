@@ -149,7 +149,7 @@ test('a running response that is cancelled by another process ends as cancelled,
   assert.equal(events.at(-1)!.type, 'response.incomplete')
   assert.deepEqual(events.at(-1)!.response, body)
   const again = await front.call('POST', `${id}/cancel`, person)
-  assert.deepEqual([again.status, again.body], [200, body], 'and once more says the same')
+  assert.deepEqual([again.status, again.body], [200, body], 'a second cancel returns the same')
   assert.equal((await front.call('GET', id, person)).body.status, 'cancelled')
 })
 
@@ -178,7 +178,7 @@ test('a running response that is deleted is cancelled first, and only its charge
   assert.equal(await chargesFor(person), 1)
   const events = readEvents(following.text + (await following.rest()))
   const ends = typesOf(events).filter((type) => TERMINAL.includes(type))
-  assert.equal(ends.length, 1, 'whoever followed it is told an end, one way or the other')
+  assert.equal(ends.length, 1, 'every follower gets one last event')
 })
 
 test('a refusal of the model server fails the response with that error, in `error` and `response.failed`', async () => {

@@ -5,15 +5,15 @@ import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
 import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp([
+  service = await startChatApp([
     { id: 'm', engine: { stream_plain: true }, extra_params: ['prompt_cache_key'] },
     { id: 'tiny', context_length: 600 },
   ])
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 const CONVERSATION = [
   { role: 'developer', content: 'Speak plainly.' },
@@ -42,7 +42,7 @@ test('200: user messages are kept, and everything else becomes one encrypted sum
     ...{ input_tokens: 9, input_tokens_details: { cached_tokens: 0 }, output_tokens: 2 },
     ...{ output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 11 },
   })
-  const asked = it.asked()
+  const asked = service.asked()
   assert.deepEqual([asked.messages[0].content, asked.tools, asked.prompt_cache_key], ['Be exact.', undefined, 'k'])
   assert.equal(asked.messages.length, 8)
   assert.match(asked.messages.at(-1).content, /summary/)
@@ -52,28 +52,34 @@ test('200: a compacted conversation continues with its summary, only for this or
   answerWith('x is 7.')
   const { body } = await compact({ input: CONVERSATION })
   const input = [...body.output, { role: 'user', content: 'Go on.' }]
-  const next = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input })
+  const next = await send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', input })
   assert.equal(next.status, 200, JSON.stringify(next.body))
-  const told = it.asked().messages
+  const sent = service.asked().messages
   assert.deepEqual(
-    told.map((each: { role: string }) => each.role),
+    sent.map((each: { role: string }) => each.role),
     ['user', 'user', 'system', 'user'],
   )
-  assert.match(told[2].content, /x is 7\.$/)
-  const foreign = await send(it.app, 'POST', '/v1/responses', { key: it.outsider.key }, { model: 'm', input })
+  assert.match(sent[2].content, /x is 7\.$/)
+  const foreign = await send(service.app, 'POST', '/v1/responses', { key: service.outsider.key }, { model: 'm', input })
   assert.deepEqual([foreign.status, foreign.body.error.code], [400, 'invalid_encrypted_content'])
 })
 
 test('200 with a previous response; the compaction itself cannot be continued by id, since it is not stored', async () => {
-  const first = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input: 'Look at x.' })
+  const first = await send(
+    service.app,
+    'POST',
+    '/v1/responses',
+    { key: service.person.key },
+    { model: 'm', input: 'Look at x.' },
+  )
   answerWith('We greeted.')
   const { status, body } = await compact({ previous_response_id: first.body.id })
   assert.deepEqual([status, body.output.length, body.output[0].content[0].text], [200, 2, 'Look at x.'])
-  const read = await send(it.app, 'GET', `/v1/responses/${body.id}`, { key: it.person.key })
+  const read = await send(service.app, 'GET', `/v1/responses/${body.id}`, { key: service.person.key })
   assert.equal(read.status, 404)
   const next = await compact({ previous_response_id: body.id })
   assert.deepEqual([next.status, next.body.error.code], [404, 'previous_response_not_found'])
-  const foreign = await compact({ previous_response_id: first.body.id }, it.outsider.key)
+  const foreign = await compact({ previous_response_id: first.body.id }, service.outsider.key)
   assert.deepEqual([foreign.status, foreign.body.error.code], [404, 'previous_response_not_found'])
 })
 
@@ -81,17 +87,18 @@ test('200 for a context over the context length: its oldest part is not in the s
   const long = Array.from({ length: 8 }, (_, i) => ({ role: 'assistant', content: `n${i}${' word'.repeat(99)}` }))
   const { status, body } = await compact({ model: 'tiny', input: [...long, { role: 'user', content: 'So?' }] })
   assert.deepEqual([status, body.output.length], [200, 2])
-  const told = JSON.stringify(it.asked().messages)
-  assert.deepEqual([told.includes('n0 '), told.includes('n7 ')], [false, true])
+  const sent = JSON.stringify(service.asked().messages)
+  assert.deepEqual([sent.includes('n0 '), sent.includes('n7 ')], [false, true])
 })
 
 test('a compaction is charged once, like any turn', async () => {
-  const spender = await newCustomer(it.app)
-  const balance = async () => (await send(it.app, 'GET', '/console/balance', { cookie: spender.cookie })).body.balance
+  const spender = await newCustomer(service.app)
+  const balance = async () =>
+    (await send(service.app, 'GET', '/console/balance', { cookie: spender.cookie })).body.balance
   const before = Number(await balance())
   assert.equal((await compact({ input: 'Hi' }, spender.key)).status, 200)
   assert.equal(Math.round((before - Number(await balance())) * 1e8), 9 * 100 + 2 * 200)
-  assert.deepEqual(await it.app.audit(), {})
+  assert.deepEqual(await service.app.audit(), {})
 })
 
 test('400 for missing or invalid members; members that a compaction does not use are ignored', async () => {
@@ -119,15 +126,15 @@ test('400 for missing or invalid members; members that a compaction does not use
 test('404 for an unknown model, 502 for a model that writes no summary', async () => {
   const unknown = await compact({ model: 'gone', input: 'Hi' })
   assert.deepEqual([unknown.status, unknown.body.error.code], [404, 'model_not_found'])
-  it.upstream.reply({ kind: 'stream', frames: [chunk({ refusal: 'No.' }), ...textFrames([])] })
+  service.upstream.reply({ kind: 'stream', frames: [chunk({ refusal: 'No.' }), ...textFrames([])] })
   const refused = await compact({ input: 'Hi' })
   assert.deepEqual([refused.status, refused.body.error.code], [502, 'upstream_error'])
 })
 
 function answerWith(text: string): void {
-  it.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+  service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 }
 
-function compact(changes: Record<string, unknown>, key = it.person.key): Promise<Answer> {
-  return send(it.app, 'POST', '/v1/responses/compact', { key }, { model: 'm', ...changes })
+function compact(changes: Record<string, unknown>, key = service.person.key): Promise<Answer> {
+  return send(service.app, 'POST', '/v1/responses/compact', { key }, { model: 'm', ...changes })
 }

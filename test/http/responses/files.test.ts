@@ -22,14 +22,14 @@ const WAV = Buffer.from(
   'hex',
 )
 
-let it: ChatApp
+let service: ChatApp
 let png: Buffer
 before(async () => {
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
   png = Buffer.from(await samplePicture('png'))
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
 const image = (members: object) => ({ type: 'input_image', ...members })
@@ -69,7 +69,7 @@ test('200: a PDF becomes one image per page, in its place', async () => {
   const file_id = await upload(samplePdf(3), 'user_data')
   const { status } = await ask([text, file({ file_id }), text])
   assert.equal(status, 200)
-  const parts = it.asked().messages[0].content
+  const parts = service.asked().messages[0].content
   assert.deepEqual(
     parts.map((part: { type: string }) => part.type),
     ['text', 'image_url', 'image_url', 'image_url', 'text'],
@@ -77,7 +77,7 @@ test('200: a PDF becomes one image per page, in its place', async () => {
   const output = { type: 'function_call_output', call_id: 'c', output: [file({ file_id })] }
   const answer = await respond([{ type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }, output])
   assert.equal(answer.status, 200)
-  assert.equal(it.asked().messages.at(-1).content.length, 3)
+  assert.equal(service.asked().messages.at(-1).content.length, 3)
 })
 
 test('200: a page of 200 inches is rendered no larger than any other', async () => {
@@ -102,9 +102,9 @@ test('400 for a PDF of 5,000 pages, an encrypted one and a damaged one', async (
 })
 
 test('400 with the same message for a file that does not exist, was deleted or is another organization’s', async () => {
-  const foreign = await upload(png, 'vision', 'a.png', it.outsider)
+  const foreign = await upload(png, 'vision', 'a.png', service.outsider)
   const deleted = await upload(png, 'vision')
-  await send(it.app, 'DELETE', `/v1/files/${deleted}`, { key: it.person.key })
+  await send(service.app, 'DELETE', `/v1/files/${deleted}`, { key: service.person.key })
   const texts = new Set<string>()
   for (const file_id of [foreign, deleted, 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', "'; drop table files"]) {
     for (const part of [image({ file_id }), file({ file_id })]) {
@@ -177,14 +177,14 @@ test('400 for URLs and data that are not allowed or cannot be read', async () =>
 test('400 names previous_response_id for a missing file of an earlier response', async () => {
   const file_id = await upload(png, 'vision')
   const first = await ask([image({ file_id })])
-  await send(it.app, 'DELETE', `/v1/files/${file_id}`, { key: it.person.key })
+  await send(service.app, 'DELETE', `/v1/files/${file_id}`, { key: service.person.key })
   const previous = { model: 'm', input: 'And?', previous_response_id: first.body.id }
-  const { status, body } = await send(it.app, 'POST', '/v1/responses', { key: it.person.key }, previous)
+  const { status, body } = await send(service.app, 'POST', '/v1/responses', { key: service.person.key }, previous)
   assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_file', 'previous_response_id'])
 })
 
 function respond(input: unknown, model = 'm'): Promise<Answer> {
-  return send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model, input })
+  return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model, input })
 }
 
 function ask(content: unknown[], model = 'm'): Promise<Answer> {
@@ -196,7 +196,7 @@ function ask(content: unknown[], model = 'm'): Promise<Answer> {
 async function given(part: object, model = 'm'): Promise<any> {
   const { status, body } = await ask([part], model)
   assert.equal(status, 200, JSON.stringify(body))
-  return it.asked().messages[0].content
+  return service.asked().messages[0].content
 }
 
 /** The message of the refusal. The engine is not asked. */
@@ -207,12 +207,12 @@ async function assertRefused(
   message: RegExp,
   model = 'm',
 ): Promise<string> {
-  const before = it.upstream.requests.length
+  const before = service.upstream.requests.length
   const { status, body } = await ask([{ type: 'input_text', text: 'Look' }, part], model)
   const what = JSON.stringify([part, body]).slice(0, 500)
   assert.deepEqual([status, body.error?.code, body.error?.param], [400, code, `input[0].content[1].${member}`], what)
   assert.match(body.error.message, message)
-  assert.equal(it.upstream.requests.length, before)
+  assert.equal(service.upstream.requests.length, before)
   return body.error.message
 }
 
@@ -220,7 +220,7 @@ async function upload(
   bytes: Uint8Array | string,
   purpose: string,
   filename = 'a.bin',
-  who: TestPerson = it.person,
+  who: TestPerson = service.person,
 ): Promise<string> {
-  return (await uploaded(it.app, bytes, { purpose, filename, key: who.key })).id
+  return (await uploaded(service.app, bytes, { purpose, filename, key: who.key })).id
 }

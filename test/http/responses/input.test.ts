@@ -4,18 +4,18 @@ import { seal } from '../../../server/responses/context/seal.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
 
-/** `thinker` takes what it thought before. */
+/** `thinker` accepts earlier reasoning. */
 const MODELS = [
   { id: 'm', engine: { developer_role: true, fetches_urls: true } },
   { id: 'thinker', engine: { reasoning_content_input: true } },
 ]
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 const user = (content: unknown) => ({ role: 'user', content })
 const call = (call_id: string, more = {}) => ({
@@ -31,7 +31,7 @@ const asked = (id: string, name = 'look', text = '{"at":1}') => ({
   type: 'function',
   function: { name, arguments: text },
 })
-const told = (tool_call_id: string, content = 'seen') => ({ role: 'tool', tool_call_id, content })
+const toolMessage = (tool_call_id: string, content = 'seen') => ({ role: 'tool', tool_call_id, content })
 const text = (text: string) => ({ type: 'input_text', text })
 
 test('200: a string input is a user message, instructions are the first system message', async () => {
@@ -86,10 +86,10 @@ test('200: adjacent calls and the text just before them are one message, followe
   assert.deepEqual(messages.slice(1, -2), [
     { role: 'assistant', content: 'First.' },
     { role: 'assistant', content: 'Looking.', tool_calls: [asked('call_a'), asked('call_b')] },
-    told('call_b', 'two'),
-    told('call_a', 'one\nmore'),
+    toolMessage('call_b', 'two'),
+    toolMessage('call_a', 'one\nmore'),
     { role: 'assistant', content: null, tool_calls: [asked('call_c')] },
-    told('call_c'),
+    toolMessage('call_c'),
   ])
 })
 
@@ -102,7 +102,7 @@ test('200: a late output is placed directly after its call, as model servers req
   ])
   assert.deepEqual(messages, [
     { role: 'assistant', content: null, tool_calls: [asked('call_a')] },
-    told('call_a'),
+    toolMessage('call_a'),
     { role: 'user', content: 'Wait.' },
     { role: 'assistant', content: 'Yes.' },
   ])
@@ -125,8 +125,8 @@ test('200: images in outputs and instructions follow as a user message, after al
     { role: 'developer', content: 'As here:' },
     { role: 'user', content: [part('rule')] },
     { role: 'assistant', content: null, tool_calls: [asked('call_a'), asked('call_b')] },
-    told('call_a', 'A page.'),
-    told('call_b', 'nothing'),
+    toolMessage('call_a', 'A page.'),
+    toolMessage('call_b', 'nothing'),
     { role: 'user', content: [part('one')] },
   ])
 })
@@ -152,29 +152,29 @@ test('200: calls of custom tools and namespaces have the names that the model kn
     asked('call_c', 'files__gone'),
   ])
   assert.deepEqual(
-    it.asked().tools.map((tool: { function: { name: string } }) => tool.function.name),
+    service.asked().tools.map((tool: { function: { name: string } }) => tool.function.name),
     ['shell', 'files__read'],
   )
 })
 
 test('200: reasoning encrypted for the organization is sent to a model that accepts it, once, in its place', async () => {
-  const { secret } = it.app.ctx
-  const sealed = (text: string, org_id = it.person.org_id) => seal(secret, { org_id, purpose: 'reasoning' }, text)
-  const thought = (encrypted_content: string | null) => ({ type: 'reasoning', summary: [], encrypted_content })
+  const { secret } = service.app.ctx
+  const sealed = (text: string, org_id = service.person.org_id) => seal(secret, { org_id, purpose: 'reasoning' }, text)
+  const reasoningItem = (encrypted_content: string | null) => ({ type: 'reasoning', summary: [], encrypted_content })
   const input = [
     user('Hi'),
-    thought(sealed('I should look.')),
+    reasoningItem(sealed('I should look.')),
     { role: 'assistant', content: 'Looking.' },
     call('call_a'),
-    thought(sealed('Twice.')),
+    reasoningItem(sealed('Twice.')),
     call('call_b'),
     output('call_a'),
     output('call_b'),
-    thought(sealed('foreign', it.outsider.org_id)),
-    thought('made up'),
-    thought(null),
+    reasoningItem(sealed('foreign', service.outsider.org_id)),
+    reasoningItem('made up'),
+    reasoningItem(null),
     { role: 'assistant', content: 'Done.' },
-    thought(sealed('for nobody')),
+    reasoningItem(sealed('for nobody')),
     user('And?'),
   ]
   const messages = await given(input, { model: 'thinker' })
@@ -182,8 +182,8 @@ test('200: reasoning encrypted for the organization is sent to a model that acce
   const both = { reasoning, reasoning_content: reasoning }
   assert.deepEqual(messages.slice(1), [
     { role: 'assistant', content: 'Looking.', tool_calls: [asked('call_a'), asked('call_b')], ...both },
-    told('call_a'),
-    told('call_b'),
+    toolMessage('call_a'),
+    toolMessage('call_b'),
     { role: 'assistant', content: 'Done.' },
     { role: 'user', content: 'And?' },
   ])
@@ -192,20 +192,20 @@ test('200: reasoning encrypted for the organization is sent to a model that acce
 })
 
 test('200: a compaction is a developer message; 400 when it was made for another organization', async () => {
-  const { secret } = it.app.ctx
+  const { secret } = service.app.ctx
   const sealed = (org_id: string) => seal(secret, { org_id, purpose: 'compaction' }, 'We looked at x.')
   const compaction = (encrypted_content: string) => [
     user('Hi'),
     { type: 'compaction', encrypted_content },
     user('Go on'),
   ]
-  const messages = await given(compaction(sealed(it.person.org_id)))
+  const messages = await given(compaction(sealed(service.person.org_id)))
   assert.equal(messages[1].role, 'developer')
   assert.match(messages[1].content, /^Summary .+\n\nWe looked at x\.$/)
   for (const wrong of [
-    sealed(it.outsider.org_id),
+    sealed(service.outsider.org_id),
     'made up',
-    seal(secret, { org_id: it.person.org_id, purpose: 'reasoning' }, 'x'),
+    seal(secret, { org_id: service.person.org_id, purpose: 'reasoning' }, 'x'),
   ]) {
     const { status, body } = await respond({ input: compaction(wrong) })
     assert.deepEqual(
@@ -225,7 +225,7 @@ test('400 for an output without a call and for a call without an output', async 
     const { status, body } = await respond({ input })
     assert.deepEqual([status, body.error.code, body.error.param], [400, code, param])
   }
-  assert.equal(it.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 test('200: a conversation of 10,000 items', async () => {
@@ -234,7 +234,7 @@ test('200: a conversation of 10,000 items', async () => {
 })
 
 function respond(changes: Record<string, unknown>): Promise<Answer> {
-  return send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', ...changes })
+  return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', ...changes })
 }
 
 /** The messages the engine was given for this input. */
@@ -242,5 +242,5 @@ function respond(changes: Record<string, unknown>): Promise<Answer> {
 async function given(input: unknown, changes: Record<string, unknown> = {}): Promise<any[]> {
   const { status, body } = await respond({ input, store: false, ...changes })
   assert.equal(status, 200, JSON.stringify(body))
-  return it.asked().messages
+  return service.asked().messages
 }

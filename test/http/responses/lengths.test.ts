@@ -3,11 +3,11 @@ import { after, before, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { send } from '../../support/http/identity-app.ts'
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp([{ id: 'm' }])
+  service = await startChatApp([{ id: 'm' }])
 })
-after(() => it.close())
+after(() => service.close())
 
 const long = (length: number) => 'é'.repeat(length)
 const named = (i: number) => ({ type: 'function', name: `t${i}` })
@@ -59,5 +59,5 @@ test('a tool choice is echoed without its unknown members', async () => {
 })
 
 function post(body: object) {
-  return send(it.app, 'POST', '/v1/responses', { key: it.person.key }, { model: 'm', input: 'Hi', ...body })
+  return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', input: 'Hi', ...body })
 }

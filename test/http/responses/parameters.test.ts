@@ -10,12 +10,12 @@ const MODELS = [
   { id: 'private', extra_params: ['safety_identifier', 'prompt_cache_key', 'verbosity', 'metadata'], hash_user: true },
 ]
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 const look = { type: 'function', name: 'look', description: 'Looks', parameters: { type: 'object' }, strict: true }
 const format = { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true, description: 'd' }
@@ -98,9 +98,9 @@ test('200: x-dropped-tools names the types of tools that are not forwarded', asy
   assert.equal(answer.status, 200)
   assert.equal(answer.headers.get('x-dropped-tools'), 'web_search, mcp')
   assert.deepEqual(answer.body.tools, [look])
-  assert.equal(it.asked().tools.length, 1)
+  assert.equal(service.asked().tools.length, 1)
   const none = await respond({ tools: [{ type: 'web_search' }] })
-  assert.deepEqual([none.status, none.body.tools, it.asked().tools], [200, [], undefined])
+  assert.deepEqual([none.status, none.body.tools, service.asked().tools], [200, [], undefined])
 })
 
 const typed = (name: string, expected: string, got: string) =>
@@ -191,7 +191,7 @@ test('400 for each parameter out of its range, with its path; no model is asked'
     if (typeof message === 'string') assert.equal(body.error.message, message, what)
     else assert.match(body.error.message, message, what)
   }
-  assert.equal(it.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 test('404 for an unknown model or a video model, before anything that depends on the model', async () => {
@@ -208,11 +208,11 @@ test('input_tokens counts the request that the engine would get, without asking 
   assert.ok(less.body.input_tokens > 0 && less.body.input_tokens < body.input_tokens)
   const refused = await respond({ temperature: 3 }, '/v1/responses/input_tokens')
   assert.deepEqual([refused.status, refused.body.error.param], [400, 'temperature'])
-  assert.equal(it.upstream.requests.length, 0)
+  assert.equal(service.upstream.requests.length, 0)
 })
 
 function respond(changes: Record<string, unknown>, path = '/v1/responses'): Promise<Answer> {
-  return send(it.app, 'POST', path, { key: it.person.key }, { model: 'm', input: 'Hi', ...changes })
+  return send(service.app, 'POST', path, { key: service.person.key }, { model: 'm', input: 'Hi', ...changes })
 }
 
 /** The body the model server was given. */
@@ -220,5 +220,5 @@ function respond(changes: Record<string, unknown>, path = '/v1/responses'): Prom
 async function forwarded(changes: Record<string, unknown>): Promise<Record<string, any>> {
   const { status, body } = await respond({ store: false, ...changes })
   assert.equal(status, 200, JSON.stringify(body))
-  return it.asked()
+  return service.asked()
 }

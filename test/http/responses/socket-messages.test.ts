@@ -24,7 +24,7 @@ const askedTimes = async (count: number) => {
 }
 const create = (members: string) => `{"type":"response.create","model":"far-1","input":"Hi",${members}}`
 
-/** What a client may send by mistake, and the code it is told. */
+/** What a client may send by mistake, and the code of its error. */
 const MISTAKES: ReadonlyArray<[message: string | Buffer, code: string, param?: string | null]> = [
   ['', 'invalid_json', null],
   [' ', 'invalid_json'],
@@ -89,12 +89,12 @@ test('mistakes are answered in the order of the messages, after the active turn'
   socket.send('{"type":"x","stream_id":"c"}')
   socket.send(create('"stream_id":"d"'))
   service.upstream.release()
-  const told: unknown[] = []
+  const answers: unknown[] = []
   for (let i = 0; i < 5; i++) {
     const { last } = await socket.events()
-    told.push([last.stream_id, last.error?.code ?? last.type])
+    answers.push([last.stream_id, last.error?.code ?? last.type])
   }
-  assert.deepEqual(told, [
+  assert.deepEqual(answers, [
     ['a', 'response.completed'],
     [undefined, 'invalid_json'],
     ['b', 'decimal_above_max_value'],

@@ -29,7 +29,7 @@ beforeEach(async () => {
 })
 afterEach(() => socket.close())
 
-const said = (text: string) => service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
+const replyText = (text: string) => service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 /** Role and text of each message that the model server was last asked with. */
 const asked = () => {
   const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{ role: string; content: unknown }>
@@ -186,11 +186,11 @@ test('a message beyond the 16 that may wait is answered with `too_many_requests`
 
 test('a chain that is not stored continues only on its connection and only from its latest response', async () => {
   const own = await fresh()
-  said('One')
+  replyText('One')
   const one = await own.turn({ store: false, input: 'First' })
-  said('Two')
+  replyText('Two')
   const two = await own.turn({ store: false, input: 'Second', previous_response_id: one.response.id })
-  said('Three')
+  replyText('Three')
   await own.turn({ store: false, input: 'Third', previous_response_id: two.response.id, instructions: 'Now' })
   assert.deepEqual(asked(), [
     ['system', 'Now'],
@@ -226,8 +226,8 @@ test('chains of two streams continue independently on one connection', async () 
       ids[stream_id] = response.id
     }
   }
-  const said = asked().flatMap(([role, content]) => (role === 'user' ? [content] : []))
-  assert.deepEqual(said, ['b1', 'b2', 'b3'])
+  const texts = asked().flatMap(([role, content]) => (role === 'user' ? [content] : []))
+  assert.deepEqual(texts, ['b1', 'b2', 'b3'])
 })
 
 test('`previous_response_not_found` for a response that only another connection has cached, even of the same person', async () => {

@@ -92,9 +92,9 @@ test('404 with the same body for a response of another organization, of a collea
 
 test('a response that was not made in the background is streamed as created, each item, and its last event', async () => {
   const response = await storeResponse(app, person, { output: everyItem })
-  const told = await events(`${response.id}?stream=true`)
+  const emitted = await events(`${response.id}?stream=true`)
   assert.deepEqual(
-    told.map(({ type }) => type),
+    emitted.map(({ type }) => type),
     [
       'response.created',
       ...everyItem.flatMap(() => ['response.output_item.added', 'response.output_item.done']),
@@ -102,25 +102,25 @@ test('a response that was not made in the background is streamed as created, eac
     ],
   )
   assert.deepEqual(
-    told.map(({ sequence_number }) => sequence_number),
-    told.map((_, index) => index),
+    emitted.map(({ sequence_number }) => sequence_number),
+    emitted.map((_, index) => index),
   )
-  const begun = told[0]!.response as ResponseObject
+  const begun = emitted[0]!.response as ResponseObject
   assert.deepEqual([begun.status, begun.output, begun.usage, begun.completed_at], ['in_progress', [], null, null])
-  const added = told.filter(({ type }) => type.endsWith('added')).map(({ item }) => item as OutputItem)
-  const done = told.filter(({ type }) => type.endsWith('done')).map(({ item }) => item as OutputItem)
+  const added = emitted.filter(({ type }) => type.endsWith('added')).map(({ item }) => item as OutputItem)
+  const done = emitted.filter(({ type }) => type.endsWith('done')).map(({ item }) => item as OutputItem)
   assert.deepEqual(done, everyItem)
   assert.deepEqual(
     added.map(({ id, ...item }) => ({ id, status: 'status' in item ? item.status : null })),
     everyItem.map(({ id }) => ({ id, status: 'in_progress' })),
   )
-  assert.deepEqual(told.at(-1)!.response, response)
+  assert.deepEqual(emitted.at(-1)!.response, response)
 })
 
 test('a response that did not complete is streamed with its own last event', async () => {
   const cut = { status: 'incomplete', completed_at: null, incomplete_details: { reason: 'max_output_tokens' } } as const
-  const told = await events(`${(await storeResponse(app, person, cut)).id}?stream=true`)
-  assert.equal(told.at(-1)!.type, 'response.incomplete')
+  const emitted = await events(`${(await storeResponse(app, person, cut)).id}?stream=true`)
+  assert.equal(emitted.at(-1)!.type, 'response.incomplete')
 })
 
 test('`starting_after` starts after that event; at or past the end only the end mark is sent', async () => {

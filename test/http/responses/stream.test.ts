@@ -108,13 +108,13 @@ test('200: reasoning is streamed as a summary when requested, otherwise only as 
   const deltas = [{ reasoning_content: 'Let me ' }, { reasoning: 'see.' }, { content: 'Yes.' }]
   const silent = await stream(deltas)
   assert.deepEqual(silent.types.slice(2, 5), ['output_item.added', 'output_item.done', 'output_item.added'])
-  const told = await stream(deltas, { reasoning: { summary: 'detailed' } })
-  assert.deepEqual(told.types.slice(2, 9), [
+  const summarized = await stream(deltas, { reasoning: { summary: 'detailed' } })
+  assert.deepEqual(summarized.types.slice(2, 9), [
     ...['output_item.added', 'reasoning_summary_part.added', 'reasoning_summary_text.delta'],
     ...['reasoning_summary_text.delta', 'reasoning_summary_text.done', 'reasoning_summary_part.done'],
     'output_item.done',
   ])
-  assert.deepEqual(told.built.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
+  assert.deepEqual(summarized.built.output[0].summary, [{ type: 'summary_text', text: 'Let me see.' }])
 })
 
 test('200: raw reasoning is streamed where the operator allows it', async () => {

@@ -13,12 +13,12 @@ const MODELS = [
   { id: 'shared' },
 ]
 
-let it: ChatApp
+let service: ChatApp
 before(async () => {
-  it = await startChatApp(MODELS)
+  service = await startChatApp(MODELS)
 })
-after(() => it.close())
-beforeEach(() => it.upstream.requests.splice(0))
+after(() => service.close())
+beforeEach(() => service.upstream.requests.splice(0))
 
 /** A text of so many tokens. */
 const words = (count: number, first = 'So') => `${first}${' word'.repeat(count - 1)}`
@@ -32,7 +32,7 @@ test('200 at the context length, 400 context_length_exceeded beyond it, with the
   const fitting = [user(500 + 1000 - counted), assistant(300), user(100)]
   assert.equal(await count(fitting), 1000)
   assert.equal((await respond({ input: fitting })).status, 200)
-  const before = it.upstream.requests.length
+  const before = service.upstream.requests.length
   for (const truncation of [undefined, null, 'disabled']) {
     const { status, body } = await respond({ input: [...fitting, user(5)], truncation })
     assert.deepEqual([status, body.error.code, body.error.param], [400, 'context_length_exceeded', 'input'])
@@ -41,7 +41,7 @@ test('200 at the context length, 400 context_length_exceeded beyond it, with the
       /^This model's maximum context length is 1000 tokens\. However, your input resulted in 1008 tokens\./,
     )
   }
-  assert.equal(it.upstream.requests.length, before)
+  assert.equal(service.upstream.requests.length, before)
 })
 
 test('200 with auto: the oldest items are dropped until input and answer fit, calls with their outputs, the last turn never', async () => {
@@ -59,7 +59,7 @@ test('200 with auto: the oldest items are dropped until input and answer fit, ca
   const firsts = async (changes: object) => {
     const { status, body } = await respond({ input, ...more, ...changes })
     assert.equal(status, 200, JSON.stringify(body))
-    return it
+    return service
       .asked()
       .messages.map((each: { role: string; content: string | null }) => (each.content ?? each.role).split(' ')[0])
   }
@@ -81,7 +81,7 @@ test('200 with auto for a chain: items are dropped from the request, and the sto
   const next = await respond({ input: [user(300, 'Then')], previous_response_id: first.body.id, truncation: 'auto' })
   assert.equal(next.status, 200, JSON.stringify(next.body))
   assert.equal(
-    it.asked().messages.some((each: { content: string }) => each.content.startsWith('Long')),
+    service.asked().messages.some((each: { content: string }) => each.content.startsWith('Long')),
     false,
   )
   const refused = await respond({ input: [user(600)], previous_response_id: next.body.id })
@@ -92,7 +92,7 @@ test('200 with auto for more images than a request may have: those that are drop
   const picture = { type: 'input_image', image_url: 'https://example.com/a.png' }
   const input = [...Array.from({ length: 300 }, () => ({ role: 'user', content: [picture] })), user(20)]
   assert.equal((await respond({ input, truncation: 'auto' })).status, 200)
-  assert.equal(it.asked().messages.length, 1)
+  assert.equal(service.asked().messages.length, 1)
   const { body } = await respond({ input, model: 'long', truncation: 'auto' })
   assert.match(body.error.message, /at most 256/)
 })
@@ -100,7 +100,7 @@ test('200 with auto for more images than a request may have: those that are drop
 test('200 for any length when the context length is unknown', async () => {
   for (const truncation of ['auto', 'disabled']) {
     assert.equal((await respond({ model: 'long', input: [user(5000)], truncation })).status, 200)
-    assert.equal(it.asked().messages.length, 1)
+    assert.equal(service.asked().messages.length, 1)
   }
 })
 
@@ -108,12 +108,12 @@ test('200 with auto for 10,000 items', async () => {
   const input = Array.from({ length: 5000 }, (_, i) => [user(2, `q${i}`), assistant(2)]).flat()
   const { status } = await respond({ input: [...input, user(2)], truncation: 'auto' })
   assert.equal(status, 200)
-  const { messages } = it.asked()
+  const { messages } = service.asked()
   assert.ok(messages.length > 50 && messages.length < 250, String(messages.length))
 })
 
 function respond(changes: Record<string, unknown>, path = '/v1/responses'): Promise<Answer> {
-  return send(it.app, 'POST', path, { key: it.person.key }, { model: 'm', ...changes })
+  return send(service.app, 'POST', path, { key: service.person.key }, { model: 'm', ...changes })
 }
 
 async function count(input: unknown, model = 'long'): Promise<number> {
@@ -123,39 +123,39 @@ async function count(input: unknown, model = 'long'): Promise<number> {
 }
 
 test('200 with auto and no configured length: the server states its limit, the oldest items are dropped, and it is asked again once', async () => {
-  it.upstream.reply(refusal('resulted in 620 tokens'))
+  service.upstream.reply(refusal('resulted in 620 tokens'))
   const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
   const { status, body } = await respond({ model: 'unknown', input, truncation: 'auto' })
   assert.equal(status, 200, JSON.stringify(body))
-  assert.equal(it.upstream.requests.length, 2)
-  const kept = (it.asked().messages as Array<{ content: string }>).map(({ content }) => content.split(' ')[0])
+  assert.equal(service.upstream.requests.length, 2)
+  const kept = (service.asked().messages as Array<{ content: string }>).map(({ content }) => content.split(' ')[0])
   assert.deepEqual(kept, ['Last'])
   const again = await respond({ model: 'unknown', input, truncation: 'auto' })
-  assert.deepEqual([again.status, it.upstream.requests.length], [200, 3], 'what it said is remembered')
-  it.upstream.reply(refusal('resulted in 620 tokens'))
+  assert.deepEqual([again.status, service.upstream.requests.length], [200, 3], 'the stated length is kept')
+  service.upstream.reply(refusal('resulted in 620 tokens'))
   const refused = await respond({ model: 'unknown', input })
   assert.deepEqual([refused.status, refused.body.error.code], [400, 'context_length_exceeded'])
 })
 
 test('200 with auto when the server also counts the tokens of the answer: only the excess of the input is dropped', async () => {
-  it.upstream.reply(refusal('requested 750 tokens (550 in the messages, 200 in the completion)'))
+  service.upstream.reply(refusal('requested 750 tokens (550 in the messages, 200 in the completion)'))
   const input = [user(480, 'First'), assistant(30, 'Second'), user(30, 'Last')]
   const { status, body } = await respond({ model: 'chatty', input, truncation: 'auto', max_output_tokens: 200 })
   assert.equal(status, 200, JSON.stringify(body))
-  const kept = (it.asked().messages as Array<{ content: string }>).map(({ content }) => content.split(' ')[0])
+  const kept = (service.asked().messages as Array<{ content: string }>).map(({ content }) => content.split(' ')[0])
   assert.deepEqual(kept, ['Second', 'Last'])
 })
 
 test('a context length stated to one organization does not truncate the requests of another', async () => {
-  it.upstream.reply(refusal('resulted in 620 tokens'))
+  service.upstream.reply(refusal('resulted in 620 tokens'))
   await respond({ model: 'shared', input: [user(600), user(20)], truncation: 'auto' })
   const input = [user(300, 'First'), assistant(200, 'Second'), user(100, 'Last')]
   const body = { model: 'shared', input, truncation: 'auto' }
-  const { status } = await send(it.app, 'POST', '/v1/responses', { key: it.outsider.key }, body)
-  assert.deepEqual([status, it.asked().messages.length], [200, 3])
+  const { status } = await send(service.app, 'POST', '/v1/responses', { key: service.outsider.key }, body)
+  assert.deepEqual([status, service.asked().messages.length], [200, 3])
 })
 
-/** As a server whose length is 300 tokens says it. */
+/** The error of a server with a context length of 300 tokens. */
 function refusal(asked: string) {
   const message = `This model's maximum context length is 300 tokens. However, your messages ${asked}.`
   const error = { message, type: 'invalid_request_error', code: 'context_length_exceeded' }

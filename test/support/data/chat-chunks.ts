@@ -112,7 +112,7 @@ export function choiceOf({ message, logprobs, finish_reason }: Chunk): Folded {
   }
 }
 
-/** No words is null beside calls and refusals in a plain answer; a stream that thought before has said it as an empty text. */
+/** Empty content is null beside calls and refusals in a plain answer, and an empty string in a stream with reasoning. */
 export function sameWords(choice: Folded): Folded {
   return { ...choice, content: choice.content ?? '' }
 }

@@ -32,7 +32,7 @@ export type UpstreamReply =
   | { kind: 'raw'; bytes: string }
   | { kind: 'reset' | 'stall' }
 
-/** An OpenAI-compatible chat server on a real socket that does as it is told. */
+/** An OpenAI-compatible chat server on a real socket, scripted by the test. */
 export type ChatUpstream = {
   /** Its base URL, `/v1` included. */
   url: string
@@ -100,7 +100,7 @@ export async function startChatUpstream({ port = 0 } = {}): Promise<ChatUpstream
   }
 }
 
-/** One chunk of a streamed answer, of choice 0 unless said otherwise. */
+/** One chunk of a streamed answer, of choice 0 by default. */
 export function chunk(
   delta: object,
   more: { index?: number; finish_reason?: string | null; logprobs?: unknown; usage?: unknown } = {},
@@ -151,15 +151,15 @@ function usualReply({ json }: UpstreamRequest): UpstreamReply {
   const called = toolNamed(json?.tools)
   const finish_reason = called === null ? 'stop' : 'tool_calls'
   const call = { id: 'call_1', type: 'function', function: { name: called, arguments: '{}' } }
-  const said = called === null ? { content: 'Hello there.' } : { content: null, tool_calls: [{ index: 0, ...call }] }
+  const message = called === null ? { content: 'Hello there.' } : { content: null, tool_calls: [{ index: 0, ...call }] }
   if (json?.stream !== true) {
     const whole = completion({})
-    const choices = indexes.map((index) => ({ index, message: { role: 'assistant', ...said }, finish_reason }))
+    const choices = indexes.map((index) => ({ index, message: { role: 'assistant', ...message }, finish_reason }))
     return { kind: 'json', body: { ...whole, choices } }
   }
   const frames = [
     ...indexes.map((index) => chunk({ role: 'assistant', content: '' }, { index })),
-    ...indexes.map((index) => chunk(said, { index })),
+    ...indexes.map((index) => chunk(message, { index })),
     ...indexes.map((index) => chunk({}, { index, finish_reason })),
     ...textFrames([]).slice(-1),
   ]
