@@ -21,7 +21,7 @@ type Name =
 
 const text = { type: 'string' }
 
-/** What each header says. Source: contract 1.3. */
+/** The meaning of each header. Source: contract 1.3. */
 const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
   'accept-ranges': { description: 'Byte ranges are understood.', schema: { const: 'bytes' } },
   allow: { description: 'The methods of this path.', schema: text },
@@ -36,18 +36,21 @@ const HEADERS: Readonly<Record<Name, { description: string; schema: Json }>> = {
   },
   location: { description: 'Where the browser goes.', schema: text },
   'openai-poll-after-ms': {
-    description: 'Milliseconds to wait before the next look, while the job has not ended.',
+    description: 'Milliseconds to wait before the next poll, while the job has not ended.',
     schema: { type: 'integer' },
   },
-  'referrer-policy': { description: 'The address stays here.', schema: text },
+  'referrer-policy': { description: 'The URL is sent to no other site.', schema: text },
   'retry-after': {
     description: 'Whole seconds to wait, at most 60.',
     schema: { type: 'integer', minimum: 1, maximum: 60 },
   },
   'set-cookie': { description: 'The cookie of the console login.', schema: text },
   'www-authenticate': { description: 'The scheme of the credential.', schema: { const: 'Bearer' } },
-  'x-accel-buffering': { description: 'A proxy is to hand events on as they come.', schema: { const: 'no' } },
-  'x-content-type-options': { description: 'The media type is as it says.', schema: { const: 'nosniff' } },
+  'x-accel-buffering': { description: 'Proxies must not buffer the events.', schema: { const: 'no' } },
+  'x-content-type-options': {
+    description: 'The declared media type is final: no sniffing.',
+    schema: { const: 'nosniff' },
+  },
   'x-dropped-tools': {
     description: 'Types of tools that were accepted and not forwarded, separated by commas.',
     schema: text,

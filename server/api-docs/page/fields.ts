@@ -57,7 +57,7 @@ function innerOf(member: Json): { inner: Json | null; suffix: string } {
   return { inner: inside ?? null, suffix: '' }
 }
 
-/** What the schema says beyond the type. */
+/** The description, range and default of a schema. */
 function noteOf(schema: Json, language: PageLanguage): string {
   const { description, minimum, maximum, minLength, maxLength, minItems, maxItems, default: usual } = schema
   const words = WORDS[language]

@@ -15,7 +15,7 @@ import { countRequest } from './rate-limit.ts'
 export type Auth = 'none' | 'signed_url' | 'api_key' | 'session' | 'api_key_or_session'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What one call gives its handler. `query` is parsed and checked; `body` too, unless the endpoint checks it later by itself. */
+/** What one call gives its handler. `query` is parsed and checked; so is `body`, unless `body_check` is `handler`. */
 export type Call<A extends Auth, B, Q> = {
   principal: A extends 'none' | 'signed_url' ? null : Principal
   body: B
@@ -25,7 +25,7 @@ export type Call<A extends Auth, B, Q> = {
   reply: FastifyReply
 }
 
-/** Headers that some endpoints send with success, beside those that their credential and kind of answer bring along. */
+/** Headers that some endpoints send on success, beside those that follow from their credential and kind of answer. */
 export type AnswerHeader =
   | 'cache-control'
   | 'content-disposition'
@@ -64,7 +64,7 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   redirects?: boolean
   /** The answer has an entity tag, and is 304 where `If-None-Match` names it. */
   conditional?: boolean
-  /** `Idempotency-Key` is heeded. */
+  /** Honors `Idempotency-Key`. */
   idempotent?: boolean
   /** For the API page: headers of a successful answer. */
   headers?: Partial<Record<AnswerHeader, 'always' | 'sometimes'>>
