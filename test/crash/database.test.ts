@@ -83,7 +83,7 @@ async function compare(site: Site, acknowledged: Set<string>): Promise<void> {
 const KILLS_MAX = 4
 const IN_FLIGHT_MAX = 32
 
-test('PostgreSQL killed under load, one backend and then the whole: the service lives, says 503, and nothing acknowledged is missing', async () => {
+test('PostgreSQL killed under load, its backends and then the server: the service survives, answers 503, and no acknowledged job is missing', async () => {
   const site = await openSite()
   try {
     const kinora = await start(site)
@@ -121,7 +121,7 @@ test('PostgreSQL killed under load, one backend and then the whole: the service 
   }
 })
 
-test('service and PostgreSQL killed together, as when a container dies: the next start finds everything acknowledged', async () => {
+test('service and PostgreSQL killed together, as when a container dies: after the next start no acknowledged job is missing', async () => {
   const site = await openSite()
   try {
     let kinora = await start(site)

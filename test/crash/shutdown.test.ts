@@ -75,7 +75,7 @@ test('jobs that wait for their next poll when the service stops go on as soon as
   }
 })
 
-test('a second service on a data directory ends at once and says why, and the first notices nothing', async () => {
+test('a second service on a data directory exits at once with the reason, and the first is not disturbed', async () => {
   const site = await openSite()
   try {
     const first = await start(site)

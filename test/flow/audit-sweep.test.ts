@@ -77,7 +77,7 @@ test('the hourly audit that finds I1 to I4 broken logs an error, shows in /ready
   }
 })
 
-test('the audit is among the duties that run by themselves, every hour', () => {
+test('the audit is a sweep that runs every hour', () => {
   const sweep = allSweeps(app.ctx, app.database.db).find(({ name }) => name === 'audit')
   assert.equal(sweep?.every_seconds, 3600)
 })

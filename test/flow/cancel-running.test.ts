@@ -83,7 +83,7 @@ test('200 when the engine is out of reach, and it is asked again afterwards', as
   }
 })
 
-test('an engine that keeps a person waiting counts as out of reach', async () => {
+test('an engine that does not answer in time counts as out of reach', async () => {
   const id = await running(service)
   service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
   assert.equal(await engineStops(service.app.ctx, await service.row(id), { ask_seconds: 0.01 }), true)
@@ -103,7 +103,7 @@ test('409 when the render completes while the engine is asked', async () => {
   assert.deepEqual([status, body.error?.code], [409, 'conflict'])
 })
 
-test('a render begun anew while the engine was asked about the one before is asked about too', async () => {
+test('a render restarted while the engine was asked about the previous one is asked about too', async () => {
   const id = await running(service)
   service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
   const before = service.engines.requests.length

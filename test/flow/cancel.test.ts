@@ -28,7 +28,7 @@ const cancel = (id: string) => send(service.app, 'POST', `/v1/videos/${id}/cance
 const deleted = () => service.engines.requests.filter(({ method }) => method === 'DELETE').map(({ path }) => path)
 const live = () => new AbortController().signal
 
-test('a job can be canceled in every state before its end, and the reservation is free at once', async () => {
+test('a job can be canceled in every status before its end, and its hold is released at once', async () => {
   service.engines.conduct({ polls: 1e9 })
   for (const wanted of ['moderating', 'queued', 'in_progress'] as const) {
     if (wanted === 'queued')
@@ -43,7 +43,7 @@ test('a job can be canceled in every state before its end, and the reservation i
   }
 })
 
-test('a canceled render is ended at the engine', async () => {
+test('a canceled render is canceled at the engine', async () => {
   service.engines.conduct({ polls: 1e9 })
   const id = await service.submit()
   const { ticket } = await service.drive(id, ({ status }) => status === 'in_progress')
@@ -58,7 +58,7 @@ test('a canceled render is ended at the engine', async () => {
   )
 })
 
-test('an engine that cannot be told at first is told again later', async () => {
+test('an engine that cannot be reached at first is asked again later', async () => {
   service.engines.conduct({ polls: 1e9 })
   const id = await service.submit()
   await service.drive(id, ({ status }) => status === 'in_progress')
@@ -69,7 +69,7 @@ test('an engine that cannot be told at first is told again later', async () => {
   assert.equal([...service.engines.renders.values()].at(-1)!.canceled, true)
 })
 
-test('a job canceled while its clip is being fetched stays canceled, and the clip is thrown away', async () => {
+test('a job canceled while its clip is being fetched stays canceled, and the clip is deleted', async () => {
   service.engines.conduct({ polls: 1, ignores_cancel: true })
   const id = await service.submit()
   await service.drive(id, ({ status, progress }) => status === 'in_progress' && progress > 0)
@@ -84,7 +84,7 @@ test('a job canceled while its clip is being fetched stays canceled, and the cli
   assert.deepEqual((await service.statuses(id)).slice(-2), ['in_progress', 'canceled'])
 })
 
-test('a job canceled while the engine is being asked to start has that render ended', async () => {
+test('a job canceled while its start is in flight has that render canceled', async () => {
   service.engines.conduct({ polls: 1e9 })
   service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
   const count = service.engines.requests.length
@@ -98,7 +98,7 @@ test('a job canceled while the engine is being asked to start has that render en
   assert.equal([...service.engines.renders.values()].at(-1)!.canceled, true)
 })
 
-test('a worker that was too slow does not end the render that another worker follows by now', async () => {
+test('a worker that lost its claim does not cancel the render that another worker follows by now', async () => {
   service.engines.conduct({ polls: 1 })
   service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
   const count = service.engines.requests.length

@@ -40,7 +40,7 @@ const raise = (error: Error) => (): never => {
   throw error
 }
 
-test('a fault of ours is tried again, then the job fails with internal_error and costs nothing', async () => {
+test('an internal error is retried, then the job fails with internal_error and costs nothing', async () => {
   let tries = 0
   fault.start = () => {
     tries += 1
@@ -52,14 +52,14 @@ test('a fault of ours is tried again, then the job fails with internal_error and
   assert.deepEqual(await service.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
 })
 
-test('a file that is missing is a fault of ours, not an outage to be waited out for ever', async () => {
+test('a missing file is an internal error, not an outage that is waited out forever', async () => {
   fault.start = raise(
     Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open', path: '/gone' }),
   )
   assert.equal((await service.drive(await service.submit())).error_code, 'internal_error')
 })
 
-test('a fault of ours that passes leaves no trace on the job', async () => {
+test('an internal error that happens once leaves no trace on the job', async () => {
   fault.start = () => {
     fault = {}
     throw new TypeError('once')
@@ -103,7 +103,7 @@ test('a job that cannot be written at all is claimed again after waits of up to 
   assert.equal((await service.drive(id)).status, 'completed')
 })
 
-test('an engine that was away for long does not use up the patience with a fault of ours', async () => {
+test('retries of an engine that was down do not count towards the limit of internal errors', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
   const id = await service.submit()
   await service.drive(id, ({ tries }) => tries === 8)
@@ -114,7 +114,7 @@ test('an engine that was away for long does not use up the patience with a fault
   assert.equal((await service.drive(id)).status, 'completed')
 })
 
-test('without a stored allow for its very text nothing reaches an engine', async () => {
+test('without a stored allow for exactly its text nothing reaches an engine', async () => {
   const { db } = service.app.ctx
   for (const spoil of [
     (id: string) => db.deleteFrom('moderation_records').where('job_id', '=', id).execute(),
@@ -145,7 +145,7 @@ test('without a stored allow for its very text nothing reaches an engine', async
   }
 })
 
-test('a model that the operator has taken away fails its jobs instead of holding them', async () => {
+test('a job of a model that was removed from the configuration fails instead of waiting', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
   const id = await service.submit()
   await service.drive(id, ({ tries }) => tries > 0)

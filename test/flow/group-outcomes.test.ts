@@ -41,7 +41,7 @@ async function claimed(count: number): Promise<VideoJobRow[]> {
   return jobs
 }
 
-test('what is decided for thirty jobs at once is written by one commit, and each account by one update', async () => {
+test('outcomes of thirty jobs at once are written by one commit, and each account by one update', async () => {
   const before = await service.balance()
   const jobs = await claimed(30)
   const done = await Promise.all(jobs.map((job) => advance(service.app.ctx, job, outcome)))
@@ -54,7 +54,7 @@ test('what is decided for thirty jobs at once is written by one commit, and each
   assert.deepEqual(await service.balance(), before)
 })
 
-test('a job whose claim was lost is left alone, and its neighbours in the group are written', async () => {
+test('a job whose claim was lost is not written, and the others of its group are', async () => {
   const jobs = await claimed(3)
   await query(`update video_jobs set claim_id = 'another' where id = $1`, [jobs[1]!.id])
   const done = await Promise.all(jobs.map((job) => advance(service.app.ctx, job, outcome)))
@@ -66,7 +66,7 @@ test('a job whose claim was lost is left alone, and its neighbours in the group 
   await cancelJob(service.app.ctx, { org_id: service.customer.org_id, id: jobs[1]!.id })
 })
 
-test('one that cannot be written is an error for itself alone', async () => {
+test('an outcome that cannot be written is an error for its own job only', async () => {
   const jobs = await claimed(3)
   const bad = jobs[1]!
   // A column the table refuses: what a bug would do.
@@ -82,7 +82,7 @@ test('one that cannot be written is an error for itself alone', async () => {
   await advance(service.app.ctx, bad, outcome)
 })
 
-test('a hold that was settled already stops its own job from ending, and no other', async () => {
+test('a hold that was already settled keeps its own job from ending, and no other', async () => {
   const jobs = await claimed(2)
   await query(`update holds set state = 'released', settled_at = now() where job_id = $1`, [jobs[0]!.id])
   const settled = await Promise.allSettled(jobs.map((job) => advance(service.app.ctx, job, outcome)))
@@ -95,7 +95,7 @@ test('a hold that was settled already stops its own job from ending, and no othe
   await advance(service.app.ctx, jobs[0]!, outcome)
 })
 
-test('an end and a cancellation of one job in one group: one of them is written, the other finds it so', async () => {
+test('of an end and a cancellation of one job in one group exactly one is written', async () => {
   for (let round = 0; round < 5; round++) {
     const [job] = await claimed(1)
     const [ended, canceled]: Array<Applied | null> = await Promise.all([
@@ -107,7 +107,7 @@ test('an end and a cancellation of one job in one group: one of them is written,
   }
 })
 
-test('a group that is cut in its middle leaves nothing of itself, for any of its jobs', async () => {
+test('a group that is interrupted halfway writes nothing, for any of its jobs', async () => {
   for (const point of ['within_group_moved', 'within_group_settled', 'within_failed:2']) {
     const before = await service.balance()
     const jobs = await claimed(3)
@@ -123,7 +123,7 @@ test('a group that is cut in its middle leaves nothing of itself, for any of its
   }
 })
 
-test('what cannot be written of one job leaves what was written before of it, and of others, as it is', async () => {
+test('an outcome that cannot be written leaves earlier writes of its job, and those of others, as they are', async () => {
   const [job, other] = await claimed(2)
   // A column the table refuses: what a bug would do.
   const wrong: Outcome = { to: 'same', retry_after_seconds: 0, set: { progress: 100 } }
@@ -141,7 +141,7 @@ test('what cannot be written of one job leaves what was written before of it, an
   await Promise.all([advance(service.app.ctx, job!, outcome), advance(service.app.ctx, other!, outcome)])
 })
 
-test('a job whose render belongs to another is returned as its row is, with the attempt its step wrote', async () => {
+test('a job whose render belongs to another is returned as stored, with the attempt its step wrote', async () => {
   const [job, owner] = await claimed(2)
   const { ctx } = service.app
   for (const to of ['translating', 'queued'] as const) {

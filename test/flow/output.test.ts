@@ -57,7 +57,7 @@ const USELESS: Record<string, Buffer> = {
   'a picture': Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
 }
 
-test('what is no video fails the job with render_failed, costs nothing and leaves no bytes behind', async () => {
+test('an output that is not a video fails the job with render_failed, costs nothing and leaves no bytes behind', async () => {
   for (const [name, output] of Object.entries(USELESS)) {
     const { ends, paid, files } = await rendered(output)
     assert.deepEqual([ends, paid, files], ['render_failed', 0n, 0], name)
@@ -152,7 +152,7 @@ async function stageWith(change: Partial<VideoEngine>): Promise<PipelineApp> {
   return startPipelineApp({}, { engines: { video, moderation, translation, chat: new Map(), close: async () => {} } })
 }
 
-test('a clip beyond a gigabyte is given up while it arrives, costs nothing and leaves no bytes behind', async () => {
+test('a clip of more than a gigabyte is aborted during the download, costs nothing and leaves no bytes behind', async () => {
   const chunk = new Uint8Array(16 * 1024 * 1024)
   let sent = 0
   const other = await stageWith({

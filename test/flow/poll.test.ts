@@ -77,7 +77,7 @@ test('a render that does not end in time is canceled at the engine and fails wit
   assert.deepEqual((await service.balance()).held, 0n)
 })
 
-test('an engine that asks to be left alone for an hour does not stretch the time limit of the render', async () => {
+test('an engine that asks for a pause of an hour does not extend the time limit of the render', async () => {
   const id = await running()
   service.engines.script({
     ...POLL,
@@ -89,14 +89,14 @@ test('an engine that asks to be left alone for an hour does not stretch the time
   assert.equal(job.finished_at!.getTime() - job.render_started_at!.getTime(), 600_000)
 })
 
-test('silence until the time limit is a render_timeout too, and the hold is released', async () => {
+test('no answer until the time limit is a render_timeout too, and the hold is released', async () => {
   const id = await running()
   service.engines.script({ ...POLL, times: 9999, fault: status(401) })
   assert.equal((await service.drive(id)).error_code, 'render_timeout')
   assert.deepEqual((await service.balance()).held, 0n)
 })
 
-test('a render that failed for a passing reason is begun anew, and the job completes with one charge', async () => {
+test('a render with a transient failure is restarted, and the job completes with one charge', async () => {
   service.engines.conduct({ status: 'failed', error: { code: 'server_error' } })
   const before = { started: service.engines.started(), ...(await service.balance()) }
   const id = await service.submit()
@@ -110,7 +110,7 @@ test('a render that failed for a passing reason is begun anew, and the job compl
   assert.equal((await service.balance()).charges - before.charges, 1)
 })
 
-test('one that goes on failing for passing reasons fails the job with render_failed when its time is over', async () => {
+test('a render that keeps failing transiently fails the job with render_failed at its time limit', async () => {
   service.engines.conduct({ status: 'expired' })
   const job = await service.drive(await service.submit())
   assert.equal(job.error_code, 'render_failed')
@@ -132,7 +132,7 @@ test('a new attempt still has its inputs when their file was deleted after the f
   assert.ok(again.body.includes(Buffer.from(picture)))
 })
 
-test('a render the engine has lost is begun once more; lost again, the job fails', async () => {
+test('a render the engine lost is restarted once; lost again, the job fails', async () => {
   const id = await running()
   service.engines.forget()
   assert.equal((await service.drive(id)).status, 'completed')

@@ -21,6 +21,9 @@ after(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 afterEach(async () => {
+  // Only completed jobs are charged.
+  const { balance, held, charges } = await service.balance()
+  assert.deepEqual({ balance, held }, { balance: OPENING - BigInt(charges) * COST, held: 0n })
   service.engines.unscript()
   assert.deepEqual(await service.app.audit(), {})
 })
@@ -28,7 +31,7 @@ afterEach(async () => {
 const BUSY = { method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 503 } } as const
 const frame = (file_id: string) => ({ image_reference: [{ file_id, role: 'first_frame' }] })
 
-/** Submits a job, lets `happen` happen while the engine has no room for it, and tells how it ends and how often a render began. */
+/** Submits a job, calls `happen` while the engine is busy, and returns how it ends and how often a render was started. */
 async function endOf(body: Record<string, unknown>, happen: () => Promise<unknown>) {
   const before = { started: service.engines.started(), ...(await service.balance()) }
   service.engines.script({ ...BUSY })
@@ -154,9 +157,4 @@ test('the URLs an engine is given serve the very bytes, at the address meant for
   assert.equal((await service.drive(id)).status, 'completed')
   for (const { uri } of conditions) assert.equal((await fetch(uri)).status, 403)
   service.engines.conduct({ polls: 0 })
-})
-
-test('whatever failed above left the money where it was: only completed jobs were charged', async () => {
-  const { balance, held, charges } = await service.balance()
-  assert.deepEqual({ balance, held }, { balance: OPENING - BigInt(charges) * COST, held: 0n })
 })

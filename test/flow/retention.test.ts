@@ -83,7 +83,7 @@ test('a charge outlives the job it paid for', async () => {
   await sweep()
 })
 
-test('an upload goes by its own thirty days, whatever becomes of the job it was used for', async () => {
+test('an upload expires after its own thirty days, whatever happens to the job that used it', async () => {
   const file_id = await upload(service, await samplePicture('png'))
   const uploaded = service.app.clock.now()
   service.app.clock.advance(10 * DAY)
@@ -97,7 +97,7 @@ test('an upload goes by its own thirty days, whatever becomes of the job it was 
   assert.deepEqual([await read(`/v1/files/${file_id}`), await read(`/v1/videos/${id}`)], [404, 200])
 })
 
-test('that a submission was moderated is known for thirty days, also when the job is deleted, with no word of it', async () => {
+test('the moderation record is kept for thirty days, also when the job is deleted, without the prompt', async () => {
   const prompt = `A lighthouse named Wigglesworth ${Date.now()}`
   for (const text of [prompt, `${prompt} forbidden`]) {
     const id = await service.submit({ prompt: text })

@@ -162,7 +162,7 @@ test('a render whose job was canceled before it was known goes to nobody: not to
   assert.deepEqual(raised(), ALARM(answer.body.id))
 })
 
-test('how long a start may take is for the engine alone to decide', async (t) => {
+test('only the engine limits how long a start may take', async (t) => {
   const timeouts = t.mock.method(AbortSignal, 'timeout')
   const served = listed.app.ctx.engines.video.get(MODEL)!
   let given: AbortSignal | undefined

@@ -37,7 +37,7 @@ async function outcome(body: Record<string, unknown> = {}) {
 
 const ONCE = { ends: 'completed', started: 1, charges: 1 }
 
-test('a start that is turned away for the moment stays queued, backs off ever longer, and goes through in the end', async () => {
+test('a start that is refused temporarily stays queued, backs off, and succeeds in the end', async () => {
   service.engines.script({ ...START, times: 4, fault: { kind: 'status', status: 503 } })
   const id = await service.submit()
   const waits: number[] = []
@@ -50,7 +50,7 @@ test('a start that is turned away for the moment stays queued, backs off ever lo
   assert.equal((await service.drive(id)).status, 'completed')
 })
 
-test('an engine that says when to come back is not asked before', async () => {
+test('an engine that sends Retry-After is not asked before', async () => {
   service.engines.script({ ...START, fault: { kind: 'status', status: 429, headers: { 'retry-after': '40' } } })
   const id = await service.submit()
   const job = await service.drive(id, ({ tries }) => tries === 1)

@@ -56,7 +56,7 @@ test('the English is moderated too, and a violation in it fails the job from tra
   assert.deepEqual(await service.balance(), { ...before, held: 0n, running: 0 })
 })
 
-test('English that cannot be moderated is not let through', async () => {
+test('a translation that cannot be moderated is not let through', async () => {
   translates(english)
   const id = await service.submit({ prompt: PROMPT })
   service.engines.answers.moderation = ({ input }) =>
@@ -90,7 +90,7 @@ test('a translation that is not faithful is asked for once more, then the job fa
   assert.deepEqual(await service.balance(), before)
 })
 
-test('a translator that is away is asked three times, then the job fails and costs nothing', async () => {
+test('a translator that is down is asked three times, then the job fails and costs nothing', async () => {
   const before = await service.balance()
   const asked = calls('/v1/chat/completions').length
   service.engines.script({ path: '/v1/chat/completions', times: 9, fault: { kind: 'status', status: 503 } })

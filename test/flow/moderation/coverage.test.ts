@@ -119,7 +119,7 @@ test('rules let media through unless told to block, and then refuse them at crea
   assert.equal(describeUnjudged(service.app.ctx), null)
 })
 
-test('a file of which the record says nothing never reaches an engine', async () => {
+test('a file that is not in the moderation record never reaches an engine', async () => {
   const service = await stageOf('{ kind: rules }')
   const { image } = await filesOf(service)
   const id = await service.submit({ references: { images: [image] } })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
 import { assertRefused, storedFile, submit } from '../../support/http/videos-app.ts'
@@ -18,6 +18,7 @@ before(async () => {
   person = await newCustomer(app)
 })
 after(() => app.close())
+afterEach(async () => assert.deepEqual(await app.audit(), {}))
 
 const cancel = (id: string): Promise<Answer> => send(app, 'POST', `/v1/videos/${id}/cancel`, person)
 const remove = (id: string): Promise<Answer> => send(app, 'DELETE', `/v1/videos/${id}`, person)
@@ -137,8 +138,4 @@ test('a body or a content type on cancel and delete is ignored', async () => {
     const deleted = await fetch(`${app.url}/v1/videos/${id}`, { method: 'DELETE', headers, body: text })
     assert.equal(deleted.status, 200, await deleted.text())
   }
-})
-
-test('the books balance after all of it', async () => {
-  assert.deepEqual(await app.audit(), {})
 })

@@ -125,7 +125,7 @@ test('the same values are the same body: order of members, white space, 4.0, nul
   assertRefused(await post(key, { ...body, image_reference: image_reference.toReversed() }), REUSED)
 })
 
-test('a refusal frees the key: the same key then creates a job with another body', async () => {
+test('a refusal releases the key: it then creates a job with another body', async () => {
   const key = randomUUID()
   const poor = await newCustomer(app, { balance: 3_000_000n })
   assert.equal((await post(key, videoBody({ seconds: 3 }), poor)).status, 400)
@@ -178,7 +178,7 @@ test('without the header every request makes its own job', async () => {
   assert.notEqual(a.body.id, b.body.id)
 })
 
-test('what is remembered holds no prompt', async () => {
+test('the stored reservation contains no prompt', async () => {
   const prompt = `canary ${randomUUID()}`
   await post(randomUUID(), videoBody({ prompt }))
   const { rows } = await app.database.pool.query('select remembered::text from video_idempotency remembered')

@@ -71,7 +71,7 @@ test('200 with the jobs of one status, of several, of a model, or of both, in th
   }
 })
 
-test('400 for a status there is not, and for none', async () => {
+test('400 for an unknown status, and for an empty one', async () => {
   for (const status of ['done', 'completed,done', '', 'completed,', 'cancelled']) {
     const answer = await send(app, 'GET', `/v1/videos?status=${status}`, { key: person.key })
     assertInvalid(answer, 'status')

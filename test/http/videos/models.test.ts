@@ -109,7 +109,7 @@ test('400 with the field as param for what the engine of a model cannot take', a
   )
 })
 
-test('a model of another plan is neither listed nor told from an unknown one', async () => {
+test('a model of another plan is not listed, and its 404 is that of an unknown one', async () => {
   const { body } = await models()
   assert.ok(!body.data.some(({ id }: { id: string }) => id === 'hidden-1'))
   const refused = await submit(app, person, { model: 'hidden-1' })
