@@ -8,6 +8,6 @@
     const spoken = language ?? (navigator.languages.find((each) => /^(en|ja)\b/.test(each)) || 'en').slice(0, 2)
     root.lang = spoken === 'ja' ? 'ja' : 'en'
   } catch {
-    // Storage is closed to us: the defaults serve.
+    // Storage is unavailable: the defaults apply.
   }
 })()

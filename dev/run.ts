@@ -12,7 +12,7 @@ const OF_THE_SERVICE = /^\/(v1|console|docs|terms|healthz|readyz|metrics|openapi
 
 /**
  * `npm run dev`: console and service at one address, both as their files are now. Vite answers there and replaces modules of the console
- * in the browser as they change; the service behind it starts anew as its own files change. Runs until SIGINT or SIGTERM. Takes
+ * in the browser as they change; the service behind it restarts when its own files change. Runs until SIGINT or SIGTERM. Takes
  * `--host`, `--port`, `--data-dir` and `--config` as `kinora serve` does, and the same environment.
  */
 async function runDev(args: string[]): Promise<void> {
@@ -54,7 +54,7 @@ function holdUntil(settled: () => Promise<void> | undefined): Plugin {
   }
 }
 
-/** A port that nobody had a moment ago; the service keeps it while it starts again and again. */
+/** A free port; the service keeps it across restarts. */
 async function freePort(): Promise<number> {
   const server = createTcpServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

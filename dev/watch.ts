@@ -9,13 +9,13 @@ export type WatchedService = {
   stop(): Promise<void>
 }
 
-/** How the service hears where it answers, and where browsers find it. */
+/** Configures the port of the service and the public URL. */
 export const DEV_PORT = 'KINORA_DEV_PORT'
 export const DEV_URL = 'KINORA_DEV_URL'
 
 type WatchOptions = { args: string[]; port: number; public_url: string; script?: string }
 
-/** Runs the service under `node --watch`: it starts anew when one of its files changes. `args` are those of `kinora serve`. */
+/** Runs the service under `node --watch`: it restarts when one of its files changes. `args` are those of `kinora serve`. */
 export function watchService(options: WatchOptions): WatchedService {
   const { args, port, public_url, script = join(import.meta.dirname, 'serve.ts') } = options
   // A group of its own: Ctrl-C reaches the whole group of the terminal, and a second signal would end the service before it has put
@@ -33,7 +33,7 @@ export function watchService(options: WatchOptions): WatchedService {
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (line.includes('Restarting ')) settled = Promise.withResolvers()
     if (line.startsWith('kinora ready on') || line.includes('Failed running ')) settled.resolve()
-    // The address behind is nobody's to open.
+    // Nobody should open the address behind.
     if (!line.startsWith('kinora ready on')) process.stdout.write(`${line}\n`)
   })
   return {

@@ -1,14 +1,14 @@
 /**
- * What went wrong with a request, as the error envelope says, or `network_failed` when no answer came. The envelope's own words are
- * left behind: pages show a text of the reader's language by `code` and `param`.
+ * Why a request failed, by the error envelope, or `network_failed` when there was no response. The envelope's message is dropped:
+ * pages show a text in the reader's language by `code` and `param`.
  */
 export type Failure = Error & {
   failure: true
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 when there was no response. */
   status: number
   code: string
   type: string
-  /** Path of the member at fault, such as `references.images[0].file_id`. */
+  /** Path of the invalid field, such as `references.images[0].file_id`. */
   param: string | null
   request_id: string | null
   retry_after_seconds: number | null
@@ -28,7 +28,7 @@ export function isFailure(error: unknown): error is Failure {
   return error instanceof Error && 'failure' in error
 }
 
-/** Any error as a failure. `code_changed`: a part of the console did not load, most often because a newer one was installed. */
+/** Any error as a failure. `code_changed`: a chunk of the console did not load, usually because a newer version was installed. */
 export function failureOf(error: unknown): Failure {
   if (isFailure(error)) return error
   const message = error instanceof Error ? error.message : ''
@@ -36,7 +36,7 @@ export function failureOf(error: unknown): Failure {
   return newFailure(0, code, { cause: error })
 }
 
-/** Reads the error envelope of an answer. `text` is its body; what is no envelope still makes a failure. */
+/** Parses the error envelope in the body `text` of a response. Any other body gives the code `unexpected`. */
 export function failureFrom(status: number, text: string, header: (name: string) => string | null): Failure {
   const wait = Number(header('retry-after'))
   const details = { request_id: header('x-request-id'), retry_after_seconds: wait > 0 ? wait : null }
@@ -48,7 +48,7 @@ export function failureFrom(status: number, text: string, header: (name: string)
   }
 }
 
-/** No answer came: offline, refused or cut. */
+/** There was no response: offline, refused or disconnected. */
 export function noAnswer(): Failure {
   return newFailure(0, 'network_failed')
 }

@@ -4,28 +4,28 @@ import type { VideoView } from '../../server/videos/schema.ts'
 import type { Balance } from './queries.ts'
 import { followSession, useSession } from './session.ts'
 
-/** After the service refused to tell of changes: too many pages listen, or it restarts. */
+/** Delay before reconnecting after the service refused the stream: too many pages listen, or it restarts. */
 const REOPEN_MS = 10_000
 
 let connected = false
 const listeners = new Set<() => void>()
 
-/** What shows a changed job; until the pages of videos are loaded nothing does. */
+/** Applies a changed job to the cache; null until the videos pages are loaded. */
 let showVideo: ((queries: QueryClient, video: LiveVideo) => void) | null = null
 
-/** A job as it is now, or the id of one that is no more. */
+/** A changed job, or the id of a deleted one. */
 export type LiveVideo = VideoView | { id: string; object: 'video'; deleted: true }
 
-/** Lets the pages of videos put a changed job where it is shown, instead of everything being read again. */
+/** Registers how the videos pages apply a changed job to the cache, so that lists are not reloaded. */
 export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) => void): void {
   showVideo = show
 }
 
-/** Keeps what is shown in step with the service, as `/console/events` tells of changes. Source: docs/api/console.md, live events. */
+/** Updates the cache from the events of `/console/events`. Source: docs/api/console.md, live events. */
 export function useLiveChanges(): void {
   const queries = useQueryClient()
   const { id } = useSession().organization
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a stream tells of one organization, and another begins with the next.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a stream belongs to one organization; another organization opens another.
   useEffect(() => {
     let source: EventSource
     let again: ReturnType<typeof setTimeout> | undefined
@@ -33,7 +33,7 @@ export function useLiveChanges(): void {
       source = listen(queries)
       source.addEventListener('error', () => {
         if (source.readyState !== EventSource.CLOSED) return
-        // Refused, and the browser asks no more.
+        // Refused: the browser does not reconnect.
         void followSession(queries)
         again = setTimeout(open, REOPEN_MS)
       })
@@ -54,7 +54,7 @@ function listen(queries: QueryClient): EventSource {
   source.addEventListener('end', () => void followSession(queries))
   let begun = false
   source.addEventListener('ready', () => {
-    // After a break anything may have happened, to the session too.
+    // After a disconnect anything may have changed, including the session.
     if (begun) void followSession(queries)
     begun = true
     for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
@@ -67,12 +67,12 @@ function listen(queries: QueryClient): EventSource {
   return source
 }
 
-/** How often to ask again, for what moves by itself: rarely while changes are pushed to us, every few seconds otherwise. */
+/** Poll interval for live data: long while events are connected, a few seconds otherwise. */
 export function usePollMs(): number {
   const live = useSyncExternalStore(
-    (heard) => {
-      listeners.add(heard)
-      return () => listeners.delete(heard)
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     () => connected,
   )
@@ -81,5 +81,5 @@ export function usePollMs(): number {
 
 function setConnected(now: boolean): void {
   connected = now
-  for (const heard of listeners) heard()
+  for (const listener of listeners) listener()
 }

@@ -19,13 +19,13 @@ export type Balance = Static<typeof BalanceView>
 /** A page of any list of the API. */
 export type Page<T> = { data: T[]; first_id: string | null; last_id: string | null; has_more: boolean }
 
-/** Marks a change that ends the session and begins another: what is refused meanwhile does not mean that nobody is signed in. */
+/** Marks a mutation that replaces the session: a 401 while it runs does not mean that the person is signed out. */
 export const RENEWS_SESSION = ['renews-session'] as const
 
-// A button knows that its call is under way before the next click: by the default, a timer, a double click made two keys.
+// A button must know that its call is running before the next click: with the default scheduler, a timer, a double click created two keys.
 notifyManager.setScheduler(queueMicrotask)
 
-/** What the console knows of the service. `onSignedOut` hears of every call that met a session that is over. */
+/** The query cache. `onSignedOut` is called for every request that fails because the session has ended. */
 export function openQueries(onSignedOut: () => void): QueryClient {
   const queries: QueryClient = new QueryClient({
     queryCache: new QueryCache({
@@ -35,14 +35,14 @@ export function openQueries(onSignedOut: () => void): QueryClient {
       },
     }),
     mutationCache: new MutationCache({
-      // Not any 401: a wrong password is one too.
+      // Not every 401: a wrong password is one too.
       onError: (error) => {
         if (isFailure(error) && error.code === 'missing_api_key') onSignedOut()
       },
     }),
     defaultOptions: {
-      // The service may be this very machine or the room's: whether there is an internet says nothing. What is sent now must not wait,
-      // unseen, to be sent later.
+      // The service may run on this machine or network, so being offline says nothing. A request must not be queued unseen and sent
+      // later.
       queries: {
         networkMode: 'always',
         refetchOnReconnect: true,
@@ -60,7 +60,7 @@ function isRetriable(error: unknown): boolean {
   return status === 0 || status >= 500
 }
 
-/** Public facts of this service: currency, terms, ways to sign in. */
+/** Public settings of this service: currency, terms, ways to sign in. */
 export function useSite() {
   return useQuery({
     queryKey: ['site'],
@@ -69,7 +69,7 @@ export function useSite() {
   })
 }
 
-/** What the organization has, what is held and what is left. */
+/** Balance, held amount and available amount of the organization. */
 export function useBalance() {
   return useQuery({
     queryKey: ['balance'],
@@ -79,7 +79,7 @@ export function useBalance() {
 }
 
 export type PagedList<T> = {
-  /** What was loaded so far; null until the first page is here. */
+  /** The rows loaded so far; null until the first page has loaded. */
   rows: T[] | null
   error: unknown
   has_more: boolean

@@ -5,15 +5,15 @@ export type RequestOptions = { body?: unknown; query?: Query; signal?: AbortSign
 export type RequestMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 /**
- * Calls the service as the person who is signed in and gives the JSON answer. Rejects with a `Failure`; an abort rejects with
- * the DOMException of the signal.
+ * Sends a request as the signed-in person and returns the JSON response. Rejects with a `Failure`; an abort rejects with the
+ * DOMException of the signal.
  */
 export async function request<T>(method: RequestMethod, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await openRequest(method, path, options)
   return (await readJson(response)) as T
 }
 
-/** The answer itself, once its headers are here: for streams and bytes. Rejects as `request` does. */
+/** The response once its headers have arrived, for streams and bytes. Rejects as `request` does. */
 export async function openRequest(
   method: RequestMethod,
   path: string,
@@ -37,7 +37,7 @@ export async function openRequest(
   return response
 }
 
-/** `?a=1&b=2`, or nothing; members without a value are left out. */
+/** `?a=1&b=2`, or an empty string; parameters without a value are left out. */
 export function queryOf(query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '')
   if (given.length === 0) return ''

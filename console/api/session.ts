@@ -10,7 +10,7 @@ export type Role = Session['organization']['role']
 
 export const SESSION_KEY = ['session'] as const
 
-/** Who is signed in; null when nobody is. */
+/** The current session; null when nobody is signed in. */
 export async function readSession(queries: QueryClient): Promise<Session | null> {
   return queries.ensureQueryData({ queryKey: SESSION_KEY, queryFn: fetchSession, staleTime: Number.POSITIVE_INFINITY })
 }

@@ -7,12 +7,12 @@ export type SnippetRequest = {
   path: string
   /** Where clients reach the API, without `/v1`. */
   base_url: string
-  /** Sent as JSON; members without a value are left out. */
+  /** Sent as JSON; properties without a value are left out. */
   body?: unknown
   headers?: Record<string, string>
 }
 
-/** Languages by the names their people use. */
+/** Languages by their usual names. */
 export const SNIPPET_LANGUAGES: ReadonlyArray<{ value: SnippetLanguage; label: string }> = [
   { value: 'curl', label: 'curl' },
   { value: 'node', label: 'Node' },
@@ -20,7 +20,7 @@ export const SNIPPET_LANGUAGES: ReadonlyArray<{ value: SnippetLanguage; label: s
 ]
 
 /**
- * This very request as a program that runs as it is, once `KINORA_API_KEY` is set in its environment. Texts are quoted by the
+ * A program that sends this request and runs as it is once `KINORA_API_KEY` is set in its environment. Texts are quoted by the
  * rules of each language, so that no prompt can break out of its quotes. Node needs no package, Python needs `requests`.
  */
 export function snippet(request: SnippetRequest): string {

@@ -4,9 +4,8 @@ import { openRequest } from './request.ts'
 export type StreamEvent = { event: string | null; data: string }
 
 /**
- * Posts a body and yields the server-sent events of the answer, the closing `[DONE]` left out. Aborting the signal ends it
- * quietly. `onOpen` sees the answer's headers before its first event. Rejects with a `Failure` when refused, or when the
- * connection breaks.
+ * Posts a body and yields the server-sent events of the response without the closing `[DONE]`. Aborting the signal ends the
+ * stream without an error. `onOpen` gets the response before its first event. Rejects with a `Failure` when refused or disconnected.
  */
 export async function* streamEvents(
   path: string,

@@ -13,7 +13,7 @@ import { contentPath, useDocument } from './content.ts'
 
 type Props = { file: StoredFile | null; onClose: () => void; onDelete: (file: StoredFile) => void }
 
-/** A file as it is, with what is known of it. */
+/** A preview of a file with its properties. */
 export function PreviewDialog({ file, onClose, onDelete }: Props) {
   const t = useText('files')
   if (file === null) return null
@@ -103,7 +103,7 @@ function Picture({ file }: { file: StoredFile }) {
   )
 }
 
-/** Plays from the service itself, which sends the part that is looked at. */
+/** Plays from the service, which sends the requested ranges. */
 function Clip({ file }: { file: StoredFile }) {
   const [broken, setBroken] = useState(false)
   if (broken) return <NoPreview />

@@ -12,7 +12,7 @@ import { Card } from '../ui/layout.tsx'
 import { acceptOf, BYTES_MAX, isMedia, OFFERED, type PurposeChoice } from './purposes.ts'
 import { removeUpload, type Upload, useRetry, useUpload, useUploads } from './uploads.ts'
 
-/** Where files are dropped, what they are for, and what is on its way. */
+/** Drop area, purpose and running uploads. */
 export function UploadCard() {
   const t = useText('files')
   const { bytes } = useFormat()
@@ -95,6 +95,6 @@ function UploadRow({ upload }: { upload: Upload }) {
 
 function Reason({ upload: { mistake, error } }: { upload: Upload }) {
   const t = useText('files')
-  const told = useFailureText(error)
-  return mistake ? t(`mistake.${mistake}`) : told
+  const failure = useFailureText(error)
+  return mistake ? t(`mistake.${mistake}`) : failure
 }

@@ -28,18 +28,18 @@ onSignOut(() => {
   for (const { id } of uploads) removeUpload(id)
 })
 
-/** What is on its way, newest last. It goes on while the person looks at other pages. */
+/** The running uploads, newest last. They continue while other pages are open. */
 export function useUploads(): readonly Upload[] {
   return useSyncExternalStore(
-    (heard) => {
-      listeners.add(heard)
-      return () => listeners.delete(heard)
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     () => uploads,
   )
 }
 
-/** Takes files to be uploaded for what was chosen. What can be seen to be wrong is told and not sent. */
+/** Uploads files for the chosen purpose. Files that are visibly invalid are reported and not sent. */
 export function useUpload(): (files: readonly File[], choice: PurposeChoice) => void {
   const queries = useQueryClient()
   return (files, choice) => {
@@ -106,5 +106,5 @@ function change(id: number, to: Partial<Upload>): void {
 
 function set(now: readonly Upload[]): void {
   uploads = now
-  for (const heard of listeners) heard()
+  for (const listener of listeners) listener()
 }

@@ -5,7 +5,7 @@ export type Target = { base_url: string; chat_model: string; vision_model: strin
 
 export type Topic = 'chat' | 'stream' | 'response' | 'video' | 'files'
 
-/** A whole program that does the topic and nothing else. It reads the key from `KINORA_API_KEY`. */
+/** A complete program for one topic. It reads the key from `KINORA_API_KEY`. */
 export function guideProgram(topic: Topic, language: SnippetLanguage, target: Target): string {
   return PROGRAMS[topic][language](target)
 }
@@ -60,7 +60,7 @@ first=$(call "$responses" -H 'Content-Type: application/json' \\
 echo "$first"
 id=$(echo "$first" | grep -o 'resp_[0-9a-f]*' | head -n 1)
 
-# What was said is stored: only what is new has to be sent.
+# The conversation is stored: send only what is new.
 call "$responses" -H 'Content-Type: application/json' \\
   -d "{\\"model\\": $model, \\"input\\": \\"And to Rome.\\",
        \\"previous_response_id\\": \\"$id\\"}"`,
@@ -69,7 +69,7 @@ const model = ${quoted(chat_model)}
 const first = await client.responses.create({ model, input: 'Say hello to Paris.' })
 console.log(first.output_text)
 
-// What was said is stored: only what is new has to be sent.
+// The conversation is stored: send only what is new.
 const next = await client.responses.create({
   model,
   input: 'And to Rome.',
@@ -81,7 +81,7 @@ model = ${JSON.stringify(chat_model)}
 first = client.responses.create(model=model, input="Say hello to Paris.")
 print(first.output_text)
 
-# What was said is stored: only what is new has to be sent.
+# The conversation is stored: send only what is new.
 second = client.responses.create(
     model=model,
     input="And to Rome.",

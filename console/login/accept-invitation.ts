@@ -5,7 +5,7 @@ import { request } from '../api/request.ts'
 import { beginSession, type Session } from '../api/session.ts'
 import { keepInvitation } from './invitation-token.ts'
 
-/** Joins, and goes on in the new organization. */
+/** Accepts the invitation and opens the new organization. */
 export function useAccept(token: string) {
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -17,7 +17,7 @@ export function useAccept(token: string) {
       beginSession(queries, begun)
       await navigate({ to: '/videos', replace: true })
     },
-    // It may have been used or withdrawn, or its address may have got an account: what stands here then says so.
+    // It may have been used or withdrawn, or its address may have an account by now: the preview shows which.
     onError: (error) => {
       const { code } = failureOf(error)
       if (code === 'not_found' || code === 'conflict')

@@ -13,7 +13,7 @@ import { readInvitation } from './invitation-token.ts'
 import { LoginFrame, LoginTitle } from './login-frame.tsx'
 import { NewAccountForm } from './new-account-form.tsx'
 
-/** Where an invitation leads: to what and for whom it is, then the way in for this reader. */
+/** The page of an invitation: organization, role and address, then how this person can join. */
 export function InvitationPage() {
   const t = useText('login')
   usePageTitle(t('accept_title'))
@@ -29,7 +29,7 @@ export function InvitationPage() {
 function Invitation({ token }: { token: string }) {
   const t = useText('login')
   const { data, error, refetch } = useQuery({
-    // Under `site`: it says the same to everybody, and a session that begins need not ask again.
+    // Under `site`: it does not depend on the session, so a new session does not reload it.
     queryKey: ['site', 'invitation', token],
     queryFn: ({ signal }) =>
       request<InvitationPreview>('POST', '/console/invitations/preview', { body: { token }, signal }),

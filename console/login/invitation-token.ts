@@ -1,8 +1,8 @@
 const KEY = 'kinora.invitation'
 
 /**
- * The token of the invitation that led here. It stands behind the `#`, so that no server log sees it, and is kept for this tab
- * while the person signs in. Null when there is none.
+ * The token of the invitation link. It is in the fragment, so that no server log has it, and is stored for this tab while the person
+ * signs in. Null when there is none.
  */
 export function readInvitation(): string | null {
   const token = new URLSearchParams(location.hash.slice(1)).get('token')
@@ -14,12 +14,12 @@ export function readInvitation(): string | null {
   }
 }
 
-/** Null forgets it. */
+/** Null removes it. */
 export function keepInvitation(token: string | null): void {
   try {
     if (token === null) sessionStorage.removeItem(KEY)
     else sessionStorage.setItem(KEY, token)
   } catch {
-    // Storage is closed to us: the link must be opened again after signing in.
+    // Storage is unavailable: the link must be opened again after signing in.
   }
 }

@@ -4,7 +4,7 @@ import { LanguageSwitch, ThemeSwitch } from '../ui/form/appearance.tsx'
 import mark from '../ui/mark.svg'
 import { useTitleFocus } from '../ui/title-focus.ts'
 
-/** The calm page around everything that happens before somebody is signed in. */
+/** The frame of the pages before sign-in. */
 export function LoginFrame({ children }: { children: ReactNode }) {
   const t = useText('shell')
   return (
@@ -24,7 +24,7 @@ export function LoginFrame({ children }: { children: ReactNode }) {
   )
 }
 
-/** The heading of a step; focus goes there when the page is opened. */
+/** The heading of a step; takes the focus when the page opens, unless a field has it. */
 export function LoginTitle({ children }: { children: string }) {
   const heading = useTitleFocus()
   return (

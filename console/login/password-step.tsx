@@ -17,7 +17,7 @@ type Answer = Session | { object: 'two_factor_required' }
 type Props = {
   target: string
   problem?: string
-  /** There was a session, and it is over. */
+  /** A session has ended. */
   ended?: boolean
   onSession: (session: Session) => void
   onSecondStep: () => void

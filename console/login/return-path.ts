@@ -1,20 +1,20 @@
 const KEY = 'kinora.return'
 
-/** Whether it is an address of the console: `//host` and `/\host` would lead away. */
+/** Whether it is a path of the console: `//host` and `/\host` lead to another host. */
 export function isOwnPath(path: unknown): path is string {
   return typeof path === 'string' && /^\/(?![/\\])/.test(path)
 }
 
-/** Remembers for this tab where the person was going, while an identity provider has them. */
+/** Stores the path to return to while the person signs in at an identity provider. */
 export function keepReturn(path: string): void {
   try {
     sessionStorage.setItem(KEY, path)
   } catch {
-    // Storage is closed to us: they arrive at the first page.
+    // Storage is unavailable: the start page opens instead.
   }
 }
 
-/** Where the person was going, once; null when that is not known. */
+/** The stored path, once; null when there is none. */
 export function takeReturn(): string | null {
   try {
     const path = sessionStorage.getItem(KEY)

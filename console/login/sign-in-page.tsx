@@ -6,7 +6,7 @@ import { LoginFrame } from './login-frame.tsx'
 import { PasswordStep } from './password-step.tsx'
 import { SecondStep } from './second-step.tsx'
 
-/** Email and password, then the second step where the person has one, then back to where they were going. */
+/** Email and password, then the second factor where the person has one, then back to the page they came for. */
 export function SignInPage() {
   const [step, setStep] = useState<'password' | 'code'>('password')
   const { return: target = '/', error, ended } = useSearch({ from: '/sign-in' })

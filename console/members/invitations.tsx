@@ -11,7 +11,7 @@ import { ConfirmDialog } from '../ui/overlay/dialog.tsx'
 import { toast } from '../ui/overlay/toast.tsx'
 import { useRoleNames } from './roles.ts'
 
-/** Invitations that nobody has used yet. */
+/** Pending invitations. */
 export function Invitations() {
   const t = useText('members')
   const list = usePagedList<Invitation>(['invitations'], '/console/invitations', { limit: 100 })

@@ -4,7 +4,7 @@ import { browserName } from './browser-name.ts'
 
 const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
 
-test('a browser is told by its own name, not by those of the browsers it is made from', () => {
+test('a browser is recognized by its own name, not by those of the browsers it derives from', () => {
   const agents = [
     [`Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${WEBKIT} Chrome/140.0.0.0 Safari/537.36`, 'Chrome', 'Windows'],
     [`Mozilla/5.0 (Windows NT 10.0) ${WEBKIT} Chrome/140.0 Safari/537.36 Edg/140.0`, 'Edge', 'Windows'],

@@ -1,4 +1,4 @@
-/** First match wins: most browsers also name those they are made from. */
+/** First match wins: most browsers also name those they derive from. */
 const BROWSERS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bEdgA?(iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -19,13 +19,13 @@ const SYSTEMS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** What a browser calls itself, by the names people use; null for what is not known. */
+/** Browser and system by their usual names; null for unknown ones. */
 export function browserName(user_agent: string | null): { browser: string | null; system: string | null } {
   const first = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(user_agent ?? ''))?.[1] ?? null
   return { browser: first(BROWSERS), system: first(SYSTEMS) }
 }
 
-/** Whether it is held in a hand, as far as it says. */
+/** Whether it is a phone, by its user agent. */
 export function isPhone(user_agent: string | null): boolean {
   return /\b(iPhone|iPod|Mobile)\b/.test(user_agent ?? '')
 }

@@ -4,7 +4,7 @@ import { Skeleton } from '../ui/layout.tsx'
 
 type SectionProps = { title: string; description: ReactNode; children: ReactNode }
 
-/** One thing to set: what it is at the side, and the setting itself. */
+/** One group of settings: its title and description at the side, then the settings. */
 export function Section({ title, description, children }: SectionProps) {
   return (
     <section
@@ -20,7 +20,7 @@ export function Section({ title, description, children }: SectionProps) {
   )
 }
 
-/** Stands in the place of a line of text and a button. */
+/** Placeholder for a line of text and a button. */
 export function LineSkeleton({ className = 'h-9' }: { className?: string }) {
   return (
     <div className={cx('flex items-center justify-between gap-4', className)}>
@@ -30,7 +30,7 @@ export function LineSkeleton({ className = 'h-9' }: { className?: string }) {
   )
 }
 
-/** Stands in the place of a form of two fields and a button. */
+/** Placeholder for a form with two fields and a button. */
 export function FormSkeleton({ className }: { className: string }) {
   return (
     <div className={cx('flex flex-col justify-between', className)}>

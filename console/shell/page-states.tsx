@@ -7,7 +7,7 @@ import { FailureNote } from '../ui/failure-note.tsx'
 import { EmptyState, PageHeader, Skeleton } from '../ui/layout.tsx'
 import mark from '../ui/mark.svg'
 
-/** Stands in for a page whose code is on its way. */
+/** Placeholder for a page whose code is loading. */
 export function PendingPage() {
   return (
     <div aria-hidden className="flex flex-col gap-6">
@@ -17,12 +17,12 @@ export function PendingPage() {
   )
 }
 
-/** A page that could not be shown: most often its code did not arrive, or a newer console was installed meanwhile. */
+/** A page that failed to render: usually its code did not load, or a newer console was installed meanwhile. */
 export function BrokenPage({ error, reset }: ErrorComponentProps) {
   const t = useText('shell')
   const router = useRouter()
   const retry = () => {
-    // A chunk that is gone will not come back by asking again.
+    // A retry cannot load a chunk that no longer exists.
     if (failureOf(error).code === 'code_changed') return location.reload()
     reset()
     void router.invalidate()
@@ -35,7 +35,7 @@ export function BrokenPage({ error, reset }: ErrorComponentProps) {
   )
 }
 
-/** An address that no page has, opened from outside: there is no frame around it. */
+/** An unknown address opened from outside: there is no frame around it. */
 export function LostPage() {
   const t = useText('shell')
   return (

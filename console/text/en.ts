@@ -12,5 +12,5 @@ import shell from './en/shell.ts'
 import usage from './en/usage.ts'
 import videos from './en/videos.ts'
 
-/** Every text in English, by namespace: for the compiler and the tests. The console loads each by itself. */
+/** Every text in English, by namespace: for the compiler and the tests. The console loads namespaces separately. */
 export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos }

@@ -12,5 +12,5 @@ import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
 import videos from './ja/videos.ts'
 
-/** Every text in Japanese, by namespace: for the compiler and the tests. The console loads each by itself. */
+/** Every text in Japanese, by namespace: for the compiler and the tests. The console loads namespaces separately. */
 export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos }

@@ -12,14 +12,14 @@ export const LANGUAGES: ReadonlyArray<{ value: Language; label: string }> = [
 ]
 
 const KEY = 'kinora.language'
-/** One chunk for each language and namespace: nobody waits for the words of a page they did not open. */
+/** One chunk for each language and namespace, so that texts load only with their page. */
 const FILES = import.meta.glob<{ default: object }>(['./en/*.ts', './ja/*.ts'])
 /** What any page may use. */
 const EVERYWHERE: readonly Namespace[] = ['errors', 'kit', 'shell']
 
 const used = new Set<Namespace>(EVERYWHERE)
 
-/** Begins with the reader's language, found by `first-paint.js`, and what every page may use. */
+/** Loads the texts every page may use, in the language that `first-paint.js` found. */
 export async function openTexts(): Promise<void> {
   const language = document.documentElement.lang === 'ja' ? 'ja' : 'en'
   await i18next.use(initReactI18next).init({
@@ -33,26 +33,26 @@ export async function openTexts(): Promise<void> {
   await fetchTexts(language, EVERYWHERE)
 }
 
-/** A page, once its words are there too. Rejects when either does not arrive. */
+/** A page together with its texts. Rejects when either does not load. */
 export async function withTexts<T>(namespace: Namespace, page: Promise<T>): Promise<T> {
   used.add(namespace)
   const texts = fetchTexts(i18next.language as Language, [namespace])
   const [module] = await Promise.all([page, texts]).catch(async (error: unknown) => {
-    // The router reloads a console whose code is gone; where nobody answers that would leave an empty window, so say it instead.
+    // The router reloads the page when a chunk is missing. If the service is down that would leave an empty window: report that instead.
     await request('GET', '/console/site')
     throw error
   })
   return module
 }
 
-/** The address of a page that the service itself writes, in the language of the console; any other address as it is. */
+/** The URL of a page that the service renders, in the console's language; any other URL unchanged. */
 export function inLanguage(url: string): string {
   const { origin, pathname } = new URL(url, location.origin)
   if (origin !== location.origin || (pathname !== '/docs' && pathname !== '/terms')) return url
   return `${url}?lang=${i18next.language}`
 }
 
-/** Shows the console in another language and keeps the choice in this browser. */
+/** Switches the language of the console and stores the choice in this browser. */
 export async function changeLanguage(language: Language): Promise<void> {
   await fetchTexts(language, [...used])
   await i18next.changeLanguage(language)
@@ -60,7 +60,7 @@ export async function changeLanguage(language: Language): Promise<void> {
   try {
     localStorage.setItem(KEY, language)
   } catch {
-    // Storage is closed to us: the choice lasts as long as the page.
+    // Storage is unavailable: the choice lasts as long as the page.
   }
 }
 

@@ -26,7 +26,7 @@ export function buttonClass({ variant = 'secondary', size = 'md' }: ButtonLook =
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> &
   ButtonLook & { icon?: ReactNode; busy?: boolean; ref?: Ref<HTMLButtonElement> }
 
-/** `busy` keeps the width, shows that work goes on and ignores further presses. */
+/** `busy` keeps the width, shows progress and ignores further clicks. */
 export function Button({
   variant,
   size,
@@ -55,7 +55,7 @@ export function Button({
 
 type IconButtonProps = Omit<ButtonProps, 'children' | 'icon'> & { label: string; icon: ReactNode }
 
-/** A button that is only a picture; its label shows as a tooltip and is read aloud. */
+/** A button with only an icon; its label is the tooltip and the accessible name. */
 export function IconButton({ label, icon, variant = 'ghost', size = 'md', className, ...rest }: IconButtonProps) {
   const square = { sm: 'w-8 pointer-coarse:w-10', md: 'w-9 pointer-coarse:w-11', lg: 'w-10 pointer-coarse:w-12' }[size]
   return (

@@ -12,7 +12,7 @@ const TONES = {
   danger: { look: 'border-danger/35 bg-danger-soft text-ink', Icon: CircleAlert, ink: 'text-danger' },
 }
 
-/** A remark that stays on the page. */
+/** A notice that stays on the page. */
 export function Note({
   tone = 'info',
   children,
@@ -36,8 +36,8 @@ export function Note({
 }
 
 /**
- * What went wrong, in the reader's language. Beside it, as they are, the member at fault where no field shows it, and the id to quote
- * when it is our fault or nothing says more.
+ * The text of a failure in the reader's language, with the invalid parameter where no field shows it, or the request id to report when
+ * the service is at fault or the code says nothing specific.
  */
 export function FailureNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const t = useText('kit')
@@ -58,7 +58,7 @@ export function FailureNote({ error, onRetry }: { error: unknown; onRetry?: () =
   )
 }
 
-/** The failure of a whole form: shown unless one of its fields shows it. */
+/** The failure of a form, unless one of its fields shows it. */
 export function FormError({ error, fields = [] }: { error: Failure | unknown; fields?: readonly string[] }) {
   if (error === null || error === undefined || fields.some((field) => isAbout(error, field))) return null
   return <FailureNote error={error} />

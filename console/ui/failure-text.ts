@@ -5,7 +5,7 @@ import { useText } from '../text/use-text.ts'
 type Code = keyof typeof errors.code
 type FieldText = keyof typeof errors.field
 
-/** Gives the words for a failure, by its code and in the reader's language. A code that is newer than this page is worded by its status. */
+/** The text of a failure by its code, in the reader's language. An unknown code gets the text of its status. */
 export function useFailureTexts(): (error: unknown) => string {
   const t = useText('errors')
   return (error) => {
@@ -17,13 +17,13 @@ export function useFailureTexts(): (error: unknown) => string {
   }
 }
 
-/** The words for a failure; null for none. */
+/** The text of a failure; null for none. */
 export function useFailureText(error: unknown): string | null {
   const textOf = useFailureTexts()
   return error === null || error === undefined ? null : textOf(error)
 }
 
-/** The words for one field of a form: those of a failure that is about the field; null where it is not. */
+/** The error text of one form field; null when the failure is not about it. */
 export function useFieldError(error: unknown): (field: string) => string | null {
   const t = useText('errors')
   const general = useFailureText(error)

@@ -4,7 +4,7 @@ import { useTitleFocus } from './title-focus.ts'
 
 type HeaderProps = { title: string; description?: ReactNode; actions?: ReactNode; children?: ReactNode }
 
-/** Title of a page, also in the browser's tab; focus goes to it when the page is opened. */
+/** The page title, also in the browser's tab; takes the focus when the page opens. */
 export function PageHeader({ title, description, actions, children }: HeaderProps) {
   usePageTitle(title)
   const heading = useTitleFocus()
@@ -31,7 +31,7 @@ export function usePageTitle(title: string): void {
   }, [title])
 }
 
-/** A surface that holds what belongs together. */
+/** A surface that groups related content. */
 export function Card({
   title,
   description,
@@ -65,7 +65,7 @@ export function Card({
 
 type EmptyProps = { icon?: ReactNode; title: string; children?: ReactNode; action?: ReactNode }
 
-/** What would be here, why it is not, and how to begin. */
+/** Says what will appear here and how to start. */
 export function EmptyState({ icon, title, children, action }: EmptyProps) {
   return (
     <div className="flex flex-col items-center gap-3 px-6 py-14 text-center">
@@ -84,7 +84,7 @@ export function EmptyState({ icon, title, children, action }: EmptyProps) {
   )
 }
 
-/** Stands where something will be, in its size. */
+/** Placeholder in the size of what loads. */
 export function Skeleton({ className }: { className?: string }) {
   return <span aria-hidden className={cx('block animate-breathe rounded-md bg-line', className ?? 'h-4 w-full')} />
 }

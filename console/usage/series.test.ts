@@ -24,7 +24,7 @@ test('amounts beyond the precision of numbers are ordered rightly', () => {
   )
 })
 
-test('what has no series of its own stands under the others, and nothing is left out', () => {
+test('groups without a series of their own are summed as others, and nothing is left out', () => {
   const groups = Array.from({ length: SERIES_MAX + 2 }, (_, i) => sum(`m${i}`, '1.00000000'))
   const series = seriesOf(groups)
   assert.equal(series.length, SERIES_MAX)

@@ -8,10 +8,10 @@ import type { Day, Series } from './series.ts'
 type Props = { days: Day[]; series: Series[]; nameOf: (series: Series) => string; currency: string }
 type Part = { key: string; name: string; color: string }
 
-/** Wider bars say no more. */
+/** Widest bar. */
 const BAR_WIDTH_MAX = 40
 
-/** Cost by day, one bar a day. The table beside it says the same to the last digit. */
+/** Cost by day, one bar per day. The table below has the exact amounts. */
 export default function UsageChart({ days, series, nameOf, currency }: Props) {
   const t = useText('usage')
   const { locale, money } = useFormat()
@@ -24,7 +24,7 @@ export default function UsageChart({ days, series, nameOf, currency }: Props) {
   const costOf = (value: number) => money(String(Number(value.toPrecision(12))), currency, { digits: 'exact' })
   const list = new Intl.ListFormat(locale, { type: 'unit' })
 
-  /** The whole day, then what it is made of, dearest first. */
+  /** The total of the day, then its groups, highest cost first. */
   const rowsOf = (day: Day) => [
     { ...total, value: sumOf(day) },
     ...parts.map((part) => ({ ...part, value: amountIn(day, part.key) })).filter(({ value }) => value > 0),

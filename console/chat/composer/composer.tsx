@@ -23,8 +23,8 @@ export function Composer({ files, input, onSent }: ComposerProps) {
   const draft = useConversation(conversation, (now) => now.draft)
   const answering = useConversation(conversation, () => conversation.answering !== null)
   const blockers = useBlockers()
-  const said = draft.text.trim() !== '' || draft.attachments.length > 0
-  const ready = said && !answering && blockers.length === 0 && files.pending.length === 0
+  const hasContent = draft.text.trim() !== '' || draft.attachments.length > 0
+  const ready = hasContent && !answering && blockers.length === 0 && files.pending.length === 0
   const send = () => {
     if (!ready) return
     actions.send()
@@ -94,7 +94,7 @@ function Remarks({ files, blockers }: { files: ComposerProps['files']; blockers:
 
 type SendButtonProps = { ready: boolean; answering: boolean; onSend: () => void }
 
-/** Sends; stops, while an answer is under way. */
+/** Sends, or stops while an answer is streaming. */
 function SendButton({ ready, answering, onSend }: SendButtonProps) {
   const t = useText('chat')
   const { actions } = usePlayground()
@@ -121,7 +121,7 @@ function SendButton({ ready, answering, onSend }: SendButtonProps) {
 /** Enter sends. Not while an input method turns kana into words, nor on a touch keyboard, which has no Shift + Enter. */
 function isSending({ key, shiftKey, altKey, nativeEvent, keyCode }: KeyboardEvent): boolean {
   if (key !== 'Enter' || shiftKey || altKey) return false
-  // Safari ends the composition before it tells of the key, which then is 229.
+  // Safari ends the composition before the keydown event, whose key code is then 229.
   if (nativeEvent.isComposing || keyCode === 229) return false
   return !window.matchMedia('(hover: none) and (pointer: coarse)').matches
 }

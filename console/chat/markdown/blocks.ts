@@ -1,6 +1,6 @@
 import { Lexer, type MarkedToken, type Token, Tokenizer, type Tokens } from 'marked'
 
-/** A piece of Markdown that stands for itself. Lists come item by item, so that an item is done when the next one begins. */
+/** A self-contained piece of Markdown. Lists come item by item, so that an item is done when the next one starts. */
 export type Block =
   | { kind: 'paragraph'; text: string }
   | { kind: 'heading'; level: number; text: string }
@@ -16,7 +16,7 @@ export type Blocks = { text: string; blocks: readonly Block[]; starts: readonly 
 
 export const NO_BLOCKS: Blocks = { text: '', blocks: [], starts: [] }
 
-/** The last line may still turn out to belong to what stands above it: two lines make the head of a table, and end the paragraph before it. */
+/** The last line may still belong to the block above: two lines make the head of a table and end the paragraph before it. */
 const UNSETTLED = 3
 
 /**

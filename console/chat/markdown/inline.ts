@@ -1,6 +1,6 @@
 import { Lexer, type MarkedToken, Tokenizer } from 'marked'
 
-/** Text within a line, with what stands out in it. Links lead to http and https addresses only. */
+/** Formatted text within a line. Links lead to http and https addresses only. */
 export type Inline =
   | { kind: 'text'; text: string }
   | { kind: 'code'; text: string }
@@ -86,7 +86,7 @@ function inlineOf(token: MarkedToken, depth: number): Inline[] {
       return [{ kind: 'struck', inside: inside() }]
     case 'link':
     case 'image': {
-      // Pictures from elsewhere are not fetched: that would tell others what is being read.
+      // External images are not fetched: that would reveal to others what is being read.
       const href = safeAddress(swapWide(token.href))
       if (!href) return textOf(token.raw)
       return [{ kind: 'link', href, inside: token.text === '' ? [{ kind: 'text', text: href }] : inside() }]

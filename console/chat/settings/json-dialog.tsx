@@ -11,7 +11,7 @@ type JsonDialogProps = {
   title: string
   description: string
   value: string
-  /** Shown as a placeholder, and put in on request. */
+  /** Shown as a placeholder and inserted on request. */
   example: string
   mistakeOf: (text: string) => Mistake | null
   onSave: (text: string) => void
@@ -19,7 +19,7 @@ type JsonDialogProps = {
   children?: ReactNode
 }
 
-/** Edits a setting that is JSON: what is wrong with it is told by its line, and cannot be taken over. */
+/** Edits a JSON setting. A mistake is shown with its line and cannot be saved. */
 export function JsonDialog(props: JsonDialogProps) {
   const { title, description, value, example, mistakeOf, onSave, onClose, children } = props
   const t = useText('chat')

@@ -31,7 +31,7 @@ export function ModelPicker() {
         >
           <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5 text-start whitespace-normal">
             <span className="line-clamp-3 [overflow-wrap:anywhere]">{model.name}</span>
-            {/* Between the words for those who hear them. */ ' '}
+            {/* Separates the words for screen readers. */ ' '}
             {model.test_model && <TestBadge />}
           </span>
           <ChevronsUpDown aria-hidden className="text-muted" />

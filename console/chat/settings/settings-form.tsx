@@ -91,7 +91,7 @@ function Parameters({ settings }: { settings: Settings }) {
   )
 }
 
-/** Only for models that can be told how long to think. */
+/** Only for models with reasoning efforts. */
 function EffortSetting({ value }: { value: string }) {
   const t = useText('chat')
   const { model, actions } = usePlayground()

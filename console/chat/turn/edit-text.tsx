@@ -6,13 +6,13 @@ import { Textarea } from '../../ui/form/input.tsx'
 type EditTextProps = {
   text: string
   onCancel: () => void
-  /** `again`: what follows is dropped and answered anew. */
+  /** `again`: drop everything after it and request another answer. */
   onSave: (text: string, again: boolean) => void
   /** Offers to answer again. */
   again: boolean
 }
 
-/** Changes what a message says. Escape leaves it as it was, Control or Command with Enter saves. */
+/** Edits the text of a message. Escape cancels, Control or Command with Enter saves. */
 export function EditText({ text, onCancel, onSave, again }: EditTextProps) {
   const t = useText('chat')
   const [now, setNow] = useState(text)

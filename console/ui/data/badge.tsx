@@ -33,7 +33,7 @@ export function Badge({
   )
 }
 
-/** A state: its colour is never its only sign. `live` breathes while it goes on. */
+/** A status, never shown by color alone. `live` pulses while it lasts. */
 export function StatusBadge({ tone, children, live }: { tone: Tone; children: ReactNode; live?: boolean }) {
   return (
     <Badge tone={tone}>

@@ -13,7 +13,7 @@ type PlotProps = {
   max: number
   columnLabel: (column: string) => string
   valueLabel: (value: number) => string
-  /** The whole column in words, as a screen reader speaks it. */
+  /** The column as a text for screen readers. */
   columnText: (index: number) => string
   /** The same for the eye, beside the pointer. */
   columnDetail: (index: number) => ReactNode

@@ -23,7 +23,7 @@ type TableProps<T extends { id: string }> = {
   /** Read aloud as the name of the table. */
   label: string
   columns: ReadonlyArray<Column<T>>
-  /** null while they are on their way. */
+  /** null while they load. */
   rows: T[] | null
   /** Shown in place of no rows. */
   empty?: ReactNode

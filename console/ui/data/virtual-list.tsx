@@ -12,7 +12,7 @@ type VirtualListProps<T> = {
   label: string
 }
 
-/** A long list in the page's own scroll, of which only the rows in sight exist. */
+/** A long list that scrolls with the page and renders only the visible rows. */
 export function VirtualList<T>({ items, keyOf, row_pixels, children, onEnd, label }: VirtualListProps<T>) {
   const list = useRef<HTMLUListElement>(null)
   const [top, setTop] = useState(0)

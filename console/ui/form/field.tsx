@@ -48,7 +48,7 @@ export function Field({ label, hint, error, required = false, aside, hideLabel, 
   )
 }
 
-/** What a control inside a `Field` takes over from it; nothing outside of one. */
+/** The props that a `Field` passes to the control inside it; empty outside one. */
 export function useFieldProps() {
   const field = useContext(FieldContext)
   if (!field) return {}

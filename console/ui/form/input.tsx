@@ -18,7 +18,7 @@ export function Input({ className, ...rest }: InputHTMLAttributes<HTMLInputEleme
   return <input {...useFieldProps()} {...rest} className={cx(CONTROL, LINE, className)} />
 }
 
-/** A password that can be looked at while it is typed. */
+/** A password field that can show what is typed. */
 export function PasswordInput({
   className,
   ...rest

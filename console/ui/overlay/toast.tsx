@@ -17,12 +17,12 @@ export function toast(text: ReactNode, tone: Toast['tone'] = 'success'): void {
 
 function set(toasts: readonly Toast[]): void {
   shown = toasts
-  for (const heard of listeners) heard()
+  for (const listener of listeners) listener()
 }
 
-function listen(heard: () => void): () => void {
-  listeners.add(heard)
-  return () => listeners.delete(heard)
+function listen(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
 }
 
 /** Where toasts appear. Once, at the root. */

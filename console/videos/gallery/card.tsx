@@ -6,19 +6,19 @@ import { ProgressBar } from '../../ui/data/progress.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { readablePrompt } from '../draft/prompt.ts'
 import { Elapsed, JobStatus } from '../job/status.tsx'
-import { JobPicture, QuietPicture } from '../job/thumbnail.tsx'
+import { JobThumbnail, PlaceholderThumbnail } from '../job/thumbnail.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import type { Pending } from '../jobs/pending.ts'
 
-/** Height of everything below the picture, in pixels: cards are all of one height, so that nothing moves. */
+/** Height below the thumbnail in pixels. All cards have the same height, so that nothing moves. */
 export const CARD_FOOT_PIXELS = 104
 
-/** Two lines hold less; what is read aloud is no longer either. */
+/** Most characters of a prompt on a card: two lines hold fewer, and screen readers read no more. */
 const SHOWN_MAX = 200
 
 const CARD = 'group block min-w-0 overflow-hidden rounded-xl border border-line bg-surface shadow-raised'
 
-/** A job in the gallery, and the way to its page. */
+/** A job in the gallery, linked to its page. */
 export function JobCard({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const runs = isRunning(job)
@@ -30,7 +30,7 @@ export function JobCard({ job }: { job: VideoJob }) {
       className={`${CARD} transition-[border-color,box-shadow] hover:border-line-strong hover:shadow-float`}
     >
       <span className="relative block aspect-video overflow-hidden bg-sunken">
-        <JobPicture job={job} />
+        <JobThumbnail job={job} />
         {!runs && job.status === 'completed' && <Length seconds={job.seconds} />}
         {job.status === 'in_progress' && (
           <span className="absolute inset-x-3 bottom-3">
@@ -52,13 +52,13 @@ export function JobCard({ job }: { job: VideoJob }) {
   )
 }
 
-/** A request that is on its way: the card it will be. */
+/** The card of a request that is being submitted. */
 export function PendingCard({ pending }: { pending: Pending }) {
   const t = useText('videos')
   return (
     <div className={CARD}>
       <span className="relative block aspect-video overflow-hidden bg-sunken">
-        <QuietPicture id={pending.key} status="sending" />
+        <PlaceholderThumbnail id={pending.key} status="sending" />
       </span>
       <CardFoot
         prompt={pending.request.prompt}
@@ -74,7 +74,7 @@ export function PendingCard({ pending }: { pending: Pending }) {
   )
 }
 
-/** Where a job will be. */
+/** Placeholder for the card of a job that loads. */
 export function SkeletonCard() {
   return (
     <div className={CARD} aria-hidden>

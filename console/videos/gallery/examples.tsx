@@ -6,8 +6,8 @@ import { readCurrentDraft, replaceDraft } from '../draft/draft-store.ts'
 
 const EXAMPLES = ['boat', 'diner', 'runner'] as const
 
-/** Nothing was made yet: three ways to begin, each a prompt that fills the studio. */
-export function GalleryEmpty() {
+/** The empty gallery: three example prompts that fill the form. */
+export function Examples() {
   const t = useText('videos')
   const { data: site } = useSite()
   const promptOf = (example: (typeof EXAMPLES)[number]) =>

@@ -8,13 +8,13 @@ import { pageQuery, useKnownList } from '../jobs/job-cache.ts'
 import { jobsWithin, type KnownList, lengthOf, placeOf } from '../jobs/list-pages.ts'
 import { type Pending, usePending } from '../jobs/pending.ts'
 import { CARD_FOOT_PIXELS, JobCard, PendingCard, SkeletonCard } from './card.tsx'
-import { GalleryEmpty } from './examples.tsx'
+import { Examples } from './examples.tsx'
 
 /** Narrowest card and the gap between cards, in pixels. */
 const CARD_PIXELS_MIN = 240
 const GAP_PIXELS = 16
 
-/** Every job of the organization, newest first, however many: only the rows in sight exist, only pages in sight are held. */
+/** All jobs of the organization, newest first. Only visible rows are rendered and only their pages are held in memory. */
 export function Gallery() {
   const t = useText('videos')
   const queries = useQueryClient()
@@ -39,7 +39,7 @@ export function Gallery() {
     <div ref={box} className="min-w-0">
       {!known && head.error !== null && <FailureNote error={head.error} onRetry={() => void head.refetch()} />}
       {!known && head.error === null && <Skeletons columns={columns} />}
-      {known && rows.length === 0 && <GalleryEmpty />}
+      {known && rows.length === 0 && <Examples />}
       {known && rows.length > 0 && columns > 0 && (
         <VirtualList items={rows} keyOf={String} row_pixels={rowPixels} onEnd={loadMore} label={t('gallery')}>
           {(row) => <Row {...{ row, columns, pending, list: list!, total: pending.length + count }} />}
@@ -96,7 +96,7 @@ function rowsOf(count: number, columns: number): readonly number[] {
   return columns === 0 ? [] : Array.from({ length: Math.ceil(count / columns) }, (_, row) => row)
 }
 
-/** How many cards stand beside each other, and how wide each is; none before the box was measured. */
+/** Cards per row and their width in pixels; zero cards before the box was measured. */
 function useColumns(box: RefObject<HTMLDivElement | null>) {
   const [width, setWidth] = useState(0)
   useLayoutEffect(() => {

@@ -3,7 +3,7 @@ import { useFormat } from '../../ui/data/format.tsx'
 import { useFailureText } from '../../ui/failure-text.ts'
 import { type Attachment, type Problem, RULES, type Slot } from '../draft/attachments.ts'
 
-/** What is wrong with a file, in words that say what to do; null when nothing is. */
+/** What is wrong with a file and what to do about it; null when nothing is. */
 export function useProblemText(slot: Slot, { problem, bytes }: Attachment): string | null {
   const t = useText('videos')
   const format = useFormat()
@@ -18,7 +18,7 @@ export function useProblemText(slot: Slot, { problem, bytes }: Attachment): stri
   })
 }
 
-/** What a place takes, to be read before anything is chosen. */
+/** What a slot accepts, shown before anything is chosen. */
 export function useLimitText(slot: Slot): string {
   const t = useText('videos')
   const { list } = useFormat()
@@ -29,12 +29,12 @@ export function useLimitText(slot: Slot): string {
   return count_max === 1 ? t('limit.one', { formats, size }) : t('limit.many', { n: count_max, formats, size })
 }
 
-/** Limits are written as the API means them. */
+/** Limits in the unit of the API. */
 function mebibytesIn(mebibytes: number): string {
   return `${mebibytes} MiB`
 }
 
-/** In the same unit as the limits and rounded up, so that what is over a limit never looks like it. */
+/** In the unit of the limits, rounded up, so that a size over the limit never looks equal to it. */
 function bytesIn(locale: string, bytes: number): string {
   const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
   return `${rounded.format(Math.ceil((bytes * 10) / 1_048_576) / 10)} MiB`

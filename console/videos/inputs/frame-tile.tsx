@@ -5,15 +5,15 @@ import { cx } from '../../ui/class-names.ts'
 import type { Attachment } from '../draft/attachments.ts'
 import { detach } from '../draft/uploads.ts'
 import { AttachmentPreview } from './preview.tsx'
-import { AttachmentState, SlotRoom } from './slot-files.tsx'
+import { AttachmentState, SlotDrop } from './slot-files.tsx'
 
-/** The picture that a video begins or ends with, or the place for it. */
+/** The first or last frame of a video, or the drop area for it. */
 export function FrameTile({ slot, file }: { slot: 'first_frame' | 'last_frame'; file: Attachment | undefined }) {
   const t = useText('videos')
   return (
     <fieldset className="flex min-w-0 flex-col" data-slot={slot}>
       <legend className="mb-1.5 text-[0.8125rem] font-medium">{t(`slot.${slot}`)}</legend>
-      {file ? <Filled {...{ slot, file }} /> : <SlotRoom slot={slot} label={t(`add.${slot}`)} />}
+      {file ? <Filled {...{ slot, file }} /> : <SlotDrop slot={slot} label={t(`add.${slot}`)} />}
     </fieldset>
   )
 }

@@ -11,7 +11,7 @@ import { useLimitText } from './attachment-text.ts'
 import { FrameTile } from './frame-tile.tsx'
 import { SlotFiles } from './slot-files.tsx'
 
-/** What a video begins with beside words: nothing, frames, or references. */
+/** What a video is made from besides the prompt: nothing, frames or references. */
 export function InputsField({ draft, model, error }: { draft: Draft; model: VideoModel | null; error: string | null }) {
   const t = useText('videos')
   const { mode } = draft

@@ -6,11 +6,11 @@ import { previewOf } from '../draft/uploads.ts'
 
 const ICONS = { vision: ImageIcon, video: FileVideo, audio: Music }
 
-/** The picture of a file, the first picture of a clip, or a sign for what has none. Fills its box. */
+/** An image, the first frame of a clip, or an icon for audio. Fills its box. */
 export function AttachmentPreview({ slot, attachment }: { slot: Slot; attachment: Attachment }) {
   const { key, file_id, problem } = attachment
-  const kept = file_id && problem?.code !== 'gone' ? `/v1/files/${encodeURIComponent(file_id)}/content` : null
-  return <MediaPreview purpose={RULES[slot].purpose} url={previewOf(key) ?? kept} />
+  const stored = file_id && problem?.code !== 'gone' ? `/v1/files/${encodeURIComponent(file_id)}/content` : null
+  return <MediaPreview purpose={RULES[slot].purpose} url={previewOf(key) ?? stored} />
 }
 
 export function MediaPreview({ purpose, url }: { purpose: keyof typeof ICONS; url: string | null }) {

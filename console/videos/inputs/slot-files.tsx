@@ -13,7 +13,7 @@ import { useLimitText, useProblemText } from './attachment-text.ts'
 import { AttachmentPreview } from './preview.tsx'
 import { UploadedPicker } from './uploaded-picker.tsx'
 
-/** Files of one kind in the order that counts, and room for more. */
+/** Reference files of one kind, in their order, and a drop area for more. */
 export function SlotFiles({ slot, files }: { slot: 'images' | 'videos' | 'audio'; files: Attachment[] }) {
   const t = useText('videos')
   const limit = useLimitText(slot)
@@ -34,13 +34,13 @@ export function SlotFiles({ slot, files }: { slot: 'images' | 'videos' | 'audio'
           ))}
         </ol>
       )}
-      {!full && <SlotRoom slot={slot} label={t(`add.${slot}`)} hint={limit} />}
+      {!full && <SlotDrop slot={slot} label={t(`add.${slot}`)} hint={limit} />}
     </fieldset>
   )
 }
 
-/** Where files are added to a place: dropped, pasted, chosen, or taken from what is stored. */
-export function SlotRoom({ slot, label, hint }: { slot: Slot; label: string; hint?: string }) {
+/** Adds files to a slot: dropped, pasted, chosen, or picked from the uploaded files. */
+export function SlotDrop({ slot, label, hint }: { slot: Slot; label: string; hint?: string }) {
   const t = useText('videos')
   const [picking, setPicking] = useState(false)
   const take = (files: File[]) => {
@@ -139,7 +139,7 @@ function SlotFile({ slot, file, at, last, dragged, onDrag }: SlotFileProps) {
   )
 }
 
-/** How a file is doing: its size, how far its upload is, or what is wrong with it. */
+/** State of a file: its size, upload progress, or what is wrong with it. */
 export function AttachmentState({ slot, file }: { slot: Slot; file: Attachment }) {
   const t = useText('videos')
   const format = useFormat()

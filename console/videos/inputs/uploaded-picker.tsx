@@ -14,7 +14,7 @@ import { MediaPreview } from './preview.tsx'
 
 type Props = { slot: Slot; onClose: () => void; onChoose: (files: StoredFile[]) => void }
 
-/** Files of the organization that fit a place, to be used again without uploading. */
+/** Picks uploaded files of the organization that a slot accepts. */
 export function UploadedPicker({ slot, onClose, onChoose }: Props) {
   const t = useText('videos')
   const kit = useText('kit')

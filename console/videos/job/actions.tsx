@@ -14,7 +14,7 @@ import { applyJob, forgetJob } from '../jobs/job-cache.ts'
 import { RequestCode } from './request-code.tsx'
 import { useUseAgain } from './use-again.ts'
 
-/** What can be done with a job in its present state. */
+/** The actions available for a job in its current state. */
 export function VideoActions({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()

@@ -1,6 +1,6 @@
 import { readablePrompt } from '../draft/prompt.ts'
 
-/** A prompt as WebVTT: cut into readable pieces that share the length of the video by their own. */
+/** A prompt as WebVTT captions, each shown for a time in proportion to its length. */
 export function captionsOf(prompt: string, seconds: number): string {
   const pieces = piecesOf(prompt)
   const total = pieces.reduce((sum, piece) => sum + piece.length, 0)
@@ -13,10 +13,10 @@ export function captionsOf(prompt: string, seconds: number): string {
   return ['WEBVTT', ...cues].join('\n\n')
 }
 
-/** Characters of a piece that are read at a glance. */
+/** Most characters of one caption. */
 const PIECE_MAX = 90
 
-/** Sentences, put together while they are short and cut where they are long. Tags of dialogue become quotation marks. */
+/** Sentences, joined while they are short and split where they are long. Dialogue tags become quotation marks. */
 function piecesOf(prompt: string): string[] {
   const text = readablePrompt(prompt).replaceAll(/\s+/g, ' ').trim()
   const sentences = text.match(/[^.!?。！？]+[.!?。！？]*["”」]?\s*/g) ?? [text]
@@ -43,7 +43,7 @@ function stamp(seconds: number): string {
   return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23)
 }
 
-/** Nothing in a prompt is markup of a caption, nor an arrow between times. */
+/** Escapes WebVTT markup and the arrow between times. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

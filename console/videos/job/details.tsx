@@ -10,8 +10,8 @@ import { MediaPreview } from '../inputs/preview.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import { clockTime } from './status.tsx'
 
-/** Everything that is known of a job: what was asked, what it cost, when it was. */
-export function VideoSettings({ job }: { job: VideoJob }) {
+/** The properties of a job: settings, cost and times. */
+export function JobDetails({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const models = useVideoModels().data
   const model = models?.find(({ id }) => id === job.model)
@@ -72,7 +72,7 @@ function CostNote({ job }: { job: VideoJob }) {
   return <span className="text-muted">{t(note)}</span>
 }
 
-/** The files that were sent with it, as far as this browser knows. */
+/** The files the job was submitted with, if it was submitted from this browser. */
 function SentFiles({ id }: { id: string }) {
   const t = useText('videos')
   const sent = readSentInputs(id)?.files

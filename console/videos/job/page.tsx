@@ -11,13 +11,13 @@ import { readablePrompt } from '../draft/prompt.ts'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 import { useJob } from '../jobs/job-cache.ts'
 import { VideoActions } from './actions.tsx'
-import { VideoSettings } from './details.tsx'
+import { JobDetails } from './details.tsx'
 import { VideoPlayer } from './player.tsx'
-import { VideoInTheMaking, VideoNotMade } from './progress.tsx'
+import { EndedJob, RunningJob } from './progress.tsx'
 import { JobStatus } from './status.tsx'
 import { useUseAgain } from './use-again.ts'
 
-/** One video: to watch, to wait for, or to learn why there is none. */
+/** The page of one video: player, progress, or why it failed. */
 export function VideoPage() {
   const { id } = useParams({ from: '/shell/videos/$id' })
   const { data: job, error, refetch } = useJob(id)
@@ -65,7 +65,7 @@ function Video({ job }: { job: VideoJob }) {
         </div>
       </header>
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,1fr)_22rem]">
-        <VideoStage job={job} />
+        <VideoContent job={job} />
         <div className="flex min-w-0 flex-col gap-6">
           <Card
             title={t('prompt_shown')}
@@ -79,20 +79,20 @@ function Video({ job }: { job: VideoJob }) {
               {job.prompt}
             </p>
           </Card>
-          <VideoSettings job={job} />
+          <JobDetails job={job} />
         </div>
       </div>
     </>
   )
 }
 
-function VideoStage({ job }: { job: VideoJob }) {
+function VideoContent({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const fillStudio = useUseAgain()
   if (job.status === 'completed') return <VideoPlayer job={job} />
-  if (isRunning(job)) return <VideoInTheMaking job={job} />
+  if (isRunning(job)) return <RunningJob job={job} />
   const again = <Button onClick={() => void fillStudio(job)}>{t('use_again')}</Button>
-  return <VideoNotMade job={job} action={again} />
+  return <EndedJob job={job} action={again} />
 }
 
 function NoVideo({ error, onRetry }: { error: unknown; onRetry: () => void }) {

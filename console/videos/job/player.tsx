@@ -6,7 +6,7 @@ import { contentPath, type VideoJob } from '../jobs/job.ts'
 import { captionsOf } from './captions.ts'
 import { usePoster } from './posters.ts'
 
-/** The video with the browser's own controls. Its box has the right shape before anything is loaded. */
+/** The video with the browser's own controls. Its box has the right aspect ratio before anything loads. */
 export function VideoPlayer({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const [broken, setBroken] = useState(false)
@@ -33,7 +33,7 @@ export function VideoPlayer({ job }: { job: VideoJob }) {
   )
 }
 
-/** The box a video of this job has, as large as the window lets it be. */
+/** A box with the aspect ratio of the job, as large as the window allows. */
 function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNode }) {
   const ratio = widthByHeight(job.aspect_ratio)
   return (
@@ -48,7 +48,7 @@ function VideoFrame({ job, children }: { job: VideoJob; children: React.ReactNod
   )
 }
 
-/** Text as the address of a file, for as long as it is shown. */
+/** An object URL of the text while the component is mounted. */
 function useTextUrl(text: string): string | null {
   const [url, setUrl] = useState<string | null>(null)
   useEffect(() => {

@@ -1,10 +1,10 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { contentPath } from '../jobs/job.ts'
 
-/** Pictures kept at a time; the one that was not asked for longest goes first. */
-const KEPT_MAX = 240
+/** Most posters in memory; the least recently used are dropped. */
+const POSTERS_MAX = 240
 /** Videos read at the same time. */
-const AT_ONCE = 2
+const CONCURRENT_MAX = 2
 /** Wide enough for the widest card on a dense screen. */
 const WIDTH_MAX = 720
 
@@ -14,7 +14,7 @@ const wanted = new Map<string, number>()
 const listeners = new Set<() => void>()
 let reading = 0
 
-/** The first picture of a completed video as a URL; null until it is known, or when this browser cannot read it. */
+/** The first frame of a completed video as a URL; null until it is read, or when this browser cannot read it. */
 export function usePoster(id: string | null): string | null {
   useEffect(() => {
     if (id === null) return
@@ -28,7 +28,7 @@ function want(id: string): void {
   wanted.set(id, (wanted.get(id) ?? 0) + 1)
   const known = posters.get(id)
   if (known !== undefined) {
-    // Asked for again: it is the last to go.
+    // Used again: moved to the end, so that it is dropped last.
     posters.delete(id)
     posters.set(id, known)
     return
@@ -37,7 +37,7 @@ function want(id: string): void {
   readNext()
 }
 
-/** What was scrolled past before its turn is not read at all. */
+/** A video that was scrolled past before its turn is not read. */
 function unwant(id: string): void {
   const left = (wanted.get(id) ?? 1) - 1
   if (left > 0) wanted.set(id, left)
@@ -45,30 +45,30 @@ function unwant(id: string): void {
 }
 
 function readNext(): void {
-  while (reading < AT_ONCE && waiting.length > 0) {
+  while (reading < CONCURRENT_MAX && waiting.length > 0) {
     const id = waiting.shift()!
     if (!wanted.has(id) || posters.has(id)) continue
     reading += 1
-    void firstPicture(id).then((url) => {
+    void firstFrame(id).then((url) => {
       reading -= 1
-      keep(id, url)
+      addPoster(id, url)
       readNext()
     })
   }
 }
 
-function keep(id: string, url: string | null): void {
+function addPoster(id: string, url: string | null): void {
   posters.set(id, url)
   for (const [oldest, picture] of posters) {
-    if (posters.size <= KEPT_MAX) break
+    if (posters.size <= POSTERS_MAX) break
     if (wanted.has(oldest)) continue
     posters.delete(oldest)
     if (picture) URL.revokeObjectURL(picture)
   }
-  for (const heard of listeners) heard()
+  for (const listener of listeners) listener()
 }
 
-async function firstPicture(id: string): Promise<string | null> {
+async function firstFrame(id: string): Promise<string | null> {
   const video = document.createElement('video')
   try {
     video.muted = true
@@ -94,7 +94,7 @@ async function firstPicture(id: string): Promise<string | null> {
   }
 }
 
-function listen(heard: () => void): () => void {
-  listeners.add(heard)
-  return () => listeners.delete(heard)
+function listen(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
 }

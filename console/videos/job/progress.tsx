@@ -6,19 +6,19 @@ import { Card, EmptyState } from '../../ui/layout.tsx'
 import { readSentInputs } from '../draft/sent-inputs.ts'
 import type { VideoJob } from '../jobs/job.ts'
 import { Elapsed } from './status.tsx'
-import { QuietPicture } from './thumbnail.tsx'
+import { PlaceholderThumbnail } from './thumbnail.tsx'
 
 const STEPS = ['moderating', 'translating', 'queued', 'in_progress'] as const
 
-/** How far a video in the making is, step by step. */
-export function VideoInTheMaking({ job }: { job: VideoJob }) {
+/** The progress of a running job, step by step. */
+export function RunningJob({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const at = (STEPS as readonly string[]).indexOf(job.status)
   const now = STEPS[at] ?? 'other'
   return (
     <div className="flex flex-col gap-4">
       <div className="aspect-video max-h-[46dvh] overflow-hidden rounded-xl border border-line">
-        <QuietPicture id={job.id} status={job.status} />
+        <PlaceholderThumbnail id={job.id} status={job.status} />
       </div>
       <Card>
         <ol className="grid grid-cols-2 gap-3 sm:grid-cols-4">
@@ -52,7 +52,7 @@ export function VideoInTheMaking({ job }: { job: VideoJob }) {
   )
 }
 
-const TOLD = [
+const WORDED = [
   'moderation_blocked',
   'moderation_unavailable',
   'translation_unavailable',
@@ -64,11 +64,11 @@ const TOLD = [
   'internal_error',
 ] as const
 
-/** Why there is no video, that it cost nothing, and what to do about it. */
-export function VideoNotMade({ job, action }: { job: VideoJob; action: React.ReactNode }) {
+/** Why a job failed or was canceled, that it cost nothing, and what to do next. */
+export function EndedJob({ job, action }: { job: VideoJob; action: React.ReactNode }) {
   const t = useText('videos')
-  const told = TOLD.find((each) => each === job.error?.code) ?? 'other'
-  const code = told === 'invalid_reference_media' && hasOnlyPictures(job) ? 'invalid_image' : told
+  const worded = WORDED.find((each) => each === job.error?.code) ?? 'other'
+  const code = worded === 'invalid_reference_media' && hasOnlyImages(job) ? 'invalid_image' : worded
   const failed = job.status === 'failed'
   return (
     <Card>
@@ -84,8 +84,8 @@ export function VideoNotMade({ job, action }: { job: VideoJob; action: React.Rea
   )
 }
 
-/** Known where the request was sent from: then it was no clip and no sound that could not be used. */
-function hasOnlyPictures({ id }: VideoJob): boolean {
+/** Whether the job was submitted from this browser with images only: then the invalid file is an image. */
+function hasOnlyImages({ id }: VideoJob): boolean {
   const files = readSentInputs(id)?.files
   return files !== undefined && Object.keys(files).length > 0 && !files.videos && !files.audio
 }

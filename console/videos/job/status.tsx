@@ -3,14 +3,14 @@ import { useText } from '../../text/use-text.ts'
 import { StatusBadge, type Tone } from '../../ui/data/badge.tsx'
 import { isRunning, type VideoJob } from '../jobs/job.ts'
 
-const TOLD = ['moderating', 'translating', 'queued', 'in_progress', 'completed', 'failed', 'canceled'] as const
+const WORDED = ['moderating', 'translating', 'queued', 'in_progress', 'completed', 'failed', 'canceled'] as const
 const TONES: Partial<Record<string, Tone>> = { completed: 'success', failed: 'danger', canceled: 'neutral' }
 
-/** The name of a status in words; one that nobody here knows is still in the making. */
+/** The text of a status; an unknown one counts as processing. */
 function useStatusName(status: string): string {
   const t = useText('videos')
-  const told = TOLD.find((each) => each === status)
-  return t(`status.${told ?? 'other'}`)
+  const worded = WORDED.find((each) => each === status)
+  return t(`status.${worded ?? 'other'}`)
 }
 
 /** `short` leaves the percentage to the bar beside it. */
@@ -24,7 +24,7 @@ export function JobStatus({ job, short }: { job: Pick<VideoJob, 'status' | 'prog
   )
 }
 
-/** How long ago something began, to the second, while it goes on. Times are Unix seconds. */
+/** Seconds since `since`, a Unix time, updated every second. */
 export function Elapsed({ since }: { since: number }) {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
@@ -36,8 +36,8 @@ export function Elapsed({ since }: { since: number }) {
 
 /** `0:42`, `12:05`, `1:02:03`. */
 export function clockTime(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds))
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const total = Math.max(0, Math.floor(seconds))
+  const [hours, minutes, rest] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60]
   const two = (value: number) => String(value).padStart(2, '0')
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
 }

@@ -3,14 +3,14 @@ import { type PointerEvent, useEffect, useRef, useState } from 'react'
 import { contentPath, isRunning, type VideoJob } from '../jobs/job.ts'
 import { usePoster } from './posters.ts'
 
-/** A glance must not start a video: the pointer has to rest this long. */
+/** How long the pointer has to rest before the video plays. */
 const REST_MS = 350
 
 /**
- * The first picture of a video, or a quiet one of its own until there is one. Fills its box. While the pointer rests on it the
- * video plays without sound, unless the person asked for less motion.
+ * The first frame of a video, or a placeholder until there is one. Fills its box. While the pointer rests on it the video plays
+ * muted, unless the person prefers reduced motion.
  */
-export function JobPicture({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
+export function JobThumbnail({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
   const poster = usePoster(job.status === 'completed' ? job.id : null)
   const [plays, setPlays] = useState(false)
   const resting = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -23,7 +23,7 @@ export function JobPicture({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
     setPlays(false)
   }
   useEffect(() => () => clearTimeout(resting.current), [])
-  if (!poster) return <QuietPicture id={job.id} status={job.status} />
+  if (!poster) return <PlaceholderThumbnail id={job.id} status={job.status} />
   return (
     <span className="relative block size-full" onPointerEnter={rest} onPointerLeave={leave}>
       <img src={poster} alt="" decoding="async" className="size-full animate-appear object-contain" />
@@ -42,8 +42,8 @@ export function JobPicture({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
   )
 }
 
-/** Two soft colours that belong to the id; a job that moves breathes, one that failed is grey and marked. */
-export function QuietPicture({ id, status }: { id: string; status: string }) {
+/** A gradient derived from the id, pulsing while the job runs; gray with an icon when it failed or was canceled. */
+export function PlaceholderThumbnail({ id, status }: { id: string; status: string }) {
   const hue = hueOf(id)
   const ended = status === 'failed' || status === 'canceled'
   const moves = isRunning({ status: status as VideoJob['status'] })
@@ -67,7 +67,7 @@ export function QuietPicture({ id, status }: { id: string; status: string }) {
   )
 }
 
-/** A hash that tells apart ids which differ in their last characters. FNV-1a. Source: https://datatracker.ietf.org/doc/draft-eastlake-fnv/ */
+/** A hash that differs for ids which differ in their last characters only. FNV-1a. Source: https://datatracker.ietf.org/doc/draft-eastlake-fnv/ */
 function hueOf(id: string): number {
   let hash = 0x811c9dc5
   for (const character of id) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193) >>> 0

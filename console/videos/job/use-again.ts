@@ -7,7 +7,7 @@ import { readCurrentDraft, replaceDraft, useDraft } from '../draft/draft-store.t
 import { readSentInputs } from '../draft/sent-inputs.ts'
 import type { VideoJob } from '../jobs/job.ts'
 
-/** The draft that would make this request once more. Files are those known to have been sent with it. */
+/** The draft that repeats this request, with the files it is known to have been submitted with. */
 export function draftOf(job: VideoJob, base: Draft): Draft {
   const { prompt, model, seconds, aspect_ratio } = job
   const sent = readSentInputs(job.id)?.files ?? {}
@@ -18,7 +18,7 @@ export function draftOf(job: VideoJob, base: Draft): Draft {
   return { prompt, model, seconds, aspect_ratio, files, mode: references ? 'references' : frames ? 'frames' : 'text' }
 }
 
-/** Fills the studio with the request of a job and goes there. */
+/** Fills the form with the request of a job and opens it. */
 export function useUseAgain(): (job: VideoJob) => Promise<void> {
   const t = useText('videos')
   const navigate = useNavigate()

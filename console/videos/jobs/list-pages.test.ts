@@ -16,7 +16,7 @@ function serve(ids: readonly string[], after: string | null) {
 /** Ids from `newest` down. */
 const idsFrom = (newest: number, count: number) => Array.from({ length: count }, (_, at) => `v${1000 + newest - at}`)
 
-/** Reads a page and keeps what is known of the list. */
+/** Reads a page and adds it to the list. */
 function read(list: KnownList | undefined, ids: readonly string[], after: string | null): KnownList {
   return withPage(list, after, serve(ids, after))
 }

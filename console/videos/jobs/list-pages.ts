@@ -30,9 +30,9 @@ export function withPage(list: KnownList | undefined, after: string | null, page
     const added = between ? [{ after: page.last_id, count: 1 }] : []
     return { pages: [...pages.slice(0, at), mark, ...added, ...pages.slice(at + 1)], tail: list!.tail }
   }
-  const kept = at < 0 ? pages : pages.slice(0, at)
+  const before = at < 0 ? pages : pages.slice(0, at)
   const tail = { has_more: page.has_more, next: page.has_more ? page.last_id : null }
-  return { pages: [...kept, { after, count: page.data.length }], tail }
+  return { pages: [...before, { after, count: page.data.length }], tail }
 }
 
 /** The jobs of a page that are newer than or as old as where the next one begins. Ids are sortable by time. */

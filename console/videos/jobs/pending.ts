@@ -1,7 +1,7 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query'
 import type { VideoRequest } from '../draft/draft.ts'
 
-/** A request that was sent and not answered yet. */
+/** A submitted request that has no response yet. */
 export type Pending = { key: string; request: VideoRequest; cost: string; currency: string; at: number }
 
 const KEY = ['video-pending'] as const
@@ -16,10 +16,10 @@ export function addPending(queries: QueryClient, pending: Pending): void {
   queries.setQueryData<readonly Pending[]>(KEY, (known = NONE) => [pending, ...known])
 }
 
-/** Forgets the oldest one that fits: it became a job, or was refused. */
-export function forgetPending(queries: QueryClient, fits: (pending: Pending) => boolean): void {
+/** Removes the oldest match: it became a job or was refused. */
+export function forgetPending(queries: QueryClient, matches: (pending: Pending) => boolean): void {
   queries.setQueryData<readonly Pending[]>(KEY, (known = NONE) => {
-    const at = known.findLastIndex(fits)
+    const at = known.findLastIndex(matches)
     return at < 0 ? known : known.filter((_, index) => index !== at)
   })
 }

@@ -57,7 +57,7 @@ test('an answer goes on while one looks elsewhere; a page that is closed meanwhi
 test('every answer shows what the ledger charged for it, and the conversation their sum, to the last digit', async () => {
   const { page, chat, person, close } = await stage.visit()
   for (const text of ['Hello.', 'sandbox:echo one two three', 'sandbox:refuse', 'sandbox:empty', 'sandbox:filter'])
-    await chat.say(text)
+    await chat.send(text)
   const charged = (await stage.ledger(person)).filter(({ kind }: { kind: string }) => kind === 'charge')
   assert.equal(charged.length, 5)
   const amounts: string[] = charged.map(({ amount }: { amount: string }) => amount.replace('-', '')).reverse()
@@ -82,7 +82,7 @@ test('a tool goes there and back: its call is a card, its result is typed, and t
   await page.getByRole('button', { name: 'Apply', exact: true }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 
-  await chat.say('How warm is it in Paris?')
+  await chat.send('How warm is it in Paris?')
   const result = page.getByRole('textbox', { name: 'Result of get_weather' })
   await page.getByText('"city": "Paris"').waitFor()
   await page.getByText('The model is waiting for the tool result above.').waitFor()
@@ -114,8 +114,8 @@ test('a tool goes there and back: its call is a card, its result is typed, and t
 
 test('messages are edited, answered again and deleted', async () => {
   const { page, chat, close } = await stage.visit()
-  await chat.say('sandbox:echo first')
-  await chat.say('sandbox:echo second')
+  await chat.send('sandbox:echo first')
+  await chat.send('sandbox:echo second')
   const mine = page.getByRole('article', { name: 'You' })
   await mine.first().hover()
   await mine.first().getByRole('button', { name: 'Edit' }).click()
@@ -164,7 +164,7 @@ test('the page follows an answer as it grows until the reader scrolls up, and ag
   const { page, chat, close } = await stage.visit({ height: 500 })
   const fromEnd = () =>
     page.evaluate(() => document.documentElement.scrollHeight - window.innerHeight - Math.round(window.scrollY))
-  await chat.say('sandbox:long')
+  await chat.send('sandbox:long')
   assert.ok((await fromEnd()) <= 2)
   await page.mouse.move(400, 200)
   await page.mouse.wheel(0, -900)
@@ -188,7 +188,7 @@ test('reasoning stands apart and closed; parameters are sent only once they are 
   await page.getByText('Fix this setting first: Temperature: Enter a value from 0 to 2.').waitFor()
   await page.getByRole('textbox', { name: 'Temperature' }).fill('0.5')
   await page.getByRole('textbox', { name: 'Max tokens' }).fill('200')
-  const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), chat.say('Think about it.')])
+  const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), chat.send('Think about it.')])
   const { messages, ...sent } = request.postDataJSON()
   assert.deepEqual(messages, [{ role: 'user', content: 'Think about it.' }])
   assert.deepEqual(sent, {
@@ -209,7 +209,7 @@ test('reasoning stands apart and closed; parameters are sent only once they are 
 
 test('a conversation is there again after a reload, for this person and organization alone, and gone after signing out', async () => {
   const { page, chat, close, allow } = await stage.visit()
-  await chat.say('sandbox:echo remember me')
+  await chat.send('sandbox:echo remember me')
   await page.reload()
   await page.getByRole('article', { name: 'Sandbox' }).getByText('remember me').waitFor()
   const kept = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('kinora.kept.')))
@@ -225,7 +225,7 @@ test('a conversation is there again after a reload, for this person and organiza
 test('a new conversation begins empty and keeps the settings', async () => {
   const { page, chat, close } = await stage.visit()
   await page.getByRole('textbox', { name: 'System prompt' }).fill('Be brief.')
-  await chat.say('Hello.')
+  await chat.send('Hello.')
   await page.getByRole('button', { name: 'New conversation' }).click()
   assert.equal(await chat.answers.count(), 0)
   assert.equal(await chat.spent(), '0.00000000')

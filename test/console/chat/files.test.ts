@@ -53,7 +53,7 @@ test('a small picture goes along by its bytes, a large one is uploaded once; bot
   await give(page, 'drop', { name: 'large.png', type: 'image/png', bytes: await largePicture() })
   await page.getByRole('img', { name: 'large.png' }).waitFor()
   await screenshot('chat-attached')
-  const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), chat.say('What do you see?')])
+  const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), chat.send('What do you see?')])
   const [small, large, text] = request.postDataJSON().messages[0].content
   assert.match(small.image_url.url, /^data:image\/png;base64,/)
   assert.match(large.file.file_id, /^file-/)
@@ -84,7 +84,7 @@ test('what the model cannot take is refused in words, before anything is sent', 
   assert.equal(await chat.answers.count(), 0)
   await page.getByRole('button', { name: 'Remove b.png' }).click()
   assert.deepEqual(asked, [])
-  await chat.say('Look')
+  await chat.send('Look')
   await give(page, 'paste', { name: 'a.heic', type: 'image/heic', bytes: Buffer.from('x') })
   await page.getByText('a.heic: images must be PNG, JPEG, WebP or GIF.').first().waitFor()
   await close()
@@ -109,7 +109,7 @@ test('an answer that breaks off keeps what came and its cost, and is asked for a
   const { page, chat, person, close, screenshot } = await stage.visit({ model: 'Scripted' })
   const frames = [chunk({ role: 'assistant', content: '' }), chunk({ content: 'Half of' })]
   stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'reset' })
-  await chat.say('Go on')
+  await chat.send('Go on')
   await page.getByText('The model server returned an error. Try again.').waitFor()
   await page.getByText('Half of').waitFor()
   const [entry] = await stage.ledger(person)
@@ -151,8 +151,8 @@ for (const look of [
       await screenshot(`chat-${name}-${state}`)
     }
     await checks('empty')
-    await chat.say(TEXT)
-    await chat.say(ja ? '灯台について教えてください。' : 'Tell me about lighthouses.')
+    await chat.send(TEXT)
+    await chat.send(ja ? '灯台について教えてください。' : 'Tell me about lighthouses.')
     await checks('talk')
     await page.getByRole('button', { name: ja ? 'コードを表示' : 'View code' }).click()
     await page.getByRole('dialog').waitFor()

@@ -55,7 +55,7 @@ test('what a person, a model, a tool or a setting says is text: nothing runs, lo
   const { page, chat, close } = await stage.visit()
   page.on('dialog', () => assert.fail('a dialog opened'))
   await page.getByRole('textbox', { name: 'System prompt' }).fill(CORPUS)
-  await chat.say(`sandbox:echo ${CORPUS}`)
+  await chat.send(`sandbox:echo ${CORPUS}`)
   await page.getByRole('article', { name: 'Sandbox' }).getByText('alert(1)').first().waitFor()
   await staysHarmless(page)
   await page.getByRole('button', { name: 'View code' }).click()
@@ -91,7 +91,7 @@ test('calls of tools, reasoning and refusals of a hostile model are text as well
     chunk({}, { finish_reason: 'tool_calls' }),
   ]
   stage.upstream.reply({ kind: 'stream', frames })
-  await chat.say('Hi')
+  await chat.send('Hi')
   await page.getByRole('button', { name: 'Reasoning' }).click()
   await page.getByRole('textbox', { name: 'Result of <img src=x>' }).fill(CORPUS)
   await staysHarmless(page)
@@ -110,7 +110,7 @@ test('files with hostile names are named, not run', async () => {
   await page.getByRole('button', { name: `Remove ${name}` }).waitFor()
   await page.getByRole('progressbar').waitFor({ state: 'detached' })
   await staysHarmless(page)
-  await chat.say('Read it.')
+  await chat.send('Read it.')
   await staysHarmless(page)
   await close()
 })

@@ -64,7 +64,7 @@ function chatOn(page: Page, language: 'en' | 'ja') {
     box,
     answers,
     /** Sends a message and waits for the answer to end, its cost included. */
-    async say(text: string): Promise<void> {
+    async send(text: string): Promise<void> {
       const count = await page.locator('[data-cost]').count()
       await box.fill(text)
       await box.press('Enter')

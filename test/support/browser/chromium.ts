@@ -33,7 +33,7 @@ export async function chromiumPath(): Promise<string> {
   return path
 }
 
-/** Fonts of the machine, and the Japanese one that comes with the packages: a picture of boxes shows nobody what a page looks like. */
+/** Fonts of the machine and the Japanese font of the packages: without it, screenshots show boxes. */
 export function fontsFile(): string {
   const path = join(tmpdir(), `kinora-fonts-${process.getuid?.() ?? 0}.conf`)
   const parts = [

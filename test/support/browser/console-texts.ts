@@ -3,7 +3,7 @@ import { type Source, sourcesIn } from '../sources.ts'
 
 type Node = { type: string; start: number } & Record<string, unknown>
 
-/** What a source of the console says and asks for. */
+/** Texts that a source of the console contains or looks up. */
 export type TextUse = {
   /** Words written into the page itself, each with its place. */
   written: string[]
@@ -11,8 +11,8 @@ export type TextUse = {
   asked: Array<{ place: string; namespace: string | null; pattern: RegExp }>
 }
 
-/** Attributes that a person sees or hears. */
-const SPOKEN = /^(aria-label|aria-description|title|placeholder|alt|label|hint|description|text|\w+Label)$/
+/** Attributes that are shown or read aloud. */
+const TEXT_ATTRIBUTES = /^(aria-label|aria-description|title|placeholder|alt|label|hint|description|text|\w+Label)$/
 
 /** Reads every component and module of the console, its texts and tests left out. */
 export function textUses(): TextUse {
@@ -45,17 +45,17 @@ function walk(node: Node, names: ReadonlyMap<string, string>, reading: Reading):
 
 function readWords(node: Node, { uses, place }: Reading): void {
   const words = (text: unknown) => typeof text === 'string' && /\p{L}{2,}/u.test(text)
-  const tell = (text: unknown) => uses.written.push(`${place(node)}: ${String(text).trim()}`)
-  if (node.type === 'JSXText' && words(node.value)) tell(node.value)
+  const report = (text: unknown) => uses.written.push(`${place(node)}: ${String(text).trim()}`)
+  if (node.type === 'JSXText' && words(node.value)) report(node.value)
   if (node.type === 'JSXAttribute') {
     const name = (node.name as Node).name as string
     const value = node.value as Node | null
-    if (SPOKEN.test(name) && value?.type === 'Literal' && words(value.value)) tell(value.value)
+    if (TEXT_ATTRIBUTES.test(name) && value?.type === 'Literal' && words(value.value)) report(value.value)
   }
   if (node.type === 'JSXElement' || node.type === 'JSXFragment') {
     for (const child of node.children as Node[]) {
       const inside = child.type === 'JSXExpressionContainer' ? (child.expression as Node) : null
-      if (inside?.type === 'Literal' && words(inside.value)) tell(inside.value)
+      if (inside?.type === 'Literal' && words(inside.value)) report(inside.value)
     }
   }
 }
