@@ -6,7 +6,7 @@ import { freshCache } from '../platform/fresh-cache.ts'
 
 /** How long a process relies on what it has read. */
 const STATE_TTL_SECONDS = 5
-/** What a refused client is told to wait. */
+/** `Retry-After` of a refused submission. */
 const RETRY_SECONDS = 60
 
 /** The last audit. `broken` holds those of I1 to I4 that it found broken. */

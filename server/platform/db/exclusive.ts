@@ -5,8 +5,8 @@ import { StartError } from '../start-error.ts'
 /**
  * Holds the database for one service until `release`. The lock of a data directory does not see a copy of it, or one that is used from
  * another machine; this one does. It belongs to a connection, so a killed service frees it; a lost connection is made again.
- * Throws StartError when another service has held it for five seconds. `name` says which database, `on_taken` hears that another service
- * has it since the connection was lost.
+ * Throws StartError when another service has held it for five seconds. `name` is the database in messages; `on_taken` is called when
+ * another service took it while the connection was lost.
  */
 export async function holdDatabase(
   url: string,
