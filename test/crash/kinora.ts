@@ -8,7 +8,7 @@ import { postgresHome } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
 import { cookieOf, send } from '../support/http/identity-app.ts'
-import { type EngineServer, startEngineServer } from '../support/upstream/engine-server.ts'
+import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
 
 /** What one service that can be killed lives from: a data directory, a configuration, an engine that outlives it. */
 export type Site = {

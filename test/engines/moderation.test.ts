@@ -5,8 +5,8 @@ import { type ChatGuardOptions, chatGuard } from '../../server/engines/moderatio
 import type { ModerationEngine } from '../../server/engines/moderation/contract.ts'
 import { openaiModerations } from '../../server/engines/moderation/openai-moderations.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { startEngineServer } from '../support/upstream/engine-server.ts'
-import type { Fault } from '../support/upstream/engine-server-faults.ts'
+import type { Fault } from '../support/upstream/engine-server/faults.ts'
+import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 
 const server = await startEngineServer()
 after(() => server.close())

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import { openaiTranscription } from '../../server/engines/moderation/transcription.ts'
-import { startEngineServer } from '../support/upstream/engine-server.ts'
-import type { Fault } from '../support/upstream/engine-server-faults.ts'
+import type { Fault } from '../support/upstream/engine-server/faults.ts'
+import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 
 const server = await startEngineServer()
 const engine = openaiTranscription({ base_url: server.url, api_key: 'ears', model: 'whisper-1', timeout_seconds: 1 })

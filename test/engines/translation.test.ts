@@ -11,7 +11,7 @@ import type {
 import { noTranslation } from '../../server/engines/translation/none.ts'
 import { TranslationFailure, translatePrompt } from '../../server/videos/translation/translate.ts'
 import { law } from '../support/law.ts'
-import { startEngineServer } from '../support/upstream/engine-server.ts'
+import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 
 const server = await startEngineServer()
 after(() => server.close())

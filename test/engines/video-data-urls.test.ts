@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { engineMistakes } from '../../server/engines/registry.ts'
 import type { RenderInput } from '../../server/engines/video/contract.ts'
 import { type VideosApiOptions, videosApi } from '../../server/engines/video/videos-api/adapter.ts'
-import { startEngineServer } from '../support/upstream/engine-server.ts'
+import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 import { picture, requestFor, videoEngineContract } from './contract.ts'
 
 const server = await startEngineServer()

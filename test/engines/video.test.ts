@@ -1,7 +1,7 @@
 import { after } from 'node:test'
 import { instantVideo } from '../../server/engines/video/instant.ts'
 import { type VideosApiOptions, videosApi } from '../../server/engines/video/videos-api/adapter.ts'
-import { startEngineServer } from '../support/upstream/engine-server.ts'
+import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 import { videoEngineContract } from './contract.ts'
 
 videoEngineContract('instant', async () => ({

@@ -5,9 +5,9 @@ import { engineMistakes } from '../../server/engines/registry.ts'
 import type { RenderInput, RenderRequest } from '../../server/engines/video/contract.ts'
 import { type VideosApiOptions, videosApi } from '../../server/engines/video/videos-api/adapter.ts'
 import { readAll } from '../../server/platform/outbound/exchange.ts'
-import { startEngineServer } from '../support/upstream/engine-server.ts'
-import type { Fault } from '../support/upstream/engine-server-faults.ts'
-import { fieldsOf } from '../support/upstream/engine-server-videos.ts'
+import type { Fault } from '../support/upstream/engine-server/faults.ts'
+import { startEngineServer } from '../support/upstream/engine-server/server.ts'
+import { fieldsOf } from '../support/upstream/engine-server/videos.ts'
 import { picture, requestFor } from './contract.ts'
 
 const server = await startEngineServer()

@@ -9,7 +9,7 @@ import { instantVideo } from '../../server/engines/video/instant.ts'
 import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
 import { factsOf } from '../support/data/clip.ts'
 import { sampleMedia } from '../support/data/media.ts'
-import type { Fault } from '../support/upstream/engine-server-faults.ts'
+import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { COST, MODEL, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 let service: PipelineApp

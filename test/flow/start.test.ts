@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../server/videos/job.ts'
-import type { Fault } from '../support/upstream/engine-server-faults.ts'
+import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan, start_timeout_seconds: 1 }'

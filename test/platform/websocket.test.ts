@@ -8,7 +8,7 @@ import { openHttp } from '../../server/platform/http/server.ts'
 import { type Connection, openSockets, type Sockets, type SocketTiming } from '../../server/platform/http/websocket.ts'
 import { type LogFields, silentLog } from '../../server/platform/log.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
-import { frame, handshake, handshakeText, openSocket } from '../support/http/socket-client.ts'
+import { frame, handshake, handshakeText, openSocket } from '../support/http/socket/client.ts'
 
 /** A server that gives every message back, at one path, and the connections it serves. */
 async function startEcho(

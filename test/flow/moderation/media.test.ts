@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { animatedPicture, animatedPng, damaged, sampleMedia, samplePicture } from '../../support/data/media.ts'
-import type { Fault } from '../../support/upstream/engine-server-faults.ts'
+import type { Fault } from '../../support/upstream/engine-server/faults.ts'
 import { type PipelineApp, silence, startPipelineApp, upload } from '../pipeline-app.ts'
 
 const SGLANG =

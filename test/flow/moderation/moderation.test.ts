@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../../server/videos/job.ts'
 import { samplePicture } from '../../support/data/media.ts'
-import type { Fault } from '../../support/upstream/engine-server-faults.ts'
+import type { Fault } from '../../support/upstream/engine-server/faults.ts'
 import { OPENING, type PipelineApp, startPipelineApp, upload } from '../pipeline-app.ts'
 
 const OPENAI = '{ kind: openai-moderations, base_url: "{engines}", timeout_seconds: 1 }'

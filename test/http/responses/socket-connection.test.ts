@@ -10,9 +10,9 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
-import { handshake, openSocket } from '../../support/http/socket-client.ts'
-import { startSocketServer } from '../../support/http/socket-server.ts'
-import { assertError, turnSocket } from '../../support/http/socket-turns.ts'
+import { handshake, openSocket } from '../../support/http/socket/client.ts'
+import { startSocketServer } from '../../support/http/socket/server.ts'
+import { assertError, turnSocket } from '../../support/http/socket/turns.ts'
 import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
 
 let service: MeteredChatApp

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { customer, grant, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
-import { openSocket } from '../../support/http/socket-client.ts'
-import { assertError, turnSocket } from '../../support/http/socket-turns.ts'
+import { openSocket } from '../../support/http/socket/client.ts'
+import { assertError, turnSocket } from '../../support/http/socket/turns.ts'
 import { longestTurn } from '../../support/longest-turn.ts'
 
 let service: MeteredChatApp

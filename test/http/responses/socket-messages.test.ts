@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
-import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket-turns.ts'
+import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket/turns.ts'
 
 let service: MeteredChatApp
 let socket: TurnSocket

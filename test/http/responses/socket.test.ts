@@ -10,7 +10,7 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
-import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket-turns.ts'
+import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket/turns.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
 let service: MeteredChatApp

@@ -1,25 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import {
-  type Answers,
-  answerChat,
-  answerModerations,
-  answerTranscription,
-  defaultAnswers,
-} from './engine-server-answers.ts'
-import { type Fault, sendFault } from './engine-server-faults.ts'
-import { type Conduct, type Render, type Reply, renderStore } from './engine-server-videos.ts'
-
-export type ReceivedRequest = {
-  method: string
-  /** Path with its query. */
-  path: string
-  headers: IncomingMessage['headers']
-  body: Buffer
-  /** The parsed body when it is JSON, else undefined. */
-  json: unknown
-}
+import { type Answers, answerChat, answerModerations, answerTranscription, defaultAnswers } from './answers.ts'
+import type { ReceivedRequest, Reply } from './exchange.ts'
+import { type Fault, sendFault } from './faults.ts'
+import { type Conduct, type Render, renderStore } from './videos.ts'
 
 /** The next `times` requests (1 when absent) whose method and path match meet with the fault. */
 export type ScriptEntry = { method?: string; path?: string | RegExp; times?: number; fault: Fault }

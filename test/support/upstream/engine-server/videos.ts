@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { ReceivedRequest } from './engine-server.ts'
-
-export type Reply = { status: number; headers: Record<string, string>; body: Buffer }
+import type { ReceivedRequest, Reply } from './exchange.ts'
 
 /** How a render goes: polls answered with a running status, then the end. A render that `ignores_cancel` completes all the same. */
 export type Conduct = {
@@ -138,5 +136,5 @@ function json(status: number, value: unknown): Reply {
 }
 
 function clip(): Buffer {
-  return readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
+  return readFileSync(new URL('../../../../server/engines/video/instant.mp4', import.meta.url))
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Message, openSocket, type SocketClient } from './socket-client.ts'
+import { type Message, openSocket, type SocketClient } from './client.ts'
 
 const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed', 'error'])
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import type { Reply } from './engine-server-videos.ts'
+import type { Reply } from './exchange.ts'
 
 /**
  * What goes wrong with one request. `reset` happens before the request takes effect, `lost_reply` after it. `stall` holds the

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import WebSocket, { type ClientOptions } from 'ws'
-import { type RawAnswer, rawConnection } from './raw-http.ts'
+import { type RawAnswer, rawConnection } from '../raw-http.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of many shapes.
 export type Message = Record<string, any>

@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net'
-import { openMeter } from '../../../server/billing/meter.ts'
-import { registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
-import { openIdentity } from '../../../server/identity/open.ts'
-import { openHttp } from '../../../server/platform/http/server.ts'
-import { openSockets, SOCKET_TIMING, type SocketTiming } from '../../../server/platform/http/websocket.ts'
-import { openContextLengths } from '../../../server/responses/context/lengths.ts'
-import { responseSocket } from '../../../server/responses/socket/connect.ts'
-import type { TestApp } from './app.ts'
+import { openMeter } from '../../../../server/billing/meter.ts'
+import { registerEndpoints } from '../../../../server/identity/caller/endpoint.ts'
+import { openIdentity } from '../../../../server/identity/open.ts'
+import { openHttp } from '../../../../server/platform/http/server.ts'
+import { openSockets, SOCKET_TIMING, type SocketTiming } from '../../../../server/platform/http/websocket.ts'
+import { openContextLengths } from '../../../../server/responses/context/lengths.ts'
+import { responseSocket } from '../../../../server/responses/socket/connect.ts'
+import type { TestApp } from '../app.ts'
 
 /** Another server of the same service, with socket timing of its own. */
 export async function startSocketServer(

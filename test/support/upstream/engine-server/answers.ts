@@ -1,4 +1,4 @@
-import type { Reply } from './engine-server-videos.ts'
+import type { Reply } from './exchange.ts'
 
 type ChatBody = { messages: Array<{ role: string; content: unknown }> }
 
