@@ -16,7 +16,7 @@ after(async () => {
   await app?.close()
 })
 
-test('who agrees to the terms by keyboard goes on at the button that takes their place', async () => {
+test('accepting the terms by keyboard moves the focus to the button that replaces them', async () => {
   const person = await newCustomer(app, { agreed: false })
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
   await page.getByRole('button', { name: 'Accept terms' }).press('Enter')
@@ -27,7 +27,7 @@ test('who agrees to the terms by keyboard goes on at the button that takes their
   await close()
 })
 
-test('the form of an invitation begins with the cursor in its first field', async () => {
+test('the form of an invitation opens with the focus in its first field', async () => {
   const owner = await newCustomer(app)
   const body = { email: 'newcomer@example.com', role: 'member' }
   const made = await send(app, 'POST', '/console/invitations', { cookie: owner.cookie }, body)
@@ -37,7 +37,7 @@ test('the form of an invitation begins with the cursor in its first field', asyn
   await close()
 })
 
-test('on a phone the hint beneath the prompt stands in full', async () => {
+test('the hint below the prompt is not truncated on a phone', async () => {
   const person = await newCustomer(app)
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos', width: 390 })
   const hint = page.getByText('Words in <d>…</d> are spoken.')

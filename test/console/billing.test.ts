@@ -53,7 +53,7 @@ test('the entries of the page add up to the balance above them, to the last digi
   await close()
 })
 
-test('an entry of the ledger names the person and the key, and credit that was taken off is not called granted', async () => {
+test('a ledger entry names the person and the key, and a withdrawal is not called a grant', async () => {
   const owner = await newCustomer(app)
   await send(app, 'PATCH', '/console/profile', { cookie: owner.cookie }, { name: 'Mika Mori' })
   await send(app, 'POST', '/v1/videos', { key: owner.key }, videoBody())
@@ -87,7 +87,7 @@ test('the opening balance of an organization is named in the language of the rea
   await close()
 })
 
-test('owners are shown how credit is added, others whom to ask', async () => {
+test('owners see how to add credit, others whom to ask', async () => {
   const owner = await newCustomer(app, { balance: 0n })
   const member = await newColleague(app, owner.org_id, { role: 'member' })
   const first = await openConsole(browser, { app, as: owner, path: '/billing' })
@@ -139,7 +139,7 @@ test('on a narrow screen, in the dark and in Japanese both pages stay readable',
   await close()
 })
 
-test('a time without charges says so', async () => {
+test('a period without charges says so', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/usage' })
   await page.getByRole('radio', { name: 'Custom' }).click()
   await page.getByLabel('From').fill('2020-01-01')

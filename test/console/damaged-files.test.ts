@@ -23,7 +23,7 @@ after(async () => {
 const png = (name: string, buffer: Buffer) => ({ name, mimeType: 'image/png', buffer })
 const refusal = (page: Page, text: RegExp | string) => page.getByRole('alert').getByText(text)
 
-test('a picture that the service refuses is refused for the one cause there is: damaged, of another kind or too large', async () => {
+test('a refused image shows its specific cause: damaged, wrong type or too large', async () => {
   const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/files' })
   allow(/status of 400/)
   const choose = (file: ReturnType<typeof png>) => page.locator('input[type=file]').setInputFiles([file])
@@ -48,7 +48,7 @@ test('in Japanese as well, where a video takes it', async () => {
   await close()
 })
 
-test('a job that failed for its picture says so of the picture, and nothing of clips', async () => {
+test('a job that failed because of an image says so, and does not mention clips', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
   await page.getByRole('textbox', { name: 'Prompt' }).fill('A boat')
   await page.getByText('Frames', { exact: true }).click()

@@ -66,7 +66,7 @@ test('focus goes back to the button of the menu whose entry opened a dialog', as
   await close()
 })
 
-test('focus goes to the title of the page when the button went with its row', async () => {
+test('focus goes to the page title when the button is removed with its row', async () => {
   const colleague = await newColleague(app, person.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: person, path: '/members' })
   const row = page.getByRole('row').filter({ hasText: colleague.email })

@@ -43,7 +43,7 @@ const choose = (page: Page, files: Array<{ name: string; mimeType: string; buffe
   page.locator('input[type=file]').setInputFiles(files)
 const opener = (page: Page, name: string) => page.getByRole('table').getByRole('button', { name, exact: true })
 
-test('a picture is uploaded by its kind, looked at, and deleted after a question', async () => {
+test('an image is uploaded with the detected purpose, previewed, and deleted after confirmation', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/files' })
   await page.getByRole('heading', { name: 'No files yet' }).waitFor()
   await screenshot('files-empty')
@@ -67,7 +67,7 @@ test('a picture is uploaded by its kind, looked at, and deleted after a question
   await close()
 })
 
-test('what a purpose does not take and what is too large is told before a byte is sent', async () => {
+test('files of the wrong type or too large are refused before a byte is sent', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/files' })
   const sent: string[] = []
   page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
@@ -92,7 +92,7 @@ test('what a purpose does not take and what is too large is told before a byte i
   await close()
 })
 
-test('only purposes that serve something here are offered for an upload, and all that are there for the list', async () => {
+test('uploads offer only the purposes that this service uses; the filter offers all that exist', async () => {
   const owner = await newCustomer(app)
   await stored(owner, 'requests.txt', bytesOf('x'), 'batch')
   const { page, close } = await openConsole(browser, { app, as: owner, path: '/files' })
@@ -117,7 +117,7 @@ test('a refusal of the service is shown with the file, which can be sent again',
   await close()
 })
 
-test('texts and PDFs are looked at, hostile names and texts are only text', async () => {
+test('texts and PDFs are previewed; hostile names and texts are shown as plain text', async () => {
   const reader = await newCustomer(app)
   const script = '<script>alert("a text")</script>'
   const hostile: string[] = []
@@ -142,7 +142,7 @@ test('texts and PDFs are looked at, hostile names and texts are only text', asyn
   await close()
 })
 
-test('further pages come by a button, a purpose narrows the list, and the id is copied from the menu', async () => {
+test('a button loads more files, a purpose filters the list, and the menu copies the ID', async () => {
   const owner = await newCustomer(app)
   for (let i = 1; i <= 51; i++) await stored(owner, `note-${i}.txt`, bytesOf('x'), i === 1 ? 'batch' : 'user_data')
   const { page, context, close } = await openConsole(browser, { app, as: owner, path: '/files' })

@@ -76,7 +76,7 @@ for (const client of ['ai-sdk', 'langchain', 'agents'] as const) {
   })
 }
 
-test('the variables for the OpenAI SDK point a program here that sets nothing itself', async () => {
+test('the environment variables for the OpenAI SDK are enough for a program without settings of its own', async () => {
   const program =
     "new (require('openai'))().chat.completions.create({ model: 'plain', messages: [{ role: 'user', content: 'Paris' }] }).then((a) => console.log(a.choices[0].message.content))"
   const script = `${clientProgram('openai', target)}\nexec "$NODE" -e "$PROGRAM"`
@@ -106,7 +106,7 @@ test('every block of the page is a program for this service and the models of th
   await close()
 })
 
-test('choosing a language leaves what is being read where it is', async () => {
+test('choosing a language does not move the program being read', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/guides' })
   await page.getByText('"model": "plain"').first().waitFor()
   const choice = page.locator('#video').getByRole('radio', { name: 'Python' })

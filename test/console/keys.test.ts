@@ -18,7 +18,7 @@ after(async () => {
   await app?.close()
 })
 
-test('a key is made, shown once, works with the official client, and is refused once it is revoked', async () => {
+test('a key is created, shown once, works with the official client, and is refused after it is revoked', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/keys' })
   await page.getByRole('button', { name: 'New key' }).first().click()
   await page.getByLabel('Name').fill('Night builds')
@@ -50,7 +50,7 @@ test('a key is made, shown once, works with the official client, and is refused 
   await close()
 })
 
-test('a double click makes one key', async () => {
+test('a double click creates one key', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/keys' })
   const calls: string[] = []
   page.on('request', (each) => calls.push(`${each.method()} ${new URL(each.url()).pathname}`))
@@ -64,7 +64,7 @@ test('a double click makes one key', async () => {
   await close()
 })
 
-test('what is wrong with a name is said beside it, and markup in one stays text', async () => {
+test('an invalid name is reported at its field, and markup in a name is shown as text', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/keys' })
   const name = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
   page.on('dialog', () => assert.fail('a script ran'))

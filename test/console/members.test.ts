@@ -50,7 +50,7 @@ test('an invited person joins by the link, and must agree to the terms for thems
   await close()
 })
 
-test('an owner gives another role, takes people out, and cannot leave an organization without an owner', async () => {
+test('an owner changes roles, removes members, and cannot leave an organization without an owner', async () => {
   const boss = await newCustomer(app)
   const colleague = await newColleague(app, boss.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: boss, path: '/members' })
@@ -73,7 +73,7 @@ test('an owner gives another role, takes people out, and cannot leave an organiz
   await close()
 })
 
-test('an address that is none is refused beside its field as plain text, and an invitation can be withdrawn', async () => {
+test('an invalid address is refused at its field, and an invitation can be withdrawn', async () => {
   const { page, close, allow } = await openConsole(browser, { app, as: owner, path: '/members' })
   allow(/status of 400/)
   page.on('dialog', () => assert.fail('a script ran'))
@@ -94,7 +94,7 @@ test('an address that is none is refused beside its field as plain text, and an 
   await close()
 })
 
-test('what is wrong with an invitation is said in the language of the reader, beside its field', async () => {
+test('errors of an invitation are shown in the language of the reader, at their field', async () => {
   const { page, close, allow } = await openConsole(browser, { app, as: owner, path: '/members', language: 'ja' })
   allow(/status of 4\d\d/)
   await page.getByRole('button', { name: '招待', exact: true }).click()
@@ -111,7 +111,7 @@ test('what is wrong with an invitation is said in the language of the reader, be
   await close()
 })
 
-test('a member is told who manages people instead of an error', async () => {
+test('a member sees who manages members instead of an error', async () => {
   const colleague = await newColleague(app, owner.org_id, { role: 'member' })
   const { page, close } = await openConsole(browser, { app, as: colleague, path: '/members', language: 'ja' })
   await page.getByRole('heading', { name: 'メンバーを管理できるのはオーナーと管理者です' }).waitFor()

@@ -36,7 +36,7 @@ async function atSecondStep() {
   return { person, ...visit }
 }
 
-test('what is typed after a refused code takes its place, and the spaces of an app are no mistake', async () => {
+test('typing after a refused code replaces it, and spaces in a code are accepted', async () => {
   const { person, page, close } = await atSecondStep()
   await page.keyboard.type('000000')
   await page.keyboard.press('Enter')
@@ -48,7 +48,7 @@ test('what is typed after a refused code takes its place, and the spaces of an a
   await close()
 })
 
-test('in the settings, too, what is typed after a refused code takes its place', async () => {
+test('typing after a refused code replaces it in the settings too', async () => {
   const person = await newCustomer(app)
   const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/settings' })
   allow(/status of 401/)

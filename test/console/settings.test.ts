@@ -135,7 +135,7 @@ test('a name is changed everywhere it is shown, and a hostile one is only text',
   await close()
 })
 
-test('a password is changed by who knows the old one; the old one is over, the page stays', async () => {
+test('changing the password requires the old one, which stops working; the page stays open', async () => {
   const person = await newCustomer(app)
   const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/settings' })
   allow(/status of 401/)
@@ -159,7 +159,7 @@ test('a password is changed by who knows the old one; the old one is over, the p
   await close()
 })
 
-test('sessions are ended one by one or all others at once; the terms are agreed to in place', async () => {
+test('sessions are ended one by one or all others at once; the terms are accepted on the page', async () => {
   const person = await newCustomer(app, { agreed: false })
   for (let i = 0; i < 3; i++) await browserOf(app, person)
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/settings' })
@@ -209,7 +209,7 @@ test('in both languages and themes, from 360 to 2560 pixels, nothing scrolls sid
   }
 })
 
-test('nothing moves when what is asked for arrives', async () => {
+test('nothing moves when data arrives', async () => {
   const person = await newCustomer(app)
   const { page, close } = await openConsole(browser, { app, as: person, path: '/settings', height: 1200 })
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()

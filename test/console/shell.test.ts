@@ -97,7 +97,7 @@ test('nothing scrolls sideways from 360 to 2560 pixels, and axe-core finds no ba
   }
 })
 
-test('where it is narrow the navigation is a drawer that opens, leads on and closes', async () => {
+test('on a narrow screen the navigation is a drawer that opens, navigates and closes', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, width: 360 })
   await page.getByRole('button', { name: 'Open navigation' }).click()
   const drawer = page.getByRole('dialog')
@@ -164,7 +164,7 @@ test('the account menu opens by keyboard and leads to the way out', async () => 
   await close()
 })
 
-test('a page whose code does not arrive says that nobody answers, and comes when asked again', async () => {
+test('a page whose code does not load says that the service does not respond, and loads on retry', async () => {
   const { page, context, allow, close } = await openConsole(browser, { app, as: person, path: '/keys' })
   allow(/ERR_INTERNET_DISCONNECTED|network_failed/)
   await context.setOffline(true)

@@ -28,7 +28,7 @@ async function signIn(page: Page, email: string, password = PASSWORD): Promise<v
 /** Without the key, which would win. */
 const browserAs = ({ cookie }: TestPerson) => ({ cookie })
 
-test('somebody who is not signed in gets to the sign-in page, and after it to where they were going', async () => {
+test('a person who is not signed in gets the sign-in page, then the page they came for', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, path: '/usage?from=1' })
   assert.equal(new URL(page.url()).pathname, '/sign-in')
   assert.deepEqual(await findBarriers(page), [])
@@ -39,7 +39,7 @@ test('somebody who is not signed in gets to the sign-in page, and after it to wh
   await close()
 })
 
-test('a wrong password is said on the page, and the email stays', async () => {
+test('a wrong password is reported on the page, and the email stays', async () => {
   const { page, close, allow, screenshot } = await openConsole(browser, { app, path: '/sign-in' })
   allow(/status of 401/)
   await signIn(page, person.email, 'not the password')
@@ -49,7 +49,7 @@ test('a wrong password is said on the page, and the email stays', async () => {
   await close()
 })
 
-test('who has a second factor is asked for it, and a recovery code stands in for it', async () => {
+test('a person with a second factor is asked for it, or for a recovery code', async () => {
   const guarded = await newCustomer(app)
   const enrolment = await send(app, 'POST', '/console/two_factor', browserAs(guarded), { password: PASSWORD })
   const confirmed = await send(app, 'POST', '/console/two_factor/confirm', browserAs(guarded), {
@@ -70,7 +70,7 @@ test('who has a second factor is asked for it, and a recovery code stands in for
   await close()
 })
 
-test('what went wrong at an identity provider is said on the sign-in page', async () => {
+test('a failure at the identity provider is shown on the sign-in page', async () => {
   const { page, close } = await openConsole(browser, { app, path: '/sign-in?error=oidc_no_account' })
   await page.getByRole('alert').getByText('Ask an owner to invite you').waitFor()
   await close()
@@ -85,7 +85,7 @@ test('a return path to another site is not followed', async () => {
   }
 })
 
-test('signing out ends the session, and the way back asks for a login', async () => {
+test('signing out ends the session, and returning requires signing in', async () => {
   const { page, close } = await openConsole(browser, { app, path: '/sign-in' })
   await signIn(page, person.email)
   await page.getByRole('button', { name: /^Account/ }).click()
@@ -108,7 +108,7 @@ test('a session that ends while the console is open leads to the sign-in page an
   await close()
 })
 
-test('a session that ended while the console was closed is said too; a first visit and signing out are not called that', async () => {
+test('the sign-in page reports a session that ended while the console was closed, but not a first visit or signing out', async () => {
   const other = await newCustomer(app)
   const ended = 'セッションが終了しました。'
   const { page, close, allow } = await openConsole(browser, { app, as: other, path: '/files', language: 'ja' })
@@ -131,7 +131,7 @@ test('a session that ended while the console was closed is said too; a first vis
   await close()
 })
 
-test('an invitation makes a new person, signed in, from a token that the address bar alone knows', async () => {
+test('an invitation creates a person and signs them in; no requested URL contains its token', async () => {
   const invitation = await send(app, 'POST', '/console/invitations', browserAs(person), {
     email: 'new@example.com',
     role: 'member',

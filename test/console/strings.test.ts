@@ -31,11 +31,11 @@ test('no text is empty, and none ends or begins with a space', () => {
   assert.deepEqual(wrong, [])
 })
 
-test('no component holds words of its own', () => {
+test('no component contains texts of its own', () => {
   assert.deepEqual(uses.written, [])
 })
 
-test('every text that is asked for exists', () => {
+test('every text that is looked up exists', () => {
   const missing = uses.asked.filter(({ place, namespace, pattern }) => place !== '' && !isMet(namespace, pattern))
   assert.deepEqual(
     missing.map(({ place, namespace, pattern }) => `${place}: ${namespace ?? '?'}: ${pattern.source}`),
@@ -43,7 +43,7 @@ test('every text that is asked for exists', () => {
   )
 })
 
-test('a page asks for its own texts and for those that every page has: others may not have arrived', () => {
+test('a page uses only its own texts and the shared ones: others may not be loaded', () => {
   const wrong = uses.asked.filter(({ place, namespace }) => {
     const [, folder] = /^console\/(\w+)\//.exec(place) ?? []
     const own = folder === 'ui' || folder === 'api' ? [] : [folder]
@@ -55,7 +55,7 @@ test('a page asks for its own texts and for those that every page has: others ma
   )
 })
 
-test('every text is asked for somewhere', () => {
+test('every text is used', () => {
   const idle = [...english.keys()].filter((key) => {
     const [namespace, name] = split(key)
     return !uses.asked.some((use) => (use.namespace ?? namespace) === namespace && use.pattern.test(name))

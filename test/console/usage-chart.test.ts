@@ -39,7 +39,7 @@ const looksWrong = (page: Page) =>
     return [...outside, ...over].map(([text]) => text)
   })
 
-test('the chart goes from day to day by arrow keys and speaks each day with its amounts', async () => {
+test('arrow keys move through the days of the chart, and a screen reader gets each day with its amounts', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/usage' })
   await page.locator('[data-bar]').first().waitFor()
   const chart = page.getByRole('slider', { name: 'Cost per day' })
@@ -59,7 +59,7 @@ test('the chart goes from day to day by arrow keys and speaks each day with its 
   await close()
 })
 
-test('what is under the pointer is written beside it, and gone when the pointer leaves', async () => {
+test('the chart shows the day under the pointer until the pointer leaves', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/usage' })
   const bar = page.locator('[data-bar]').last()
   await bar.waitFor()

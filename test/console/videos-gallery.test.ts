@@ -34,7 +34,7 @@ const card = (page: Page, prompt: string, status = '') =>
   gallery(page).getByRole('link', { name: prompt }).filter({ hasText: status })
 const title = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
 
-test('cards move through the states as they happen, also those that others submit', async () => {
+test('cards follow status changes live, including jobs that others submit', async () => {
   const own = await newCustomer(app)
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
   await page.getByText('Describe your first video').waitFor()
@@ -51,7 +51,7 @@ test('cards move through the states as they happen, also those that others submi
   await close()
 })
 
-test('without live events the list asks by itself', async () => {
+test('without live events the list polls', async () => {
   const own = await newCustomer(app)
   const { body } = await submit(app, own, { prompt: 'Asked for' })
   const opened = await openConsole(browser, { app, as: own, path: '/sign-in' })
@@ -65,7 +65,7 @@ test('without live events the list asks by itself', async () => {
   await opened.close()
 })
 
-test('a video is canceled after a question, and nothing is charged', async () => {
+test('a video is canceled after confirmation, and nothing is charged', async () => {
   const own = await newCustomer(app)
   const { body } = await submit(app, own, { prompt: 'Better not' })
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: `/videos/${body.id}` })
@@ -84,7 +84,7 @@ test('a video is canceled after a question, and nothing is charged', async () =>
   await close()
 })
 
-test('a video is deleted after a question, and gone from the list and its own page', async () => {
+test('a video is deleted after confirmation, and removed from the list and its page', async () => {
   const own = await newCustomer(app)
   const { body } = await submit(app, own, { prompt: 'To be forgotten' })
   await submit(app, own, { prompt: 'To be kept' })
@@ -103,7 +103,7 @@ test('a video is deleted after a question, and gone from the list and its own pa
   await close()
 })
 
-test('a refused prompt says why in human words, costs nothing, and is used again with its settings and files', async () => {
+test('a refused prompt says why, costs nothing, and can be used again with its settings and files', async () => {
   const own = await newCustomer(app)
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
   const prompt = page.getByRole('textbox', { name: 'Prompt' })
@@ -138,7 +138,7 @@ test('a refused prompt says why in human words, costs nothing, and is used again
   await close()
 })
 
-test('a request is taken away as code with everything it was sent with', async () => {
+test('a request is shown as code with everything it was submitted with', async () => {
   const own = await newCustomer(app)
   const prompt = `It's "quoted" & <d>said</d>`
   const { body } = await submit(app, own, { prompt })
@@ -188,7 +188,7 @@ const HOSTILE = [
   '</textarea></title><svg/onload=alert(1)>',
 ]
 
-test('no prompt and no file name becomes anything but text', async () => {
+test('prompts and file names are shown as plain text', async () => {
   const own = await newCustomer(app)
   for (const prompt of HOSTILE) await submit(app, own, { prompt })
   await app.tick()

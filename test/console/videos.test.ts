@@ -113,7 +113,7 @@ async function playAndSeek(page: Page): Promise<void> {
   assert.equal(await video.evaluate((player: HTMLVideoElement) => player.textTracks[0]!.kind), 'captions')
 }
 
-test('pressed twice, or sent again after a lost answer, a request makes one job', async () => {
+test('a request that is clicked twice or retried after a lost response creates one job', async () => {
   const own = await newCustomer(app)
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
   allow(/ERR_FAILED/)
@@ -133,7 +133,7 @@ test('pressed twice, or sent again after a lost answer, a request makes one job'
   await close()
 })
 
-test('the quote is exact while one chooses, and says what is missing', async () => {
+test('the quote is exact while settings change, and says what is missing', async () => {
   const own = await newCustomer(app, { balance: 5_000_000n })
   const { page, close, screenshot } = await openConsole(browser, { app, as: own, path: '/videos' })
   await prompt(page).fill('A paper boat')
@@ -195,7 +195,7 @@ test('a refusal says what to do about it, and the draft stays: credit spent mean
   await full.close()
 })
 
-test('terms that changed while they were read are shown anew, and agreed to as they are', async () => {
+test('terms that change while they are read are shown again, and the new version is accepted', async () => {
   const own = await newColleague(app, (await newCustomer(app)).org_id, { agreed: false })
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
   allow(/status of 409/)
@@ -249,7 +249,7 @@ test('files are checked before they are sent: kind, size, length and room', asyn
   await close()
 })
 
-test('a picture that is dropped or pasted finds its place, and so does one that was uploaded before', async () => {
+test('a dropped, pasted or previously uploaded image goes to the right slot', async () => {
   const own = await newCustomer(app)
   await storedFile(app, own, { purpose: 'vision' })
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })

@@ -12,7 +12,7 @@ after(() => stage?.close())
 
 const ROLE = chunk({ role: 'assistant', content: '' })
 
-test('an answer arrives piece by piece; stopping keeps what came, ends the work of the model and shows what it cost', async () => {
+test('an answer streams in; stopping it keeps the text so far, stops the model and shows the cost', async () => {
   const { page, chat, person, close, screenshot } = await stage.visit({ model: 'Scripted' })
   const frames = [ROLE, chunk({ content: 'Once upon' }), chunk({ content: ' a time' })]
   stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
@@ -33,7 +33,7 @@ test('an answer arrives piece by piece; stopping keeps what came, ends the work 
   await close()
 })
 
-test('an answer goes on while one looks elsewhere; a page that is closed meanwhile shows on return what came and what it cost', async () => {
+test('an answer continues while another page is open; after the page was closed it shows the text so far and its cost', async () => {
   const { page, chat, person, close } = await stage.visit({ model: 'Scripted' })
   const frames = [ROLE, chunk({ content: 'A part' })]
   stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
@@ -69,7 +69,7 @@ test('every answer shows what the ledger charged for it, and the conversation th
   await close()
 })
 
-test('a tool goes there and back: its call is a card, its result is typed, and the model goes on', async () => {
+test('a tool call is shown as a card, its result is entered, and the model continues', async () => {
   const { page, chat, person, close, screenshot } = await stage.visit()
   await page.getByRole('button', { name: 'Add tools' }).click()
   const editor = page.getByRole('dialog').getByRole('textbox')
@@ -181,7 +181,7 @@ test('the page follows an answer as it grows until the reader scrolls up, and ag
   await close()
 })
 
-test('reasoning stands apart and closed; parameters are sent only once they are set', async () => {
+test('reasoning is collapsed; parameters are sent only when they are set', async () => {
   const { page, chat, close, screenshot } = await stage.visit()
   await page.getByRole('combobox', { name: 'Reasoning effort' }).selectOption('low')
   await page.getByRole('textbox', { name: 'Temperature' }).fill('3')

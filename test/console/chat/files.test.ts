@@ -46,7 +46,7 @@ async function give(
   )
 }
 
-test('a small picture goes along by its bytes, a large one is uploaded once; both are seen by the model', async () => {
+test('a small image is sent inline, a large one is uploaded once; the model sees both', async () => {
   const { page, chat, close, screenshot } = await stage.visit()
   await give(page, 'paste', { name: 'small.png', type: 'image/png', bytes: await picture(64, 48) })
   await page.getByRole('img', { name: 'small.png' }).waitFor()
@@ -67,7 +67,7 @@ test('a small picture goes along by its bytes, a large one is uploaded once; bot
   await close()
 })
 
-test('what the model cannot take is refused in words, before anything is sent', async () => {
+test('files that the model does not support are refused with a reason before anything is sent', async () => {
   const { page, chat, close, screenshot } = await stage.visit({ model: 'Plain' })
   const asked: string[] = []
   page.on('request', (request) => request.method() === 'POST' && asked.push(request.url()))
@@ -105,7 +105,7 @@ test('an empty balance is explained, and the same message can be sent again once
   await close()
 })
 
-test('an answer that breaks off keeps what came and its cost, and is asked for again on request', async () => {
+test('an answer that is cut off keeps its text and cost, and can be retried', async () => {
   const { page, chat, person, close, screenshot } = await stage.visit({ model: 'Scripted' })
   const frames = [chunk({ role: 'assistant', content: '' }), chunk({ content: 'Half of' })]
   stage.upstream.reply({ kind: 'stream', frames, done: false, finally: 'reset' })

@@ -14,7 +14,7 @@ const flat = (pieces: Inline[]): unknown =>
   })
 const seen = (text: string) => flat(readInline(text))
 
-test('blocks are what they look like', () => {
+test('Markdown blocks are recognized', () => {
   const text = [
     '# Title #',
     'A paragraph',
@@ -127,7 +127,7 @@ test('HTML, addresses of mail, definitions of links and boxes of tasks are text,
   ])
 })
 
-test('half of what is to come makes nothing else of what is there', () => {
+test('an incomplete construct does not change the blocks before it', () => {
   const kinds = (text: string) => blocks(text).map(({ kind }) => kind)
   for (const half of ['Here is a list:\n-', 'Here is a rule:\n--', 'Here is more:\n=', '| a | b |\n|-'])
     assert.deepEqual(kinds(half), ['paragraph'], half)

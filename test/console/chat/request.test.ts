@@ -47,7 +47,7 @@ law('an answer costs here what the service charges, to the last digit', (seed) =
   )
 })
 
-test('sums of money lose nothing', () => {
+test('sums of money are exact', () => {
   assert.equal(add('0.10000000', '0.20000000'), '0.30000000')
   assert.equal(add('99999999999.99999999', '0.00000001'), '100000000000.00000000')
 })
