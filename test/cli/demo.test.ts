@@ -37,7 +37,7 @@ test('the demo goes from sign-in to an MP4, prints the cost, and leaves only the
 test('a demo that was killed does not disturb the next one, which takes its database away', async () => {
   const child = startKinora(['demo', '--config', 'kinora.yaml', '--keep'], { env, cwd: dir })
   const gone = ended(child)
-  await printed(child, 'stdout', /goes on until Ctrl-C/)
+  await printed(child, 'stdout', /runs until Ctrl-C/)
   child.kill('SIGKILL')
   await gone
   assert.equal(readdirSync(join(dir, 'tmp')).length, 1)
