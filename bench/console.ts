@@ -50,14 +50,14 @@ function openedRow(milliseconds: number): Row {
 type Scrolled = { p50: number; p95: number; worst: number; cards: number }
 
 function scrollRows(many: Scrolled, few: Scrolled): Row[] {
-  const tell = ({ p50, p95, worst, cards }: Scrolled) =>
+  const format = ({ p50, p95, worst, cards }: Scrolled) =>
     `frames of ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)}, worst ${worst.toFixed(0)}; at most ${cards} cards`
   const ratio = many.p95 / few.p95
   return [
     {
       name: 'Console, scrolling through 10,000 jobs',
-      figure: tell(many),
-      yardstick: `${tell(few)} with 1,000 jobs`,
+      figure: format(many),
+      yardstick: `${format(few)} with 1,000 jobs`,
       ratio: ratio.toFixed(2),
       budget: 'p95 ≤ 50 ms, or as with 1,000 jobs',
       ok: many.p95 <= 50 || ratio <= 1.1,

@@ -47,7 +47,7 @@ async function converse(service: BenchService): Promise<string[]> {
   return chain
 }
 
-/** Takes turns that all go on from one response, and tells what they cost together. */
+/** Asks for responses that all continue from one response, and returns what they cost together. */
 function turnAfter(service: BenchService, previous_response_id: string): (turns: number) => Promise<Spent> {
   const load = { url: `${service.url}/v1/responses`, headers: caller(service), body: bodyAfter(previous_response_id) }
   return async (turns) => {

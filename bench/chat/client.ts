@@ -8,7 +8,7 @@ export type ChatLoad = {
   callers: number
   /** How long, or how many answers. */
   amount: { seconds: number } | { answers: number }
-  /** Whether to look for `stamp:<monotonic milliseconds>` in the events, to tell how long each was on its way. */
+  /** Whether to look for `stamp:<monotonic milliseconds>` in the events, to measure how long each took to arrive. */
   stamped?: boolean
 }
 

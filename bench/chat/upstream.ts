@@ -12,12 +12,12 @@ const server = createServer((socket) => {
     if (!bytes.includes('"stream":true')) return
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
     if (bytes.includes('flood')) flood(socket)
-    else tell(socket, events)
+    else sendEvents(socket, events)
   })
 })
 server.listen(0, '127.0.0.1', () => console.log((server.address() as { port: number }).port))
 
-function tell(socket: Socket, left: number): void {
+function sendEvents(socket: Socket, left: number): void {
   const timer = setInterval(() => {
     if (socket.destroyed) return clearInterval(timer)
     if (left-- > 0) return void socket.write(frame(`stamp:${monotonic().toFixed(3)} `))

@@ -65,7 +65,7 @@ function PasswordForm() {
   }
   return (
     <form noValidate onSubmit={submit} className="flex flex-col gap-4">
-      {/* Tells password managers whose password it is. */}
+      {/* Lets password managers match the password to the account. */}
       <input type="text" name="username" autoComplete="username" value={user.email} readOnly hidden />
       <Field label={t('current_password')} error={proofError('current_password')} className="max-w-md">
         <PasswordInput

@@ -57,7 +57,7 @@ function withHashedIdentifier(extra: Record<string, unknown>, secret: string): R
     : extra
 }
 
-/** The model server can tell end users apart but not identify them. */
+/** The model server can distinguish end users but not identify them. */
 function hashed(secret: string, user: string): string {
   return createHmac('sha256', `end-user:${secret}`).update(user).digest('hex').slice(0, 32)
 }

@@ -77,7 +77,7 @@ export async function requireSafeServer(pool: pg.Pool): Promise<void> {
   requireSafeDatabase(rows[0]!)
 }
 
-/** Clocks further apart than this would expire sessions and signed URLs wrongly. */
+/** Clocks that differ by more than this would expire sessions and signed URLs wrongly. */
 const SKEW_SECONDS_MAX = 30
 
 function requireSafeDatabase({ fsync, commit, skew }: { fsync: string; commit: string; skew: number }): void {

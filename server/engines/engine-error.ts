@@ -19,7 +19,7 @@ export type EngineErrorKind = (typeof ENGINE_ERROR_KINDS)[number]
 
 /**
  * Token counts that a server reports for a request that is too long: how many it takes, input and output together, and how many it
- * counted. `input` is the part of `asked` that was input, where the server tells it apart from the room for the output.
+ * counted. `input` is the part of `asked` that was input, where the server reports it separately from the room for the output.
  */
 export type ContextOverflow = { limit: number; asked: number; input?: number }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Sweep } from '../platform/sweep.ts'
 
-/** Directories in use by this process, which their names carry: for telling them from leftovers of an earlier process with the same id. */
+/** Directories in use by this process, which their names carry: to distinguish them from leftovers of an earlier process with the same id. */
 const open = new Set<string>()
 
 /** Nothing made here lives longer than this, so an older directory is a leftover whatever process id it carries. */

@@ -30,7 +30,7 @@ export function startSweeps(
   }
 }
 
-/** Runs the sweep unless another process is running it. Tells whether it ran. */
+/** Runs the sweep unless another process is running it. Returns whether it ran. */
 export async function runAlone(pool: pg.Pool, sweep: Sweep): Promise<boolean> {
   const client = await pool.connect()
   let broken: Error | undefined

@@ -57,8 +57,8 @@ test('--json prints one object, --out names the file, and what stood there is re
     '9:16',
   )
   assert.equal(code, 0)
-  const told = JSON.parse(stdout)
-  const { id, ...rest } = told
+  const printed = JSON.parse(stdout)
+  const { id, ...rest } = printed
   const path = join(dir, 'clip.mp4')
   const size_bytes = readFileSync(path).length
   assert.deepEqual(rest, {
@@ -107,8 +107,8 @@ test('a refusal shows the error of the service, with the field and the remedy', 
   const short = await render('A boat', '--seconds', '3')
   assert.equal(short.code, 1)
   assert.match(short.stderr, /kinora render: .*seconds.*4/)
-  const stranger = await newCustomer(app, { agreed: false })
-  const unagreed = await render('A boat', { KINORA_API_KEY: stranger.key })
+  const outsider = await newCustomer(app, { agreed: false })
+  const unagreed = await render('A boat', { KINORA_API_KEY: outsider.key })
   assert.equal(unagreed.code, 1)
   assert.match(
     unagreed.stderr,

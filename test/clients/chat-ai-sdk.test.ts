@@ -31,7 +31,7 @@ before(async () => {
 })
 after(() => service.close())
 
-test('ai-sdk: generateText and streamText tell text, usage and the reason of the end', async () => {
+test('ai-sdk: generateText and streamText return text, usage and the finish reason', async () => {
   for (const { name, chat } of providers) {
     const plain = await generateText({ model: chat('sandbox-1'), prompt, seed: 1, maxRetries: 0 })
     assert.match(plain.text, /Paris/, name)
@@ -91,7 +91,7 @@ test('ai-sdk: a loop of tools calls, is answered and ends in text, plain and str
   }
 })
 
-test('ai-sdk: reasoning is asked for by effort, counted, and told where the provider reads it', async () => {
+test('ai-sdk: reasoning is asked for by effort, counted, and returned where the provider reads it', async () => {
   for (const { name, chat } of providers) {
     const providerOptions = {
       openai: { reasoningEffort: 'low', forceReasoning: true },

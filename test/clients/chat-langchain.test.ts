@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => service.close())
 
-test('langchain: invoke and stream tell the same text and the same usage', async () => {
+test('langchain: invoke and stream return the same text and the same usage', async () => {
   const plain = await chat().invoke([new SystemMessage('Be brief.'), new HumanMessage(prompt)])
   assert.match(plain.text, /Paris/)
   assert.equal(plain.response_metadata.finish_reason, 'stop')

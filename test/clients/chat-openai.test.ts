@@ -52,7 +52,7 @@ test('openai: a stream says the same as the plain answer, and its usage in a las
   assert.ok(chunks.slice(0, -1).every(({ usage }) => usage === null))
 })
 
-test('openai: the stream helper tells every delta and puts the completion together', async () => {
+test('openai: the stream helper emits every delta and assembles the completion', async () => {
   const stream = client.chat.completions.stream({ model, messages, n: 2, logprobs: true, top_logprobs: 2 })
   let deltas = ''
   stream.on('content.delta', ({ delta }) => {
@@ -137,7 +137,7 @@ test('openai: refusals arrive as its typed errors with code, param and request i
   const refusal = async (
     body: object,
     type: abstract new (...args: never) => APIError,
-    told: unknown[],
+    expected: unknown[],
     by = client,
   ) => {
     const answer = by.chat.completions.create({ model, messages, ...body })
@@ -146,7 +146,7 @@ test('openai: refusals arrive as its typed errors with code, param and request i
       (error: unknown) => error,
     )
     assert.ok(error instanceof type, String(error))
-    assert.deepEqual([error.status, error.code, error.param], told)
+    assert.deepEqual([error.status, error.code, error.param], expected)
     assert.match(error.requestID!, /^req_/)
     return error
   }

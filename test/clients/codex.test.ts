@@ -31,7 +31,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }))
 for (const transport of ['http', 'websocket'] as const) {
   test(`codex over ${transport} does its task with a command of the shell`, { skip }, async () => {
     const cmd = 'echo made by codex > made.txt && cat made.txt'
-    service.upstream.reply(calling('exec_command', { cmd }), saying('All done.'))
+    service.upstream.reply(calling('exec_command', { cmd }), answering('All done.'))
     const { code, events } = await codex('Make a file.', transport)
     assert.equal(code, 0)
     assert.equal(readFileSync(join(home, 'made.txt'), 'utf8'), 'made by codex\n')
@@ -61,7 +61,7 @@ for (const transport of ['http', 'websocket'] as const) {
 
   test(`codex over ${transport} knows the tools of its namespaces again`, { skip }, async () => {
     const id = '01a200ea-0000-7000-8000-000000000000'
-    service.upstream.reply(calling('multi_agent_v1__close_agent', { target: id }), saying('No such agent.'))
+    service.upstream.reply(calling('multi_agent_v1__close_agent', { target: id }), answering('No such agent.'))
     const { code } = await codex('Close the agent.', transport)
     assert.equal(code, 0)
     const messages = service.upstream.requests[1]!.json!.messages as Message[]
@@ -70,7 +70,7 @@ for (const transport of ['http', 'websocket'] as const) {
   })
 }
 
-test('codex is told why it may not go on', { skip }, async () => {
+test('codex shows why it may not go on', { skip }, async () => {
   service.upstream.reply({
     kind: 'json',
     status: 400,
@@ -161,6 +161,6 @@ function calling(name: string, parameters: object) {
   return { kind: 'stream' as const, frames }
 }
 
-function saying(text: string) {
+function answering(text: string) {
   return { kind: 'stream' as const, frames: textFrames([text]) }
 }

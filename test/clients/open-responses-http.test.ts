@@ -8,7 +8,7 @@ import { createResponse } from '../support/http/response-requests.ts'
 import { readEvents } from '../support/http/response-stream.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
-/** The HTTP cases of the Open Responses acceptance suite, told in our own words. Source: contract 10.7, 11.4 and 17. */
+/** The HTTP cases of the Open Responses acceptance suite, in our own words. Source: contract 10.7, 11.4 and 17. */
 let service: ClientsApp
 before(async () => {
   service = await startForClients()
@@ -61,7 +61,7 @@ const Response = Type.Object({
 const shapeOfResponse = Compile(Response)
 
 const model = 'sandbox-1'
-const said = (role: string, content: unknown, more: object = {}) => ({ type: 'message', role, content, ...more })
+const message = (role: string, content: unknown, more: object = {}) => ({ type: 'message', role, content, ...more })
 
 /** A response of the shape of the contract. */
 function assertResponse(response: Wire): Wire {
@@ -87,33 +87,33 @@ const HEART =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
 test('basic-response: a message is answered by one', async () => {
-  assert.deepEqual(types(await answered([said('user', 'Say hello in exactly 3 words.')])), ['message'])
+  assert.deepEqual(types(await answered([message('user', 'Say hello in exactly 3 words.')])), ['message'])
 })
 
 test('assistant-phase: earlier answers may say which part of the work they were', async () => {
   const { output } = await answered([
-    said('assistant', 'I should answer with the saved number.', { phase: 'commentary' }),
-    said('assistant', 'The number is four.', { phase: 'final_answer' }),
-    said('user', 'Repeat only the number.'),
+    message('assistant', 'I should answer with the saved number.', { phase: 'commentary' }),
+    message('assistant', 'The number is four.', { phase: 'final_answer' }),
+    message('user', 'Repeat only the number.'),
   ])
   assert.ok(output.every((item: Wire) => item.phase !== null))
 })
 
 test('streaming-response: every event is one that clients take, and the last holds the response', async () => {
-  const input = [said('user', 'Count from 1 to 5.')]
+  const input = [message('user', 'Count from 1 to 5.')]
   const { text } = await createResponse(service.app, service.person, { model, input, stream: true })
   assertResponse(acceptStream(readEvents(text)))
 })
 
 test('system-prompt: a system message is taken', async () => {
   await answered([
-    said('system', 'You are a pirate. Always createResponse in pirate speak.'),
-    said('user', 'Say hello.'),
+    message('system', 'You are a pirate. Always createResponse in pirate speak.'),
+    message('user', 'Say hello.'),
   ])
 })
 
 test('tool-calling: a function that fits is called, with arguments that fit it', async () => {
-  const response = await answered([said('user', 'What is the weather like in San Francisco?')], { tools: [WEATHER] })
+  const response = await answered([message('user', 'What is the weather like in San Francisco?')], { tools: [WEATHER] })
   assert.deepEqual(types(response), ['function_call'])
   assert.deepEqual(Object.keys(JSON.parse(response.output[0].arguments)), ['location'])
   assert.equal(response.tools[0].strict, null)
@@ -124,16 +124,20 @@ test('image-input: a picture is taken', async () => {
     { type: 'input_text', text: 'What do you see?' },
     { type: 'input_image', image_url: HEART },
   ]
-  assert.deepEqual(types(await answered([said('user', content)])), ['message'])
+  assert.deepEqual(types(await answered([message('user', content)])), ['message'])
 })
 
 test('multi-turn: a conversation is taken whole', async () => {
-  const input = [said('user', 'My name is Alice.'), said('assistant', 'Hello Alice!'), said('user', 'What is my name?')]
+  const input = [
+    message('user', 'My name is Alice.'),
+    message('assistant', 'Hello Alice!'),
+    message('user', 'What is my name?'),
+  ]
   assert.deepEqual(types(await answered(input)), ['message'])
 })
 
 test('compact-response: a conversation becomes its user’s words and a summary, which opens the next one', async () => {
-  const input = [said('user', 'We agreed to launch on Tuesday.'), said('assistant', 'Understood.')]
+  const input = [message('user', 'We agreed to launch on Tuesday.'), message('assistant', 'Understood.')]
   const { status, body } = await send(service.app, 'POST', '/v1/responses/compact', service.person, {
     ...{ model, input, prompt_cache_key: 'compacting' },
   })
@@ -142,11 +146,11 @@ test('compact-response: a conversation becomes its user’s words and a summary,
   assert.deepEqual(types(body), ['message', 'compaction'])
   assert.equal(typeof body.output[1].encrypted_content, 'string')
   assert.equal(body.usage.total_tokens, body.usage.input_tokens + body.usage.output_tokens)
-  await answered([...body.output, said('user', 'When do we launch?')])
+  await answered([...body.output, message('user', 'When do we launch?')])
 })
 
 test('compact-missing-model: a compaction needs a model', async () => {
-  const input = [said('user', 'Compact this conversation.')]
+  const input = [message('user', 'Compact this conversation.')]
   const { status, body } = await send(service.app, 'POST', '/v1/responses/compact', service.person, { input })
   assert.deepEqual([status, body.error.code, body.error.param], [400, 'missing_required_parameter', 'model'])
 })

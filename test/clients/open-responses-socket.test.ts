@@ -5,7 +5,7 @@ import { send } from '../support/http/identity-app.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 /**
- * The socket cases of the Open Responses acceptance suite, told in our own words, over the WebSocket client that comes with Node.
+ * The socket cases of the Open Responses acceptance suite, in our own words, over the WebSocket client that comes with Node.
  * Source: contract 17.
  */
 let service: ClientsApp

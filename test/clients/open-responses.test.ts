@@ -7,7 +7,7 @@ import { newCustomer, startApp } from '../support/http/app.ts'
 
 /**
  * The acceptance suite of Open Responses itself, where `OPEN_RESPONSES_SUITE` names a checkout of it whose `node_modules` hold `zod`
- * version 3 and `tsx`. Without one the same cases are told in our own words by the tests beside this one. Source: contract 17.
+ * version 3 and `tsx`. Without one the same cases are in our own words in the tests beside this one. Source: contract 17.
  */
 const suite = process.env.OPEN_RESPONSES_SUITE
 

@@ -93,13 +93,8 @@ test('openai: refusals arrive as its typed errors with code, param and request i
   await refused(create(client, { seconds: 16 }), OpenAI.BadRequestError, [400, invalid, 'seconds', invalid])
   await refused(create(client, { size: '1280x720' }), OpenAI.BadRequestError, [400, invalid, 'size', invalid])
   await refused(create(client, { model: 'nobody' }), OpenAI.NotFoundError, [404, 'model_not_found', 'model', invalid])
-  const stranger = new OpenAI({ apiKey: `kin_${'0'.repeat(36)}`, baseURL: `${app.url}/v1` })
-  await refused(create(stranger, {}), OpenAI.AuthenticationError, [
-    401,
-    'invalid_api_key',
-    null,
-    'authentication_error',
-  ])
+  const unknown = new OpenAI({ apiKey: `kin_${'0'.repeat(36)}`, baseURL: `${app.url}/v1` })
+  await refused(create(unknown, {}), OpenAI.AuthenticationError, [401, 'invalid_api_key', null, 'authentication_error'])
   const unagreed = clientOf(await newColleague(app, person.org_id, { agreed: false }))
   await refused(create(unagreed, {}), OpenAI.PermissionDeniedError, [
     403,

@@ -23,7 +23,7 @@ before(async () => {
 })
 after(() => service.close())
 
-test('ai-sdk: generateText and streamText tell text, usage and the reason of the end', async () => {
+test('ai-sdk: generateText and streamText return text, usage and the finish reason', async () => {
   const model = openai.responses('sandbox-1')
   const plain = await generateText({ model, prompt, maxRetries: 0 })
   assert.match(plain.text, /Paris/)
@@ -67,7 +67,7 @@ test('ai-sdk: structured output satisfies its zod schema, plain and streamed', a
   assert.ok(partials > 0)
 })
 
-test('ai-sdk: reasoning is told by its summary, and goes along through a tool call, stored or encrypted', async () => {
+test('ai-sdk: reasoning is returned as its summary, and goes along through a tool call, stored or encrypted', async () => {
   for (const store of [true, false]) {
     const include = store ? [] : ['reasoning.encrypted_content' as const]
     const providerOptions = { openai: { store, include, reasoningEffort: 'low', reasoningSummary: 'auto' } }
@@ -134,7 +134,7 @@ test('ai-sdk: pictures and PDF files are taken', async () => {
   }
 })
 
-test('ai-sdk: what is refused is told with its status and message, plain and streamed', async () => {
+test('ai-sdk: a refusal carries its status and message, plain and streamed', async () => {
   const model = openai.responses('nobody')
   const isUnknown = (error: unknown) => {
     assert.ok(APICallError.isInstance(error))

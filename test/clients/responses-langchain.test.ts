@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => service.close())
 
-test('langchain: invoke and stream tell the same text and the same usage', async () => {
+test('langchain: invoke and stream return the same text and the same usage', async () => {
   const messages = [new SystemMessage('Be brief.'), new HumanMessage(prompt)]
   const plain = await chat().invoke(messages)
   assert.match(plain.text, /Paris/)

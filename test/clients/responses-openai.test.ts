@@ -159,7 +159,7 @@ test('openai: the stream of a background response is left and resumed after the 
   assert.equal((await client.responses.retrieve(id)).status, 'completed')
 })
 
-test('openai: errors are told by their class, code and param', async () => {
+test('openai: errors carry their class, code and param', async () => {
   const wrong = (body: object) => client.responses.create({ model, input, ...body } as never)
   await assert.rejects(wrong({ model: 'nobody' }), { status: 404, code: 'model_not_found' })
   await assert.rejects(wrong({ temperature: 9 }), { status: 400, param: 'temperature' })
@@ -167,7 +167,7 @@ test('openai: errors are told by their class, code and param', async () => {
   await assert.rejects(client.withOptions({ apiKey: 'kin_x' }).responses.create({ model, input }), { status: 401 })
 })
 
-test('openai: its socket client runs turns, continues what is not stored, and tells errors', async () => {
+test('openai: its socket client runs turns, continues what is not stored, and reports errors', async () => {
   const socket = new ResponsesWS(client)
   const session = new ResponsesWebSocketSession(socket, {
     ...{ maxLanes: 4, maxBufferedEvents: 1000, maxBufferedBytes: 1_000_000 },

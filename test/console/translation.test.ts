@@ -12,7 +12,7 @@ after(() => browser?.close())
 
 const TRANSLATOR = 'translation: { engine: { kind: chat, base_url: "http://127.0.0.1:1", model: translator } }'
 
-/** The studio in Japanese, with an example of the empty gallery taken over. */
+/** The studio in Japanese, with an example of the empty gallery filled in. */
 async function takeExample(config?: string) {
   const app = await startApp(config === undefined ? {} : { config })
   const person = await newCustomer(app)

@@ -129,7 +129,7 @@ test('public addresses are public and the edges of the private networks are wher
   assert.throws(() => parsePublicUrl('http://example.com/', { https_only: true }), isForbidden)
 })
 
-test('a redirect is handed back, not followed', async () => {
+test('a redirect is returned, not followed', async () => {
   const { server, origin, seen } = await serve((_, response) => response.writeHead(302, { location: '/next' }).end())
   after(() => server.close())
   const reply = await publicRequest(origin, { max_bytes: 100, trusted_origins: [origin] })

@@ -213,7 +213,7 @@ test('an unreadable answer to a poll changes nothing: the render goes on', async
   assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
 })
 
-/** Nobody else has any of the renders, unless told otherwise. */
+/** Nobody else has any of the renders, by default. */
 const since = (date: Date, others: readonly string[] = []) => ({
   since: date,
   taken: async (keys: readonly string[]) =>

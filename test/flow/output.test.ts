@@ -32,7 +32,7 @@ afterEach(async () => {
 const CONTENT = { method: 'GET', path: /\/content$/ } as const
 const HTML = Buffer.from('<!doctype html><title>502</title>')
 
-/** Renders a job whose clip is `output` and tells how it ended, what it cost, and how many files are left of it. */
+/** Renders a job whose clip is `output` and returns how it ended, what it cost, and how many files are left of it. */
 async function rendered(output: Buffer = CLIP) {
   const before = { ...(await service.balance()), stored: service.stored() }
   service.engines.conduct({ output })

@@ -21,7 +21,7 @@ afterEach(async () => {
 const START = { method: 'POST', path: '/v1/videos' } as const
 const LIST = { method: 'GET', path: '/v1/videos' } as const
 
-/** Runs a whole job and tells how it ended, how many renders began, and how many charges were made. */
+/** Runs a whole job and returns how it ended, how many renders began, and how many charges were made. */
 async function outcome(body: Record<string, unknown> = {}) {
   const before = { started: service.engines.started(), ...(await service.balance()) }
   const id = await service.submit(body)

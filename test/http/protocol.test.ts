@@ -23,7 +23,7 @@ const BODY = JSON.stringify(videoBody())
 const head = (...lines: string[]) =>
   ['POST /v1/videos HTTP/1.1', 'host: kinora', `authorization: Bearer ${person.key}`, ...lines, '', ''].join('\r\n')
 
-/** Writes, says goodbye and gives everything that came back until the end. */
+/** Writes, half-closes and returns everything that came back until the end. */
 function exchange(bytes: string): Promise<string> {
   const { hostname, port } = new URL(app.url)
   return new Promise((resolve, reject) => {

@@ -49,20 +49,20 @@ test('reasoning sealed under the previous secret is given to the model, and seal
     ...(await think(old, 'I looked at x.')),
     { role: 'user', content: 'So?' },
   ]
-  assert.match(await told(change.after, input), /I looked at x\./)
-  assert.doesNotMatch(await told(change.settled, input), /I looked at x\./)
+  assert.match(await answerTo(change.after, input), /I looked at x\./)
+  assert.doesNotMatch(await answerTo(change.settled, input), /I looked at x\./)
   const since = [...input.slice(0, 1), ...(await think(change.after, 'I looked at y.')), ...input.slice(-1)]
-  assert.match(await told(change.settled, since), /I looked at y\./)
+  assert.match(await answerTo(change.settled, since), /I looked at y\./)
 })
 
 test('a conversation compacted under the previous secret goes on, and compacted again it needs the new one alone', async () => {
   const compacted = await compact(old, [{ role: 'user', content: 'Look at x.' }], 'x is 7.')
   const input = [...compacted, { role: 'user', content: 'Go on.' }]
-  assert.match(await told(change.after, input), /x is 7\./)
+  assert.match(await answerTo(change.after, input), /x is 7\./)
   const refused = await createResponse(change.settled, input)
   assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_encrypted_content'])
   const again = await compact(change.after, input, 'x is still 7.')
-  assert.match(await told(change.settled, [...again, { role: 'user', content: 'And?' }]), /x is still 7\./)
+  assert.match(await answerTo(change.settled, [...again, { role: 'user', content: 'And?' }]), /x is still 7\./)
 })
 
 test('an idempotent request sent again after the change is replayed, and with another body refused', async () => {
@@ -114,7 +114,7 @@ async function compact(app: TestApp, input: object[], summary: string): Promise<
 }
 
 /** What the model server is asked for this input, as text. */
-async function told(app: TestApp, input: object[]): Promise<string> {
+async function answerTo(app: TestApp, input: object[]): Promise<string> {
   service.upstream.reply(replyOf([{ content: 'Yes.' }]))
   const answer = await createResponse(app, input)
   assert.equal(answer.status, 200, JSON.stringify(answer.body))

@@ -18,7 +18,7 @@ type Things = {
   response: string
 }
 
-/** What is one person's own, and who of the same organization is a stranger to it. */
+/** What is one person's own, and who of the same organization has no access to it. */
 const PRIVATE: Partial<Record<keyof Things, 'owner' | 'member'>> = { response: 'member', session: 'owner' }
 
 /** How a route with an id is tried: the parameter's kind, and a body that its shape accepts. */
@@ -117,7 +117,7 @@ test('every route with an id has its entry here, and every entry its route', () 
   assert.deepEqual(withParams().map(nameOf).sort(), Object.keys(ROUTES).sort())
 })
 
-test("what another organization, or person, owns cannot be told from what does not exist, by nobody's credential, on any route", async () => {
+test("what another organization, or person, owns cannot be distinguished from what does not exist, by nobody's credential, on any route", async () => {
   for (const endpoint of withParams()) {
     const kind = ROUTES[nameOf(endpoint)]!.id
     const colleague = PRIVATE[kind]

@@ -80,7 +80,7 @@ async function check(request: FuzzRequest): Promise<void> {
   assert.ok(answer.status < 500, `${answer.status} ${text}`)
   assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/)
   for (const secret of secrets) {
-    if (!JSON.stringify(request).includes(secret)) assert.ok(!text.includes(secret), `told ${secret}`)
+    if (!JSON.stringify(request).includes(secret)) assert.ok(!text.includes(secret), `leaked ${secret}`)
   }
   if (answer.status < 400) return
   const { error, ...rest } = JSON.parse(text)

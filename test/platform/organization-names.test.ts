@@ -28,7 +28,7 @@ async function organizationsBefore(number: number, names: ReadonlyArray<readonly
   }
 }
 
-test('organizations that had one name keep it apart when names become unique, and the oldest keeps it whole', async () => {
+test('organizations that had one name stay distinct when names become unique, and the oldest keeps it whole', async () => {
   const long = 'x'.repeat(5000)
   const names: Array<[string, string]> = [
     ['org_1', 'Acme'],

@@ -130,13 +130,13 @@ test('the page is found from the first pages of the repository', () => {
 
 /** Routes that a line names: methods before paths in code, or both in one piece of code, or in a heading. */
 function routesIn(line: string): string[] {
-  const apart = [
+  const separate = [
     ...line.matchAll(
       /((?:GET|POST|PATCH|PUT|DELETE)(?:, (?:GET|POST|PATCH|PUT|DELETE))*) (?:\| )?(`\/[^`]+`(?:, `\/[^`]+`)*)/g,
     ),
   ]
   const together = [...line.matchAll(/(?:`|^#+ [\d.]+ )(GET|POST|PATCH|PUT|DELETE) (\/[^`\s]+)/g)]
-  return [...apart, ...together]
+  return [...separate, ...together]
     .filter(({ index }) => !/otherwise \| 405/.test(line.slice(index)))
     .flatMap(([, methods, paths]) =>
       methods!

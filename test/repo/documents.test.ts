@@ -37,23 +37,23 @@ test('docs/states.md draws exactly the transitions that are allowed, and explain
 
 test('docs/errors.md and the table of errors are the same', () => {
   const rows = read('docs/errors.md').matchAll(/^\| (\d{3}) \| `(\w+)` \| `(\w+)` \| (.+) \|$/gm)
-  const told = [...rows].map(([, status, type, code, meaning]) => {
+  const documented = [...rows].map(([, status, type, code, meaning]) => {
     const { should_retry } = (ERRORS as Record<string, { should_retry?: boolean }>)[code!] ?? {}
     const retry = /`x-should-retry: (true|false)`/.exec(meaning!)?.[1]
     assert.equal(retry, should_retry === undefined ? undefined : String(should_retry), `x-should-retry of ${code}`)
     return `${status} ${type} ${code}`
   })
   const known = Object.entries(ERRORS).map(([code, { status, type }]) => `${status} ${type} ${code}`)
-  assert.deepEqual(told.sort(), known.sort())
+  assert.deepEqual(documented.sort(), known.sort())
 })
 
 test('docs/configuration.md explains every setting of the file, every environment variable and every kind of engine', () => {
   const text = read('docs/configuration.md')
-  const told = new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!))
+  const documented = new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!))
   const settings = namesIn(ConfigFile)
   assert.ok(settings.length > 40)
   assert.deepEqual(
-    settings.filter((name) => !told.has(name)),
+    settings.filter((name) => !documented.has(name)),
     [],
   )
   const asked = sourcesIn('server').flatMap(({ text }) =>
@@ -61,14 +61,14 @@ test('docs/configuration.md explains every setting of the file, every environmen
   )
   const internal = new Set(['KINORA_FAILPOINT'])
   assert.deepEqual(
-    [...new Set(asked)].filter((name) => !told.has(name) && !internal.has(name)),
+    [...new Set(asked)].filter((name) => !documented.has(name) && !internal.has(name)),
     [],
   )
   for (const family of ['video', 'chat', 'moderation', 'translation'] as const) {
     const [mistake] = engineMistakes(family, 'nobody')
     const kinds = mistake!.message.replace(/^Must be one of |\.$/g, '').split(', ')
     assert.deepEqual(
-      kinds.filter((kind) => !told.has(kind)),
+      kinds.filter((kind) => !documented.has(kind)),
       [],
       family,
     )
@@ -77,12 +77,12 @@ test('docs/configuration.md explains every setting of the file, every environmen
 
 test('docs/reliability.md says of each invariant whether the audit checks it', () => {
   const rows = [...read('docs/reliability.md').matchAll(/^\| (I\d+) \| .+ \| (yes)? ?\|$/gm)]
-  const told = rows.filter(([, , audited]) => audited).map(([, name]) => name!)
+  const documented = rows.filter(([, , audited]) => audited).map(([, name]) => name!)
   const checked = sourcesIn('server').flatMap(({ text }) =>
     [...text.matchAll(/invariant: '(I\d+)'/g)].map(([, name]) => name!),
   )
   assert.deepEqual(
-    told,
+    documented,
     [...new Set(checked)].sort((a, b) => Number(a.slice(1)) - Number(b.slice(1))),
   )
 })

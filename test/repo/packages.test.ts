@@ -55,7 +55,7 @@ test('the lock file has every package that the manifest names, at that version, 
   )
 })
 
-test('only packages with a reason run a script at install, and npm is told which', () => {
+test('only packages with a reason run a script at install, and npm is configured with which', () => {
   const running = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path)
   const allowed = Object.keys(manifest.allowScripts).map((name) => `node_modules/${name}`)
   assert.deepEqual(allowed.sort(), [...running].sort())

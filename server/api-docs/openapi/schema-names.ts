@@ -3,7 +3,7 @@ type Json = Record<string, unknown>
 /**
  * Takes the shapes of our objects out of `value` and refers to them by name: `{ object: "api_key", … }` becomes `ApiKey`, any shape with
  * a title that title. A second
- * shape of one object is named for what sets it apart: `DeletedVideo`, `CreatedApiKey`, else by number.
+ * shape of one object is named for what distinguishes it: `DeletedVideo`, `CreatedApiKey`, else by number.
  */
 export function nameSchemas(value: unknown): { value: unknown; schemas: Record<string, unknown> } {
   const schemas = new Map<string, { text: string; schema: unknown }>()

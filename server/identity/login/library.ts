@@ -33,7 +33,7 @@ export async function openLoginLibrary(deps: LoginDeps) {
 
 export type LoginDeps = { db: Kysely<Database>; clock: Clock; log: Log; secret: string; public_url: string }
 
-/** Everything the library is told. `test/http/identity/schema.test.ts` compares it with the migrations. */
+/** All options of the library. `test/http/identity/schema.test.ts` compares it with the migrations. */
 export async function loginOptions(deps: LoginDeps) {
   const [{ organization }, { twoFactor }] = await Promise.all([
     import('better-auth/plugins/organization'),

@@ -67,7 +67,7 @@ export async function picturesOf(
   const limits = { signal, kind: 'moderation', time_limit_seconds: PICTURE_SECONDS } as const
   const { pictures, animation } = await runChild<PictureReply>(entry, task, limits)
   if (animation === null) return pictures
-  // Set far apart in time, at a rate to match: or FFmpeg would repeat a frame that is shown for long.
+  // Spread over time, at a matching frame rate: otherwise FFmpeg would repeat a frame that is shown for long.
   const chosen = animation.map((number) => `eq(n\\,${number})`).join('+')
   const filter = `select=${chosen},setpts=N*${FAR_SECONDS}/TB,${fitting(FRAME_EDGE)}`
   const frames = await extractFrames(path, { filter, max: animation.length, rate: `1/${FAR_SECONDS}` }, options)

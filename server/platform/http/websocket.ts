@@ -58,7 +58,7 @@ export type Sockets = {
    * for no upgrade. Throws ApiError for a handshake that is not valid, `server_is_overloaded` when there are too many connections.
    */
   accept(call: Handshake): FastifyReply | null
-  /** Tells every connection that the service shuts down and resolves when all are closed; what is left after the time is cut. */
+  /** Notifies every connection that the service shuts down and resolves when all are closed; what is left after the time is cut. */
   drain(limit: { seconds: number }): Promise<void>
   /** Connections open now. */
   count(): number

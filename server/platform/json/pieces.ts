@@ -34,7 +34,7 @@ type Build = { state: Scan; frames: Frame[]; start: number; piece_bytes: number 
 
 /**
  * Parses JSON as `JSON.parse` would, and yields wherever other work may have its turn. Each byte is scanned once and parsed once: runs of
- * whole members go to `JSON.parse`, and only what is larger than a piece is taken apart. Throws ApiError as `scan` does.
+ * whole members go to `JSON.parse`, and only what is larger than a piece is split. Throws ApiError as `scan` does.
  */
 export function* parsePieces(state: Scan, piece_bytes = PIECE_BYTES): Generator<void, unknown> {
   const { bytes } = state

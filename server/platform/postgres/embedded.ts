@@ -15,7 +15,7 @@ export type EmbeddedPostgres = {
   port: number
   /** Of the main process; changes when it had to be started again. */
   pid(): number
-  /** Whether a server left behind by a killed service was taken over. */
+  /** Whether a server left behind by a killed service was adopted. */
   adopted: boolean
   /** Clean stop of the server; resolves when it is gone. */
   stop(): Promise<void>

@@ -60,7 +60,7 @@ export function describeFault(error: unknown): LogFields {
   return { code: error.kind, engine_code: error.engine_code, detail: error.message }
 }
 
-/** A failed call tells nothing about the render: polling goes on, with backoff, until the render's time limit. */
+/** A failed call says nothing about the render: polling goes on, with backoff, until the render's time limit. */
 export function keepPolling(ctx: Pick<Context, 'log'>, job: VideoJobRow, error: unknown): Outcome {
   const alarming = !(error instanceof EngineError) || error.kind === 'permanent'
   ctx.log[alarming ? 'error' : 'warn']('poll_failed', { video_id: job.id, ...describeFault(error) })

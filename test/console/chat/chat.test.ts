@@ -145,7 +145,7 @@ test('Enter sends and Shift + Enter does not; nor does the Enter that ends a wor
   const session = await page.context().newCDPSession(page)
   await session.send('Input.imeSetComposition', { text: 'とうだい', selectionStart: 4, selectionEnd: 4 })
   await chat.box.press('Enter')
-  // Safari tells of that key once the composition has ended, with its code alone.
+  // Safari reports that key once the composition has ended, with its code alone.
   await chat.box.evaluate((box) =>
     box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true } as KeyboardEventInit)),
   )

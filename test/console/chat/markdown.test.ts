@@ -208,8 +208,8 @@ law('a text read piece by piece as it grows gives the blocks it gives when read 
 })
 
 law('nothing of a line is lost but the marks around it', (seed) => {
-  const said = (pieces: Inline[]): string =>
-    pieces.map((piece) => ('text' in piece ? piece.text : said(piece.inside))).join('')
+  const textOf = (pieces: Inline[]): string =>
+    pieces.map((piece) => ('text' in piece ? piece.text : textOf(piece.inside))).join('')
   const words = (text: string) => text.replace(/[^ab]/g, '')
   const line = fc.array(fc.constantFrom('a', 'b ', '`', '**', '*', '_', '~~', '\\', '[', ']', '(', '!', '<', 'h'), {
     maxLength: 60,
@@ -217,7 +217,7 @@ law('nothing of a line is lost but the marks around it', (seed) => {
   fc.assert(
     fc.property(line, (pieces) => {
       const text = pieces.join('')
-      assert.equal(words(said(readInline(text))), words(text))
+      assert.equal(words(textOf(readInline(text))), words(text))
     }),
     { seed, numRuns: 2000 },
   )

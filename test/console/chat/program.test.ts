@@ -70,7 +70,7 @@ test('the Node program sends exactly this request with the official client and p
   assert.equal(stdout, 'Hello')
 })
 
-/** Stands in for the Python package, which npm cannot install: tells what it was called with. */
+/** Stands in for the Python package, which npm cannot install: prints what it was called with. */
 const OPENAI_PY = `
 import json
 def create(self, **arguments):

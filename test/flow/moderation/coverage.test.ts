@@ -111,7 +111,7 @@ test('media that are let through unjudged stand in the record as that, and the l
   }
 })
 
-test('rules let media through unless told to block, and then refuse them at creation', async () => {
+test('rules let media through unless configured to block, and then refuse them at creation', async () => {
   const service = await stageOf('{ kind: rules }', 'media: block')
   const { image } = await filesOf(service)
   const body = { model: MODEL, references: { images: [image] } }

@@ -25,7 +25,7 @@ afterEach(async () => {
   }
 })
 
-test('a prompt that violates the policy fails from moderating with the fixed text, whatever it said', async () => {
+test('a prompt that violates the policy fails from moderating with the fixed text, whatever it verdictText', async () => {
   for (const prompt of ['forbidden', 'Something else that is forbidden <d>forbidden</d>']) {
     const id = await service.submit({ prompt })
     const job = await service.drive(id)
@@ -68,7 +68,7 @@ test('moderation that does not answer is asked three times within a minute, then
 
 const answer = (body: unknown): Fault => ({ kind: 'status', status: 200, body: body as object })
 const results = (result: unknown) => answer({ model: 'm', results: [result] })
-const said = (content: unknown, finish_reason = 'stop') =>
+const verdictText = (content: unknown, finish_reason = 'stop') =>
   answer({ choices: [{ finish_reason, message: { content } }] })
 const status = (code: number): Fault => ({ kind: 'status', status: code, body: { flagged: false, results: [] } })
 
@@ -114,14 +114,14 @@ const MODERATIONS: Record<string, Fault> = {
 }
 const GUARDS: Record<string, Fault> = {
   'no choices': answer({ choices: [] }),
-  'no text': said(null),
-  'empty text': said(''),
-  'cut answer': said('safe', 'length'),
-  'refused answer': said('safe', 'content_filter'),
-  chatter: said('I believe this request is perfectly safe.'),
-  'two verdicts': said('safe\nunsafe\nS1'),
-  'almost safe': said('safety'),
-  'another word': said('allow'),
+  'no text': verdictText(null),
+  'empty text': verdictText(''),
+  'cut answer': verdictText('safe', 'length'),
+  'refused answer': verdictText('safe', 'content_filter'),
+  chatter: verdictText('I believe this request is perfectly safe.'),
+  'two verdicts': verdictText('safe\nunsafe\nS1'),
+  'almost safe': verdictText('safety'),
+  'another word': verdictText('allow'),
 }
 
 for (const [name, path, faults] of [

@@ -106,11 +106,11 @@ test('a run that takes too long fails with `upstream_timeout`, and is charged fo
   const before = (await chargesOf(service.app, service.person)).length
   service.upstream.reply(HANGING)
   const { id } = (await service.submit()).body
-  const claimed = await claimResponse(ctx.db, id, 'impatient')
+  const claimed = await claimResponse(ctx.db, id, 'short')
   const limits = { ...ctx.config.limits, upstream_total_seconds: 0.2 - SLACK_SECONDS }
   const meter = openMeter(ctx.db)
-  const impatient: Context = { ...ctx, config: { ...ctx.config, limits } }
-  await runClaimed(impatient, { meter, lengths: openContextLengths() }, claimed!, new AbortController().signal)
+  const short: Context = { ...ctx, config: { ...ctx.config, limits } }
+  await runClaimed(short, { meter, lengths: openContextLengths() }, claimed!, new AbortController().signal)
   const { status, error, output } = (await service.call('GET', id)).body
   assert.deepEqual([status, error.code, output.length], ['failed', 'upstream_timeout', 1])
   const types = (await service.events(id)).map(({ type }) => type)

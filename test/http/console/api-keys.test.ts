@@ -14,19 +14,19 @@ import {
 let app: IdentityApp
 let owner: Person
 let member: Person
-let stranger: Person
-let browsers: Record<'owner' | 'member' | 'stranger', { cookie: string }>
+let outsider: Person
+let browsers: Record<'owner' | 'member' | 'outsider', { cookie: string }>
 
 before(async () => {
   app = await startIdentity()
   const org = await newOrganization(app)
   owner = await newPerson(app, org, 'owner')
   member = await newPerson(app, org)
-  stranger = await newPerson(app, await newOrganization(app, 'Rival'), 'owner')
+  outsider = await newPerson(app, await newOrganization(app, 'Rival'), 'owner')
   browsers = {
     owner: await browserOf(app, owner),
     member: await browserOf(app, member),
-    stranger: await browserOf(app, stranger),
+    outsider: await browserOf(app, outsider),
   }
 })
 after(() => app.close())
@@ -58,8 +58,8 @@ test('200 with a key that calls as the person who made it, in the organization o
 test('400 for a key for another person or with more than a name: only the session decides whose it is', async () => {
   for (const extra of [
     { user_id: owner.user_id },
-    { org_id: stranger.org_id },
-    { organization_id: stranger.org_id },
+    { org_id: outsider.org_id },
+    { organization_id: outsider.org_id },
     { role: 'owner' },
   ]) {
     const answer = await make(browsers.member, { name: 'x', ...extra })
@@ -82,8 +82,8 @@ test('members see their own keys, owners everybody’s in the organization and n
   const mine = ids(await list(browsers.member))
   assert.ok(mine.includes(member.key_id) && !mine.includes(owner.key_id))
   const all = ids(await list(browsers.owner))
-  assert.ok(all.includes(member.key_id) && all.includes(owner.key_id) && !all.includes(stranger.key_id))
-  assert.deepEqual(ids(await list(browsers.stranger)), [stranger.key_id])
+  assert.ok(all.includes(member.key_id) && all.includes(owner.key_id) && !all.includes(outsider.key_id))
+  assert.deepEqual(ids(await list(browsers.outsider)), [outsider.key_id])
 })
 
 test('pages follow one another without gap or repetition, newest first', async () => {
@@ -126,7 +126,7 @@ test('404, the same for a foreign key, a colleague’s, a revoked one and one th
   await send(app, 'DELETE', `/console/api_keys/${gone}`, browsers.member)
   const bodies = new Set<string>()
   for (const id of [
-    stranger.key_id,
+    outsider.key_id,
     owner.key_id,
     gone,
     'key_00000000000000000000000000',
@@ -138,8 +138,8 @@ test('404, the same for a foreign key, a colleague’s, a revoked one and one th
     bodies.add(JSON.stringify(answer.body))
   }
   assert.equal(bodies.size, 1)
-  assert.equal((await send(app, 'DELETE', `/console/api_keys/${member.key_id}`, browsers.stranger)).status, 404)
-  for (const { key } of [stranger, owner, member])
+  assert.equal((await send(app, 'DELETE', `/console/api_keys/${member.key_id}`, browsers.outsider)).status, 404)
+  for (const { key } of [outsider, owner, member])
     assert.equal((await send(app, 'GET', '/v1/whoami', { key })).status, 200)
 })
 

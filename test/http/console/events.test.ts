@@ -81,7 +81,7 @@ test('colleagues get the same events; no one gets events of another organization
   const { id } = (await submit(app, ada)).body
   const own = (await submit(app, rival)).body
   await app.tick()
-  // What a job went through between two looks is told as it then is.
+  // What a job went through between two looks is reported in its latest state.
   for (const stream of streams) assert.ok(await stream.next(isVideo(id, 'completed')))
   await send(app, 'DELETE', `/v1/videos/${id}`, ada)
   for (const stream of streams) assert.ok(await stream.next(({ data }) => data.deleted && data.id === id))

@@ -21,7 +21,7 @@ let org: string
 let owner: Person & Browser
 let admin: Person & Browser
 let member: Person & Browser
-let stranger: Person & Browser
+let outsider: Person & Browser
 
 before(async () => {
   app = await startIdentity()
@@ -29,7 +29,7 @@ before(async () => {
   owner = await signedIn(org, 'owner')
   admin = await signedIn(org, 'admin')
   member = await signedIn(org, 'member')
-  stranger = await signedIn(await newOrganization(app, 'Rival'), 'owner')
+  outsider = await signedIn(await newOrganization(app, 'Rival'), 'owner')
 })
 after(() => app.close())
 
@@ -84,14 +84,14 @@ test('403 for an admin who makes, unmakes or removes an owner, themselves includ
 
 test('404 alike for a person of another organization and for an unknown id, and the person is unchanged', async () => {
   const bodies = new Set<string>()
-  for (const id of [stranger.user_id, 'user_00000000000000000000000000', 'nonsense']) {
+  for (const id of [outsider.user_id, 'user_00000000000000000000000000', 'nonsense']) {
     for (const answer of [await remove(owner, id), await setRole(owner, id, 'member')]) {
       assert.equal(answer.status, 404)
       bodies.add(JSON.stringify(answer.body))
     }
   }
   assert.equal(bodies.size, 1)
-  assert.equal((await send(app, 'GET', '/v1/whoami', { key: stranger.key })).body.role, 'owner')
+  assert.equal((await send(app, 'GET', '/v1/whoami', { key: outsider.key })).body.role, 'owner')
 })
 
 test('a new role reaches the person’s keys and sessions', async () => {

@@ -301,6 +301,6 @@ test('user create for an unverified address replaces its password, ends its sess
 
   const fourth = await json('org', 'create', '--name', 'Fourth home')
   await app.database.pool.query('update users set email_verified = false where id = $1', [squatter.user_id])
-  const told = await admin(['user', 'create', '--email', squatter.email, '--org', fourth.id])
-  assert.match(told.stdout, /nobody had verified the address: the password is replaced/)
+  const created = await admin(['user', 'create', '--email', squatter.email, '--org', fourth.id])
+  assert.match(created.stdout, /nobody had verified the address: the password is replaced/)
 })

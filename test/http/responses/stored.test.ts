@@ -79,7 +79,7 @@ test('404 with the same body for a response of another organization, of a collea
     for (const caller of [colleague, outsider, { cookie: colleague.cookie }]) {
       for (const foreign of [id, never, 'resp_x']) {
         const answer = await call(method, foreign + path, caller)
-        // A login needs the marks of the same site to change anything; the key tells as much.
+        // A login needs the marks of the same site to change anything; the key proves as much.
         if (answer.status === 403) continue
         assertRefused(answer, { status: 404, code: 'not_found' })
         bodies.add(JSON.stringify(answer.body))

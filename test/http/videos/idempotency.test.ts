@@ -48,7 +48,7 @@ test('the first answer is replayed, status and body, also after the job has move
   assert.equal(await jobsOf(app, person.org_id), 0)
 })
 
-test('one job and one hold for many requests at once; the others are told to come back or get the replay', async () => {
+test('one job and one hold for many requests at once; the others are asked to retry or get the replay', async () => {
   const org = await newCustomer(app)
   const key = randomUUID()
   const answers = await Promise.all(Array.from({ length: 20 }, () => post(key, videoBody(), org)))

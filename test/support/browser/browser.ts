@@ -108,7 +108,7 @@ async function screenshot(page: Page, name: string): Promise<void> {
 
 export type AxeFinding = { id: string; impact: string; help: string; nodes: string[] }
 
-/** What axe-core finds on the page that is serious or critical; run apart from the page, whose policy refuses injected scripts. */
+/** What axe-core finds on the page that is serious or critical; run outside the page, whose policy refuses injected scripts. */
 export async function findBarriers(page: Page): Promise<AxeFinding[]> {
   const session = await page.context().newCDPSession(page)
   const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

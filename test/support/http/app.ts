@@ -19,7 +19,7 @@ import { type TestDatabase, testDatabase } from '../data/postgres.ts'
 import { browserOf, newOrganization, newPerson, type Person, send } from './identity-app.ts'
 
 export type TestApp = Awaited<ReturnType<typeof startApp>>
-/** A person with an API key and a console login, who has agreed to the video terms unless told otherwise. */
+/** A person with an API key and a console login, who has agreed to the video terms by default. */
 export type TestPerson = Person & { cookie: string }
 
 /** Two plain models on the instant engine and roomy limits: what a test does not speak of is out of its way. */

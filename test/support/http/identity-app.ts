@@ -21,12 +21,12 @@ export const PASSWORD = 'correct horse battery'
 export type IdentityApp = Awaited<ReturnType<typeof startIdentity>>
 export type Person = { email: string; user_id: string; org_id: string; key: string; key_id: string }
 
-/** Who calls, told back: behind it are API keys and sessions as any endpoint sees them. */
+/** Returns who calls: behind it are API keys and sessions as any endpoint sees them. */
 const whoAmI = endpoint({
   method: 'GET',
   path: '/v1/whoami',
   auth: 'api_key_or_session',
-  summary: 'Tells who calls',
+  summary: 'Returns who calls',
   handle: async (_ctx, { principal }) => principal,
 })
 

@@ -6,7 +6,7 @@ type Family = Parameters<typeof engineSchemas>[0]
 
 /**
  * What `docs/kinora.schema.json` holds: the schema that validates the file, in which each `engine` has a branch for every kind of its
- * family. The service checks the options of an engine apart from the file, so its own schema leaves them open.
+ * family. The service checks the options of an engine separately from the file, so its own schema leaves them open.
  */
 export function publishedSchema(): Json {
   const schema = plain(ConfigFile) as Json

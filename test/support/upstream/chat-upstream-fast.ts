@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 
 /**
  * `answer_bytes`: length of the JSON body of a plain answer. A stream has `events` events of text, each written by itself, `gap_ms`
- * apart; 0: one per turn of the loop.
+ * between them; 0: one per turn of the loop.
  */
 export type FastOptions = { port?: number; answer_bytes?: number; events?: number; gap_ms?: number }
 

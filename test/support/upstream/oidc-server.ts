@@ -42,7 +42,7 @@ export async function startOidcServer({ now }: { now: () => Date }) {
     const url = new URL(request.url!, issuer)
     requests.push(url.pathname)
     const [status, body] = conduct.status[url.pathname]
-      ? [conduct.status[url.pathname]!, { error: 'told to' }]
+      ? [conduct.status[url.pathname]!, { error: 'as scripted' }]
       : await answer(request, url.pathname)
     const jwt = typeof body === 'string'
     response.writeHead(status, { 'content-type': jwt ? 'application/jwt' : 'application/json' })
@@ -89,10 +89,10 @@ export async function startOidcServer({ now }: { now: () => Date }) {
   function idToken(nonce: string): string | undefined {
     const at = Math.floor(now().getTime() / 1000)
     const own = { iss: issuer, aud: CLIENT.client_id, iat: at, exp: at + 300, nonce }
-    const told = conduct.userinfo ? { sub: conduct.person.sub } : conduct.person
+    const inToken = conduct.userinfo ? { sub: conduct.person.sub } : conduct.person
     const { algorithm } = conduct
     const header = { alg: algorithm, kid: algorithm, typ: 'JWT', ...conduct.header }
-    const text = `${encode(header)}.${encode({ ...own, ...told, ...conduct.claims })}`
+    const text = `${encode(header)}.${encode({ ...own, ...inToken, ...conduct.claims })}`
     return conduct.token(`${text}.${signature(algorithm, text, keys)}`)
   }
 

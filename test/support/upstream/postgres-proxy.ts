@@ -6,7 +6,7 @@ export type PostgresProxy = {
   url: string
   /** Ends every connection and refuses new ones, until `mend`. */
   cut(): void
-  /** What the database says on the connections there are now is lost; what it is told still arrives. */
+  /** What the database says on the connections there are now is lost; what it is sent still arrives. */
   deafen(): void
   mend(): void
   /** Connections refused so far. */

@@ -1,6 +1,6 @@
 /**
  * Chooses among several servers of one model. Health is passive: the ends of calls decide, no extra requests are sent. After
- * `FAILURES_MAX` errors in a row, or when a server asks for a pause, its circuit is open for a while; then one call is let through as a
+ * `FAILURES_MAX` errors in a row, or when a server asks for a pause, its circuit breaker is open for a while; then one call is let through as a
  * probe, and its end decides. A server with a weight of 3 is chosen three times as often as one with 1.
  */
 export type EndpointHealth = {

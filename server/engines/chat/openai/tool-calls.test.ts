@@ -59,7 +59,7 @@ test('without an index: whole calls are separate, pieces belong to the call of t
   assert.deepEqual(callsOf(pieces), [{ id: 'a', name: 'f', arguments: '12' }])
 })
 
-test('calls that share an index are emitted apart by name and id; a new id alone is no new call', () => {
+test('calls that share an index are emitted separately, by name and id; a new id alone is no new call', () => {
   const gemini = [
     [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }],
     [{ index: 0, id: 'b', function: { name: 'f', arguments: '{}' } }],

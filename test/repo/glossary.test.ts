@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { filesMatching, ROOT, type Source, sourcesIn } from '../support/sources.ts'
+
+const FEATURES = /^server\/(?!platform\/|media\/|cli\/|api-docs\/|config\/)/
+const features = sourcesIn('server').filter(({ path }) => FEATURES.test(path) && !path.endsWith('.test.ts'))
+const entries = [...readFileSync(join(ROOT, 'docs/glossary.md'), 'utf8').matchAll(/^\| ([^|]+) \| [^|]/gm)]
+  .map(([, entry]) => entry!.trim())
+  .filter((entry) => entry !== 'Word' && !/^-+$/.test(entry))
+
+/** Words of programming, HTTP and plain English that mean here what they mean everywhere. A word of this product goes into the glossary. */
+const ORDINARY = new Set(
+  `
+    admit allowed answer app applied asked aspect assemble assembled asset auth authenticate authenticator
+    authorization base begin billing binding body budget buffer byte cache cached call caller cancel caption cell
+    chance change charged chat check checked child choice claimed client clue collect column compact compacted
+    completion compose connect console content contract conversation cookie count create csrf csv custom data
+    decoder dep drafted draw due each echoed effort email emit encode encrypted endpoint env error exact exchange
+    export fact failure fault field file filename filter final finish finished first fit fitting follow form
+    format forwarded function gate given grouping guard hashed head header health holder http id image in include
+    inline input instant invitation japanese json judge judgement keyword kind known layer leaf length library
+    limit list load login logprob main mask masked message method mistake mode moderate money move multipart music
+    name named namespace new none normalize object oidc omni open openai openrouter option origin other output
+    overflow overlay owner page pair pairing palette parser part pattern people period pipeline place prepare
+    prepared preview price produced profile prompt proof provision query queued random rate ratio read reader
+    reason reasoning recorder recover refusal refuse registry remembered remote reply report request required
+    resolve result retention retry role route row rule save scene schema script seal seeded sent served sglang
+    sign site size socket sound source spec spooled sse state still store stored stream submission summary table
+    target task term text time timeline token tool translate translation truncate two unsupported upload user
+    value video visual vllm wanted word wording work writer written
+  `
+    .trim()
+    .split(/\s+/),
+)
+
+test('a word in the name of a table, a type or a file of a feature is ordinary or in the glossary', () => {
+  const known = new Set(entries.flatMap((entry) => wordsOf(entry)))
+  const wrong = features.flatMap((source) =>
+    namesOf(source).flatMap((name) =>
+      wordsOf(name)
+        .filter((word) => !known.has(word) && !ORDINARY.has(word))
+        .map((word) => `${source.path}: "${word}" in ${name}`),
+    ),
+  )
+  assert.equal(
+    wrong.length,
+    0,
+    `\n  ${wrong.join('\n  ')}\nPut the word into docs/glossary.md, or use one that is there.\n`,
+  )
+})
+
+test('no ordinary word is listed that no name has, or that the glossary defines', () => {
+  const used = new Set(features.flatMap((source) => namesOf(source).flatMap(wordsOf)))
+  const known = new Set(entries.flatMap((entry) => wordsOf(entry)))
+  assert.deepEqual(
+    [...ORDINARY].filter((word) => !used.has(word) || known.has(word)),
+    [],
+  )
+})
+
+test('the glossary is in order, each word once, and every word of it is used', () => {
+  const sorted = [...entries].sort((a, b) => a.localeCompare(b, 'en', { sensitivity: 'base' }))
+  assert.deepEqual(entries, sorted)
+  const documents = filesMatching(['docs/**/*.md', '*.md']).filter(({ path }) => path !== 'docs/glossary.md')
+  const texts = [...sourcesIn('server', 'console'), ...documents].map(({ text }) => text.toLowerCase())
+  const unused = entries.filter((entry) => {
+    const word = entry.replace(/ \(.*| *,.*/g, '').toLowerCase()
+    return !texts.some((text) => text.includes(word) || text.includes(word.replaceAll(/[ -]/g, '_')))
+  })
+  assert.deepEqual(unused, [])
+})
+
+test('the check takes a name to pieces', () => {
+  assert.deepEqual(wordsOf('VideoJobRow'), ['video', 'job', 'row'])
+  assert.deepEqual(wordsOf('ledger_entries'), ['ledger', 'entry'])
+  assert.deepEqual(wordsOf('server/videos/pipeline/write-outcomes.ts'), ['video', 'pipeline', 'write', 'outcome'])
+})
+
+function namesOf({ path, text }: Source): string[] {
+  const types = [...text.matchAll(/^export type (\w+)/gm)].map(([, name]) => name!)
+  const tables = [...(/interface Database \{([^}]*)\}/.exec(text)?.[1] ?? '').matchAll(/^\s*(\w+):/gm)]
+  return [path, ...types, ...tables.map(([, name]) => name!)]
+}
+
+/** Lower case, singular, of three letters or more; without the folder of the service and the ending of a file. */
+function wordsOf(name: string): string[] {
+  const spaced = name
+    .replace(/^server\/|\.ts$/g, '')
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+  return (spaced.match(/[a-z]{3,}/g) ?? []).map((word) =>
+    word
+      .replace(/ies$/, 'y')
+      .replace(/(ch|sh|x|ss)es$/, '$1')
+      .replace(/([^su])s$/, '$1'),
+  )
+}
