@@ -9,7 +9,7 @@ import { newId } from '../platform/ids.ts'
 import { cleanFilename } from './filename.ts'
 import { type Purpose, requireFitting } from './purposes.ts'
 import { FILE_SECONDS_MAX } from './schema.ts'
-import { type FileRow, insertFile } from './store.ts'
+import { type FileRow, insertFile } from './store/files.ts'
 import { diskFull, type Upload } from './upload.ts'
 
 /**

@@ -11,7 +11,7 @@ import {
   isUnused,
   namesBlobs,
   updateInstallation,
-} from './store-installation.ts'
+} from './store/installation.ts'
 
 /** Answers which of `keys` some row still needs. Every feature that keeps blobs has one. */
 export type KnownBlobs = (keys: readonly string[]) => Promise<ReadonlySet<string>>

@@ -2,8 +2,8 @@ import type { Context } from '../context.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { isSameInstallation, type KnownBlobs } from './installation.ts'
-import { deleteExpiredFiles, knownFileBlobs } from './store.ts'
-import { deleteReleasedPins } from './store-pins.ts'
+import { deleteExpiredFiles, knownFileBlobs } from './store/files.ts'
+import { deleteReleasedPins } from './store/pins.ts'
 
 /**
  * Removes expired files, and those that were deleted while a job needed them, once it has ended. Rows go first: a row without bytes would

@@ -10,8 +10,8 @@ import { createFile } from './create.ts'
 import { removeBlobs } from './retention.ts'
 import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
 import { isSignedFor } from './sign.ts'
-import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } from './store.ts'
-import { findPinnedFiles, type StoredFile } from './store-pins.ts'
+import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } from './store/files.ts'
+import { findPinnedFiles, type StoredFile } from './store/pins.ts'
 import { receiveUpload } from './upload.ts'
 
 const upload = endpoint({

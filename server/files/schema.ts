@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { unixSeconds } from '../platform/clock.ts'
 import { listQuery, listSchema } from '../platform/http/list.ts'
 import { PURPOSES } from './purposes.ts'
-import type { FileRow } from './store.ts'
+import type { FileRow } from './store/files.ts'
 
 /** Default page size of files. */
 export const FILES_PER_PAGE = 100

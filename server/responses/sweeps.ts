@@ -3,7 +3,7 @@ import { addSeconds } from '../platform/clock.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { responseClaims } from './background/claims.ts'
-import { deleteResponsesEndedBefore, RESPONSE_QUEUE, RESPONSE_TOPIC } from './stored/store.ts'
+import { deleteResponsesEndedBefore, RESPONSE_QUEUE, RESPONSE_TOPIC } from './stored/store/responses.ts'
 
 /** Stored responses, with their input and output, are deleted this long after they ended. */
 export const RESPONSE_RETENTION_SECONDS = 30 * 86_400

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { pairInstallation } from '../../server/files/installation.ts'
 import { filesSweep, orphanSweep } from '../../server/files/retention.ts'
-import { knownFileBlobs } from '../../server/files/store.ts'
+import { knownFileBlobs } from '../../server/files/store/files.ts'
 import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/http/files-app.ts'
 
 const DAY = 86_400

@@ -10,8 +10,8 @@ import {
   pairInstallation,
   requireSameInstallation,
 } from '../../server/files/installation.ts'
-import { insertFile, knownFileBlobs } from '../../server/files/store.ts'
-import { findInstallation, updateInstallation } from '../../server/files/store-installation.ts'
+import { insertFile, knownFileBlobs } from '../../server/files/store/files.ts'
+import { findInstallation, updateInstallation } from '../../server/files/store/installation.ts'
 import { createOrganization } from '../../server/identity/people/provision.ts'
 import type { Blobs } from '../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../server/platform/blobs/disk.ts'

@@ -8,7 +8,7 @@ import { newBudget } from '../../server/chat/parts/source.ts'
 import type { ChatRequest } from '../../server/engines/chat/contract.ts'
 import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
 import { maxTokensOf } from '../../server/responses/context/count.ts'
-import { checkTools } from '../../server/responses/request/check-tools.ts'
+import { checkTools } from '../../server/responses/request/check/tools.ts'
 import { bodyDigests } from '../../server/videos/create/idempotency.ts'
 import { longestTurn } from '../support/longest-turn.ts'
 

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { ChatPart } from '../../engines/chat/contract.ts'
-import type { FileRow } from '../../files/store.ts'
+import type { FileRow } from '../../files/store/files.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mediaPart, partsOfContent } from './content.ts'
 import { type Inline, isDataUrl, readBase64, readDataUrl } from './inline.ts'

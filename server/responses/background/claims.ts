@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn } from '../../platform/queue/claims.ts'
-import type { ResponseRow } from '../stored/store.ts'
+import type { ResponseRow } from '../stored/store/responses.ts'
 
 /** A background response that one worker has claimed. */
 export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNullable<ResponseRow['request']> }

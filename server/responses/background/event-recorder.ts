@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import type { ResponseEvent } from '../events/event.ts'
-import { RESPONSE_TOPIC } from '../stored/store.ts'
-import { appendEvents } from '../stored/store-events.ts'
+import { appendEvents } from '../stored/store/events.ts'
+import { RESPONSE_TOPIC } from '../stored/store/responses.ts'
 
 /** Pause between writes, during which events are batched. Shorter shows text sooner and writes more rows. */
 const BATCH_MILLISECONDS = 50

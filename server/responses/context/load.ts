@@ -5,7 +5,7 @@ import { jsonBytes } from '../../platform/json/write.ts'
 import { normalizeInput } from '../request/normalize-input.ts'
 import type { ContextItem, InputEntry, Item } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import { type ChainLink, findItems, readChain } from '../stored/store-items.ts'
+import { type ChainLink, findItems, readChain } from '../stored/store/items.ts'
 
 /** What the model is given: the history, then the input of this request, with references replaced by their items. */
 export type EffectiveContext = {

@@ -7,7 +7,7 @@ import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
 import { countInput } from '../context/count.ts'
 import { loadContext } from '../context/load.ts'
-import { checkBody, checkForModel } from '../request/check.ts'
+import { checkBody, checkForModel } from '../request/check/body.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
 
 /** The routes that work on a context without making a response: counting it and compacting it. */

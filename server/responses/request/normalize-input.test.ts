@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
-import { checkBody } from './check.ts'
+import { checkBody } from './check/body.ts'
 import { normalizeInput } from './normalize-input.ts'
 
 const normal = (input: unknown) => normalizeInput(checkBody({ model: 'm', input }).input)

@@ -9,7 +9,7 @@ import { loadContext } from '../context/load.ts'
 import { newResponseId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject, TextFormat } from '../schema/response.ts'
-import { checkForModel } from './check.ts'
+import { checkForModel } from './check/body.ts'
 import { effortOf } from './engine-request.ts'
 import { type ForwardedTools, forwardTools } from './tools.ts'
 

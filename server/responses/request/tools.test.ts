@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../platform/errors.ts'
-import { checkToolChoice, checkTools } from './check-tools.ts'
+import { checkToolChoice, checkTools } from './check/tools.ts'
 import { forwardTools } from './tools.ts'
 
 const forward = (tools: unknown[], tool_choice?: unknown) =>

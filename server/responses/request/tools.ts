@@ -3,7 +3,7 @@ import type { ChatTool, ChatToolChoice } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { CreateResponse } from '../schema/response.ts'
 import type { CustomTool, EchoedTool, FunctionTool, NamedTool, ToolChoiceView } from '../schema/tools.ts'
-import { isForwarded, isNamespace } from './check-tools.ts'
+import { isForwarded, isNamespace } from './check/tools.ts'
 
 /** A tool by the client's names for it. */
 export type ToolName = { name: string; namespace?: string | undefined }

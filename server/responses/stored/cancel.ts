@@ -7,6 +7,7 @@ import { ApiError } from '../../platform/errors.ts'
 import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 import { noSuchResponse, readResponse } from './read.ts'
+import { insertEvents, nextEventNumber, readAllEvents } from './store/events.ts'
 import {
   deleteEndedResponse,
   endResponse,
@@ -16,8 +17,7 @@ import {
   RESPONSE_TOPIC,
   type ResponseRow,
   requestCancel,
-} from './store.ts'
-import { insertEvents, nextEventNumber, readAllEvents } from './store-events.ts'
+} from './store/responses.ts'
 
 /** How long the worker that runs a response may take to end it; after that it is ended here. */
 const WORKER_MILLISECONDS = 10_000

@@ -4,8 +4,8 @@ import { isDatabaseDown } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failResponse, itemsOfEvents, type ResponseEvent, readEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
-import { type Owner, RESPONSE_TOPIC } from './store.ts'
-import { readEvents, type StoredEvents } from './store-events.ts'
+import { readEvents, type StoredEvents } from './store/events.ts'
+import { type Owner, RESPONSE_TOPIC } from './store/responses.ts'
 
 /** Announcements are best effort: events that were not announced are read after this. */
 const POLL_MILLISECONDS = 1000

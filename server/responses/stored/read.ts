@@ -5,8 +5,8 @@ import { type Order, type Page, pageOf } from '../../platform/http/list.ts'
 import { hasUnstorableText } from '../../platform/text.ts'
 import type { Item } from '../schema/items.ts'
 import type { ResponseObject } from '../schema/response.ts'
-import { findResponse, type ResponseRow } from './store.ts'
-import { findInputPosition, listInput } from './store-items.ts'
+import { findInputPosition, listInput } from './store/items.ts'
+import { findResponse, type ResponseRow } from './store/responses.ts'
 
 /** The same 404 for responses that do not exist and those of other people, in the same organization too. */
 export function noSuchResponse(): ApiError {

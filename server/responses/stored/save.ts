@@ -6,8 +6,8 @@ import { responseEvent } from '../events/event.ts'
 import { type ItemKind, newItemId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject } from '../schema/response.ts'
-import { insertResponse, RESPONSE_QUEUE } from './store.ts'
-import { insertEvents } from './store-events.ts'
+import { insertEvents } from './store/events.ts'
+import { insertResponse, RESPONSE_QUEUE } from './store/responses.ts'
 
 /** A response with the items of its request alone, in order, each with an id: what is stored, and what a socket caches. */
 export type ResponseRecord = { response: ResponseObject; input: readonly Item[] }

@@ -1,6 +1,6 @@
 import type { Capabilities, InputRole, RenderMode } from '../../engines/video/contract.ts'
 import type { Purpose } from '../../files/purposes.ts'
-import { type FileRow, findFiles } from '../../files/store.ts'
+import { type FileRow, findFiles } from '../../files/store/files.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { JobInput } from '../job.ts'

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { findFiles } from '../../files/store.ts'
+import { findFiles } from '../../files/store/files.ts'
 import { ProbeError } from '../../media/probe/probe.ts'
 import { countSounds } from '../../media/sound.ts'
 import { ApiError } from '../../platform/errors.ts'

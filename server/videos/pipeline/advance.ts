@@ -1,6 +1,6 @@
 import { settleHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
-import { releasePins } from '../../files/store-pins.ts'
+import { releasePins } from '../../files/store/pins.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { isSignedFor, signFileUrl } from '../../../server/files/sign.ts'
-import { findFiles } from '../../../server/files/store.ts'
+import { findFiles } from '../../../server/files/store/files.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import { call, type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
 

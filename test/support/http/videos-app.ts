@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { Purpose } from '../../../server/files/purposes.ts'
-import { insertFile } from '../../../server/files/store.ts'
+import { insertFile } from '../../../server/files/store/files.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import type { TestApp } from './app.ts'
 import { videoBody } from './app.ts'

@@ -8,7 +8,7 @@ import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
 import { type Chance, endpointHealth } from './endpoint-health.ts'
-import { completionReader } from './read-completion.ts'
+import { completionReader } from './read/completion.ts'
 
 const Headers = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),

@@ -3,9 +3,9 @@ import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent } from '../contract.ts'
 import { type BatchQueue, batchQueue, singleBatch } from './batch-queue.ts'
 import { byteBuffer } from './byte-buffer.ts'
-import { type CompletionReader, incomplete, timedOut, unreadable } from './read-completion.ts'
-import { needsOperator, type ReplyHeaders, statusError } from './read-error.ts'
-import { streamReader } from './read-stream.ts'
+import { type CompletionReader, incomplete, timedOut, unreadable } from './read/completion.ts'
+import { needsOperator, type ReplyHeaders, statusError } from './read/error.ts'
+import { streamReader } from './read/stream.ts'
 
 export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
 

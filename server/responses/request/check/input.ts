@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { ApiError } from '../../platform/errors.ts'
-import { supportedValues } from '../../platform/schema/explain.ts'
-import { type Shape, shape } from '../../platform/schema/validate.ts'
-import { type InputItem, SENT_ITEMS, SENT_MESSAGES, SKIPPED_TYPES } from '../schema/items.ts'
+import { ApiError } from '../../../platform/errors.ts'
+import { supportedValues } from '../../../platform/schema/explain.ts'
+import { type Shape, shape } from '../../../platform/schema/validate.ts'
+import { type InputItem, SENT_ITEMS, SENT_MESSAGES, SKIPPED_TYPES } from '../../schema/items.ts'
 
 /** An item of `input` with its shape checked, or null for one that is not sent to the model. */
 export type CheckedItem = InputItem | null

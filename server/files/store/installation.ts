@@ -1,9 +1,9 @@
 import { type Generated, sql } from 'kysely'
-import type { Db } from '../platform/db/db.ts'
+import type { Db } from '../../platform/db/db.ts'
 
 export type InstallationRow = { id: string; moved_from: string | null; moved_to: string | null }
 
-declare module '../platform/db/db.ts' {
+declare module '../../platform/db/db.ts' {
   interface Database {
     installation: InstallationRow & { single: Generated<boolean>; created_at: Generated<Date> }
   }

@@ -1,9 +1,9 @@
 import { type ColumnType, type Generated, sql } from 'kysely'
-import { joinInTurns } from '../../platform/bytes.ts'
-import type { Db } from '../../platform/db/db.ts'
-import { writeJson } from '../../platform/json/write.ts'
-import type { Item, OutputItem } from '../schema/items.ts'
-import type { CreateResponse, ResponseObject, ResponseStatus } from '../schema/response.ts'
+import { joinInTurns } from '../../../platform/bytes.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { writeJson } from '../../../platform/json/write.ts'
+import type { Item, OutputItem } from '../../schema/items.ts'
+import type { CreateResponse, ResponseObject, ResponseStatus } from '../../schema/response.ts'
 
 /** Background responses that are due. */
 export const RESPONSE_QUEUE = 'responses'
@@ -57,7 +57,7 @@ type ResponsesTable = Omit<ResponseRow, Optional | 'body' | 'request'> & {
   request: ColumnType<QueuedRequest | null, string | null, string | null>
 }
 
-declare module '../../platform/db/db.ts' {
+declare module '../../../platform/db/db.ts' {
   interface Database {
     responses: ResponsesTable
   }

@@ -1,8 +1,8 @@
-import { asRecord } from '../../../platform/json/record.ts'
-import { EngineError } from '../../engine-error.ts'
-import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../contract.ts'
-import { errorObjectError } from './read-error.ts'
-import { type ToolCalls, toolCalls } from './tool-calls.ts'
+import { asRecord } from '../../../../platform/json/record.ts'
+import { EngineError } from '../../../engine-error.ts'
+import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../../contract.ts'
+import { type ToolCalls, toolCalls } from '../tool-calls.ts'
+import { errorObjectError } from './error.ts'
 
 export type CompletionReader = {
   /** Reads one object of an answer: a chunk of a stream or a whole completion. Throws EngineError. */

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import type { Db } from '../../platform/db/db.ts'
-import type { Owner } from './store.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import type { Owner } from './responses.ts'
 
 type EventBatchRow = { response_id: string; first_number: number; last_number: number; events: string }
 
-declare module '../../platform/db/db.ts' {
+declare module '../../../platform/db/db.ts' {
   interface Database {
     response_event_batches: EventBatchRow
   }

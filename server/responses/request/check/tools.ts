@@ -1,11 +1,11 @@
 import Type from 'typebox'
-import { requireSmallSchema } from '../../chat/check.ts'
-import { ApiError } from '../../platform/errors.ts'
-import { isRecord } from '../../platform/json/record.ts'
-import { isLongJson } from '../../platform/json/write.ts'
-import { shape } from '../../platform/schema/validate.ts'
-import type { SentTool, SentToolChoice } from '../schema/tools.ts'
-import { type CustomTool, type FunctionTool, SENT_CHOICES, SENT_TOOLS, TEXTS_MAX } from '../schema/tools.ts'
+import { requireSmallSchema } from '../../../chat/check.ts'
+import { ApiError } from '../../../platform/errors.ts'
+import { isRecord } from '../../../platform/json/record.ts'
+import { isLongJson } from '../../../platform/json/write.ts'
+import { shape } from '../../../platform/schema/validate.ts'
+import type { SentTool, SentToolChoice } from '../../schema/tools.ts'
+import { type CustomTool, type FunctionTool, SENT_CHOICES, SENT_TOOLS, TEXTS_MAX } from '../../schema/tools.ts'
 
 const CHECKS = {
   function: shape(SENT_TOOLS.function),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { law } from '../../../../test/support/law.ts'
-import { EngineError } from '../../engine-error.ts'
-import type { ChatEvent } from '../contract.ts'
-import { completionReader } from './read-completion.ts'
-import { streamReader } from './read-stream.ts'
+import { law } from '../../../../../test/support/law.ts'
+import { EngineError } from '../../../engine-error.ts'
+import type { ChatEvent } from '../../contract.ts'
+import { completionReader } from './completion.ts'
+import { streamReader } from './stream.ts'
 
 test('finish reasons: the known ones stay, the legacy one and a stop after calls are tool_calls, any other is stop', () => {
   const reasons: Array<[unknown, string]> = [

@@ -1,10 +1,10 @@
 import type { ColumnType, Insertable, JSONColumnType, Selectable } from 'kysely'
 import { sql } from 'kysely'
-import type { ProbeResult } from '../media/probe/probe.ts'
-import type { Db } from '../platform/db/db.ts'
-import { comparisonOf, type Position } from '../platform/http/list.ts'
-import type { Purpose } from './purposes.ts'
-import { hasTable } from './store-installation.ts'
+import type { ProbeResult } from '../../media/probe/probe.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { comparisonOf, type Position } from '../../platform/http/list.ts'
+import type { Purpose } from '../purposes.ts'
+import { hasTable } from './installation.ts'
 
 /** An upload. `expires_at` decides visibility: from that moment on the row is as good as gone, swept or not. */
 export type FilesTable = {
@@ -26,7 +26,7 @@ export type FilesTable = {
   expires_at: ColumnType<Date, Date, never>
 }
 
-declare module '../platform/db/db.ts' {
+declare module '../../platform/db/db.ts' {
   interface Database {
     files: FilesTable
   }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Db, Tx } from '../platform/db/db.ts'
-import type { FileRow } from './store.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { FileRow } from './files.ts'
 
 /** What it takes to read a file's bytes, and to sign for them. */
 export type StoredFile = Pick<
@@ -10,7 +10,7 @@ export type StoredFile = Pick<
 
 type FilePinsTable = Omit<StoredFile, 'id'> & { holder: string; file_id: string; released_at: Date | null }
 
-declare module '../platform/db/db.ts' {
+declare module '../../platform/db/db.ts' {
   interface Database {
     file_pins: FilePinsTable
   }

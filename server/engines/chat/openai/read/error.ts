@@ -1,7 +1,7 @@
-import { asRecord } from '../../../platform/json/record.ts'
-import { EngineError, type EngineErrorKind } from '../../engine-error.ts'
-import { retryAfterSeconds } from '../../reply-error.ts'
-import { readContextLength } from './context-length.ts'
+import { asRecord } from '../../../../platform/json/record.ts'
+import { EngineError, type EngineErrorKind } from '../../../engine-error.ts'
+import { retryAfterSeconds } from '../../../reply-error.ts'
+import { readContextLength } from '../context-length.ts'
 
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 

@@ -1,9 +1,9 @@
 import { type Generated, sql } from 'kysely'
-import type { Db } from '../../platform/db/db.ts'
-import { comparisonOf, type Order } from '../../platform/http/list.ts'
-import type { Item } from '../schema/items.ts'
-import type { ResponseStatus } from '../schema/response.ts'
-import type { Owner } from './store.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { comparisonOf, type Order } from '../../../platform/http/list.ts'
+import type { Item } from '../../schema/items.ts'
+import type { ResponseStatus } from '../../schema/response.ts'
+import type { Owner } from './responses.ts'
 
 type ItemRow = Owner & {
   response_id: string
@@ -14,7 +14,7 @@ type ItemRow = Owner & {
   item: Item
 }
 
-declare module '../../platform/db/db.ts' {
+declare module '../../../platform/db/db.ts' {
   interface Database {
     response_items: ItemRow
   }

@@ -1,7 +1,7 @@
-import { asRecord } from '../../../platform/json/record.ts'
-import type { ChatEvent } from '../contract.ts'
-import type { CompletionReader } from './read-completion.ts'
-import { sseParser } from './sse-parser.ts'
+import { asRecord } from '../../../../platform/json/record.ts'
+import type { ChatEvent } from '../../contract.ts'
+import { sseParser } from '../sse-parser.ts'
+import type { CompletionReader } from './completion.ts'
 
 export type StreamReader = {
   /** Reads a piece of the body. Throws EngineError, SyntaxError or RangeError; events read before that stay. */
