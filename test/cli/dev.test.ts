@@ -46,7 +46,7 @@ test('npm run dev: the console is served from its sources with hot module replac
     assert.equal(page.status, 200, path)
     assert.match(await page.text(), /\/@vite\/client/, path)
   }
-  const module = await get('/app.tsx')
+  const module = await get('/shell/shell.tsx')
   assert.match(module.headers.get('content-type')!, /javascript/)
   assert.match(await module.text(), /import\.meta\.hot/)
 })
