@@ -1,5 +1,5 @@
 import type { Meter } from '../billing/meter.ts'
-import { priceTokens } from '../billing/prices.ts'
+import { priceTokens } from '../billing/pricing.ts'
 import type { ChatModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from '../engines/chat/contract.ts'

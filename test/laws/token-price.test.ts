@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { priceTokens } from '../../server/billing/prices.ts'
+import { priceTokens } from '../../server/billing/pricing.ts'
 import { law } from '../support/law.ts'
 
 const prices = fc.record({

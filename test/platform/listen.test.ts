@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { listen } from '../../server/platform/db/listen.ts'
+import { listen } from '../../server/platform/db/listen-connection.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 
 const { pool, url, close } = await testDatabase()

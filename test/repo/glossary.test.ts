@@ -17,19 +17,19 @@ const ORDINARY = new Set(
     authorization base begin billing binding body budget buffer byte cache cached call caller cancel caption cell
     chance change charged chat check checked child choice claimed client clue collect column compact compacted
     completion compose connect console content contract conversation cookie count create csrf csv custom data
-    decoder dep drafted draw due each echoed effort email emit encode encrypted endpoint env error exact exchange
-    export fact failure fault field file filename filter final finish finished first fit fitting follow form
-    format forwarded function gate given grouping guard hashed head header health holder http id image in include
-    inline input instant invitation japanese json judge judgement keyword kind known layer leaf length library
-    limit list load login logprob main mask masked message method mistake mode moderate money move multipart music
-    name named namespace new none normalize object oidc omni open openai openrouter option origin other output
-    overflow overlay owner page pair pairing palette parser part pattern people period pipeline place prepare
-    prepared preview price produced profile prompt proof provision query queued random rate ratio read reader
-    reason reasoning recorder recover refusal refuse registry remembered remote reply report request required
-    resolve result retention retry role route row rule save scene schema script seal seeded sent served sglang
-    sign site size socket sound source spec spooled sse state still store stored stream submission summary table
-    target task term text time timeline token tool translate translation truncate two unsupported upload user
-    value video visual vllm wanted word wording work writer written
+    decoder dep detect drafted draw due each echoed effort email emit encode encrypted endpoint env error exact
+    exchange export fact failure fault field file filename filter final finish finished first fit fitting follow
+    form format forwarded function gate given grouping guard hashed head header health holder http id image in
+    include inline input instant invitation japanese json judge judgement keyword kind known layer leaf length
+    library limit list load login logprob main mask masked message method mistake mode moderate money move
+    multipart music name named namespace new none normalize object oidc omni open openai openrouter option origin
+    other output overflow overlay owner page pair pairing palette parser part pattern people period pipeline place
+    prepare prepared preview pricing produced profile prompt proof provision query queued random rate ratio read
+    reader reason reasoning recorder recover refusal refuse registry remembered remote reply report request
+    required resolve result retention retry role route row rule save scene schema script seal seeded sent served
+    sglang sign site size socket sound source spec spooled sse state still store stored stream submission summary
+    table target task term text time timeline token tool translate translation truncate two unsupported upload
+    user value video visual vllm wanted word wording work writer written
   `
     .trim()
     .split(/\s+/),

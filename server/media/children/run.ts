@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { type ChildKind, enterChild } from './limit.ts'
+import { type ChildKind, enterChild } from './concurrency-limit.ts'
 
 export type ChildOptions = {
   signal?: AbortSignal | undefined

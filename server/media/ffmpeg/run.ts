@@ -1,4 +1,4 @@
-import type { ChildKind } from '../children/limit.ts'
+import type { ChildKind } from '../children/concurrency-limit.ts'
 import { ChildError, runChild } from '../children/run.ts'
 import { withScratch } from '../scratch.ts'
 import type { FfmpegTask } from './child.ts'

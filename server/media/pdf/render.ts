@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { ChildrenBusy } from '../children/limit.ts'
+import { ChildrenBusy } from '../children/concurrency-limit.ts'
 import { ChildError, runChild } from '../children/run.ts'
 
 /** A longer document is refused by its page count, before any page is drawn. */

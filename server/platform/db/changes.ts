@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from './db.ts'
-import { listen } from './listen.ts'
+import { listen } from './listen-connection.ts'
 
 /** Gets the id of what changed; null means that announcements may have been missed and everything is to be read again. */
 export type ChangeListener = (id: string | null) => void

@@ -1,5 +1,5 @@
 import type { AuditGate } from '../../billing/audit-state.ts'
-import { quoteVideo } from '../../billing/prices.ts'
+import { quoteVideo } from '../../billing/pricing.ts'
 import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { ChildrenBusy } from '../../media/children/limit.ts'
+import { ChildrenBusy } from '../../media/children/concurrency-limit.ts'
 import { picturesOf, sampleFrames } from '../../media/frames/frames.ts'
 import { ProbeError, probeTracks } from '../../media/probe/probe.ts'
 import { countSounds, extractSounds } from '../../media/sound.ts'

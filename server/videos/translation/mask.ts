@@ -1,4 +1,4 @@
-import { hasJapanese, isJapaneseLetter, LINE_END } from './japanese.ts'
+import { hasJapanese, isJapaneseLetter, LINE_END } from './detect-japanese.ts'
 
 /** A prompt with what must not be translated taken out: `text` holds `⟦K0⟧`, `⟦K1⟧` … where `segments` stood. */
 export type Masked = { text: string; segments: string[] }

@@ -6,7 +6,7 @@ import { judgeText } from '../moderation/judge.ts'
 import { describeFault, tryAgain } from '../pipeline/retry.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
-import { countJapanese, hasJapanese, isJapanese, sentencesOf } from './japanese.ts'
+import { countJapanese, hasJapanese, isJapanese, sentencesOf } from './detect-japanese.ts'
 import {
   countDialogueTags,
   dialoguesOf,

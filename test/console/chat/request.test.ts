@@ -14,7 +14,7 @@ import { bodyOf } from '../../../console/chat/request/body.ts'
 import { readSchema, readTools } from '../../../console/chat/request/check-json.ts'
 import { readJson } from '../../../console/chat/request/parse-json.ts'
 import { readSettings } from '../../../console/chat/request/read-settings.ts'
-import { priceTokens } from '../../../server/billing/prices.ts'
+import { priceTokens } from '../../../server/billing/pricing.ts'
 import { formatMoney } from '../../../server/platform/money.ts'
 import { law } from '../../support/law.ts'
 

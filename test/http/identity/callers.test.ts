@@ -6,7 +6,7 @@ import { IDENTITY_TOPIC, openIdentity } from '../../../server/identity/open.ts'
 import { updatePlan } from '../../../server/identity/people/store.ts'
 import { systemClock } from '../../../server/platform/clock.ts'
 import { openDb } from '../../../server/platform/db/db.ts'
-import { listen } from '../../../server/platform/db/listen.ts'
+import { listen } from '../../../server/platform/db/listen-connection.ts'
 import { ApiError } from '../../../server/platform/errors.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import {

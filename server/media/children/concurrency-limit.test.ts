@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { CHILDREN_DEFAULT, type ChildKind, ChildrenBusy, enterChild, limitChildren, WAITING_MAX } from './limit.ts'
+import {
+  CHILDREN_DEFAULT,
+  type ChildKind,
+  ChildrenBusy,
+  enterChild,
+  limitChildren,
+  WAITING_MAX,
+} from './concurrency-limit.ts'
 
 afterEach(() => limitChildren(CHILDREN_DEFAULT))
 

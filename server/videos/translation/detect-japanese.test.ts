@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JOYO_KANJI } from '../../../test/support/data/joyo-kanji.ts'
-import { isJapanese, JAPANESE_FORMS, SIMPLIFIED_FORMS } from './japanese.ts'
+import { isJapanese, JAPANESE_FORMS, SIMPLIFIED_FORMS } from './detect-japanese.ts'
 
 test('Japanese prompts are Japanese, in kana, in half width and in kanji alone', () => {
   for (const text of [
