@@ -47,20 +47,25 @@ export class ChildError extends Error {
  * Runs `task` in a fresh Node process whose module is `entry` (it calls `serveTask`) and resolves with its answer.
  * The child leads its own process group and is killed with all of it on abort, at the time limit and when it ends.
  * Its environment only locates programs and libraries: it reads hostile files and must hold no secret.
- * Waits for a slot under the limit for all children. Throws ChildError, ChildrenBusy, or the signal's reason.
+ * Waits for a slot under the limit for all children, and keeps it until the child is gone. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
 export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
   const leave = await enterChild(options.kind ?? 'mending', options.signal)
+  let child: ChildProcess
   try {
-    return await startChild<T>(entry, task, options)
-  } finally {
+    options.signal?.throwIfAborted()
+    child = startChild(entry, options)
+  } catch (error) {
     leave()
+    throw error
   }
+  // A child that was killed holds its memory until it is gone. Without an id it never ran.
+  if (child.pid === undefined) leave()
+  else child.once('exit', leave)
+  return answerOf<T>(child, task, options)
 }
 
-function startChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
-  const { signal, time_limit_seconds, memory_mb = 1200, node_flags = [] } = options
-  if (signal?.aborted) return Promise.reject(signal.reason)
+function startChild(entry: URL, { node_flags = [], on_start }: ChildOptions): ChildProcess {
   const child = fork(entry, {
     detached: process.platform !== 'win32',
     serialization: 'advanced',
@@ -68,7 +73,12 @@ function startChild<T>(entry: URL, task: unknown, options: ChildOptions): Promis
     execArgv: ['--max-old-space-size=256', '--disable-warning=ExperimentalWarning', ...node_flags],
     env: childEnvironment(),
   })
-  if (child.pid !== undefined) options.on_start?.(child.pid)
+  if (child.pid !== undefined) on_start?.(child.pid)
+  return child
+}
+
+function answerOf<T>(child: ChildProcess, task: unknown, options: ChildOptions): Promise<T> {
+  const { signal, time_limit_seconds, memory_mb = 1200 } = options
   return new Promise<T>((resolve, reject) => {
     let settled = false
     const settle = (finish: () => void) => {
