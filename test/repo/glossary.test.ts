@@ -47,7 +47,7 @@ test('a word in the name of a table, a type or a file of a feature is ordinary o
   assert.equal(
     wrong.length,
     0,
-    `\n  ${wrong.join('\n  ')}\nPut the word into docs/glossary.md, or use one that is there.\n`,
+    `\n  ${wrong.join('\n  ')}\nPut the word into docs/glossary.md or use one that is there; the name of a product and plain English go into ORDINARY.\n`,
   )
 })
 

@@ -21,7 +21,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   billing: [...BELOW],
   chat: [...DOMAIN, 'catalog', 'files', 'billing'],
   videos: [...DOMAIN, 'catalog', 'files', 'billing'],
-  webhooks: [...DOMAIN, 'catalog', 'files', 'billing'],
   console: [...DOMAIN, 'billing', 'videos'],
   responses: [...DOMAIN, 'catalog', 'files', 'billing', 'chat'],
 }

@@ -73,7 +73,11 @@ const ORDER = ['identity', 'files', 'billing', 'videos', 'responses']
 
 test('an invariant belongs to the highest folder whose tables it reads', () => {
   const owners = tableOwners(server)
-  assert.deepEqual([...new Set(owners.values())].sort(), [...ORDER].sort())
+  assert.deepEqual(
+    [...new Set(owners.values())].sort(),
+    [...ORDER].sort(),
+    'folders with tables, and ORDER of this file',
+  )
   const wrong = server
     .filter(({ path }) => path.endsWith('/invariants.ts'))
     .flatMap((source) => {

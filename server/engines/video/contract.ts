@@ -100,6 +100,7 @@ export type VideoEngine = {
   listKey?(request: RenderRequest): string | null
   /** Names the render for everybody who reaches it, by whatever entry of the configuration. Absent where no two jobs can meet. */
   renderKey?(ticket: Ticket): string
+  /** What became of the render. Throws EngineError `permanent` for a ticket that is not this engine's, null included. */
   poll(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
   fetch(ticket: Ticket, output: JsonValue, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
   /** True when the engine will stop, or has nothing to stop; false when the render goes on. Throws when the engine cannot be asked. */

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { filesMatching, sourcesIn } from '../support/sources.ts'
+
+const textOf = (path: string) =>
+  filesMatching([path])
+    .map(({ text }) => text)
+    .join('\n')
+
+test('every kind of engine has its options in docs/configuration.md, and every video engine a row in docs/engines.md', () => {
+  const registry = textOf('server/engines/registry.ts')
+  const kindsIn = (text: string) => [...text.matchAll(/\['([\w-]+)', kind\(/g)].map(([, name]) => name!)
+  const undocumented = (kinds: string[], page: string) => kinds.filter((kind) => !textOf(page).includes(`\`${kind}\``))
+  const video = kindsIn(/^ {2}video: new Map[^]*?^ {2}\]/m.exec(registry)![0])
+  assert.ok(video.length >= 3 && kindsIn(registry).length >= 10)
+  assert.deepEqual(undocumented(kindsIn(registry), 'docs/configuration.md'), [])
+  assert.deepEqual(undocumented(video, 'docs/engines.md'), [])
+})
+
+test('every public route is on a page of docs/api', () => {
+  const routes = sourcesIn('server')
+    .filter(({ path }) => !path.endsWith('.test.ts'))
+    .flatMap(({ text }) => [...text.matchAll(/\bpath: '(\/v1\/[^']+)'/g)].map(([, path]) => path!))
+  assert.ok(routes.length > 15)
+  const pages = textOf('docs/api/*.md')
+  const missing = routes.filter((path) => !pages.includes(path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '')))
+  assert.deepEqual([...new Set(missing)], [])
+})
+
+test('every folder that may be imported is in the table of ARCHITECTURE.md', () => {
+  const folders = [...textOf('test/repo/layout.test.ts').matchAll(/^ {2}'?([a-z-]+(?:\.ts)?)'?: \[/gm)].map(
+    ([, name]) => name!,
+  )
+  const page = textOf('ARCHITECTURE.md')
+  assert.ok(folders.length > 8)
+  assert.deepEqual(
+    folders.filter((name) => !page.includes(`\`${name}${name.endsWith('.ts') ? '' : '/'}\``)),
+    [],
+  )
+})
