@@ -4,6 +4,7 @@ import { addSeconds, type Clock } from '../clock.ts'
 import type { Changes } from '../db/changes.ts'
 import { answered, type Db } from '../db/db.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
+import { type DueWindow, openDueWindow } from './due-window.ts'
 import { keepLeases } from './leases.ts'
 
 /** Queues with new due rows are announced on this topic by name, after the commit. A lost announcement costs one poll interval. */
@@ -52,16 +53,6 @@ const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
 /** A row that was released after an error is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
-/**
- * A claim reads rows that became due since the last claim, less this overlap for rows that were committed late. Without this bound each
- * claim would read the index entries of all rows that have ended since the oldest snapshot was taken: vacuum cannot remove those. Rows due
- * earlier (released by another process, or written by one whose clock lags) are found by a full scan: once a second, or less often where
- * that would take more than `FULL_SCAN_SHARE` of the time.
- */
-const OVERLAP_SECONDS = 0.5
-const FULL_SCAN_SECONDS = 1
-const FULL_SCAN_SHARE = 0.02
-
 type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null }
 
 type State<Row extends Claimed> = WorkerOptions<Row> & {
@@ -72,10 +63,7 @@ type State<Row extends Claimed> = WorkerOptions<Row> & {
   running: Set<Promise<void>>
   /** Whether rows may be under claims that no live worker holds. */
   orphans: boolean
-  /** Rows due before this were claimed already; null: the next claim is a full scan. */
-  due_from: Date | null
-  /** When the next full scan is due, in milliseconds of `performance.now()`. */
-  full_scan_at: number
+  window: DueWindow
   /** Whether the last claim took as many as it could, so that there may be more. */
   more: boolean
   stopping: AbortController
@@ -97,8 +85,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
       slots: 0,
       running: new Set(),
       orphans: true,
-      due_from: null,
-      full_scan_at: 0,
+      window: openDueWindow(),
       more: true,
       stopping: new AbortController(),
       over: new AbortController(),
@@ -111,7 +98,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
   })
   const stopListeningToReclaims = options.changes.on(RECLAIMED_TOPIC, (queue) => {
     if (queue !== null && queue !== options.queue) return
-    state.due_from = null
+    state.window.reset()
     state.hinted.resolve()
   })
   const claiming = claimLoop(state)
@@ -158,20 +145,14 @@ async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> 
 
 async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, limit: number): Promise<Row[]> {
   const now = state.clock.now()
-  const started = performance.now()
-  if (started >= state.full_scan_at) state.due_from = null
-  const { due_from } = state
-  // Set to null by a reclaim that is announced meanwhile, and by an error.
-  state.due_from = now
+  const due_from = state.window.begin()
   try {
     // A later answer is useless: the leases have expired.
     const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from }), LEASE_SECONDS)
-    const ended = performance.now()
-    if (!due_from) state.full_scan_at = ended + Math.max(FULL_SCAN_SECONDS * 1000, (ended - started) / FULL_SCAN_SHARE)
-    if (state.due_from) state.due_from = addSeconds(rows.length < limit ? now : lastDue(state, rows), -OVERLAP_SECONDS)
+    state.window.succeeded(rows.length < limit ? now : lastDue(state, rows))
     return rows
   } catch (error) {
-    state.due_from = null
+    state.window.failed()
     state.on_error(error, null)
     await pause(state, FAULT_SECONDS)
     return []
@@ -241,14 +222,16 @@ async function release<Row extends Claimed>(state: State<Row>, rows: readonly Ro
   const not_before = addSeconds(state.clock.now(), stopping ? 0 : FAULT_SECONDS)
   const released = state.release
     ? state.release(rows, { stopping, not_before })
-    : state.claims.release(state.db, rows, { not_before })
+    : state.claims.release(state.db, rows, stopping ? {} : { not_before })
   await answered(released, LEASE_SECONDS)
+  // They may have been due for long, and other processes look at what became due lately.
+  if (stopping) state.changes.announce(RECLAIMED_TOPIC, state.queue)
 }
 
 /** Releases the rows of a worker that was killed, and rows whose claim succeeded while its answer was lost. */
 async function reclaimOrphans<Row extends Claimed>(state: State<Row>): Promise<void> {
   state.orphans = false
-  state.due_from = null
+  state.window.reset()
   if (!state.sole) return
   try {
     await answered(state.claims.releaseAllBut(state.db, rowsOf(state)), LEASE_SECONDS)
