@@ -58,6 +58,19 @@ test('callers that miss together share one load; load() starts one of its own', 
   assert.equal(await find('a', never), 'two')
 })
 
+test('a caller does not share a load as old as a value may be', async () => {
+  const { find, time } = cache()
+  const slow = gate()
+  const first = find('a', slow.load)
+  time.now = 4999
+  const second = find('a', never)
+  time.now = 5000
+  assert.equal(await find('a', answer('fresh')), 'fresh')
+  slow.open('old')
+  assert.deepEqual([await first, await second], ['old', 'old'])
+  assert.equal(await find('a', never), 'fresh')
+})
+
 test('a value kept or forgotten during a load is not replaced by what that load read', async () => {
   const { find, load, keep, forget, recall } = cache()
   const slow = [gate(), gate()]

@@ -22,7 +22,7 @@ export type FreshCache<V> = {
 export function freshCache<V>(options: { ttl_ms: number; entries_max: number; now_ms: () => number }): FreshCache<V> {
   const { ttl_ms, entries_max, now_ms } = options
   const kept = new Map<string, { value: V; since: number }>()
-  const loading = new Map<string, Promise<V | null>>()
+  const loading = new Map<string, { started: Promise<V | null>; since: number }>()
 
   function keepSince(key: string, value: V, since: number): void {
     kept.delete(key)
@@ -33,14 +33,20 @@ export function freshCache<V>(options: { ttl_ms: number; entries_max: number; no
   async function load(key: string, read: () => Promise<V | null>): Promise<V | null> {
     const since = now_ms()
     const started = read()
-    loading.set(key, started)
+    loading.set(key, { started, since })
     try {
       const value = await started
-      if (value !== null && loading.get(key) === started) keepSince(key, value, since)
+      if (value !== null && loading.get(key)?.started === started) keepSince(key, value, since)
       return value
     } finally {
-      if (loading.get(key) === started) loading.delete(key)
+      if (loading.get(key)?.started === started) loading.delete(key)
     }
+  }
+
+  /** A load that is younger than what may be kept: an older one may have read what was changed since. */
+  function underWay(key: string): Promise<V | null> | undefined {
+    const found = loading.get(key)
+    return found && now_ms() - found.since < ttl_ms ? found.started : undefined
   }
 
   function recall(key: string): V | null {
@@ -51,7 +57,7 @@ export function freshCache<V>(options: { ttl_ms: number; entries_max: number; no
   }
 
   return {
-    find: async (key, read) => recall(key) ?? loading.get(key) ?? load(key, read),
+    find: async (key, read) => recall(key) ?? underWay(key) ?? load(key, read),
     load,
     recall,
     keep(key, value) {
