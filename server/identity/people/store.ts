@@ -222,8 +222,8 @@ export async function organizationsOf(
     .execute()
 }
 
-/** Serializes changes of who belongs to an organization and as what, until the transaction ends. False when there is none. */
+/** Serializes changes of who belongs to an organization and as what, until the transaction ends. False when there is none. Charges, whose foreign key looks at the row, go on. */
 export async function lockOrganization(tx: Tx, org_id: string): Promise<boolean> {
-  const { rows } = await sql`select from organizations where id = ${org_id} for update`.execute(tx)
+  const { rows } = await sql`select from organizations where id = ${org_id} for no key update`.execute(tx)
   return rows.length > 0
 }

@@ -114,8 +114,13 @@ export function noteOf(
   const { text, ...evidence } = about
   const results = judgement.to === 'block' ? [judgement.result] : judgement.results
   const { engine, version } = results[0]!
-  const categories = [...new Set(results.flatMap((result) => result.categories))]
+  // PostgreSQL stores neither half a character nor U+0000.
+  const categories = [...new Set(results.flatMap((result) => result.categories.map(storable)))]
   return { ...evidence, verdict: judgement.to, categories, engine, version, text_digest: textDigest(ctx.secret, text) }
+}
+
+function storable(category: string): string {
+  return category.toWellFormed().replaceAll('\0', '')
 }
 
 export function textPart(ctx: Context, text: string): Part {

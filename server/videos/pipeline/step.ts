@@ -83,7 +83,9 @@ async function retryFaulty(
     if (next && !isTerminal(next.job.status)) {
       // The step may have written to the row before it failed.
       const written = await findJobOfAnyOrg(ctx.db, job.id)
-      return written && { job: written, wait_seconds }
+      // Another worker has it, or it was canceled.
+      if (!written || written.claim_id !== job.claim_id) return null
+      return { job: written, wait_seconds }
     }
     faults.delete(job.id)
   } catch (again) {

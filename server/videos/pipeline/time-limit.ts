@@ -18,6 +18,8 @@ export async function withTimeLimit<Result>(
     return await use(limit.signal)
   } finally {
     clearTimeout(timer)
+    // Ends what `use` left unread.
+    limit.abort()
     signal.removeEventListener('abort', abort)
   }
 }
