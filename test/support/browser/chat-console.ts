@@ -71,8 +71,12 @@ function chatOn(page: Page, language: 'en' | 'ja') {
       await page.locator('[data-cost]').nth(count).waitFor()
     },
     async choose(name: string): Promise<void> {
-      await page.getByRole('button', { name: words.model }).click()
+      const opener = page.getByRole('button', { name: words.model })
+      await opener.click()
       await page.getByRole('menuitemradio', { name }).click()
+      // The menu gives the focus back as it goes: a key pressed before that would go to its opener.
+      await page.getByRole('menu').waitFor({ state: 'detached' })
+      await page.waitForFunction((button) => document.activeElement === button, await opener.elementHandle())
     },
     /** Costs of the answers, as decimal strings. */
     costs: () =>
