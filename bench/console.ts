@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
 import { chromiumPath } from '../test/support/browser/chromium.ts'
 import { buildConsoleWhenStale } from '../test/support/browser/console-build.ts'
-import { median } from './cpu.ts'
-import { insertJobs } from './list-videos.ts'
-import type { Row } from './row.ts'
-import { type BenchService, startService } from './service.ts'
+import { median } from './support/cpu.ts'
+import type { Row } from './support/row.ts'
+import { type BenchService, startService } from './support/service.ts'
+import { insertJobs } from './videos/list.ts'
 
 const ROUNDS = 5
 const FEW = 1000

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
-import { printRows, type Row } from './row.ts'
+import { printRows, type Row } from './support/row.ts'
 
 /** Every benchmark by the name it is asked for: `npm run bench -- poll start`. All of them without a name. */
 const BENCHES: Record<string, string> = {
@@ -9,16 +9,16 @@ const BENCHES: Record<string, string> = {
   'chat-metering': 'chat/metering.ts',
   'chat-stream': 'chat/stream.ts',
   'chat-streams': 'chat/many-streams.ts',
-  responses: 'responses.ts',
-  'response-chain': 'response-chain.ts',
-  create: 'create-video.ts',
-  poll: 'poll-video.ts',
-  list: 'list-videos.ts',
-  pipeline: 'pipeline.ts',
-  content: 'content.ts',
+  responses: 'responses/answer.ts',
+  'response-chain': 'responses/chain.ts',
+  create: 'videos/create.ts',
+  poll: 'videos/poll.ts',
+  list: 'videos/list.ts',
+  pipeline: 'videos/pipeline.ts',
+  content: 'videos/content.ts',
   start: 'start.ts',
-  storyboard: 'storyboard.ts',
-  recovery: 'recovery.ts',
+  storyboard: 'videos/storyboard.ts',
+  recovery: 'videos/recovery.ts',
   console: 'console.ts',
 }
 

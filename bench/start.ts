@@ -1,9 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuOf, memoryOf } from './cpu.ts'
-import type { Row } from './row.ts'
-import { BENCH_CONFIG, end, launch, newDir } from './service.ts'
+import { cpuOf, memoryOf } from './support/cpu.ts'
+import type { Row } from './support/row.ts'
+import { BENCH_CONFIG, end, launch, newDir } from './support/service.ts'
 
 const ROUNDS = 5
 const IDLE_SECONDS = 5

@@ -1,9 +1,9 @@
-import { cpuOf, median } from '../cpu.ts'
-import { type Nginx, NO_NGINX, startNginx } from '../nginx.ts'
-import { NO_PORTKEY, startPortkey } from '../portkey.ts'
-import type { Row } from '../row.ts'
-import type { BenchService } from '../service.ts'
-import { spentOn } from '../spent.ts'
+import { cpuOf, median } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
+import type { BenchService } from '../support/service.ts'
+import { spentOn } from '../support/spent.ts'
+import { type Nginx, NO_NGINX, startNginx } from '../yardsticks/nginx.ts'
+import { NO_PORTKEY, startPortkey } from '../yardsticks/portkey.ts'
 import { chat, chatLoad, startChatService, startUpstream, type Upstream } from './setup.ts'
 
 const CALLERS = 64

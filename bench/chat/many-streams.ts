@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { memoryOf } from '../cpu.ts'
-import type { Row } from '../row.ts'
-import type { BenchService } from '../service.ts'
+import { memoryOf } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
+import type { BenchService } from '../support/service.ts'
 import type { ChatLoaded } from './client.ts'
 import { chat, chatLoad, startChatService, startStampedUpstream } from './setup.ts'
 

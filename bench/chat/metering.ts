@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
-import { cpuOf, cpuOfTree, median } from '../cpu.ts'
-import type { Row } from '../row.ts'
+import { cpuOf, cpuOfTree, median } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
 import { chat, chatLoad, firstLine, spawnNode, startChatService, startUpstream, stop } from './setup.ts'
 
 const CALLERS = 64

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { caller } from '../create-video.ts'
-import { BENCH_CONFIG, type BenchService, startService } from '../service.ts'
+import { BENCH_CONFIG, type BenchService, startService } from '../support/service.ts'
+import { caller } from '../videos/create.ts'
 import type { ChatLoad, ChatLoaded } from './client.ts'
 
 export type Upstream = { url: string; stop(): Promise<void> }

@@ -9,9 +9,7 @@ const rooms = all.filter(({ path }) => !path.endsWith('.test.ts'))
 /** Most files of one folder, tests left out. */
 const FILES_MAX = 15
 /** Folders that may hold more, each with its reason. The list may shrink. */
-const LARGE: Readonly<Record<string, string>> = {
-  bench: 'one file a figure, each run by its name',
-}
+const LARGE: Readonly<Record<string, string>> = {}
 /** Names that share a beginning and are not a folder in disguise, each with its reason. */
 const SHARED: Readonly<Record<string, string>> = {}
 

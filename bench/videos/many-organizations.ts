@@ -1,5 +1,5 @@
-import { hashKey, mintKey } from '../server/identity/keys/format.ts'
-import type { BenchService } from './service.ts'
+import { hashKey, mintKey } from '../../server/identity/keys/format.ts'
+import type { BenchService } from '../support/service.ts'
 
 /** Makes `count` organizations with credit, one person's key in each, and returns the keys. */
 export async function makeOrganizations({ pool, user_id }: BenchService, count: number): Promise<string[]> {

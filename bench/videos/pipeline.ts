@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { runAudit } from '../server/audit/audit.ts'
-import { median } from './cpu.ts'
-import { BODY } from './create-video.ts'
+import { runAudit } from '../../server/audit/audit.ts'
+import { median } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
+import { type BenchService, startService } from '../support/service.ts'
+import { perPiece, type Spent, spentOn } from '../support/spent.ts'
+import { BODY } from './create.ts'
 import { makeOrganizations } from './many-organizations.ts'
-import type { Row } from './row.ts'
-import { type BenchService, startService } from './service.ts'
-import { perPiece, type Spent, spentOn } from './spent.ts'
 
 const JOBS = 4000
 const CALLERS = 50

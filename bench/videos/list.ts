@@ -1,9 +1,9 @@
-import { median } from './cpu.ts'
-import { caller } from './create-video.ts'
-import { fire } from './load.ts'
-import type { Row } from './row.ts'
-import { type BenchService, startService } from './service.ts'
-import { perPiece, type Spent, spentOn } from './spent.ts'
+import { median } from '../support/cpu.ts'
+import { fire } from '../support/load.ts'
+import type { Row } from '../support/row.ts'
+import { type BenchService, startService } from '../support/service.ts'
+import { perPiece, type Spent, spentOn } from '../support/spent.ts'
+import { caller } from './create.ts'
 
 const FEW = 1000
 const MANY = 1_000_000

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { spawnNode, stop, type Upstream } from './chat/setup.ts'
+import { spawnNode, stop, type Upstream } from '../chat/setup.ts'
 
 const PACKAGE = '@portkey-ai/gateway@1.15.2'
 /** Said where the gateway would have been the yardstick. */

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuOf, median } from './cpu.ts'
-import { BODY, caller } from './create-video.ts'
-import { fire } from './load.ts'
-import { NO_NGINX, startNginx } from './nginx.ts'
-import type { Row } from './row.ts'
-import { type BenchService, startService } from './service.ts'
+import { cpuOf, median } from '../support/cpu.ts'
+import { fire } from '../support/load.ts'
+import type { Row } from '../support/row.ts'
+import { type BenchService, startService } from '../support/service.ts'
+import { NO_NGINX, startNginx } from '../yardsticks/nginx.ts'
+import { BODY, caller } from './create.ts'
 
 const CALLERS = 16
 const SECONDS = 3
@@ -20,7 +20,7 @@ const BARE_TIMES = 2
 /** CPU of the service's Node process for one poll of one job, answered 200 and 304. */
 export async function run(): Promise<Row[]> {
   const service = await startService()
-  const bare = spawn(process.execPath, [join(import.meta.dirname, 'bare-server.ts')], {
+  const bare = spawn(process.execPath, [join(import.meta.dirname, '..', 'yardsticks', 'bare-server.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const bareUrl = `http://127.0.0.1:${(await once(bare.stdout!, 'data')).toString().trim()}/`

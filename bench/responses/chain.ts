@@ -1,9 +1,9 @@
-import { chat, startChatService, startUpstream } from './chat/setup.ts'
-import { median } from './cpu.ts'
-import { caller } from './create-video.ts'
-import type { Row } from './row.ts'
-import type { BenchService } from './service.ts'
-import { perPiece, type Spent, spentOn } from './spent.ts'
+import { chat, startChatService, startUpstream } from '../chat/setup.ts'
+import { median } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
+import type { BenchService } from '../support/service.ts'
+import { perPiece, type Spent, spentOn } from '../support/spent.ts'
+import { caller } from '../videos/create.ts'
 
 const TURNS = 100
 const CALLERS = 8

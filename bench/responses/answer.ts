@@ -1,7 +1,7 @@
-import { chat, chatLoad, startChatService, startUpstream } from './chat/setup.ts'
-import { cpuOf, median } from './cpu.ts'
-import type { Row } from './row.ts'
-import type { BenchService } from './service.ts'
+import { chat, chatLoad, startChatService, startUpstream } from '../chat/setup.ts'
+import { cpuOf, median } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
+import type { BenchService } from '../support/service.ts'
 
 const EVENTS = 200
 /** Long enough that events come one by one, as from a model, and are not read several at once. */

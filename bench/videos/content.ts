@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cpuOf, median, memoryOf } from './cpu.ts'
-import { caller } from './create-video.ts'
-import { NO_NGINX, startNginx } from './nginx.ts'
-import { endedJob } from './poll-video.ts'
-import type { Row } from './row.ts'
-import { type BenchService, startService } from './service.ts'
+import { cpuOf, median, memoryOf } from '../support/cpu.ts'
+import type { Row } from '../support/row.ts'
+import { type BenchService, startService } from '../support/service.ts'
+import { NO_NGINX, startNginx } from '../yardsticks/nginx.ts'
+import { caller } from './create.ts'
+import { endedJob } from './poll.ts'
 
 const GB = 1e9
 const SIZE = 1024 * 1024 * 1024

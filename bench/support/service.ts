@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
-import { type Database, openDb } from '../server/platform/db/db.ts'
-import { runningPostgresUrl } from '../server/platform/postgres/embedded.ts'
+import { type Database, openDb } from '../../server/platform/db/db.ts'
+import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
 
 /** The real service in a process of its own, on a fresh data directory with its own PostgreSQL. */
 export type BenchService = {
@@ -24,7 +24,7 @@ export type BenchService = {
   stop(): Promise<void>
 }
 
-const MAIN = join(import.meta.dirname, '..', 'server', 'main.ts')
+const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
 
 /** An engine that answers at once, and limits nobody reaches: what is measured is the service. */
 export const BENCH_CONFIG = `

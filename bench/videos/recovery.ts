@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { kill, openSite, ownerOf, query, type Site, start, stop, submit } from '../test/crash/kinora.ts'
-import type { Row } from './row.ts'
+import { kill, openSite, ownerOf, query, type Site, start, stop, submit } from '../../test/crash/kinora.ts'
+import type { Row } from '../support/row.ts'
 
 const ROUNDS = 12
 const JOBS = 20

@@ -1,12 +1,12 @@
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runAudit } from '../server/audit/audit.ts'
-import { grantCredits } from '../server/billing/ledger.ts'
-import { median } from './cpu.ts'
-import { fire } from './load.ts'
-import type { Row } from './row.ts'
-import { BENCH_CONFIG, type BenchService, startService } from './service.ts'
-import { perPiece, spentOn } from './spent.ts'
+import { runAudit } from '../../server/audit/audit.ts'
+import { grantCredits } from '../../server/billing/ledger.ts'
+import { median } from '../support/cpu.ts'
+import { fire } from '../support/load.ts'
+import type { Row } from '../support/row.ts'
+import { BENCH_CONFIG, type BenchService, startService } from '../support/service.ts'
+import { perPiece, spentOn } from '../support/spent.ts'
 
 /** What one job costs, and a valid body for it. */
 export const COST = 4_000_000n

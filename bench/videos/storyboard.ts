@@ -1,12 +1,12 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { storyboardVideo } from '../server/engines/video/storyboard/adapter.ts'
-import { chooseRunner, type FfmpegRunner } from '../server/media/ffmpeg/choose.ts'
-import { runFfmpeg } from '../server/media/ffmpeg/run.ts'
-import { inputFrom, renderTo, requestOf } from '../test/support/data/clip.ts'
-import { sampleMedia, samplePicture } from '../test/support/data/media.ts'
-import { printRows, type Row } from './row.ts'
+import { storyboardVideo } from '../../server/engines/video/storyboard/adapter.ts'
+import { chooseRunner, type FfmpegRunner } from '../../server/media/ffmpeg/choose.ts'
+import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
+import { inputFrom, renderTo, requestOf } from '../../test/support/data/clip.ts'
+import { sampleMedia, samplePicture } from '../../test/support/data/media.ts'
+import { printRows, type Row } from '../support/row.ts'
 
 const SECONDS = 5
 
