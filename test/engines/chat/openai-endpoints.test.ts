@@ -81,6 +81,23 @@ test('a server that keeps failing is left alone until its pause is over', () =>
     assert.deepEqual([ill!.requests.length, well!.requests.length], [5, 1])
   }))
 
+test('a server is probed again after a client gave up its probe while the request was still being written', () =>
+  withServers(2, async ([ill, well], open, time) => {
+    const engine = open([{ base_url: ill!.url }, { base_url: well!.url }])
+    for (let i = 0; i < 3; i++) {
+      ill!.reply(status(500))
+      await assert.rejects(engine.generate(request, live()), hasFault('failed'))
+    }
+    time.now += 5_000
+    const left = new AbortController()
+    const long = { ...request, messages: [{ role: 'user' as const, content: 'x'.repeat(1_000_000) }] }
+    const probe = engine.generate(long, left.signal)
+    left.abort(new Error('gone'))
+    await assert.rejects(probe, /gone/)
+    await allEvents(engine, request)
+    assert.deepEqual([ill!.requests.length, well!.requests.length], [4, 0])
+  }))
+
 test('every server gets its own key and its own name for the model', () =>
   withServers(2, async ([a, b], open) => {
     const own = { base_url: b!.url, api_key: 'kb', model: 'model-b' }

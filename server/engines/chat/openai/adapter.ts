@@ -5,7 +5,7 @@ import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
 import type { EngineEnv, Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
-import { type CallOutcome, type CallTarget, call } from './call.ts'
+import { type CallLimits, type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
 import { type Chance, endpointHealth } from './endpoint-health.ts'
 import { completionReader } from './read/completion.ts'
@@ -88,15 +88,8 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
     servers.map(({ weight }) => weight),
     chance,
   )
-  const limits = {
-    idle_ms: (options.idle_seconds ?? env.upstream?.idle_seconds ?? 120) * 1000,
-    total_ms: (options.total_seconds ?? env.upstream?.total_seconds ?? 900) * 1000,
-  }
-  const form: RequestForm = {
-    developer_role: options.developer_role ?? false,
-    reasoning_content_input: options.reasoning_content_input ?? false,
-    max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
-  }
+  const limits = limitsOf(options, env)
+  const form = formOf(options)
 
   async function ask(
     server: number,
@@ -106,9 +99,16 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   ): Promise<CallOutcome> {
     const { target, model } = servers[server]!
     const stream = request.stream || options.stream_plain === true
-    const written = encodeRequest(request, form, { model: model ?? request.model, stream })
-    const body = typeof written === 'string' ? written : await written
-    signal.throwIfAborted()
+    let body: string | readonly Buffer[]
+    try {
+      const written = encodeRequest(request, form, { model: model ?? request.model, stream })
+      body = typeof written === 'string' ? written : await written
+      signal.throwIfAborted()
+    } catch (error) {
+      // Nothing was sent, so this may not stay the probe of a server that is left out.
+      health.report(server, 'neutral')
+      throw error
+    }
     return call({
       target,
       body,
@@ -146,6 +146,21 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
     async close() {
       await Promise.all(servers.map(({ pool }) => pool.destroy()))
     },
+  }
+}
+
+function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CallLimits {
+  return {
+    idle_ms: (options.idle_seconds ?? upstream?.idle_seconds ?? 120) * 1000,
+    total_ms: (options.total_seconds ?? upstream?.total_seconds ?? 900) * 1000,
+  }
+}
+
+function formOf(options: OpenaiChatOptions): RequestForm {
+  return {
+    developer_role: options.developer_role ?? false,
+    reasoning_content_input: options.reasoning_content_input ?? false,
+    max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
   }
 }
 
