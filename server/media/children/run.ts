@@ -47,22 +47,20 @@ export class ChildError extends Error {
  * Runs `task` in a fresh Node process whose module is `entry` (it calls `serveTask`) and resolves with its answer.
  * The child leads its own process group and is killed with all of it on abort, at the time limit and when it ends.
  * Its environment only locates programs and libraries: it reads hostile files and must hold no secret.
- * Waits for a slot under the limit for all children, and keeps it until the child is gone. Throws ChildError, ChildrenBusy, or the signal's reason.
+ * Waits for a slot under the limit for all children. Settles, and frees the slot, once the child is gone: nothing writes to its files any
+ * more. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
 export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
   const leave = await enterChild(options.kind ?? 'mending', options.signal)
-  let child: ChildProcess
   try {
     options.signal?.throwIfAborted()
-    child = startChild(entry, options)
-  } catch (error) {
+    const child = startChild(entry, options)
+    // Without an id it never ran.
+    const gone = child.pid !== undefined && new Promise((resolve) => child.once('exit', resolve))
+    return await answerOf<T>(child, task, options).finally(() => gone)
+  } finally {
     leave()
-    throw error
   }
-  // A child that was killed holds its memory until it is gone. Without an id it never ran.
-  if (child.pid === undefined) leave()
-  else child.once('exit', leave)
-  return answerOf<T>(child, task, options)
 }
 
 function startChild(entry: URL, { node_flags = [], on_start }: ChildOptions): ChildProcess {

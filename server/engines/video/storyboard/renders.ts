@@ -6,6 +6,8 @@ export type Render = {
   attempt_id: string
   state: RenderState
   abort: AbortController
+  /** Resolves when nothing writes to `dir` any more. */
+  ended: Promise<void>
   dir: string
 }
 
@@ -42,9 +44,9 @@ export function openRenders({ work_dir }: { work_dir: string }): Renders {
       throw error
     })
     const state: RenderState = { state: 'running', progress: 0, next_poll_seconds: 1 }
-    const render: Render = { attempt_id, state, abort: new AbortController(), dir }
+    const render: Render = { attempt_id, state, abort: new AbortController(), ended: Promise.resolve(), dir }
     renders.set(attempt_id, render)
-    void work(render).then((state) => {
+    render.ended = work(render).then((state) => {
       render.state = state
       if (renders.get(attempt_id) === render) keepFor(render, UNFETCHED_SECONDS)
     })
@@ -56,6 +58,7 @@ export function openRenders({ work_dir }: { work_dir: string }): Renders {
     clearTimeout(expiries.get(render))
     expiries.delete(render)
     render.abort.abort()
+    await render.ended
     await removeScratch(render.dir)
   }
 
