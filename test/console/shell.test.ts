@@ -118,7 +118,9 @@ test('a mark and a word are shown while the first script loads, in the language 
     ['en', 'Loading…'],
     ['ja', '読み込んでいます…'],
   ] as const) {
-    const { page, context, close } = await openConsole(browser, { app, as: person, language })
+    const { context, close } = await openConsole(browser, { app, as: person, language })
+    // A page of its own: leaving the one just opened would break off the scripts it still loads.
+    const page = await context.newPage()
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
