@@ -105,8 +105,10 @@ const DOWN_MESSAGES = [
 export async function answered<T>(statement: Promise<T>, seconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    const error = Object.assign(new Error('The database has not answered.'), { code: 'ETIMEDOUT' })
-    timer = setTimeout(() => reject(error), seconds * 1000)
+    timer = setTimeout(
+      () => reject(Object.assign(new Error('The database has not answered.'), { code: 'ETIMEDOUT' })),
+      seconds * 1000,
+    )
   })
   try {
     return await Promise.race([statement, late])

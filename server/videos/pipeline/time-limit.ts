@@ -19,7 +19,10 @@ export async function withTimeLimit<Result>(
   } finally {
     clearTimeout(timer)
     // Ends what `use` left unread.
-    limit.abort()
+    limit.abort(ENDED)
     signal.removeEventListener('abort', abort)
   }
 }
+
+/** One for all: an error made for each call would cost more than the call. */
+const ENDED = new Error('The call has ended.')
