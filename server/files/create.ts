@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/caller/principal.ts'
-import { ProbeError, type ProbeResult, probeFile, type RecognisedType, recogniseType } from '../media/probe/probe.ts'
+import { ProbeError, type ProbeResult, probeFile } from '../media/probe/probe.ts'
+import { type RecognisedType, recogniseType } from '../media/probe/recognise.ts'
 import { DiskFull } from '../platform/blobs/blobs.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'

@@ -1,4 +1,4 @@
-import type { MediaFamily, RecognisedType } from '../media/probe/probe.ts'
+import type { MediaFamily, RecognisedType } from '../media/probe/recognise.ts'
 import { ApiError } from '../platform/errors.ts'
 
 /** What a file is for. The first three are media, recognised by their bytes; the rest are documents of any kind. */

@@ -6,7 +6,8 @@ import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { picturesOf, sampleFrames } from '../../server/media/frames/frames.ts'
 import { mendOutput } from '../../server/media/mend.ts'
-import { ProbeError, probeFile, recogniseType } from '../../server/media/probe/probe.ts'
+import { ProbeError, probeFile } from '../../server/media/probe/probe.ts'
+import { recogniseType } from '../../server/media/probe/recognise.ts'
 import { pngHeader, type SampleKind, sampleMedia, samplePicture, truncated } from '../support/data/media.ts'
 
 const KINDS = ['mp4', 'mov', 'webm', 'silent.mp4', 'mp3', 'wav', 'flac', 'ogg', 'm4a', 'aac'] as const

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads'
-import { fileTypeFromBuffer, fileTypeFromFile } from 'file-type'
 import sharp from 'sharp'
+import type { MediaFamily } from './recognise.ts'
 
 /** What `probeFile` reads from the bytes of a media file. */
 export type ProbeResult = {
-  kind: 'image' | 'video' | 'audio'
+  kind: MediaFamily
   /** Pixels after rotation; null for audio. */
   width: number | null
   height: number | null
@@ -16,11 +16,6 @@ export type ProbeResult = {
 
 /** Seconds from the start of the file to the end of each track. */
 export type MediaTracks = { video_seconds: number[]; audio_seconds: number[] }
-
-export type MediaFamily = ProbeResult['kind']
-
-/** `family` is null for what is not an accepted medium: documents, archives, unknown bytes. */
-export type RecognisedType = { media_type: string; family: MediaFamily | null }
 
 export type ProbeFault = 'unrecognised' | 'wrong_kind' | 'unreadable' | 'too_large' | 'time_limit'
 
@@ -41,46 +36,6 @@ export const IMAGE_PIXELS_MAX = 50_000_000
 /** A probe that takes longer is reading a hostile file, not a large one. */
 const PROBE_SECONDS = 5
 
-/** Accepted containers by the media type `file-type` gives them. Source: contract 7. */
-const ACCEPTED: Record<string, RecognisedType> = {
-  'image/png': { media_type: 'image/png', family: 'image' },
-  'image/apng': { media_type: 'image/png', family: 'image' },
-  'image/jpeg': { media_type: 'image/jpeg', family: 'image' },
-  'image/webp': { media_type: 'image/webp', family: 'image' },
-  'image/gif': { media_type: 'image/gif', family: 'image' },
-  'video/mp4': { media_type: 'video/mp4', family: 'video' },
-  'video/x-m4v': { media_type: 'video/mp4', family: 'video' },
-  'video/quicktime': { media_type: 'video/quicktime', family: 'video' },
-  'video/webm': { media_type: 'video/webm', family: 'video' },
-  'audio/mpeg': { media_type: 'audio/mpeg', family: 'audio' },
-  'audio/wav': { media_type: 'audio/wav', family: 'audio' },
-  'audio/mp4': { media_type: 'audio/mp4', family: 'audio' },
-  'audio/x-m4a': { media_type: 'audio/mp4', family: 'audio' },
-  'audio/aac': { media_type: 'audio/aac', family: 'audio' },
-  'audio/flac': { media_type: 'audio/flac', family: 'audio' },
-  'audio/x-flac': { media_type: 'audio/flac', family: 'audio' },
-  'audio/ogg': { media_type: 'audio/ogg', family: 'audio' },
-  'application/ogg': { media_type: 'audio/ogg', family: 'audio' },
-}
-
-/** The media type of a file from its bytes alone, never from its name. Unknown bytes are `application/octet-stream`. */
-export async function recogniseType(path: string): Promise<RecognisedType> {
-  const found = await fileTypeFromFile(path).catch(() => undefined)
-  const media_type = found?.mime.split(';')[0] ?? 'application/octet-stream'
-  return acceptedType(media_type)
-}
-
-/** As `recogniseType`, for bytes in memory. */
-export async function recogniseBytes(bytes: Uint8Array): Promise<RecognisedType> {
-  const found = await fileTypeFromBuffer(bytes).catch(() => undefined)
-  return acceptedType(found?.mime.split(';')[0] ?? 'application/octet-stream')
-}
-
-/** The accepted type that a media type, in any of its spellings, stands for. */
-export function acceptedType(media_type: string): RecognisedType {
-  return ACCEPTED[media_type] ?? { media_type, family: null }
-}
-
 /** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `unreadable` for a broken one. */
 export async function checkPicture(bytes: Uint8Array): Promise<void> {
   try {
@@ -95,7 +50,7 @@ export async function checkPicture(bytes: Uint8Array): Promise<void> {
 /**
  * Reads size, duration and codecs from a file's headers, without decoding. Durations are seconds, sizes pixels after rotation.
  * With `kind`, a file of another kind is `wrong_kind`; an audio file with a picture track counts as audio.
- * Throws ProbeError. Runs in one worker thread, at most 5 s a file.
+ * Throws ProbeError; another error when there is no such file. Runs in one worker thread, at most 5 s a file.
  */
 export async function probeFile(path: string, kind?: MediaFamily): Promise<ProbeResult> {
   return (await probeMedia(path, kind)).result
@@ -114,19 +69,17 @@ export async function probeMedia(
   path: string,
   kind?: MediaFamily,
   { whole = false }: { whole?: boolean } = {},
-): Promise<Probed & { media_type: string }> {
-  const { media_type, family } = await recogniseType(path)
-  if (family === null) throw new ProbeError('unrecognised', 'The file is not a supported image, video or audio file.')
-  const probed = await inWorker({ path, family, kind: kind ?? null, whole })
+): Promise<Probed> {
+  const probed = await inWorker({ path, kind: kind ?? null, whole })
   if (kind !== undefined && probed.result.kind !== kind) {
     throw new ProbeError('wrong_kind', `The file is ${probed.result.kind}, not ${kind}.`)
   }
-  return { ...probed, media_type }
+  return probed
 }
 
-export type ProbeTask = { path: string; family: MediaFamily; kind: MediaFamily | null; whole: boolean }
-export type Probed = { result: ProbeResult; tracks: MediaTracks }
-export type ProbeReply = Probed | { fault: ProbeFault; message: string }
+export type ProbeTask = { path: string; kind: MediaFamily | null; whole: boolean }
+export type Probed = { media_type: string; result: ProbeResult; tracks: MediaTracks }
+export type ProbeReply = Probed | { fault: ProbeFault; message: string } | { missing: true }
 
 /** One worker for the process: it holds no state between files. */
 let worker: Worker | null = null
@@ -158,6 +111,7 @@ function ask(task: ProbeTask): Promise<Probed> {
         void current.terminate()
       }
       if ('result' in reply) resolve(reply)
+      else if ('missing' in reply) reject(new Error('The file to inspect is missing.'))
       else reject(new ProbeError(reply.fault, reply.message))
     }
     const onMessage = (reply: ProbeReply) => settle(reply, true)

@@ -16,10 +16,12 @@ import {
 } from 'mediabunny'
 import sharp from 'sharp'
 import { IMAGE_PIXELS_MAX, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
+import { type RecognisedType, recogniseBytes, recogniseType } from './recognise.ts'
 
 /** The worker of `probeFile`: answers each task with one reply and never throws. */
 parentPort?.on('message', async (task: ProbeTask) => {
   const reply = await probe(task).catch((error: unknown): ProbeReply => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { missing: true }
     const message = error instanceof Error ? error.message : String(error)
     if (/pixel limit/i.test(message)) return { fault: 'too_large', message: 'The image has too many pixels.' }
     return { fault: 'unreadable', message: 'The file is damaged or incomplete.' }
@@ -28,11 +30,25 @@ parentPort?.on('message', async (task: ProbeTask) => {
 })
 
 async function probe(task: ProbeTask): Promise<ProbeReply> {
+  const { media_type, family } = await recogniseFile(task.path)
+  if (family === null)
+    return { fault: 'unrecognised', message: 'The file is not a supported image, video or audio file.' }
   if (task.whole && !isWholeMp4(task.path))
     return { fault: 'unreadable', message: 'The clip ends before the length it announces.' }
-  return task.family === 'image'
-    ? { result: await probeImage(task.path), tracks: { video_seconds: [], audio_seconds: [] } }
-    : await probeTracks(task)
+  if (family !== 'image') return probeTracks(task, media_type)
+  return { media_type, result: await probeImage(task.path), tracks: { video_seconds: [], audio_seconds: [] } }
+}
+
+/** As `recogniseType`; an MP4 names its type in its first bytes, which are read at once instead of by one asynchronous read after another. */
+async function recogniseFile(path: string): Promise<RecognisedType> {
+  const head = Buffer.alloc(64)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, head, 0, head.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return head.toString('latin1', 4, 8) === 'ftyp' ? recogniseBytes(head) : recogniseType(path)
 }
 
 async function probeImage(path: string): Promise<ProbeResult> {
@@ -47,7 +63,7 @@ async function probeImage(path: string): Promise<ProbeResult> {
   }
 }
 
-async function probeTracks(task: ProbeTask): Promise<ProbeReply> {
+async function probeTracks(task: ProbeTask, media_type: string): Promise<ProbeReply> {
   const formats = [MP4, QTFF, WEBM, MATROSKA, MP3, WAVE, FLAC, OGG, ADTS]
   const input = new Input({ source: new FilePathSource(task.path), formats })
   try {
@@ -60,6 +76,7 @@ async function probeTracks(task: ProbeTask): Promise<ProbeReply> {
     const duration_seconds = await longest([shown, audio])
     if (!(duration_seconds > 0)) return { fault: 'unreadable', message: 'The file has no duration.' }
     return {
+      media_type,
       result: {
         kind: shown ? 'video' : 'audio',
         width: shown ? await shown.getDisplayWidth() : null,
