@@ -127,12 +127,11 @@ test('a removed, unknown or foreign key is BlobMissing, and no key reaches outsi
   }
 })
 
-test('the sweeps see what is older than asked: published blobs by when they were kept, staged ones by their last byte', async (t) => {
+test('the sweeps see what was last written before the time asked for, published or staged', async (t) => {
   const { blobs, root } = store(t)
   const staged = await blobs.stage(Readable.from([Buffer.from('old')]), ANY_SIZE)
   utimesSync(join(root, 'staging', staged.temp), new Date(0), new Date(0))
   const fresh = await blobs.stage(Readable.from([Buffer.from('fresh')]), ANY_SIZE)
-  utimesSync(join(root, 'staging', fresh.temp), new Date(0), new Date(0))
   const key = await blobs.publish(fresh)
   assert.deepEqual(await all(blobs.list({ older_than: new Date(Date.now() - 3600_000) })), [])
   assert.deepEqual(await all(blobs.list({ older_than: inAnHour() })), [{ key, size_bytes: 5 }])

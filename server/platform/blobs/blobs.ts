@@ -36,9 +36,9 @@ export type Blobs = {
 
   /** Whether there was one. */
   remove(key: string): Promise<boolean>
-  /** Every blob published before `older_than`: the sweep compares them with the rows. */
+  /** Every blob whose last byte was written before `older_than`: the sweep compares them with the rows. */
   list(options: { older_than: Date }): AsyncIterable<{ key: string; size_bytes: number }>
-  /** Removes what was staged before `older_than` and never kept. Returns how many. */
+  /** Removes what is staged and was last written before `older_than`. Returns how many. */
   sweepStaged(options: { older_than: Date }): Promise<number>
 
   /** Null: they were never marked. Throws StartError for a mark that cannot be read. */

@@ -1,19 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, mkdirSync } from 'node:fs'
-import {
-  type FileHandle,
-  mkdir,
-  open,
-  opendir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  unlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
+import { type FileHandle, mkdir, open, opendir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable, type Writable } from 'node:stream'
 import { randomHex } from '../ids.ts'
@@ -156,9 +144,7 @@ async function publishInto({ prefix, arriving, flushed }: Directory, root: strin
 }
 
 async function move(root: string, from: string, to: string): Promise<void> {
-  // Its age counts from here on; its bytes were flushed when it was staged.
-  const now = new Date()
-  await utimes(from, now, now)
+  // Its bytes were flushed when it was staged.
   await rename(from, to).catch(async (error: unknown) => {
     if (!isMissing(error)) throw error
     if ((await mkdir(dirname(to), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
