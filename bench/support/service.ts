@@ -33,7 +33,7 @@ plans:
 video_models:
   - { id: instant-1, engine: instant, per_second: "0.010000" }
 first_run: { balance: "100000000.00" }
-limits: { pipeline_concurrency: 32 }
+limits: { pipeline_concurrency: 256 }
 `
 
 /** Starts `kinora serve` and has its owner agree to the terms. `node` are options for Node itself. */

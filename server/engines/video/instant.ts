@@ -72,7 +72,7 @@ export function instantVideo(options: InstantOptions): VideoEngine {
 
     async fetch() {
       clip ??= readFile(new URL('./instant.mp4', import.meta.url))
-      return new Blob([new Uint8Array(await clip)]).stream()
+      return ReadableStream.from([await clip])
     },
 
     async cancel(ticket) {
