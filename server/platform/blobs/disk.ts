@@ -147,6 +147,7 @@ async function move(root: string, from: string, to: string): Promise<void> {
   // Its bytes were flushed when it was staged.
   await rename(from, to).catch(async (error: unknown) => {
     if (!isMissing(error)) throw error
+    await stat(from)
     if ((await mkdir(dirname(to), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
     await rename(from, to)
   })
