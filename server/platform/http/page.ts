@@ -27,8 +27,8 @@ export function pageLanguage(request: FastifyRequest): PageLanguage {
   const preferred = String(request.headers['accept-language'] ?? '')
     .toLowerCase()
     .split(',')
-    .map((part) => part.trim().split(/\s*;\s*q=/))
-    .map(([name = '', quality = '1']) => ({ name, quality: Number(quality) }))
+    .map((part) => part.split(';').map((each) => each.trim()))
+    .map(([name = '', weight = 'q=1']) => ({ name, quality: Number(weight.replace(/^q=/, '')) }))
     .filter(({ name, quality }) => /^(en|ja)(-|$)/.test(name) && quality > 0)
     .sort((a, b) => b.quality - a.quality)
   return preferred[0]?.name.startsWith('ja') ? 'ja' : 'en'
