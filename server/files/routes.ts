@@ -6,6 +6,7 @@ import { ApiError, notFound } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { type Content, sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
+import { hasUnstorableText } from '../platform/text.ts'
 import { createFile } from './create.ts'
 import { removeBlobs } from './retention.ts'
 import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
@@ -123,7 +124,7 @@ async function findSigned(
 ): Promise<StoredFile | null> {
   if (!isId('file', id)) return null
   if (pin === undefined) return findFileForSignature(ctx.db, { id, now })
-  if (typeof pin !== 'string') return null
+  if (typeof pin !== 'string' || hasUnstorableText(pin)) return null
   return (await findPinnedFiles(ctx.db, { holder: pin, ids: [id] })).get(id) ?? null
 }
 

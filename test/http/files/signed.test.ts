@@ -159,6 +159,12 @@ test('403 for another file under the same signature, and for a file that was del
   await assertForbidden(other.url)
 })
 
+test('403 for a query that no signature covers, also one that the database cannot hold', async () => {
+  const { url } = await signed()
+  for (const more of ['&pin=video_1', '&pin=', '&pin=%00', '&pin=a%00b', '&pin=a&pin=b', `&pin=${'a'.repeat(4000)}`])
+    await assertForbidden(url + more)
+})
+
 test('405 for any method but GET and HEAD', async () => {
   const { url } = await signed()
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) assert.equal((await fetch(url, { method })).status, 405)
