@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { bodyDigests, claimKey } from '../../../server/videos/create/idempotency.ts'
+import { addSeconds } from '../../../server/platform/clock.ts'
+import type { Tx } from '../../../server/platform/db/db.ts'
+import { bodyDigests, claimKey, deleteExpiredKeys } from '../../../server/videos/create/idempotency.ts'
 import {
   newColleague,
   newCustomer,
@@ -11,6 +13,7 @@ import {
   videoBody,
 } from '../../support/http/app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
+import { meanwhile } from '../../support/http/meanwhile.ts'
 import { multipart } from '../../support/http/raw-http.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw, storedFile } from '../../support/http/videos-app.ts'
 
@@ -150,6 +153,17 @@ test('a key is remembered for 24 hours, to the second', async () => {
   assert.equal(later.status, 200)
   assert.notEqual(later.body.id, first.body.id)
   assert.equal(later.headers.get('idempotent-replayed'), null)
+})
+
+test('a key that is used again at the moment its first use is forgotten is not forgotten with it', async () => {
+  const { db } = app.database
+  const wanted = { org_id: person.org_id, key: randomUUID(), body_digests: ['digest'] }
+  const start = app.clock.now()
+  await claimKey(db, wanted, start)
+  const later = addSeconds(start, 86_400)
+  const use = (tx: Tx) => claimKey(tx, wanted, later)
+  await meanwhile(app, use, () => deleteExpiredKeys(db, later, 500))
+  await assert.rejects(claimKey(db, wanted, later), { code: 'idempotency_in_progress' })
 })
 
 test('a key belongs to the organization: colleagues share it, others have their own', async () => {

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../server/platform/db/db.ts'
-import type { Answer, IdentityApp } from './identity-app.ts'
+import type { IdentityApp } from './identity-app.ts'
 
 /**
- * Sends `request` while `change` is done but not committed, so that the request is checked by what was before it; commits once the request
+ * Makes `request` while `change` is done but not committed, so that the request is checked by what was before it; commits once the request
  * is answered or waits for the change.
  */
-export async function meanwhile(
+export async function meanwhile<Answer>(
   app: Pick<IdentityApp, 'database'>,
   change: (tx: Tx) => Promise<unknown>,
   request: () => Promise<Answer>,
