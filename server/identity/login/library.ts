@@ -1,4 +1,4 @@
-import type { BetterAuthOptions } from 'better-auth'
+import type { BetterAuthOptions, DBAdapter } from 'better-auth'
 import type { Kysely } from 'kysely'
 import { addSeconds, type Clock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/db/db.ts'
@@ -27,7 +27,7 @@ export async function openLoginLibrary(deps: LoginDeps) {
     import('better-auth/db/adapter'),
     loginOptions(deps),
   ])
-  const adapter = hashSessionTokens(await getAdapter(options))
+  const adapter = keepConfirmedSecrets(hashSessionTokens(await getAdapter(options)))
   return betterAuth({ ...options, database: () => adapter })
 }
 
@@ -83,6 +83,19 @@ export async function loginOptions(deps: LoginDeps) {
       twoFactor({ schema: TWO_FACTOR_TABLE, accountLockout: { enabled: false } }),
     ],
   } satisfies BetterAuthOptions
+}
+
+/**
+ * A new secret of a second factor takes the place of an unconfirmed one alone. The library reads the row and writes it later, so another
+ * request may have confirmed it in between; it does not say that nothing was written.
+ */
+function keepConfirmedSecrets(inner: DBAdapter): DBAdapter {
+  const update: DBAdapter['update'] = (query) => {
+    const replaces = query.model === 'twoFactor' && query.update.verified === false
+    const where = replaces ? [...query.where, { field: 'verified', value: false }] : query.where
+    return inner.update({ ...query, where })
+  }
+  return { ...inner, update }
 }
 
 /** What people do wrong is our endpoints' to answer, so the library's warnings are of interest to developers alone. */

@@ -5,19 +5,23 @@ import { type Encrypted, findEncrypted, replaceEncrypted } from './store.ts'
 
 /**
  * Encrypts a person's second factor with the current secret where it was encrypted with one before: the login library knows the
- * current one alone. Does nothing for somebody without a second factor. Throws ApiError `conflict` when no accepted secret opens it.
+ * current one alone. Returns what is stored then, null for somebody without a second factor. Throws ApiError `conflict` when no accepted
+ * secret opens it.
  */
-export async function renewTwoFactor(login: Pick<LoginContext, 'db' | 'secrets'>, user_id: string): Promise<void> {
+export async function renewTwoFactor(
+  login: Pick<LoginContext, 'db' | 'secrets'>,
+  user_id: string,
+): Promise<Encrypted | null> {
   const { db, secrets } = login
   for (;;) {
     const was = await findEncrypted(db, user_id)
-    if (!was) return
+    if (!was) return null
     const [secret, backup_codes] = await Promise.all([renewed(secrets, was.secret), renewed(secrets, was.backup_codes)])
     if (secret === null || backup_codes === null) throw unreadable(user_id)
     const now: Encrypted = { secret, backup_codes }
-    if (now.secret === was.secret && now.backup_codes === was.backup_codes) return
+    if (now.secret === was.secret && now.backup_codes === was.backup_codes) return was
     // Changed by another request in the meantime otherwise: look again.
-    if (await replaceEncrypted(db, user_id, { was, now })) return
+    if (await replaceEncrypted(db, user_id, { was, now })) return now
   }
 }
 

@@ -17,7 +17,7 @@ import {
 import { deleteSessionsOf } from '../login/store.ts'
 import { findUser } from '../people/store.ts'
 import { renewTwoFactor } from './secrets.ts'
-import { deleteTwoFactor, hasTwoFactor, takeCode } from './store.ts'
+import { deleteTwoFactor, type Encrypted, findEncrypted, hasTwoFactor, takeCode } from './store.ts'
 
 /** A code is good for its half minute and the ones beside it; it is not taken again for longer than that. */
 const CODE_SECONDS = 120
@@ -47,12 +47,15 @@ export async function enrolTwoFactor(
       return refuseAs(error, changedMeanwhile)
     })
   if (!('totpURI' in made)) throw new Error('the login library made no secret')
+  // Where the secret before was confirmed meanwhile, this one was not stored.
+  await requireTwoFactor(login, holder.user_id, false)
   return { secret: new URL(made.totpURI).searchParams.get('secret')!, uri: made.totpURI }
 }
 
 /**
  * Turns the second factor on by a first code. Every session of the person ends and a new one begins.
- * Throws ApiError `invalid_api_key` for a wrong code, `conflict` without an enrolment or when it is on, `rate_limit_exceeded`.
+ * Throws ApiError `invalid_api_key` for a wrong code, `conflict` without an enrolment, when it is on, or when the secret was replaced
+ * meanwhile, `rate_limit_exceeded`.
  */
 export async function confirmTwoFactor(
   login: LoginContext,
@@ -60,13 +63,26 @@ export async function confirmTwoFactor(
 ): Promise<{ session: SignedIn; recovery_codes: string[] }> {
   const { user_id } = holder
   await requireTwoFactor(login, user_id, false)
+  const enrolled = await renewTwoFactor(login, user_id)
   const session = await whilePasswordStays(login, { user_id }, async () => {
     await proveBySession(login, holder, { code: holder.code })
+    await requireUnreplaced(login, user_id, enrolled)
     return restart(login, holder)
   })
   const { api } = await login.library()
   const { backupCodes } = await api.viewBackupCodes({ body: { userId: user_id } })
   return { session, recovery_codes: backupCodes }
+}
+
+/**
+ * The secret that counts now is the one whose code was proved. Another, which nobody may have, would lock the person out: the factor is
+ * turned off again, and `conflict` thrown.
+ */
+async function requireUnreplaced(login: LoginContext, user_id: string, proved: Encrypted | null): Promise<void> {
+  const stored = await findEncrypted(login.db, user_id)
+  if (stored?.secret === proved?.secret) return
+  await login.db.transaction().execute((tx) => deleteTwoFactor(tx, user_id))
+  throw changedMeanwhile()
 }
 
 /** How many recovery codes are left; null without a second factor. */
