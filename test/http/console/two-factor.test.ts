@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
+import { codeOf } from '../../support/data/totp.ts'
 import {
   type Answer,
   browserOf,
@@ -29,22 +29,6 @@ before(async () => {
 })
 after(() => app.close())
 afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
-
-/** What an app of the person shows, `steps` half minutes from now. Source: RFC 6238. */
-function codeOf(secret: string, steps = 0): string {
-  const bits = [...secret].map((each) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(each).toString(2).padStart(5, '0'))
-  const key = Buffer.from(
-    bits
-      .join('')
-      .match(/.{8}/g)!
-      .map((byte) => Number.parseInt(byte, 2)),
-  )
-  const counter = Buffer.alloc(8)
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps))
-  const mac = createHmac('sha1', key).update(counter).digest()
-  const number = mac.readUInt32BE(mac.at(-1)! & 15) & 0x7fffffff
-  return String(number % 1_000_000).padStart(6, '0')
-}
 
 /** Codes that were taken may be taken again: as if two minutes had passed. */
 const forgetCodes = () => sql`truncate two_factor_codes`.execute(app.database.db)

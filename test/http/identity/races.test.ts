@@ -96,7 +96,7 @@ test('one person added by the operator many times at once: one account and one m
   for (const each of ended) if (each.status === 'rejected') assert.equal(each.reason.name, 'ApiError', each.reason)
 })
 
-test('a second factor begun by many at once: one begins, the others are answered in words', async () => {
+test('a second factor begun by many at once: at least one begins, and every refusal is in words', async () => {
   const person = await browserOf(app, await newPerson(app, org))
   const answers = await together(() => send(app, 'POST', '/console/two_factor', person, { password: PASSWORD }))
   assert.ok(answers.some(({ status }) => status === 200))
