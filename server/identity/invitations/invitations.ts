@@ -7,12 +7,12 @@ import { newId } from '../../platform/ids.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
 import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, signIn } from '../login/sign-in.ts'
-import { addMember, lockedRole, requireMayGive } from '../members/members.ts'
+import { addMember, lockedRole, requireManager, requireMayGive } from '../members/members.ts'
 import { isMemberByEmail } from '../members/store.ts'
 import { readEmail } from '../people/email.ts'
 import { findOrganization, findUser, insertUser } from '../people/store.ts'
 import { newRowId } from '../row-ids.ts'
-import { acceptInvitation, findInvitation, type InvitationRow, replaceInvitation } from './store.ts'
+import { acceptInvitation, cancelInvitation, findInvitation, type InvitationRow, replaceInvitation } from './store.ts'
 
 /** An invitation that was not accepted for this long is void. */
 const INVITATION_SECONDS = 7 * 24 * 3600
@@ -42,6 +42,15 @@ export async function invite(
     await replaceInvitation(tx, row)
   })
   return { ...row, status: 'pending', token }
+}
+
+/** Withdraws an open invitation. Throws ApiError `permission_denied`, or `not_found` when it is not there, foreign or no longer open. */
+export async function withdraw(db: Kysely<Database>, principal: Principal, id: string): Promise<void> {
+  requireManager(principal)
+  await db.transaction().execute(async (tx) => {
+    requireManager(await lockedRole(tx, principal))
+    if (!(await cancelInvitation(tx, { org_id: principal.org_id, id }))) throw notFound('invitation')
+  })
 }
 
 /**

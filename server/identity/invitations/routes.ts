@@ -1,5 +1,4 @@
 import { unixSeconds } from '../../platform/clock.ts'
-import { notFound } from '../../platform/errors.ts'
 import { pageOf } from '../../platform/http/list.ts'
 import { requireSameOrigin } from '../caller/csrf.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
@@ -20,12 +19,12 @@ import {
   PreviewInvitation,
   SignInAnswer,
 } from '../schema.ts'
-import { accept, invite, previewInvitation } from './invitations.ts'
-import { cancelInvitation, type InvitationRow, listInvitations } from './store.ts'
+import { accept, invite, previewInvitation, withdraw } from './invitations.ts'
+import { type InvitationRow, listInvitations } from './store.ts'
 
 /** Sending, listing, withdrawing and accepting invitations. */
 export function invitationEndpoints(identity: Identity): Endpoint[] {
-  return [listOpen, create, withdraw, preview, acceptEndpoint(identity)]
+  return [listOpen, create, withdrawOpen, preview, acceptEndpoint(identity)]
 }
 
 const listOpen = endpoint({
@@ -59,16 +58,15 @@ const create = endpoint({
   },
 })
 
-const withdraw = endpoint({
+const withdrawOpen = endpoint({
   method: 'DELETE',
   path: '/console/invitations/:id',
   auth: 'session',
   summary: 'Withdraw an open invitation',
   response: Deleted,
   async handle(ctx, { principal, params }) {
-    requireManager(principal)
     const id = params.id!
-    if (!(await cancelInvitation(ctx.db, { org_id: principal.org_id, id }))) throw notFound('invitation')
+    await withdraw(ctx.db, principal, id)
     return { id, object: 'invitation', deleted: true }
   },
 })

@@ -23,24 +23,12 @@ declare module '../../platform/db/db.ts' {
 
 /** Ends the open invitations that somebody has sent. */
 export async function cancelInvitationsBy(tx: Tx, inviter: { org_id: string; user_id: string }): Promise<void> {
-  await tx
-    .updateTable('invitations')
-    .set({ status: 'canceled' })
-    .where('org_id', '=', inviter.org_id)
-    .where('inviter_id', '=', inviter.user_id)
-    .where('status', '=', 'pending')
-    .execute()
+  await cancelOpen(tx, inviter.org_id, { inviter_id: inviter.user_id })
 }
 
 /** Takes the place of an open invitation of the same person. The caller holds the organization's lock. */
 export async function replaceInvitation(tx: Tx, row: Omit<InvitationRow, 'status'>): Promise<void> {
-  await tx
-    .updateTable('invitations')
-    .set({ status: 'canceled' })
-    .where('org_id', '=', row.org_id)
-    .where('email', '=', row.email)
-    .where('status', '=', 'pending')
-    .execute()
+  await cancelOpen(tx, row.org_id, { email: row.email })
   await tx
     .insertInto('invitations')
     .values({ ...row, status: 'pending' })
@@ -67,15 +55,8 @@ export async function listInvitations(
 }
 
 /** False when it is not there, another organization's, or no longer open. */
-export async function cancelInvitation(db: Db, which: { org_id: string; id: string }): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('invitations')
-    .set({ status: 'canceled' })
-    .where('org_id', '=', which.org_id)
-    .where('id', '=', which.id)
-    .where('status', '=', 'pending')
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+export async function cancelInvitation(tx: Tx, { org_id, id }: { org_id: string; id: string }): Promise<boolean> {
+  return (await cancelOpen(tx, org_id, { id })) > 0n
 }
 
 /** The open invitation whose secret hashes to `token_hash`. */
@@ -113,4 +94,18 @@ export async function acceptInvitation(tx: Tx, id: string): Promise<boolean> {
     .where('status', '=', 'pending')
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+/** Cancels the open invitations of an organization that have these values. Returns how many there were. */
+async function cancelOpen(
+  tx: Tx,
+  org_id: string,
+  having: Partial<Pick<InvitationRow, 'id' | 'email' | 'inviter_id'>>,
+): Promise<bigint> {
+  const { numUpdatedRows } = await tx
+    .updateTable('invitations')
+    .set({ status: 'canceled' })
+    .where((where) => where.and({ ...having, org_id, status: 'pending' }))
+    .executeTakeFirst()
+  return numUpdatedRows
 }

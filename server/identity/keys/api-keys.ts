@@ -1,7 +1,9 @@
-import type { Db } from '../../platform/db/db.ts'
+import type { Kysely } from 'kysely'
+import type { Database, Db } from '../../platform/db/db.ts'
 import { notFound } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Principal } from '../caller/principal.ts'
+import { lockedRole } from '../members/members.ts'
 import { hashKey, hintOf, mintKey } from './format.ts'
 import { type ApiKeyRow, insertKey, revokeKey } from './store.ts'
 
@@ -25,9 +27,17 @@ export function keyHolder(principal: Principal): string | null {
   return principal.role === 'member' ? principal.user_id : null
 }
 
-/** Revokes a key for good. Throws ApiError `not_found` for one that is missing, revoked, foreign or not theirs to revoke. */
-export async function revokeOwnKey(db: Db, principal: Principal, which: { id: string; now: Date }): Promise<void> {
-  const { id, now } = which
-  const revoked = await revokeKey(db, { org_id: principal.org_id, user_id: keyHolder(principal), id, now })
-  if (!revoked) throw notFound('API key')
+/**
+ * Revokes a key for good. Throws ApiError `not_found` for one that is missing, revoked, foreign or not theirs to revoke, and
+ * `permission_denied` for somebody who is no longer a member.
+ */
+export async function revokeOwnKey(
+  db: Kysely<Database>,
+  principal: Principal,
+  { id, now }: { id: string; now: Date },
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const user_id = keyHolder(await lockedRole(tx, principal))
+    if (!(await revokeKey(tx, { org_id: principal.org_id, user_id, id, now }))) throw notFound('API key')
+  })
 }

@@ -173,3 +173,29 @@ test('403 for an owner who is demoted while they make another an owner, or remov
     assert.deepEqual([answer.status, answer.body.error?.code], [403, 'permission_denied'])
   }
 })
+
+test('an admin who is made a member at that moment withdraws no invitation and revokes nobody else’s key', async () => {
+  const org_id = await newOrganization(app)
+  const host = await signedIn(org_id, 'owner')
+  const friend = await newPerson(app, org_id, 'member')
+  const invitation = { email: 'open@example.com', role: 'member' }
+  const { id } = (await send(app, 'POST', '/console/invitations', { cookie: host.cookie }, invitation)).body
+  for (const [path, status] of [
+    [`/console/invitations/${id}`, 403],
+    [`/console/api_keys/${friend.key_id}`, 404],
+  ] as const) {
+    const demoted = await signedIn(org_id, 'admin')
+    const demote = async (tx: Tx) => {
+      await lockOrganization(tx, org_id)
+      await updateRole(tx, { org_id, user_id: demoted.user_id, role: 'member' })
+    }
+    const answer = await meanwhile(app, demote, () => send(app, 'DELETE', path, { cookie: demoted.cookie }))
+    assert.equal(answer.status, status, path)
+  }
+  assert.equal((await send(app, 'GET', '/v1/whoami', { key: friend.key })).status, 200)
+  const open = await send(app, 'GET', '/console/invitations', { cookie: host.cookie })
+  assert.deepEqual(
+    open.body.data.map((each: { id: string }) => each.id),
+    [id],
+  )
+})
