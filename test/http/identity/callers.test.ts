@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { mintKey } from '../../../server/identity/keys/format.ts'
 import { IDENTITY_TOPIC, openIdentity } from '../../../server/identity/open.ts'
 import { updatePlan } from '../../../server/identity/people/store.ts'
 import { systemClock } from '../../../server/platform/clock.ts'
 import { openDb } from '../../../server/platform/db/db.ts'
-import { listen } from '../../../server/platform/db/listen-connection.ts'
 import { ApiError } from '../../../server/platform/errors.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import {
@@ -45,15 +46,17 @@ after(async () => {
 type Caller = { key: string } | { cookie: string }
 const statusAt = async (app: IdentityApp, caller: Caller) => (await send(app, 'GET', '/v1/whoami', caller)).status
 
-/** Runs `change` and resolves when every listener of the database has been sent its notice. */
+/** Runs `change` and resolves when both processes have been notified of it: notices arrive in the order of their commits. */
 async function afterNotice(change: () => Promise<unknown>): Promise<void> {
-  const notified = Promise.withResolvers<void>()
-  const { url } = here.database
-  const onPayload = () => notified.resolve()
-  const listening = await listen({ url, channels: [IDENTITY_TOPIC], onPayload, onReconnect: () => {} })
   await change()
-  await notified.promise
-  await listening.close()
+  const mark = `key:${randomUUID()}`
+  const marked = [here, there].map(({ identity }) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = identity.callers.onForget((notice) => notice === mark && resolve())
+    return promise.finally(stop)
+  })
+  await sql`select pg_notify(${IDENTITY_TOPIC}, ${mark})`.execute(here.database.db)
+  await Promise.all(marked)
 }
 
 /** What ends a caller, over HTTP to one process. */
