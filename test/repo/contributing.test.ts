@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -14,11 +14,6 @@ const pathsIn = (markdown: string) =>
 
 /** A kind as a list has it: in quotation marks, in a heading, or in a sentence of kinds. */
 const LISTED = (kind: string) => new RegExp(`['"\`]${kind}['"\`]|\\b${kind}, |, ${kind}\\.`)
-
-test('every file and folder that CONTRIBUTING names is there', () => {
-  const missing = pathsIn(text).filter((path) => !path.includes('<') && !existsSync(join(ROOT, path)))
-  assert.deepEqual(missing, [])
-})
 
 test('the recipe for an engine names every file that lists the kinds there are', () => {
   const named = new Set(pathsIn(part('Adding an engine')))
