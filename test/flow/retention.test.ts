@@ -32,21 +32,22 @@ const after30Days = (from: Date, seconds: number) =>
   service.app.clock.set(new Date(from.getTime() + (DAYS_30 + seconds) * 1000))
 
 test('job, prompt and clip are there a second before thirty days after the end, and gone within the hour after', async () => {
-  const before = service.stored()
+  const { blobs } = service.app.ctx
   const id = await service.submit()
-  const { finished_at } = await service.drive(id)
+  const { finished_at, blob_key } = await service.drive(id)
   after30Days(finished_at!, -1)
   await sweep()
   assert.deepEqual([await read(`/v1/videos/${id}`), await read(`/v1/videos/${id}/content`)], [200, 200])
   assert.equal((await service.row(id)).prompt, 'A paper boat on a calm lake')
+  assert.ok(await blobs.size(blob_key!))
 
   after30Days(finished_at!, 3600)
   await sweep()
   assert.equal(await service.find(id), null)
-  assert.equal(service.stored(), before)
+  await assert.rejects(blobs.size(blob_key!), { name: 'BlobMissing' })
   assert.deepEqual([await read(`/v1/videos/${id}`), await read(`/v1/videos/${id}/content`)], [404, 404])
   const { body } = await send(service.app, 'GET', '/v1/videos', service.customer)
-  assert.deepEqual(body.data, [])
+  assert.ok(!body.data.some((job: { id: string }) => job.id === id))
 })
 
 test('thirty days count from the end, not from the submission, and failed and canceled jobs go as well', async () => {

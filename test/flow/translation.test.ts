@@ -40,9 +40,15 @@ test('a Japanese prompt reaches the engine in English, with dialogue and depicte
 })
 
 test('what the translator sees holds neither the dialogue nor the depicted text', async () => {
-  const seen = calls('/v1/chat/completions').map(({ body }) => body.toString())
-  assert.ok(seen.length > 0)
-  for (const each of seen) assert.ok(!each.includes('こんにちは') && !each.includes('営業中'))
+  translates(english)
+  const asked = calls('/v1/chat/completions').length
+  assert.equal((await service.drive(await service.submit({ prompt: PROMPT }))).status, 'completed')
+  const [seen, ...more] = calls('/v1/chat/completions')
+    .slice(asked)
+    .map(({ body }) => body.toString())
+  assert.deepEqual(more, [])
+  assert.match(seen!, /東京/)
+  assert.doesNotMatch(seen!, /こんにちは|営業中/)
 })
 
 test('the English is moderated too, and a violation in it fails the job from translating', async () => {

@@ -115,6 +115,15 @@ test('400 for a picture whose header cannot be read', async () => {
 })
 
 test('nothing is left of refused media', async () => {
-  const { rows } = await app.database.pool.query('select count(*)::int as count from files')
-  assert.equal(app.stored(), rows[0].count)
+  const before = app.stored()
+  const picture = Buffer.from(await samplePicture('jpeg'))
+  for (const [bytes, purpose] of [
+    [picture, 'audio'],
+    [picture.subarray(0, 30), 'vision'],
+    [pngHeader(60_000, 60_000), 'vision'],
+  ] as const) {
+    assert.equal((await send(bytes, purpose)).status, 400)
+    const { rows } = await app.database.pool.query('select count(*)::int as count from files')
+    assert.deepEqual([app.stored(), rows[0].count], [before, before])
+  }
 })
