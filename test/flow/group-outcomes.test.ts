@@ -17,12 +17,16 @@ before(async () => {
     create function note_commit() returns trigger language plpgsql as $$
     begin insert into commits values (new.id, new.status, pg_current_xact_id()::text); return null; end $$;
     create trigger note_commit after update of status on video_jobs for each row
-      when (old.status is distinct from new.status) execute function note_commit()`)
+      when (old.status is distinct from new.status) execute function note_commit();
+    create table account_updates (org_id text);
+    create function note_account() returns trigger language plpgsql as $$
+    begin insert into account_updates values (new.org_id); return null; end $$;
+    create trigger note_account after update on accounts for each row execute function note_account()`)
 })
 after(() => service.close())
 afterEach(async () => {
   armFailpoint(undefined)
-  await service.app.database.pool.query('truncate commits')
+  await service.app.database.pool.query('truncate commits, account_updates')
   assert.deepEqual(await service.app.audit(), {})
 })
 
@@ -44,6 +48,7 @@ async function claimed(count: number): Promise<VideoJobRow[]> {
 test('outcomes of thirty jobs at once are written by one commit, and each account by one update', async () => {
   const before = await service.balance()
   const jobs = await claimed(30)
+  await query('truncate account_updates')
   const done = await Promise.all(jobs.map((job) => advance(service.app.ctx, job, outcome)))
   assert.ok(done.every((each) => each?.job.status === 'failed'))
   const rows = await query('select xid, count(*)::int as jobs from commits group by xid')
@@ -51,6 +56,7 @@ test('outcomes of thirty jobs at once are written by one commit, and each accoun
     rows.map(({ jobs }) => jobs),
     [30],
   )
+  assert.deepEqual(await query('select org_id from account_updates'), [{ org_id: service.customer.org_id }])
   assert.deepEqual(await service.balance(), before)
 })
 
