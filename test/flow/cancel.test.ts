@@ -51,11 +51,7 @@ test('a canceled render is canceled at the engine', async () => {
   const before = deleted().length
   await cancelAtEngine(service.app.ctx, id)
   assert.deepEqual(deleted().slice(before), [`/v1/videos/${(ticket as { id: string }).id}`])
-  assert.equal(
-    (await service.app.ctx.db.selectFrom('video_jobs').select('status').where('id', '=', id).executeTakeFirst())
-      ?.status,
-    'canceled',
-  )
+  assert.equal((await service.row(id)).status, 'canceled')
 })
 
 test('an engine that cannot be reached at first is asked again later', async () => {

@@ -12,7 +12,7 @@ import {
 import { rawConnection } from '../support/http/raw-http.ts'
 import { textFrames, USAGE } from '../support/upstream/chat-upstream.ts'
 
-/** A service that closes its own service, so that the database can be looked at afterwards. */
+/** Runs `use` on a service that it may close: the database stays, to be looked at afterwards. */
 async function closing(use: (service: MeteredChatApp, close: () => Promise<void>) => Promise<void>): Promise<void> {
   const service = await startMeteredChatApp()
   const { app } = service.app

@@ -140,7 +140,7 @@ test('a clip without sound gets silence, one of another size is brought to 768p;
 })
 
 /** The instant engine, with one member replaced. */
-async function stageWith(change: Partial<VideoEngine>): Promise<PipelineApp> {
+async function startWithEngine(change: Partial<VideoEngine>): Promise<PipelineApp> {
   const engine = { ...instantVideo({ kind: 'instant' }), ...change }
   const moderation = {
     sees_images: false,
@@ -155,7 +155,7 @@ async function stageWith(change: Partial<VideoEngine>): Promise<PipelineApp> {
 test('a clip of more than a gigabyte is aborted during the download, costs nothing and leaves no bytes behind', async () => {
   const chunk = new Uint8Array(16 * 1024 * 1024)
   let sent = 0
-  const other = await stageWith({
+  const other = await startWithEngine({
     fetch: async () =>
       new ReadableStream({
         pull(controller) {

@@ -25,7 +25,7 @@ afterEach(async () => {
   }
 })
 
-test('a prompt that violates the policy fails from moderating with the fixed text, whatever it verdictText', async () => {
+test('a prompt that violates the policy fails from moderating with the fixed text, whatever the prompt says', async () => {
   for (const prompt of ['forbidden', 'Something else that is forbidden <d>forbidden</d>']) {
     const id = await service.submit({ prompt })
     const job = await service.drive(id)

@@ -59,13 +59,13 @@ test('200 inline with the stored type, without any credential, and HEAD and rang
 
 test('403 when any byte of id, expiry, key or signature is changed, dropped, added or swapped in case', async () => {
   const { url } = await signed()
-  // Changes of the path itself lead to other routes; the file's id and the whole query are the claim.
-  const claims = [
+  // Changes of the path itself lead to other routes; the file's id and the whole query are signed.
+  const signedParts = [
     [url.indexOf('file-'), url.indexOf('/signed')],
     [url.indexOf('?') + 1, url.length],
   ] as const
   let tried = 0
-  for (const [from, to] of claims) {
+  for (const [from, to] of signedParts) {
     for (let at = from; at < to; at++) {
       for (const flip of [String.fromCharCode(url.charCodeAt(at) ^ 1), swapCase(url[at]!), '']) {
         if (flip === url[at] || '/?#'.includes(flip || '.')) continue
