@@ -24,8 +24,8 @@ export function showLiveVideos(show: (queries: QueryClient, video: LiveVideo) =>
 /** Updates the cache from the events of `/console/events`. Source: docs/api/console.md, live events. */
 export function useLiveChanges(): void {
   const queries = useQueryClient()
-  const { id } = useSession().organization
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a stream belongs to one organization; another organization opens another.
+  const { user, organization } = useSession()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a stream belongs to one person in one organization; others open another.
   useEffect(() => {
     let source: EventSource
     let again: ReturnType<typeof setTimeout> | undefined
@@ -44,7 +44,7 @@ export function useLiveChanges(): void {
       source.close()
       setConnected(false)
     }
-  }, [queries, id])
+  }, [queries, user.id, organization.id])
 }
 
 function listen(queries: QueryClient): EventSource {

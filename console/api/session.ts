@@ -61,14 +61,18 @@ export function beginSession(queries: QueryClient, session: Session): void {
   void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' && queryKey[0] !== 'site' })
 }
 
-/** Checks whether the session has ended or another tab has switched its organization, and follows. */
+/** Checks whether the session has ended, or another tab has switched its organization or signed in somebody else, and follows. */
 export async function followSession(queries: QueryClient): Promise<void> {
+  const shown = queries.getQueryData<Session | null>(SESSION_KEY)
   const session = await fetchSession().catch(() => undefined)
   if (session === undefined || queries.isMutating({ mutationKey: RENEWS_SESSION }) > 0) return
+  // This tab has switched or signed out meanwhile: the answer may be from before.
+  if (queries.getQueryData(SESSION_KEY) !== shown) return
   // The 401 of this query leads to the sign-in page, as any 401 does.
   if (session === null) return queries.invalidateQueries({ queryKey: ['balance'] })
-  const shown = queries.getQueryData<Session | null>(SESSION_KEY)
-  if (shown?.organization.id !== session.organization.id) beginSession(queries, session)
+  if (shown?.user.id === session.user.id && shown.organization.id === session.organization.id)
+    queries.setQueryData(SESSION_KEY, session)
+  else beginSession(queries, session)
 }
 
 /** Drops the session and everything cached for it. */
