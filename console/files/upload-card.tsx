@@ -10,14 +10,13 @@ import { FileDrop } from '../ui/form/file-drop.tsx'
 import { Select } from '../ui/form/input.tsx'
 import { Card } from '../ui/layout.tsx'
 import { acceptOf, BYTES_MAX, isMedia, OFFERED, type PurposeChoice } from './purposes.ts'
-import { removeUpload, type Upload, useRetry, useUpload, useUploads } from './uploads.ts'
+import { type Upload, useUploads } from './uploads.ts'
 
 /** Drop area, purpose and running uploads. */
 export function UploadCard() {
   const t = useText('files')
   const { bytes } = useFormat()
-  const upload = useUpload()
-  const uploads = useUploads()
+  const { uploads, add, retry, remove } = useUploads()
   const [choice, setChoice] = useState<PurposeChoice>('auto')
   const options = [
     { value: 'auto' as const, label: t('purpose.auto') },
@@ -34,7 +33,7 @@ export function UploadCard() {
           <FileDrop
             multiple
             accept={acceptOf(choice)}
-            onFiles={(files) => upload(files, choice)}
+            onFiles={(files) => add(files, choice)}
             hint={isMedia(choice) ? `${t(`formats.${choice}`)} · ${limit}` : limit}
           />
         </div>
@@ -42,7 +41,7 @@ export function UploadCard() {
       {uploads.length > 0 && (
         <ul aria-label={t('uploads')} className="mt-4 divide-y divide-line border-t border-line">
           {uploads.map((each) => (
-            <UploadRow key={each.id} upload={each} />
+            <UploadRow key={each.id} upload={each} onRetry={() => retry(each.id)} onRemove={() => remove(each.id)} />
           ))}
         </ul>
       )}
@@ -50,11 +49,12 @@ export function UploadCard() {
   )
 }
 
-function UploadRow({ upload }: { upload: Upload }) {
+type UploadRowProps = { upload: Upload; onRetry: () => void; onRemove: () => void }
+
+function UploadRow({ upload, onRetry, onRemove }: UploadRowProps) {
   const t = useText('files')
   const { bytes, percent } = useFormat()
-  const retry = useRetry()
-  const { id, file, purpose, state, share, mistake } = upload
+  const { file, purpose, state, share, mistake } = upload
   const { name } = file
   const failed = state === 'failed'
   return (
@@ -81,13 +81,13 @@ function UploadRow({ upload }: { upload: Upload }) {
         )}
       </div>
       {failed && mistake === null && (
-        <IconButton label={t('retry', { name })} icon={<RotateCw />} size="sm" onClick={() => retry(id)} />
+        <IconButton label={t('retry', { name })} icon={<RotateCw />} size="sm" onClick={onRetry} />
       )}
       <IconButton
         label={failed ? t('dismiss', { name }) : t('stop', { name })}
         icon={<X />}
         size="sm"
-        onClick={() => removeUpload(id)}
+        onClick={onRemove}
       />
     </li>
   )
