@@ -54,6 +54,11 @@ export function useIsManager(): boolean {
   return useSession().organization.role !== 'member'
 }
 
+/** The organization that is shown now; null when nobody is signed in. An answer may come after the person switched to another. */
+export function shownOrganization(queries: QueryClient): string | null {
+  return queries.getQueryData<Session | null>(SESSION_KEY)?.organization.id ?? null
+}
+
 /** Switches to a new session and drops everything cached for the previous person or organization. */
 export function beginSession(queries: QueryClient, session: Session): void {
   store(SIGNED_IN, true)

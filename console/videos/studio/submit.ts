@@ -4,6 +4,7 @@ import { reloadAcceptance } from '../../api/acceptance.ts'
 import { type Failure, failureOf } from '../../api/failure.ts'
 import { randomId } from '../../api/random-id.ts'
 import { request } from '../../api/request.ts'
+import { shownOrganization } from '../../api/session.ts'
 import type { Slot } from '../draft/attachments.ts'
 import type { Draft, VideoRequest } from '../draft/draft.ts'
 import { changeFile, readCurrentDraft } from '../draft/draft-store.ts'
@@ -35,20 +36,24 @@ export function useSubmission(draft: Draft): Submission {
     setBusy(true)
     setRefused(null)
     const key = keyFor(body)
+    const organization = shownOrganization(queries)
+    const sent = readCurrentDraft()
     addPending(queries, { key, request: body, ...price, at: Date.now() / 1000 })
     try {
       const job = await request<VideoJob>('POST', '/v1/videos', { body, headers: { 'idempotency-key': key } })
       forgetKey()
-      storeSentInputs(job.id, body, readCurrentDraft())
+      storeSentInputs(job.id, body, sent)
+      if (shownOrganization(queries) !== organization) return
       forgetPending(queries, (pending) => pending.key === key)
       applyJob(queries, job)
       void queries.invalidateQueries({ queryKey: ['balance'] })
       setAccepted((count) => count + 1)
     } catch (caught) {
-      forgetPending(queries, (pending) => pending.key === key)
       const refusal = failureOf(caught)
       // A refusal creates no job; the key is kept only for a request that may have created one.
       if (refusal.status >= 400 && refusal.status < 500 && refusal.status !== 408) forgetKey()
+      if (shownOrganization(queries) !== organization) return
+      forgetPending(queries, (pending) => pending.key === key)
       if (refusal.code === 'agreement_required') void reloadAcceptance(queries)
       // When the session has ended, the 401 of this query leads to the sign-in page.
       if (refusal.code === 'insufficient_credits' || refusal.status === 401)
