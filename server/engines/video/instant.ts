@@ -72,7 +72,13 @@ export function instantVideo(options: InstantOptions): VideoEngine {
 
     async fetch() {
       clip ??= readFile(new URL('./instant.mp4', import.meta.url))
-      return ReadableStream.from([await clip])
+      const bytes = await clip
+      return new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(bytes)
+          controller.close()
+        },
+      })
     },
 
     async cancel(ticket) {
