@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Member } from '../../server/identity/schema.ts'
 import { usePagedList } from '../api/queries.ts'
 import { request } from '../api/request.ts'
-import { type Role, useSession } from '../api/session.ts'
+import { followSession, type Role, useSession } from '../api/session.ts'
 import { useText } from '../text/use-text.ts'
 import { Button } from '../ui/button.tsx'
 import { Avatar } from '../ui/data/badge.tsx'
@@ -96,7 +96,7 @@ function Person({ member, isYou }: { member: Member; isYou: boolean }) {
 function RoleSelect({ member, fixed, lastOwner }: { member: Member; fixed: boolean; lastOwner: boolean }) {
   const t = useText('members')
   const queries = useQueryClient()
-  const { organization } = useSession()
+  const { user, organization } = useSession()
   const options = useRoleOptions(organization.role)
   const nameOf = useRoleNames()
   const failureText = useFailureTexts()
@@ -105,7 +105,11 @@ function RoleSelect({ member, fixed, lastOwner }: { member: Member; fixed: boole
     mutationFn: (role: Role) => request<Member>('PATCH', `/console/members/${member.user_id}`, { body: { role } }),
     onSuccess: ({ role }) => toast(t('role_changed', { name, role: nameOf(role) })),
     onError: (error) => toast(failureText(error), 'danger'),
-    onSettled: () => queries.invalidateQueries({ queryKey: MEMBERS }),
+    onSettled: async () => {
+      // Before the list, which a member may no longer read.
+      if (member.user_id === user.id) await followSession(queries)
+      await queries.invalidateQueries({ queryKey: MEMBERS })
+    },
   })
   if (fixed) return <span title={lastOwner ? t('last_owner') : undefined}>{nameOf(member.role)}</span>
   return (

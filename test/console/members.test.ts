@@ -73,6 +73,17 @@ test('an owner changes roles, removes members, and cannot leave an organization 
   await close()
 })
 
+test('an owner who gives up the role no longer sees what only owners and admins may', async () => {
+  const boss = await newCustomer(app)
+  await newColleague(app, boss.org_id, { role: 'owner' })
+  const { page, close, allow } = await openConsole(browser, { app, as: boss, path: '/members' })
+  allow(/status of 403/)
+  const own = page.getByRole('row').filter({ hasText: boss.email })
+  await own.getByRole('combobox').selectOption('member')
+  await page.getByRole('heading', { name: 'Only owners and admins can manage members' }).waitFor()
+  await close()
+})
+
 test('an invalid address is refused at its field, and an invitation can be withdrawn', async () => {
   const { page, close, allow } = await openConsole(browser, { app, as: owner, path: '/members' })
   allow(/status of 400/)
