@@ -21,14 +21,14 @@ export function PasswordSection() {
   const provider = site.data?.oidc?.name ?? t('provider')
   return (
     <Section title={t('password')} description={t('password_text')}>
-      {error ? (
-        <FailureNote error={error} onRetry={() => void refetch()} />
-      ) : !data ? (
-        <FormSkeleton className="h-[13.5625rem]" />
-      ) : data.password ? (
+      {data?.password ? (
         <PasswordForm />
-      ) : (
+      ) : data ? (
         <p className="text-sm text-muted">{t('no_password', { provider })}</p>
+      ) : error ? (
+        <FailureNote error={error} onRetry={() => void refetch()} />
+      ) : (
+        <FormSkeleton className="h-[13.5625rem]" />
       )}
     </Section>
   )

@@ -18,10 +18,10 @@ export function ProfileSection() {
   const { data, error, refetch } = useProfile()
   return (
     <Section title={t('profile')} description={t('profile_text')}>
-      {error ? (
-        <FailureNote error={error} onRetry={() => void refetch()} />
-      ) : data ? (
+      {data ? (
         <ProfileForm profile={data} />
+      ) : error ? (
+        <FailureNote error={error} onRetry={() => void refetch()} />
       ) : (
         <FormSkeleton className="h-[13.53125rem]" />
       )}

@@ -159,6 +159,27 @@ test('changing the password requires the old one, which stops working; the page 
   await close()
 })
 
+test('a name that is being typed stays when the profile cannot be read again', async () => {
+  const person = await newCustomer(app)
+  const { page, close, allow } = await openConsole(browser, { app, as: person, path: '/settings' })
+  allow(/status of (401|429)/)
+  const name = section(page, 'Profile').getByLabel('Name')
+  await name.fill('Half a na')
+  const refused = page.waitForResponse('**/console/profile')
+  await page.route('**/console/profile', (route) => route.fulfill({ status: 429 }))
+  await page.route('**/console/sessions?*', async (route) => {
+    await refused
+    await route.fulfill({ status: 429 })
+  })
+  const form = section(page, 'Password')
+  await form.getByLabel('Current password').fill(PASSWORD)
+  await form.getByLabel('New password').fill('quite another horse')
+  await page.keyboard.press('Enter')
+  await section(page, 'Sessions').getByRole('alert').waitFor()
+  assert.equal(await name.inputValue(), 'Half a na')
+  await close()
+})
+
 test('sessions are ended one by one or all others at once; the terms are accepted on the page', async () => {
   const person = await newCustomer(app, { agreed: false })
   for (let i = 0; i < 3; i++) await browserOf(app, person)
