@@ -160,7 +160,7 @@ export async function chargeUsages(
   usages: readonly NewUsage[],
 ): Promise<Array<{ org_id: string; balance: bigint }>> {
   const column = (name: keyof NewUsage) => arrayText(usages.map((usage) => usage[name]))
-  const result = await sql<{ org_id: string; balance: bigint }>`
+  const result = await sql<{ org_id: string; balance: bigint }>`-- prepared as charge_usages
     with accounts_in_order as (
       select org_id from accounts where org_id = any(${arrayText([...new Set(usages.map(({ org_id }) => org_id))])}::text[]) order by org_id for update
     ), written as (

@@ -54,6 +54,22 @@ test('a unique violation is known by its constraint', async () => {
   assert.ok(!isDatabaseDown(error))
 })
 
+test('a statement with a name is prepared once for each connection, and survives a migration of its table', async () => {
+  await truncateAll()
+  const one = openDb(url, { pool_max: 1 })
+  const add = (id: number) =>
+    sql<{ id: number }>`-- prepared as add_thing
+      insert into db_test_things (id, amount) values (${id}, 1) returning id`.execute(one.db)
+  for (const id of [1, 2]) assert.deepEqual((await add(id)).rows, [{ id }])
+  await one.db.transaction().execute(async () => {})
+  const { rows } = await one.pool.query('select name, from_sql from pg_prepared_statements')
+  assert.deepEqual(rows, [{ name: 'add_thing', from_sql: false }])
+  await sql`alter table db_test_things add column note text`.execute(db)
+  assert.deepEqual((await add(3)).rows, [{ id: 3 }])
+  await sql`alter table db_test_things drop column note`.execute(db)
+  await one.close()
+})
+
 test('a backend killed under a query is "database down"; the pool goes on with a new connection', async () => {
   const errors: Error[] = []
   const victim = openDb(url, { pool_max: 1, on_error: (error) => errors.push(error) })

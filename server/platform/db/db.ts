@@ -38,6 +38,7 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
   // holds it gets the error from its query.
   pool.on('connect', (client) => {
     client.on('error', () => {})
+    keepNamedPlans(client)
     const ended = new Promise<void>((resolve) => client.once('end', resolve))
     connected.set(client, ended)
     void ended.then(() => connected.delete(client))
@@ -60,6 +61,21 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
  */
 const setUpSession = async (client: pg.ClientBase): Promise<void> => {
   await client.query(`set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'`)
+}
+
+/** How a statement begins that each connection parses once, under this name. It must list its result columns: `*` fails after a migration. */
+const NAMED = /^-- prepared as (\w+)\n/
+
+/**
+ * Prepares statements that begin with `-- prepared as NAME` once for each connection: for the few whose planning costs more than their
+ * execution, and whose plan does not depend on the values. Kysely passes no name of its own to the driver.
+ */
+function keepNamedPlans(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...given: unknown[]) => unknown
+  client.query = ((text: unknown, values: unknown, ...rest: unknown[]) => {
+    const name = typeof text === 'string' ? NAMED.exec(text)?.[1] : undefined
+    return name === undefined ? query(text, values, ...rest) : query({ name, text, values }, ...rest)
+  }) as typeof client.query
 }
 
 /** How long the end of a connection is waited for. */
