@@ -41,12 +41,7 @@ export async function listInvitations(
   org_id: string,
   position: Position & { now: Date },
 ): Promise<InvitationRow[]> {
-  let query = db
-    .selectFrom('invitations')
-    .selectAll()
-    .where('org_id', '=', org_id)
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', position.now)
+  let query = openInvitations(db, position.now).where('org_id', '=', org_id)
   if (position.after !== null) query = query.where('id', comparisonOf(position.order), position.after)
   return query
     .orderBy('id', position.order)
@@ -61,24 +56,14 @@ export async function cancelInvitation(tx: Tx, { org_id, id }: { org_id: string;
 
 /** The open invitation whose secret hashes to `token_hash`. */
 export async function findInvitation(db: Db, which: { token_hash: Buffer; now: Date }): Promise<InvitationRow | null> {
-  const found = await db
-    .selectFrom('invitations')
-    .selectAll()
-    .where('token_hash', '=', which.token_hash)
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', which.now)
-    .executeTakeFirst()
+  const found = await openInvitations(db, which.now).where('token_hash', '=', which.token_hash).executeTakeFirst()
   return found ?? null
 }
 
 /** The newest open invitation of an address, in whichever organization. */
 export async function findInvitationOf(db: Db, who: { email: string; now: Date }): Promise<InvitationRow | null> {
-  const found = await db
-    .selectFrom('invitations')
-    .selectAll()
+  const found = await openInvitations(db, who.now)
     .where('email', '=', who.email)
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', who.now)
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst()
@@ -94,6 +79,10 @@ export async function acceptInvitation(tx: Tx, id: string): Promise<boolean> {
     .where('status', '=', 'pending')
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+function openInvitations(db: Db, now: Date) {
+  return db.selectFrom('invitations').selectAll().where('status', '=', 'pending').where('expires_at', '>', now)
 }
 
 /** Cancels the open invitations of an organization that have these values. Returns how many there were. */
