@@ -51,19 +51,11 @@ function normalItem(item: InputItem, path: string): Item | ItemReference {
       return { ...headOf(item, 'ctc'), type: item.type, call_id, name, input, ...namespaceOf(item) }
     }
     case 'function_call_output':
-      return {
-        ...headOf(item, 'fco'),
-        type: item.type,
-        call_id: item.call_id,
-        output: outputOf(item.output, `${path}.output`),
-      }
-    case 'custom_tool_call_output':
-      return {
-        ...headOf(item, 'ctco'),
-        type: item.type,
-        call_id: item.call_id,
-        output: outputOf(item.output, `${path}.output`),
-      }
+    case 'custom_tool_call_output': {
+      const { type, call_id } = item
+      const head = headOf(item, type === 'function_call_output' ? 'fco' : 'ctco')
+      return { ...head, type, call_id, output: outputOf(item.output, `${path}.output`) }
+    }
     case 'reasoning': {
       const { id, status, summary = [], content, encrypted_content } = item
       return {

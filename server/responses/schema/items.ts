@@ -27,65 +27,42 @@ const Phase = Type.Enum(['commentary', 'final_answer'])
 const sent = { id: Type.Optional(Id), status: Type.Optional(Status) }
 const SentTexts = [SentInputText, SentText, SentOutputText] as const
 const PARTS = { maxItems: LENGTHS_MAX.parts }
-const InputParts = Type.Array(Type.Union([...SentTexts, SentImage, SentFile]), PARTS)
-const SentToolOutput = Type.Union([
-  Type.String(),
-  Type.Array(Type.Union([SentInputText, SentText, SentOutputText, SentImage, SentFile]), PARTS),
-])
+/** Of every message but the assistant's, and of the output of a call. */
+const InputContent = Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentImage, SentFile]), PARTS)])
 const message = { type: Type.Optional(Type.Literal('message')), ...sent, phase: Type.Optional(Phase) }
 
 /** Messages by role. `type` may be missing. */
 export const SENT_MESSAGES = {
-  user: Type.Object({
-    ...message,
-    role: Type.Literal('user'),
-    content: Type.Union([Type.String(), InputParts]),
-  }),
+  user: Type.Object({ ...message, role: Type.Literal('user'), content: InputContent }),
   assistant: Type.Object({
     ...message,
     role: Type.Literal('assistant'),
     content: Type.Union([Type.String(), Type.Array(Type.Union([...SentTexts, SentRefusal]), PARTS)]),
   }),
-  developer: Type.Object({
-    ...message,
-    role: Type.Literal('developer'),
-    content: Type.Union([Type.String(), InputParts]),
-  }),
-  system: Type.Object({
-    ...message,
-    role: Type.Literal('system'),
-    content: Type.Union([Type.String(), InputParts]),
-  }),
+  developer: Type.Object({ ...message, role: Type.Literal('developer'), content: InputContent }),
+  system: Type.Object({ ...message, role: Type.Literal('system'), content: InputContent }),
 }
 
-const call = { ...sent, call_id: Type.String({ minLength: 1, maxLength: 64 }), name: Name }
+const call_id = Type.String({ minLength: 1, maxLength: 64 })
+const sentCall = { ...sent, call_id, name: Name }
+const sentOutput = { ...sent, call_id, output: InputContent }
 
 /** All other items by type. */
 export const SENT_ITEMS = {
   function_call: Type.Object({
     type: Type.Literal('function_call'),
-    ...call,
+    ...sentCall,
     arguments: Type.String(),
     namespace: Type.Optional(Namespace),
   }),
-  function_call_output: Type.Object({
-    type: Type.Literal('function_call_output'),
-    ...sent,
-    call_id: call.call_id,
-    output: SentToolOutput,
-  }),
+  function_call_output: Type.Object({ type: Type.Literal('function_call_output'), ...sentOutput }),
   custom_tool_call: Type.Object({
     type: Type.Literal('custom_tool_call'),
-    ...call,
+    ...sentCall,
     input: Type.String(),
     namespace: Type.Optional(Namespace),
   }),
-  custom_tool_call_output: Type.Object({
-    type: Type.Literal('custom_tool_call_output'),
-    ...sent,
-    call_id: call.call_id,
-    output: SentToolOutput,
-  }),
+  custom_tool_call_output: Type.Object({ type: Type.Literal('custom_tool_call_output'), ...sentOutput }),
   reasoning: Type.Object({
     type: Type.Literal('reasoning'),
     ...sent,
@@ -134,47 +111,27 @@ export const OutputMessage = Type.Object({
 })
 export type OutputMessage = Static<typeof OutputMessage>
 
-export const FunctionCall = Type.Object({
-  id: Id,
-  type: Type.Literal('function_call'),
-  status: Status,
-  call_id: Type.String(),
+/** A call or its output. */
+const callItem = <T extends string, P extends Type.TProperties>(type: T, properties: P) =>
+  Type.Object({ id: Id, type: Type.Literal(type), status: Status, call_id: Type.String(), ...properties })
+
+export const FunctionCall = callItem('function_call', {
   name: Type.String(),
   arguments: Type.String(),
   namespace: Type.Optional(Type.String()),
 })
 export type FunctionCall = Static<typeof FunctionCall>
 
-const ToolOutput = Type.Union([Type.String(), Type.Array(Type.Union([InputText, InputImage, InputFile]))])
-
-const FunctionCallOutput = Type.Object({
-  id: Id,
-  type: Type.Literal('function_call_output'),
-  status: Status,
-  call_id: Type.String(),
-  output: ToolOutput,
-})
-export type FunctionCallOutput = Static<typeof FunctionCallOutput>
-
-export const CustomToolCall = Type.Object({
-  id: Id,
-  type: Type.Literal('custom_tool_call'),
-  status: Status,
-  call_id: Type.String(),
+export const CustomToolCall = callItem('custom_tool_call', {
   name: Type.String(),
   input: Type.String(),
   namespace: Type.Optional(Type.String()),
 })
 export type CustomToolCall = Static<typeof CustomToolCall>
 
-const CustomToolCallOutput = Type.Object({
-  id: Id,
-  type: Type.Literal('custom_tool_call_output'),
-  status: Status,
-  call_id: Type.String(),
-  output: ToolOutput,
-})
-export type CustomToolCallOutput = Static<typeof CustomToolCallOutput>
+const ToolOutput = Type.Union([Type.String(), Type.Array(Type.Union([InputText, InputImage, InputFile]))])
+const FunctionCallOutput = callItem('function_call_output', { output: ToolOutput })
+const CustomToolCallOutput = callItem('custom_tool_call_output', { output: ToolOutput })
 
 /** `encrypted_content` and `content` are absent, never null, unless asked for or switched on. */
 export const Reasoning = Type.Object({
