@@ -6,6 +6,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
+import { listenFor } from './changes.ts'
 import { noSuchResponse, readResponse } from './read.ts'
 import { insertEvents, nextEventNumber, readAllEvents } from './store/events.ts'
 import {
@@ -34,8 +35,7 @@ export async function cancelResponse(ctx: Ctx, principal: Principal, id: string)
   if (!background) {
     throw new ApiError('invalid_request_error', "Only a response created with 'background' can be cancelled.")
   }
-  const deadline = performance.now() + WORKER_MILLISECONDS
-  while (await requestEnd(ctx, principal, { id, force: performance.now() > deadline })) await nextChange(ctx, id)
+  await awaitEnd(ctx, principal, id)
   const { body } = await readResponse(ctx, principal, id)
   if (body.status !== 'cancelled') {
     throw new ApiError('invalid_request_error', `This response is ${body.status} and can no longer be cancelled.`)
@@ -53,6 +53,21 @@ export async function deleteResponse(ctx: Ctx, principal: Principal, id: string)
       // It ended in the meantime.
       if (!(error instanceof ApiError) || error.code !== 'invalid_request_error') throw error
     })
+  }
+}
+
+/** Resolves once the response has ended, whether by its worker or, when that takes too long, here. */
+async function awaitEnd(ctx: Ctx, owner: Owner, id: string): Promise<void> {
+  const deadline = performance.now() + WORKER_MILLISECONDS
+  const changes = listenFor(ctx, id)
+  try {
+    let announced = changes.next()
+    while (await requestEnd(ctx, owner, { id, force: performance.now() > deadline })) {
+      await Promise.race([announced, sleep(POLL_MILLISECONDS)])
+      announced = changes.next()
+    }
+  } finally {
+    changes.close()
   }
 }
 
@@ -102,14 +117,4 @@ async function usageOf(
     output: used?.output_tokens ?? 0,
     reasoning: used?.reasoning_tokens ?? 0,
   })
-}
-
-/** Announcements are best effort, so it also resolves after a while. */
-async function nextChange({ changes }: Pick<Context, 'changes'>, id: string): Promise<void> {
-  const announced = Promise.withResolvers<void>()
-  const close = changes.on(RESPONSE_TOPIC, (changed) => {
-    if (changed === null || changed === id) announced.resolve()
-  })
-  await Promise.race([announced.promise, sleep(POLL_MILLISECONDS)])
-  close()
 }

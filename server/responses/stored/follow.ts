@@ -4,8 +4,9 @@ import { isDatabaseDown } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { failResponse, itemsOfEvents, type ResponseEvent, readEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
+import { listenFor } from './changes.ts'
 import { readEvents, type StoredEvents } from './store/events.ts'
-import { type Owner, RESPONSE_TOPIC } from './store/responses.ts'
+import type { Owner } from './store/responses.ts'
 
 /** Announcements are best effort: events that were not announced are read after this. */
 const POLL_MILLISECONDS = 1000
@@ -99,21 +100,6 @@ function eventsAfter({ batches }: StoredEvents, seen: number): ResponseEvent[] {
       .filter(({ number }) => number > seen)
       .map(({ number, data }) => readEvent(number, data)),
   )
-}
-
-/** `next` resolves at the first announcement of the response after the call. */
-function listenFor({ changes }: Pick<Context, 'changes'>, id: string): { next(): Promise<void>; close(): void } {
-  let announced = Promise.withResolvers<void>()
-  const close = changes.on(RESPONSE_TOPIC, (changed) => {
-    if (changed === null || changed === id) announced.resolve()
-  })
-  return {
-    next() {
-      announced = Promise.withResolvers<void>()
-      return announced.promise
-    },
-    close,
-  }
 }
 
 async function pause(signal: AbortSignal): Promise<void> {
