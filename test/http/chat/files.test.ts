@@ -7,10 +7,9 @@ import { after, before, beforeEach, test } from 'node:test'
 import sharp from 'sharp'
 import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { endlessPdf, lockedPdf, samplePdf } from '../../support/data/pdf.ts'
-import type { TestPerson } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { uploaded } from '../../support/http/files-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/identity-app.ts'
+import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
 const MODELS = [
@@ -37,7 +36,7 @@ before(async () => {
 after(() => service.close())
 beforeEach(() => service.upstream.requests.splice(0))
 
-const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+const { ask, given, assertRefused, upload } = messageParts(() => service, 'chat')
 const file = (members: object) => ({ type: 'file', file: members })
 const image = (url: string) => ({ type: 'image_url', image_url: { url } })
 
@@ -70,7 +69,7 @@ test('200: UTF-8 text becomes a text part with its file name, whatever its purpo
     '<html></html>',
   ]
   for (const text of texts) {
-    const file_id = await upload(text, 'user_data', 'notes.md')
+    const file_id = await upload(text, 'user_data', { filename: 'notes.md' })
     const part = { type: 'text', text: `File "notes.md":\n${text}` }
     assert.deepEqual(await given([file({ file_id })]), [part])
     assert.deepEqual(await given([file({ file_id })], 'fetcher'), [part])
@@ -147,7 +146,7 @@ test('400 for a PDF that exceeds the memory of its child process; the service st
 })
 
 test('400 with the same message for a file that does not exist, was deleted, has expired or is another organization’s', async () => {
-  const foreign = await upload(png, 'vision', 'a.png', service.outsider)
+  const foreign = await upload(png, 'vision', { who: service.outsider })
   const deleted = await upload(png, 'vision')
   await send(service.app, 'DELETE', `/v1/files/${deleted}`, { key: service.person.key })
   const expired = await upload(png, 'vision')
@@ -267,48 +266,6 @@ test('400, not 500, for a file whose bytes are lost', async () => {
   for (const model of ['m', 'fetcher'])
     await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /no such file/, model)
 })
-
-function ask(content: unknown[], model = 'm'): Promise<Answer> {
-  return service.chat({ model, messages: [{ role: 'user', content }] })
-}
-
-/** The parts the engine was given for these. */
-// biome-ignore lint/suspicious/noExplicitAny: parts of many shapes.
-async function given(content: unknown[], model = 'm'): Promise<any[]> {
-  const { status, body } = await ask(content, model)
-  assert.equal(status, 200, JSON.stringify(body))
-  return service.asked().messages[0].content
-}
-
-/** The message of the refusal. The engine is not asked. */
-async function assertRefused(
-  part: object,
-  code: string,
-  member: string,
-  message: RegExp,
-  model = 'm',
-): Promise<string> {
-  const before = service.upstream.requests.length
-  const { status, body } = await ask([part], model)
-  const param = `messages[0].content[0].${member}`
-  assert.deepEqual(
-    [status, body.error?.code, body.error?.param],
-    [400, code, param],
-    JSON.stringify(body).slice(0, 500),
-  )
-  assert.match(body.error.message, message)
-  assert.equal(service.upstream.requests.length, before)
-  return body.error.message
-}
-
-async function upload(
-  bytes: Uint8Array | string,
-  purpose: string,
-  filename = 'a.bin',
-  who: TestPerson = service.person,
-): Promise<string> {
-  return (await uploaded(service.app, bytes, { purpose, filename, key: who.key })).id
-}
 
 function bytesOf(url: string): Buffer {
   return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import type { Answer } from '../../support/http/identity-app.ts'
+import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
 const MODELS = [
@@ -18,8 +18,7 @@ const MODELS = [
 ]
 
 const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))
-const dataUrl = (type: string, bytes: Uint8Array | string) =>
-  `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+const { ask, given, assertRefused } = messageParts(() => service, 'chat')
 
 let service: ChatApp
 let dir: string
@@ -97,7 +96,7 @@ test('400 for a data URL that is not base64 of a declared type', async () => {
     `data:image/png;charset="a,b";base64,${base64}`,
   ]
   for (const url of forms)
-    await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url', /has the form 'data:/)
+    await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url', /has the form 'data:/)
 })
 
 test('400 for base64 that is not strict: line breaks, percent signs, commas, the URL alphabet, missing padding, nothing', async () => {
@@ -119,13 +118,13 @@ test('400 for base64 that is not strict: line breaks, percent signs, commas, the
   ]
   for (const text of bad) {
     await assertRefused(
-      [part('image_url', `data:image/png;base64,${text}`)],
+      part('image_url', `data:image/png;base64,${text}`),
       'invalid_image_url',
       'image_url.url',
       /not valid base64/,
     )
     if (text === '') continue
-    await assertRefused([sound(text, 'wav')], 'invalid_file_data', 'input_audio.data', /not valid base64/)
+    await assertRefused(sound(text, 'wav'), 'invalid_file_data', 'input_audio.data', /not valid base64/)
   }
 })
 
@@ -143,16 +142,16 @@ test('400 for content that is not of its declared kind', async () => {
     ['image/png', new Uint8Array(1000)],
   ]
   for (const [type, bytes] of images)
-    await assertRefused([part('image_url', dataUrl(type, bytes))], 'invalid_image_url', 'image_url.url')
+    await assertRefused(part('image_url', dataUrl(type, bytes)), 'invalid_image_url', 'image_url.url')
   await assertRefused(
-    [part('video_url', dataUrl('video/mp4', png))],
+    part('video_url', dataUrl('video/mp4', png)),
     'invalid_file_data',
     'video_url.url',
     /its bytes are image\/png/,
   )
-  await assertRefused([part('video_url', `data:video/jpeg;base64,/9j/,/9j/`)], 'invalid_file_data', 'video_url.url')
+  await assertRefused(part('video_url', `data:video/jpeg;base64,/9j/,/9j/`), 'invalid_file_data', 'video_url.url')
   await assertRefused(
-    [part('audio_url', dataUrl('audio/mpeg', CLIP))],
+    part('audio_url', dataUrl('audio/mpeg', CLIP)),
     'invalid_file_data',
     'audio_url.url',
     /video\/mp4/,
@@ -160,7 +159,7 @@ test('400 for content that is not of its declared kind', async () => {
   for (const format of Object.keys(sounds)) {
     const other = format === 'wav' ? 'mp3' : 'wav'
     await assertRefused(
-      [sound(sounds[other].toString('base64'), format)],
+      sound(sounds[other].toString('base64'), format),
       'invalid_file_data',
       'input_audio.data',
       /the format is/,
@@ -175,20 +174,20 @@ test('400 for an image over 50 megapixels by its header, and for a damaged one; 
     [10_001, 5000],
     [1, 65_500 * 1000],
   ] as const) {
-    await assertRefused([image(width, height)], 'invalid_image_url', 'image_url.url', /50 megapixels|damaged/)
+    await assertRefused(image(width, height), 'invalid_image_url', 'image_url.url', /50 megapixels|damaged/)
   }
   assert.equal((await given([image(10_000, 5000)])).length, 1)
   const broken = part('image_url', dataUrl('image/png', png.subarray(0, 20)))
-  await assertRefused([broken], 'invalid_image_url', 'image_url.url')
+  await assertRefused(broken, 'invalid_image_url', 'image_url.url')
 })
 
 test('400 above the size of its kind, 200 at it, counted in decoded bytes', async () => {
   const padded = (bytes: Uint8Array, size: number) => Buffer.concat([bytes, Buffer.alloc(size - bytes.length)])
   const image = (size: number) => part('image_url', dataUrl('image/png', padded(png, size)))
-  await assertRefused([image(20_000_001)], 'invalid_image_url', 'image_url.url', /larger than 20000000 bytes/)
+  await assertRefused(image(20_000_001), 'invalid_image_url', 'image_url.url', /larger than 20000000 bytes/)
   assert.equal((await given([image(20_000_000)])).length, 1)
   const audio = (size: number) => sound(padded(sounds.wav, size).toString('base64'), 'wav')
-  await assertRefused([audio(25_000_001)], 'invalid_file_data', 'input_audio.data', /larger than 25000000 bytes/)
+  await assertRefused(audio(25_000_001), 'invalid_file_data', 'input_audio.data', /larger than 25000000 bytes/)
   assert.equal((await given([audio(25_000_000)])).length, 1)
 })
 
@@ -254,17 +253,17 @@ const FORBIDDEN = [
 test('400 with the same message for every URL that may not be fetched, naming no address', async () => {
   const texts = new Set<string>()
   for (const url of [...PRIVATE, ...MALFORMED, ...FORBIDDEN]) {
-    texts.add(await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url'))
+    texts.add(await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url'))
   }
   assert.equal(texts.size, 1)
   assert.match([...texts][0]!, /the URL cannot be fetched\. Give a public http or https URL/)
-  await assertRefused([part('video_url', 'http://10.0.0.1/a')], 'invalid_file_data', 'video_url.url')
-  await assertRefused([part('audio_url', 'http://10.0.0.1/a')], 'invalid_file_data', 'audio_url.url')
+  await assertRefused(part('video_url', 'http://10.0.0.1/a'), 'invalid_file_data', 'video_url.url')
+  await assertRefused(part('audio_url', 'http://10.0.0.1/a'), 'invalid_file_data', 'audio_url.url')
 })
 
 test('400 for literal private addresses and malformed URLs, also when the engine would fetch', async () => {
   for (const url of [...PRIVATE.filter((each) => !each.includes('localhost')), ...MALFORMED, ...FORBIDDEN]) {
-    await assertRefused([part('image_url', url)], 'invalid_image_url', 'image_url.url', /cannot be fetched/, 'fetcher')
+    await assertRefused(part('image_url', url), 'invalid_image_url', 'image_url.url', /cannot be fetched/, 'fetcher')
   }
 })
 
@@ -289,36 +288,3 @@ test('400 for more than 256 pieces of media in one request, 200 at 256', async (
   assert.deepEqual([status, body.error.param], [400, 'messages[0].content[256].image_url.url'])
   assert.match(body.error.message, /at most 256/)
 })
-
-function ask(content: unknown[], model = 'm'): Promise<Answer> {
-  return service.chat({ model, messages: [{ role: 'user', content }] })
-}
-
-/** The parts the engine was given for these. */
-async function given(content: unknown[], model = 'm'): Promise<unknown[]> {
-  const { status, body } = await ask(content, model)
-  assert.equal(status, 200, JSON.stringify(body))
-  return service.asked().messages[0].content
-}
-
-/** The message of the refusal. The engine is not asked. */
-async function assertRefused(
-  content: unknown[],
-  code: string,
-  member: string,
-  message = /./,
-  model = 'm',
-): Promise<string> {
-  const before = service.upstream.requests.length
-  const { status, body } = await ask(content, model)
-  const param = `messages[0].content[0].${member}`
-  assert.deepEqual(
-    [status, body.error.code, body.error.param],
-    [400, code, param],
-    JSON.stringify([content, body]).slice(0, 500),
-  )
-  assert.ok(body.error.message.startsWith(`Invalid '${param}': `))
-  assert.match(body.error.message, message)
-  assert.equal(service.upstream.requests.length, before)
-  return body.error.message
-}

@@ -4,10 +4,9 @@ import { after, before, beforeEach, test } from 'node:test'
 import sharp from 'sharp'
 import { pngHeader, samplePicture } from '../../support/data/media.ts'
 import { lockedPdf, samplePdf } from '../../support/data/pdf.ts'
-import type { TestPerson } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { uploaded } from '../../support/http/files-app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
+import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, `blind` sees nothing. */
 const MODELS = [
@@ -31,7 +30,7 @@ before(async () => {
 after(() => service.close())
 beforeEach(() => service.upstream.requests.splice(0))
 
-const dataUrl = (type: string, bytes: Uint8Array) => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+const { ask, given, assertRefused, upload } = messageParts(() => service, 'responses')
 const image = (members: object) => ({ type: 'input_image', ...members })
 const file = (members: object) => ({ type: 'input_file', ...members })
 
@@ -39,14 +38,14 @@ test('200: an image by URL, data URL or file id, with its detail', async () => {
   const url = dataUrl('image/png', png)
   const file_id = await upload(png, 'vision')
   const shown = (detail: string) => [{ type: 'image_url', image_url: { url, detail } }]
-  assert.deepEqual(await given(image({ image_url: url })), shown('auto'))
-  assert.deepEqual(await given(image({ image_url: url, detail: 'low' })), shown('low'))
-  assert.deepEqual(await given(image({ image_url: url, detail: 'original' })), shown('high'))
-  assert.deepEqual(await given(image({ file_id, detail: 'low' })), shown('low'))
-  assert.deepEqual(await given(image({ image_url: 'https://93.184.215.14/a.png' }), 'fetcher'), [
+  assert.deepEqual(await given([image({ image_url: url })]), shown('auto'))
+  assert.deepEqual(await given([image({ image_url: url, detail: 'low' })]), shown('low'))
+  assert.deepEqual(await given([image({ image_url: url, detail: 'original' })]), shown('high'))
+  assert.deepEqual(await given([image({ file_id, detail: 'low' })]), shown('low'))
+  assert.deepEqual(await given([image({ image_url: 'https://93.184.215.14/a.png' })], 'fetcher'), [
     { type: 'image_url', image_url: { url: 'https://93.184.215.14/a.png', detail: 'auto' } },
   ])
-  const [signed] = await given(image({ file_id }), 'fetcher')
+  const [signed] = await given([image({ file_id })], 'fetcher')
   const served = await fetch(signed.image_url.url)
   assert.deepEqual(Buffer.from(await served.arrayBuffer()), png)
 })
@@ -54,13 +53,16 @@ test('200: an image by URL, data URL or file id, with its detail', async () => {
 test('200: a file of any document purpose or of `vision`; text with its file name, for every model', async () => {
   const text = [{ type: 'text', text: 'File "notes.md":\nHello' }]
   for (const purpose of ['user_data', 'assistants', 'batch', 'evals']) {
-    assert.deepEqual(await given(file({ file_id: await upload('Hello', purpose, 'notes.md') }), 'blind'), text[0]!.text)
+    assert.deepEqual(
+      await given([file({ file_id: await upload('Hello', purpose, { filename: 'notes.md' }) })], 'blind'),
+      text[0]!.text,
+    )
   }
   const inline = file({ file_data: dataUrl('text/plain', Buffer.from('Hello')), filename: 'notes.md' })
-  assert.deepEqual(await given(inline), text[0]!.text)
+  assert.deepEqual(await given([inline]), text[0]!.text)
   const bare = file({ file_data: Buffer.from('Hello').toString('base64'), filename: 'notes.md' })
-  assert.deepEqual(await given(bare), text[0]!.text)
-  const [picture] = await given(file({ file_id: await upload(png, 'vision') }))
+  assert.deepEqual(await given([bare]), text[0]!.text)
+  const [picture] = await given([file({ file_id: await upload(png, 'vision') })])
   assert.equal(picture.image_url.url, dataUrl('image/png', png))
 })
 
@@ -82,7 +84,7 @@ test('200: a PDF becomes one image per page, in its place', async () => {
 
 test('200: a page of 200 inches is rendered no larger than any other', async () => {
   const pdf = samplePdf(1, { width: 14_400, height: 14_400 })
-  const [page] = await given(file({ file_data: dataUrl('application/pdf', pdf), filename: 'a.pdf' }))
+  const [page] = await given([file({ file_data: dataUrl('application/pdf', pdf), filename: 'a.pdf' })])
   const url: string = page.image_url.url
   const { width, height } = await sharp(Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')).metadata()
   assert.deepEqual([width, height], [1568, 1568])
@@ -102,7 +104,7 @@ test('400 for a PDF of 5,000 pages, an encrypted one and a damaged one', async (
 })
 
 test('400 with the same message for a file that does not exist, was deleted or is another organization’s', async () => {
-  const foreign = await upload(png, 'vision', 'a.png', service.outsider)
+  const foreign = await upload(png, 'vision', { who: service.outsider })
   const deleted = await upload(png, 'vision')
   await send(service.app, 'DELETE', `/v1/files/${deleted}`, { key: service.person.key })
   const texts = new Set<string>()
@@ -185,42 +187,4 @@ test('400 names previous_response_id for a missing file of an earlier response',
 
 function respond(input: unknown, model = 'm'): Promise<Answer> {
   return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model, input })
-}
-
-function ask(content: unknown[], model = 'm'): Promise<Answer> {
-  return respond([{ role: 'user', content }], model)
-}
-
-/** The content the engine was given for this part. */
-// biome-ignore lint/suspicious/noExplicitAny: parts of many shapes.
-async function given(part: object, model = 'm'): Promise<any> {
-  const { status, body } = await ask([part], model)
-  assert.equal(status, 200, JSON.stringify(body))
-  return service.asked().messages[0].content
-}
-
-/** The message of the refusal. The engine is not asked. */
-async function assertRefused(
-  part: object,
-  code: string,
-  member: string,
-  message: RegExp,
-  model = 'm',
-): Promise<string> {
-  const before = service.upstream.requests.length
-  const { status, body } = await ask([{ type: 'input_text', text: 'Look' }, part], model)
-  const what = JSON.stringify([part, body]).slice(0, 500)
-  assert.deepEqual([status, body.error?.code, body.error?.param], [400, code, `input[0].content[1].${member}`], what)
-  assert.match(body.error.message, message)
-  assert.equal(service.upstream.requests.length, before)
-  return body.error.message
-}
-
-async function upload(
-  bytes: Uint8Array | string,
-  purpose: string,
-  filename = 'a.bin',
-  who: TestPerson = service.person,
-): Promise<string> {
-  return (await uploaded(service.app, bytes, { purpose, filename, key: who.key })).id
 }
