@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { sql } from 'kysely'
-import { systemClock } from '../../server/platform/clock.ts'
-import { openChanges } from '../../server/platform/db/changes.ts'
-import { type Claimed, claimsOn } from '../../server/platform/queue/claims.ts'
-import { RECLAIMED_TOPIC, startWorker } from '../../server/platform/queue/worker.ts'
-import { testDatabase } from '../support/data/postgres.ts'
+import { RECLAIMED_TOPIC } from '../../../server/platform/queue/worker.ts'
+import { collector, openTestQueue } from './rows.ts'
 
-const { db, pool, url, close } = await testDatabase()
-const claims = claimsOn<Claimed>({ table: 'queue_rows', due: 'due_at', open: sql`not done` })
-
-before(async () => {
-  await pool.query(`
-    create table queue_rows (id text primary key, done boolean not null default false,
-      due_at timestamptz not null default now(), claim_id text, claimed_until timestamptz);
-    create index queue_rows_ready on queue_rows (due_at) where not done and claim_id is null`)
-})
-after(close)
+const queue = await openTestQueue()
+const { db, pool, changes, claims, work, finish } = queue
+after(queue.close)
+afterEach(queue.clear)
 
 test('a claim reads no row that ended before, though a snapshot keeps what the index holds of it', async () => {
   const snapshot = await pool.connect()
@@ -52,16 +43,11 @@ async function readByClaim(due_from: Date | null): Promise<number> {
 }
 
 test('a row that became due long ago is claimed, whichever process freed it', async () => {
-  const changes = await openChanges({ db, url })
-  const seen: string[] = []
-  const all = Promise.withResolvers<void>()
-  const worker = startWorker<Claimed>({
-    ...{ db, clock: systemClock, changes, queue: 'rows', claims, concurrency: 4, sole: false, polling_seconds: 0.1 },
-    ...{ stop_seconds: { finish: 1, abort: 1 }, on_error: () => {} },
-    async run({ id }) {
-      await pool.query('update queue_rows set done = true, claim_id = null where id = $1', [id])
-      if (seen.push(id) === 3) all.resolve()
-      return null
+  const seen = collector(3)
+  work({
+    async run(row) {
+      seen.see(row.id)
+      return finish(row)
     },
   })
   await pool.query(`insert into queue_rows (id) values ('first')`)
@@ -73,8 +59,5 @@ test('a row that became due long ago is claimed, whichever process freed it', as
   assert.equal(await claims.releaseExpired(db, { expired_seconds_max: 60 }), 0, 'its lease ended earlier')
   assert.equal(await claims.releaseExpired(db), 1)
   changes.announce(RECLAIMED_TOPIC, 'rows')
-  await all.promise
-  assert.deepEqual(seen.sort(), ['first', 'freed', 'late'])
-  await worker.stop()
-  await changes.close()
+  assert.deepEqual((await seen.all).sort(), ['first', 'freed', 'late'])
 })

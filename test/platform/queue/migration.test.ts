@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { MIGRATIONS_DIR, migrate } from '../../server/platform/db/migrate.ts'
-import { testDatabase } from '../support/data/postgres.ts'
-import { tempDir } from '../support/service.ts'
+import { MIGRATIONS_DIR, migrate } from '../../../server/platform/db/migrate.ts'
+import { testDatabase } from '../../support/data/postgres.ts'
+import { tempDir } from '../../support/service.ts'
 
 const { pool, close } = await testDatabase()
 const temp = tempDir()
