@@ -1,18 +1,19 @@
 import { placeHold, placeHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
+import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { VIDEO_QUEUE } from '../queues.ts'
 import { insertJobs, type NewVideoJob } from '../store.ts'
-import { type Claim, rememberJob } from './idempotency.ts'
+import { type Reservation, rememberJob } from './idempotency.ts'
 
-export type Admission = { job: NewVideoJob; running_max: number; claim: Claim | null }
+export type Admission = { job: NewVideoJob; running_max: number; reservation: Reservation | null }
 
 /**
  * Holds the money and stores the job, due at once, in one transaction. Jobs of one organization would queue for its account's row, one
  * commit each, so jobs that arrive during a commit share the next one.
- * Throws ApiError `insufficient_credits`, `concurrency_limit_exceeded`, or `idempotency_in_progress` when the claim was lost.
+ * Throws ApiError `insufficient_credits`, `concurrency_limit_exceeded`, or `idempotency_in_progress` when the reservation was lost.
  */
 export async function admitJob(ctx: AdmitContext, admission: Admission): Promise<void> {
   await ctx.groups.join(`video-admissions/${admission.job.org_id}`, admission, (group) =>
@@ -51,9 +52,9 @@ async function storeOne(ctx: AdmitContext, admission: Admission): Promise<void> 
   })
 }
 
-async function remember(tx: Parameters<typeof rememberJob>[0], { job, claim }: Admission): Promise<void> {
+async function remember(tx: Tx, { job, reservation }: Admission): Promise<void> {
   const { id: job_id, cost, currency, created_at } = job
-  if (claim) await rememberJob(tx, claim, { job_id, cost, currency, created_at })
+  if (reservation) await rememberJob(tx, reservation, { job_id, cost, currency, created_at })
 }
 
 function holdOf({ job, running_max }: Admission) {

@@ -12,7 +12,7 @@ import { VIDEO_TOPIC } from '../queues.ts'
 import { CreateVideo, type VideoView, videoView } from '../schema.ts'
 import type { NewVideoJob } from '../store.ts'
 import { admitJob } from './admit.ts'
-import { bodyDigests, type Claim, claimKey, freeKey, type Remembered } from './idempotency.ts'
+import { bodyDigests, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
 import { withReplacement } from './openai-fields.ts'
 import { requireCapable, requireConsistentReferences, resolveReferences } from './references.ts'
 
@@ -41,16 +41,17 @@ export async function submitVideo(
 ): Promise<{ video: VideoView; replayed: boolean }> {
   const { idempotency_key: key, body } = submission
   if (key === undefined)
-    return { video: await createJob(ctx, audit, principal, { ...submission, claim: null }), replayed: false }
+    return { video: await createJob(ctx, audit, principal, { ...submission, reservation: null }), replayed: false }
 
   const body_digests = await bodyDigests(ctx.secrets, body)
-  const claimed = await claimKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
-  if ('remembered' in claimed) return { video: firstView(checkBody(body), claimed.remembered), replayed: true }
-  failpoint('key_claimed')
+  const reserved = await reserveKey(ctx.db, { org_id: principal.org_id, key, body_digests }, ctx.clock.now())
+  if ('remembered' in reserved) return { video: firstView(checkBody(body), reserved.remembered), replayed: true }
+  failpoint('key_reserved')
   try {
-    return { video: await createJob(ctx, audit, principal, { ...submission, claim: claimed.claim }), replayed: false }
+    const { reservation } = reserved
+    return { video: await createJob(ctx, audit, principal, { ...submission, reservation }), replayed: false }
   } catch (error) {
-    await freeKey(ctx.db, claimed.claim)
+    await releaseKey(ctx.db, reserved.reservation)
     throw error
   }
 }
@@ -60,7 +61,7 @@ async function createJob(
   ctx: Context,
   audit: AuditGate,
   principal: Principal,
-  { request_id, body: unchecked, claim }: Submission & { claim: Claim | null },
+  { request_id, body: unchecked, reservation }: Submission & { reservation: Reservation | null },
 ): Promise<VideoView> {
   const { org_id, user_id, key_id } = principal
   const now = ctx.clock.now()
@@ -83,7 +84,7 @@ async function createJob(
     ...{ model: model.id, prompt, seconds, aspect_ratio, inputs, per_second, cost, currency },
   }
   await audit.requireSoundAccounts() // 503
-  await admitJob(ctx, { job, running_max, claim }) // 402, 429
+  await admitJob(ctx, { job, running_max, reservation }) // 402, 429
   failpoint('after_create')
   ctx.changes.announce(VIDEO_TOPIC, job.id)
   return firstView(body, { job_id: job.id, cost, currency, created_at: now })

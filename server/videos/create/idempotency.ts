@@ -9,7 +9,7 @@ import { turnTaker } from '../../platform/turns.ts'
 /** How long a created job is replayed. */
 const REMEMBERED_SECONDS = 86_400
 /** A reservation this old belongs to a request that died: creating a job takes far less. */
-const CLAIM_SECONDS = 60
+const RESERVATION_SECONDS = 60
 
 /** Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. */
 type IdempotencyRow = {
@@ -31,9 +31,9 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** The first answer to a key, less what the repeated body contains anyway. */
+/** The first answer to a key, without what the repeated body contains anyway. */
 export type Remembered = { job_id: string; cost: bigint; currency: string; created_at: Date }
-export type Claim = { org_id: string; key: string; claim_id: string }
+export type Reservation = { org_id: string; key: string; claim_id: string }
 
 /** The header's value, checked; undefined when not sent. Throws ApiError 400. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
@@ -67,30 +67,30 @@ export async function bodyDigests(secrets: readonly string[], body: unknown): Pr
  * Reserves a key for one request, or returns the job that an earlier request with this key created.
  * Throws ApiError `idempotency_key_reused` for another body, `idempotency_in_progress` while another request holds the key.
  */
-export async function claimKey(
+export async function reserveKey(
   db: Db,
   wanted: { org_id: string; key: string; body_digests: readonly string[] },
   now: Date,
-): Promise<{ claim: Claim } | { remembered: Remembered }> {
+): Promise<{ reservation: Reservation } | { remembered: Remembered }> {
   const { org_id, key, body_digests } = wanted
   const body_digest = body_digests[0]!
-  const claim = { org_id, key, claim_id: randomUUID() }
+  const reservation = { org_id, key, claim_id: randomUUID() }
   const times = { claimed_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
   const empty = { job_id: null, cost: null, currency: null, created_at: null }
   for (;;) {
     const mine = await db
       .insertInto('video_idempotency')
-      .values({ ...claim, ...times, body_digest, ...empty })
+      .values({ ...reservation, ...times, body_digest, ...empty })
       .onConflict((conflict) =>
         conflict
           .columns(['org_id', 'key'])
-          .doUpdateSet({ ...claim, ...times, body_digest, ...empty })
+          .doUpdateSet({ ...reservation, ...times, body_digest, ...empty })
           .where(sql<boolean>`video_idempotency.expires_at <= ${now}
-            or (video_idempotency.job_id is null and video_idempotency.claimed_at < ${addSeconds(now, -CLAIM_SECONDS)})`),
+            or (video_idempotency.job_id is null and video_idempotency.claimed_at < ${addSeconds(now, -RESERVATION_SECONDS)})`),
       )
       .returning('claim_id')
       .executeTakeFirst()
-    if (mine) return { claim }
+    if (mine) return { reservation }
     const row = await db
       .selectFrom('video_idempotency')
       .selectAll()
@@ -102,19 +102,19 @@ export async function claimKey(
   }
 }
 
-/** Records the job under its reservation. Call it in the transaction that inserts the job: throws when the reservation was lost. */
-export async function rememberJob(tx: Tx, claim: Claim, job: Remembered): Promise<void> {
-  const result = await ofClaim(tx, claim).set(job).executeTakeFirst()
+/** Records the job under its reservation. Call it in the transaction that inserts the job: throws when another request has reserved the key. */
+export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembered): Promise<void> {
+  const result = await ofReservation(tx, reservation).set(job).executeTakeFirst()
   if (result.numUpdatedRows !== 1n) throw inProgress()
 }
 
-/** Releases the key of a refused request. */
-export async function freeKey(db: Db, claim: Claim): Promise<void> {
+/** Releases the key of a request that created no job. */
+export async function releaseKey(db: Db, reservation: Reservation): Promise<void> {
   await db
     .deleteFrom('video_idempotency')
-    .where('org_id', '=', claim.org_id)
-    .where('key', '=', claim.key)
-    .where('claim_id', '=', claim.claim_id)
+    .where('org_id', '=', reservation.org_id)
+    .where('key', '=', reservation.key)
+    .where('claim_id', '=', reservation.claim_id)
     .where('job_id', 'is', null)
     .execute()
 }
@@ -131,7 +131,7 @@ export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promi
   return Number(result.numDeletedRows)
 }
 
-function ofClaim(db: Db, { org_id, key, claim_id }: Claim) {
+function ofReservation(db: Db, { org_id, key, claim_id }: Reservation) {
   return db
     .updateTable('video_idempotency')
     .where('org_id', '=', org_id)

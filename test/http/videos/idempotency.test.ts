@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { addSeconds } from '../../../server/platform/clock.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
-import { bodyDigests, claimKey, deleteExpiredKeys } from '../../../server/videos/create/idempotency.ts'
+import { bodyDigests, deleteExpiredKeys, reserveKey } from '../../../server/videos/create/idempotency.ts'
 import {
   newColleague,
   newCustomer,
@@ -66,8 +66,8 @@ test('one job and one hold for many requests at once; the others are asked to re
 
 test('409 while the first request is being processed, for an SDK to retry after a second', async () => {
   const key = randomUUID()
-  const claimed = { org_id: person.org_id, key, body_digests: await bodyDigests([app.secret], videoBody()) }
-  await claimKey(app.database.db, claimed, app.clock.now())
+  const reserved = { org_id: person.org_id, key, body_digests: await bodyDigests([app.secret], videoBody()) }
+  await reserveKey(app.database.db, reserved, app.clock.now())
   const answer = await post(key)
   assertRefused(answer, { status: 409, code: 'idempotency_in_progress' })
   assert.deepEqual([answer.headers.get('x-should-retry'), answer.headers.get('retry-after')], ['true', '1'])
@@ -159,11 +159,11 @@ test('a key that is used again at the moment its first use is forgotten is not f
   const { db } = app.database
   const wanted = { org_id: person.org_id, key: randomUUID(), body_digests: ['digest'] }
   const start = app.clock.now()
-  await claimKey(db, wanted, start)
+  await reserveKey(db, wanted, start)
   const later = addSeconds(start, 86_400)
-  const use = (tx: Tx) => claimKey(tx, wanted, later)
+  const use = (tx: Tx) => reserveKey(tx, wanted, later)
   await meanwhile(app, use, () => deleteExpiredKeys(db, later, 500))
-  await assert.rejects(claimKey(db, wanted, later), { code: 'idempotency_in_progress' })
+  await assert.rejects(reserveKey(db, wanted, later), { code: 'idempotency_in_progress' })
 })
 
 test('a key belongs to the organization: colleagues share it, others have their own', async () => {
