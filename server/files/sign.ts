@@ -23,17 +23,16 @@ export function signFileUrl(options: {
   secret: string
   base_url: string
   file: SignedFile
-  method: 'GET'
   now: Date
   ttl_seconds: number
   pin?: string
 }): string {
-  const { secret, base_url, file, method, now, ttl_seconds, pin } = options
+  const { secret, base_url, file, now, ttl_seconds, pin } = options
   const max = longestLife(pin)
   assert(Number.isInteger(ttl_seconds) && ttl_seconds >= 1 && ttl_seconds <= max, `ttl_seconds is 1 to ${max}`)
   const expires = String(unixSeconds(now) + ttl_seconds)
   const { key, key_id } = signingKey(secret)
-  const signature = sign(key, { key_id, method, file, expires, pin })
+  const signature = sign(key, { key_id, method: 'GET', file, expires, pin })
   const pinned = pin === undefined ? '' : `&pin=${pin}`
   return `${base_url}/v1/files/${file.id}/signed?expires=${expires}&key=${key_id}${pinned}&signature=${signature}`
 }

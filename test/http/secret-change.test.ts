@@ -94,7 +94,7 @@ async function signedLink(app: TestApp): Promise<string> {
   const { id } = (await uploaded.json()) as { id: string }
   const now = app.ctx.clock.now()
   const file = (await findFiles(app.ctx.db, { org_id: service.person.org_id, ids: [id], now })).get(id)!
-  return signFileUrl({ secret: app.ctx.secret, base_url: '', file, method: 'GET', now, ttl_seconds: 900 })
+  return signFileUrl({ secret: app.ctx.secret, base_url: '', file, now, ttl_seconds: 900 })
 }
 
 /** What a model that thinks `text` answers, reasoning sealed. */

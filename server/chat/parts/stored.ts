@@ -83,7 +83,7 @@ function isSentAsUrl(work: PartWork, kind: PartKind): kind is 'image' | 'video' 
 function signedUrl(ctx: Context, file: FileRow): string {
   const { secret, config, site, clock } = ctx
   const ttl_seconds = config.signed_url_ttl_seconds
-  return signFileUrl({ secret, base_url: site.engine_url, file, method: 'GET', now: clock.now(), ttl_seconds })
+  return signFileUrl({ secret, base_url: site.engine_url, file, now: clock.now(), ttl_seconds })
 }
 
 /** Images uploaded as documents were not probed at upload. */

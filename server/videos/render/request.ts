@@ -72,7 +72,6 @@ function renderInput(
         secret: ctx.secret,
         base_url: ctx.site.engine_url,
         file,
-        method: 'GET',
         now: ctx.clock.now(),
         ttl_seconds,
         pin,
