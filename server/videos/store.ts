@@ -123,10 +123,6 @@ export async function insertJobs(tx: Db, jobs: readonly NewVideoJob[]): Promise<
     select ${columns} from jsonb_populate_recordset(null::video_jobs, ${JSON.stringify(rows)}::jsonb)`.execute(tx)
 }
 
-export async function insertJob(tx: Db, job: NewVideoJob): Promise<void> {
-  await insertJobs(tx, [job])
-}
-
 export async function findJob(db: Db, org_id: string, id: string): Promise<VideoJobRow | null> {
   const row = await db
     .selectFrom('video_jobs')

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { BALANCE_TOPIC } from '../../billing/balance-changes.ts'
 import { grantCredits } from '../../billing/ledger.ts'
 import { findAccount } from '../../billing/store.ts'
@@ -52,16 +51,12 @@ export const jobCancel = command({
         { db, clock, changes, log: silentLog, groups: openGroups() },
         { org_id: job.org_id, id },
       )
-      await sleep(ANNOUNCED_MS)
       return { json: { id, status }, rows: rowsOf({ id, status }) }
     } finally {
       await changes.close()
     }
   },
 })
-
-/** Announcements are sent a few milliseconds after the change: the connection must stay open until then. */
-const ANNOUNCED_MS = 50
 
 export const audit = command({
   summary: 'check every invariant that SQL can check; exit code 1 on any violation',

@@ -7,8 +7,7 @@ import { withScratch } from '../scratch.ts'
 import type { PictureReply, PictureTask } from './picture-child.ts'
 
 export type FrameOptions = {
-  /** Frames per second of clip, as long as `max` is not passed; then the frames are spread over the whole clip. */
-  fps?: number
+  /** Beyond so many, frames are spread over the whole clip. */
   max?: number
   /** Most pixels of the longer side. */
   edge?: number
@@ -16,6 +15,8 @@ export type FrameOptions = {
   signal?: AbortSignal | undefined
 }
 
+/** Frames taken from each second of a clip. */
+const FRAMES_PER_SECOND = 1
 /** Most frames of one clip or animated picture. Source: docs/engines.md, moderation. */
 const FRAMES_MAX = 16
 const FRAME_EDGE = 512
@@ -39,12 +40,12 @@ const FIXED_TABLES = ['-huffman', 'default']
  * Throws ProbeError, FfmpegError or ChildrenBusy.
  */
 export async function sampleFrames(path: string, options: FrameOptions = {}): Promise<Uint8Array[]> {
-  const { fps = 1, max = FRAMES_MAX, edge = FRAME_EDGE } = options
+  const { max = FRAMES_MAX, edge = FRAME_EDGE } = options
   const { video_seconds } = await probeTracks(path, 'video')
   const [seconds, ...others] = video_seconds
   if (seconds === undefined || !(seconds > 0) || others.length > 0)
     throw new ProbeError('unreadable', 'The clip does not have one picture track.')
-  const rate = Math.min(fps, max / seconds)
+  const rate = Math.min(FRAMES_PER_SECOND, max / seconds)
   const filter = `${fitting(edge)},fps=${rate.toFixed(4)}:start_time=0`
   const frames = await extractFrames(path, { filter, max }, options)
   const promised = Math.max(1, Math.min(max, Math.round((seconds - ROUNDING_SECONDS) * rate)))

@@ -7,9 +7,11 @@ import { after, before, test } from 'node:test'
 import { findAuditState } from '../../../server/billing/audit-state.ts'
 import { placeHold } from '../../../server/billing/holds.ts'
 import { openDataDir } from '../../../server/platform/data-dir.ts'
+import { openChanges } from '../../../server/platform/db/changes.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { startEmbeddedPostgres } from '../../../server/platform/postgres/embedded.ts'
-import { insertJob, type NewVideoJob } from '../../../server/videos/store.ts'
+import { CANCEL_TOPIC } from '../../../server/videos/queues.ts'
+import { insertJobs, type NewVideoJob } from '../../../server/videos/store.ts'
 import {
   browserOf,
   type IdentityApp,
@@ -102,7 +104,7 @@ test('credits are granted and withdrawn with a note, and the new balance is prin
   assert.deepEqual(new Set(ran.map(({ code }) => code)), new Set([2]))
 })
 
-test('a job is canceled and what was set aside for it is released', async () => {
+test('a job is canceled, its worker is notified, and what was set aside for it is released', async (t) => {
   const org_id = await newOrganization(app, 'Rendering')
   const { user_id, key_id } = await newPerson(app, org_id)
   await json('credits', 'grant', '--org', org_id, '--amount', '1', '--note', 'x')
@@ -115,16 +117,15 @@ test('a job is canceled and what was set aside for it is released', async () => 
     await placeHold(tx, { job_id: id, org_id, amount: 100n, running_max: 2, now })
     const who = { id, org_id, user_id, key_id, request_id: 'req_1' }
     const asked = { model: 'storyboard-1', prompt: 'a cat', seconds: 4, aspect_ratio: '16:9', inputs: [] }
-    await insertJob(tx, {
-      ...who,
-      ...asked,
-      per_second: 25n,
-      cost: 100n,
-      currency: 'usd',
-      created_at: now,
-    } as NewVideoJob)
+    const quoted = { per_second: 25n, cost: 100n, currency: 'usd', created_at: now }
+    await insertJobs(tx, [{ ...who, ...asked, ...quoted } as NewVideoJob])
   })
+  const changes = await openChanges({ db, url: app.database.url })
+  t.after(() => changes.close())
+  const announced = Promise.withResolvers<string | null>()
+  changes.on(CANCEL_TOPIC, announced.resolve)
   assert.deepEqual(await json('job', 'cancel', id), { id, status: 'canceled' })
+  assert.equal(await announced.promise, id)
   const account = await db.selectFrom('accounts').selectAll().where('org_id', '=', org_id).executeTakeFirst()
   assert.deepEqual(account, { org_id, balance: 100_000_000n, held: 0n, running: 0 })
 })
