@@ -24,7 +24,10 @@ const AUDIT_SECONDS = 3600
 /** One invariant, and how many rows break it. */
 export type AuditRow = { invariant: string; title: string; violations: number }
 
-/** Checks every invariant in one snapshot, so that work in flight does not show as a violation. `now` is the time by which retention is judged. */
+/**
+ * Checks every invariant in one snapshot, so that work in flight does not show as a violation. `now` is the time by which retention is
+ * judged.
+ */
 export async function runAudit(db: Db, now: Date = new Date()): Promise<AuditRow[]> {
   return db
     .transaction()
@@ -42,8 +45,8 @@ export async function runAudit(db: Db, now: Date = new Date()): Promise<AuditRow
 }
 
 /**
- * Checks every invariant hourly and logs each broken one. A broken I1 to I4 is logged as an error and stops new video jobs on every process, until a
- * later audit finds all four intact.
+ * Checks every invariant hourly and logs each broken one. A broken I1 to I4 is logged as an error and stops new video jobs on every
+ * process, until a later audit finds all four intact.
  */
 export function auditSweep(ctx: Context): Sweep {
   return {

@@ -19,9 +19,9 @@ export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<voi
 
 /**
  * Opens a pool. int8 and whole numeric come as bigint, timestamptz as Date, date as 'YYYY-MM-DD', json parsed; a numeric
- * with a fraction is an error, cast it in SQL. `on_error` gets the errors of connections that died idle: the pool replaces them. `close` resolves
- * once the server has seen every connection off, so that a server stopped next cuts none. Every commit is on the disk when it returns,
- * whatever the server's default is.
+ * with a fraction is an error, cast it in SQL. `on_error` gets the errors of connections that died idle: the pool replaces them. `close`
+ * resolves once the server has ended every connection, so that a server stopped next cuts none. Every commit is on the disk when it
+ * returns, whatever the server's default is.
  */
 export function openDb(url: string, options: { pool_max?: number; on_error?: (error: Error) => void } = {}): OpenDb {
   const pool = new pg.Pool({
@@ -56,8 +56,9 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
 }
 
 /**
- * Every commit is on the disk, and a transaction that was forgotten does not keep dead rows alive. A statement rather than a start-up option, which poolers between us and the server may refuse. A connection on which it fails is not used.
- * The pool awaits it, although its type does not show that.
+ * Every commit is on the disk, and a transaction that was forgotten does not keep dead rows alive. A statement rather than a start-up
+ * option, which poolers between us and the server may refuse. A connection on which it fails is not used: the pool awaits it, although its
+ * type does not show that.
  */
 const setUpSession = async (client: pg.ClientBase): Promise<void> => {
   await client.query(`set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'`)

@@ -11,8 +11,8 @@ type Waiting = { item: unknown; resolve: (result: never) => void; reject: (error
 export type Groups = {
   /**
    * Writes `item` with the others of its group. `write` gets them in the order they joined, one group at a time, and returns one result
-   * for each: an Error rejects that item alone; what it throws rejects all of them, and so
-   * does a database that does not answer. All who join a group of one name must give the same `write`.
+   * for each: an Error rejects that item alone; what it throws rejects all of them, and so does a database that does not answer. All who
+   * join a group of one name must give the same `write`.
    */
   join<Item, Result>(
     name: string,

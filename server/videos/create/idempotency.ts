@@ -102,7 +102,7 @@ export async function reserveKey(
   }
 }
 
-/** Records the job under its reservation. Call it in the transaction that inserts the job: throws when another request has reserved the key. */
+/** Records the job in the transaction that inserts it. Throws ApiError `idempotency_in_progress` when another request has reserved the key. */
 export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembered): Promise<void> {
   const result = await ofReservation(tx, reservation).set(job).executeTakeFirst()
   if (result.numUpdatedRows !== 1n) throw inProgress()

@@ -18,7 +18,7 @@ const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
 
 /**
  * Reads the multipart form of a create body into what the JSON form would have been. Texts become strings, `seconds` an integer when it
- * it is one; `image_reference[][role]` and numeric indices build arrays; a JSON part is taken as it is. Source: contract 5.2.
+ * is one; `image_reference[][role]` and numeric indices build arrays; a JSON part is taken as it is. Source: contract 5.2.
  * Throws ApiError 400 for file parts: media goes through `/v1/files`.
  */
 export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
