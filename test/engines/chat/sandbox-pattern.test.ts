@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createContext, runInContext } from 'node:vm'
 import fc from 'fast-check'
-import { isQuick, readPattern, textMatching } from '../../../server/engines/chat/sandbox/schema/pattern.ts'
+import { readPattern, textMatching } from '../../../server/engines/chat/sandbox/schema/pattern.ts'
 import { law } from '../../support/law.ts'
 
 const { source: anySource } = fc.letrec<{ source: string }>((tie) => ({
@@ -37,8 +38,7 @@ law('a text written for a pattern is matched by RegExp', async (seed) => {
       assert.ok(pattern !== null, source)
       let drawn = 0
       const text = textMatching(pattern, growth, (count) => numbers[drawn++ % 5]! % count)
-      if (text === null || !isQuick(pattern, text)) return
-      assert.ok(pattern.regexp.test(text), `${source}: ${JSON.stringify(text)}`)
+      assert.ok(text === null || isMatch(`^${source}$`, text), `${source}: ${JSON.stringify(text)}`)
     }),
     { seed, numRuns: 500 },
   )
@@ -62,36 +62,20 @@ for (const [what, source] of Object.entries(COMMON)) {
     const pattern = readPattern(source)!
     for (const number of [0, 3, 7]) {
       const text = textMatching(pattern, 2, (count) => number % count)!
-      assert.ok(isQuick(pattern, text) && pattern.regexp.test(text), text)
+      assert.ok(isMatch(source, text), text)
     }
   })
 }
 
-test('a search that backtracks without end is detected within a bounded number of steps', () => {
-  const text = `${'a'.repeat(250)}!`
-  for (const source of [
-    '^(a+)+$',
-    '^(a|aa)+$',
-    '(?:a*)*b',
-    '(a|a)*?b',
-    'a*a*a*a*a*a*b',
-    '^(?:(?:a?){50}){50}$',
-    '(.*){9}b',
-  ]) {
-    const pattern = readPattern(source)!
+test('a pattern whose search would not end is written as soon as any other', () => {
+  for (const source of ['^(a+)+$', '^(a|aa)+$', '(?:a*)*b', 'a*a*a*a*a*a*b', '^(?:(?:a?){50}){50}$', '(.*){9}b']) {
     const before = process.cpuUsage()
-    assert.ok(!isQuick(pattern, text), source)
+    textMatching(readPattern(source)!, 233, () => 0)
     assert.ok(process.cpuUsage(before).user < 200_000, source)
   }
 })
 
-test('a search that ends soon is allowed, whether it matches or not', () => {
-  const pattern = readPattern('^[a-z]+(?: [a-z]+)*$')!
-  assert.ok(isQuick(pattern, 'word '.repeat(40).trim()))
-  assert.ok(isQuick(readPattern('[a-z]+\\d')!, 'a'.repeat(100)))
-})
-
-test('look-around, back references, word boundaries and invalid expressions are not supported', () => {
+test('look-around, back references, word boundaries, anchors in the middle and invalid expressions are not supported', () => {
   for (const source of [
     '(?=a)a',
     '(?!a)b',
@@ -100,9 +84,23 @@ test('look-around, back references, word boundaries and invalid expressions are 
     '(a)\\1',
     '(?<n>a)\\k<n>',
     '\\ba',
+    '(^a|b$)',
+    'a^b',
+    'a$b',
     '(',
     '[z-a]',
     'a'.repeat(1001),
   ])
     assert.equal(readPattern(source), null, source)
 })
+
+/** By RegExp. A search that takes longer than this test has says nothing. */
+function isMatch(source: string, text: string): boolean {
+  const find = '(() => { try { return new RegExp(source, "u") } catch { return new RegExp(source) } })().test(text)'
+  try {
+    return runInContext(find, createContext({ source, text }), { timeout: 1000 }) as boolean
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return true
+    throw error
+  }
+}

@@ -304,7 +304,7 @@ function refused(): Record<string, { schema: Record<string, unknown>; problem: s
   return {
     'a schema that requires itself': { schema: object({ self: { $ref: '#' } }), problem: small },
     'a reference to itself': { schema: { $ref: '#' }, problem: far },
-    'a choice of itself': { schema: { anyOf: [{ $ref: '#' }, { $ref: '#' }] }, problem: far },
+    'a choice of itself': { schema: { anyOf: [{ $ref: '#' }, { $ref: '#' }] }, problem: small },
     'hundreds of members that are the whole again, all required': {
       schema: object(Object.fromEntries(MEMBERS)),
       problem: small,

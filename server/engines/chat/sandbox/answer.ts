@@ -81,8 +81,7 @@ async function chosenTools(request: ChatRequest, prompt: Prompt): Promise<Array<
   for (const tool of offered) {
     const isNamed = () => new RegExp(`(?<![\\w-])${tool.name}(?![\\w-])`).test(prompt.text)
     if (prompt.text.includes(tool.name) && isNamed()) named.push(tool)
-    const other = turn()
-    if (other) await other
+    await turn()
   }
   const some = named.length > 0 ? named : offered.slice(0, 1)
   return parallel_tool_calls === false ? some.slice(0, 1) : some
@@ -135,16 +134,9 @@ function* segmentsOf(content: Content, choice: number): Generator<Segment> {
       eventOf: (text) => ({ type: 'reasoning-delta', choice, text }),
     }
   for (const [call, { name, pieces }] of calls.entries()) {
-    const event: ChatEvent = {
-      type: 'tool-call-delta',
-      choice,
-      call,
-      id: callId(prompt, choice, call),
-      name,
-      arguments: '',
-    }
-    const eventOf = (part: string): ChatEvent => ({ type: 'tool-call-delta', choice, call, arguments: part })
-    yield { pieces, opening: { event, tokens: countTokens(name) }, eventOf }
+    const eventOf = (part: string) => ({ type: 'tool-call-delta' as const, choice, call, arguments: part })
+    const opening = { event: { ...eventOf(''), id: callId(prompt, choice, call), name }, tokens: countTokens(name) }
+    yield { pieces, opening, eventOf }
   }
   const stop = request.stop ?? []
   if (prompt.directive?.name === 'refuse')

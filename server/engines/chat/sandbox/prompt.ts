@@ -57,18 +57,12 @@ const DIRECTIVE_CHARACTERS = 1_000_000
 
 /** At most `characters` code points on one line, an ellipsis included where something is missing. */
 export function shorten(text: string, characters: number): string {
-  const start = [
-    ...text
-      .slice(0, characters * 8)
-      .replace(/\s+/g, ' ')
-      .trim(),
-  ]
-  return start.length <= characters
-    ? start.join('')
-    : `${start
-        .slice(0, characters - 1)
-        .join('')
-        .trimEnd()}…`
+  const line = text
+    .slice(0, characters * 8)
+    .replace(/\s+/g, ' ')
+    .trim()
+  const kept = [...line].slice(0, characters - 1).join('')
+  return [...line].length <= characters ? line : `${kept.trimEnd()}…`
 }
 
 /** Text of a message, its parts joined by line ends. */
@@ -145,8 +139,7 @@ async function seedOf({ model, messages, seed, tools, response_format }: ChatReq
     hash.update(`${text.length}:`)
     for (let from = 0; from < text.length; from += SLICE_CHARACTERS) {
       hash.update(text.slice(from, from + SLICE_CHARACTERS), 'utf16le')
-      const other = turn()
-      if (other) await other
+      await turn()
     }
   }
   const addJson = async (value: object) => {

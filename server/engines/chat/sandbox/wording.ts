@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { countTokens } from '../../../platform/tokenizer.ts'
-import type { SeededRandom } from '../../seeded-random.ts'
-import { type Clues, type Prompt, shorten } from './prompt.ts'
+import { type Prompt, shorten } from './prompt.ts'
 
 const ENGLISH = {
   hello: (variant: number) => `Hello from the sandbox, in wording ${variant}.`,
@@ -94,35 +93,4 @@ export function thoughtsText(prompt: Prompt, effort: string): string {
 
 function phrasesFor({ clues }: Prompt): typeof ENGLISH {
   return clues.japanese ? JAPANESE : ENGLISH
-}
-
-/**
- * Texts that a member of this name may hold, the likeliest first, then one of each format that TypeBox checks. Those of the prompt come
- * in the first variation only, so that further ones differ.
- */
-export function textsFor(name: string, clues: Clues, random: SeededRandom, variation: number): string[] {
-  const number = 1 + variation + Math.floor(random.between(0, 90))
-  const hex = Array.from({ length: 32 }, () => Math.floor(random.between(0, 16)).toString(16)).join('')
-  const uuid = hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
-  const known: Partial<Clues> = variation === 0 ? clues : {}
-  const email = known.email ?? `person${number}@example.com`
-  const url = known.url ?? `https://example.com/${number}`
-  const date = known.date ?? `2026-${String(1 + (number % 12)).padStart(2, '0')}-15`
-  const time = `${10 + (number % 14)}:15:00Z`
-  const words = name.replace(/([a-z])([A-Z])/g, '$1_$2').toLowerCase()
-  const likely: Array<[RegExp, string]> = [
-    [/e.?mail/, email],
-    [/(^|_)(ur[il]|link|website)s?$/, url],
-    [/(^|_)(date|day|deadline|birthday)$/, date],
-    [/location|city|place|address|destination|origin/, clues.place ?? (clues.japanese ? '東京' : 'Tokyo')],
-    [/name|title|subject|label/, clues.excerpt(40)],
-    [/query|search|question|prompt|text|message|input|content|task|summary|answer|^q$/, clues.excerpt(160)],
-    [/(?:)/, `sandbox ${words.replaceAll('_', ' ')}`.trim()],
-  ]
-  const text = likely.find(([pattern, text]) => pattern.test(words) && text !== '')![1]
-  return [
-    variation === 0 || [email, url, date].includes(text) ? text : `${variation + 1} ${text}`,
-    ...[email, url, date, `${date}T${time}`, time, `PT${number}M`, uuid, `/${number}`, String(number)],
-    ...[`host-${number}.example.com`, `192.0.2.${number}`, `2001:db8::${number.toString(16)}`],
-  ]
 }

@@ -3,15 +3,12 @@ import { Value } from 'typebox/value'
 import { isRecord } from '../../../../platform/json/record.ts'
 
 export type Keywords = Readonly<Record<string, unknown>>
-/**
- * What a value has cost so far, in microseconds on an ordinary machine, roughly. `weights` are those of keywords met before: they are
- * looked at again with every value made of them.
- */
+/** What a value has cost so far, in microseconds on an ordinary machine, roughly. `weights` are those of keywords met before. */
 export type Effort = { effort: number; weights: Map<object, number> }
 
 /** For one value with all its tries, and for one step, which nothing interrupts. */
 const EFFORT_MAX = 1_000_000
-const CHECK_MAX = 15_000
+export const STEP_MAX = 15_000
 /** To compare a value with one option of many is quick. */
 export const OPTION = 1 / 32
 
@@ -29,23 +26,14 @@ export function spend(work: Effort, effort: number): void {
   if (work.effort > EFFORT_MAX) throw new Unsatisfiable('to find one takes too long')
 }
 
-/** Whether more was spent since than one step may cost, which nothing interrupts. */
-export function isMuch(work: Effort, since: Pick<Effort, 'effort'>): boolean {
-  return work.effort - since.effort > CHECK_MAX
-}
-
 /** Whether a value satisfies the keywords about the value itself. Throws Unsatisfiable where that takes too long to find out. */
 export function check(work: Effort, keywords: Keywords, value: unknown): boolean {
-  const own = ownOf(keywords)
-  spendCheck(work, own, value)
-  return Value.Check(own, bare(value))
+  return Value.Check(ownOf(work, keywords, value), bare(value))
 }
 
 /** The keyword that a value does not satisfy. Throws as `check` does. */
 export function errorOf(work: Effort, keywords: Keywords, value: unknown): string | undefined {
-  const own = ownOf(keywords)
-  spendCheck(work, own, value)
-  return Value.Errors(own, bare(value))[0]?.keyword
+  return Value.Errors(ownOf(work, keywords, value), bare(value))[0]?.keyword
 }
 
 /** What it costs to look at every part of a JSON value. `option`: at a text, number or the like in an array. */
@@ -56,33 +44,31 @@ export function weigh(value: unknown, option = 1): number {
   return Object.values(value).reduce((sum, each) => sum + 1 + weigh(each, option), 1)
 }
 
-function spendCheck(work: Effort, own: Keywords, value: unknown): void {
-  const names = Object.keys(own)
-  const isWhole = own.uniqueItems === true || names.some((name) => LIMITED.test(name))
-  const times =
-    (names.includes('contains') || names.includes('propertyNames')) && isContainer(value) ? sizeIn(value) : 1
-  const effort =
-    weighKeywords(work, own) * times + (isWhole ? weigh(value) : isContainer(value) ? sizeIn(value) : weigh(value))
-  if (effort > CHECK_MAX) throw new Unsatisfiable('to check one takes too long')
-  spend(work, effort)
-}
-
-function weighKeywords({ weights }: Effort, own: Keywords): number {
-  let sum = 1
+/** The keywords that TypeBox checks, their cost counted. */
+function ownOf(work: Effort, keywords: Keywords, value: unknown): TSchema {
+  const own: Keywords = Object.fromEntries(
+    Object.entries(keywords).filter(([name]) => OWN.test(name) || LIMITED.test(name)),
+  )
+  const isWhole = own.uniqueItems === true || Object.keys(own).some((name) => LIMITED.test(name))
+  const size = isContainer(value) ? Object.keys(value).length : weigh(value)
+  let effort = isWhole ? weigh(value) : size
   for (const each of Object.values(own)) {
-    const weight = (isContainer(each) ? weights.get(each) : undefined) ?? weigh(each, OPTION)
-    if (isContainer(each)) weights.set(each, weight)
-    sum += weight
+    const weight = (isContainer(each) ? work.weights.get(each) : undefined) ?? weigh(each, OPTION)
+    if (isContainer(each)) work.weights.set(each, weight)
+    effort += each === own.contains || each === own.propertyNames ? weight * size : weight
   }
-  return sum
+  if (effort > STEP_MAX) throw new Unsatisfiable('to check one takes too long')
+  spend(work, effort)
+  return own
 }
 
 function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-function sizeIn(value: object): number {
-  return Array.isArray(value) ? value.length : Object.keys(value).length
+/** TypeBox takes what every object inherits for its members. */
+function bare(value: unknown): unknown {
+  return isRecord(value) ? Object.assign(Object.create(null), value) : value
 }
 
 /** The schema a `$ref` leads to: `#`, or a JSON pointer within the document. */
@@ -94,19 +80,6 @@ export function follow(root: unknown, reference: string): unknown {
   }
   if (typeof at !== 'boolean' && !isRecord(at)) throw new Unsatisfiable(`the reference '${reference}' leads nowhere`)
   return at
-}
-
-function ownOf(keywords: Keywords): TSchema & Keywords {
-  return Object.fromEntries(
-    Object.entries(keywords).filter(
-      ([name]) => OWN.test(name) || LIMITED.test(name) || (name === 'pattern' && keywords.pattern instanceof RegExp),
-    ),
-  )
-}
-
-/** TypeBox takes what every object inherits for its members. */
-function bare(value: unknown): unknown {
-  return isRecord(value) ? Object.assign(Object.create(null), value) : value
 }
 
 export function sizeOf(value: unknown, otherwise = 0): number {

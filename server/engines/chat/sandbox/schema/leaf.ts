@@ -1,36 +1,49 @@
 import type { SeededRandom } from '../../../seeded-random.ts'
 import type { Clues } from '../prompt.ts'
-import { textsFor } from '../wording.ts'
-import { check, type Effort, type Keywords, sizeOf, spend } from './check.ts'
+import { check, type Effort, type Keywords, sizeOf, spend, Unsatisfiable } from './check.ts'
 import { type Pattern, readPattern, textMatching } from './pattern.ts'
 
+/** What a value is made from: what the prompt mentions, and the choices that are left to chance. */
 export type Given = { clues: Clues; random: SeededRandom }
+/** `patterns` are those read before: most are of many values. */
 export type LeafWork = Given & Effort & { patterns: Map<string, Pattern | null> }
-/** What a value is made for: the member that holds it, and how many other values were asked for before. */
-export type Member = { name: string; variation: number }
+/** What it is made for: a member, and how many other values were asked for before. `depth` counts members, items and branches. */
+export type Place = { name: string; variation: number; path: string; depth: number }
 
 const CHARACTERS_MAX = 4096
 /** Of the name of a member, as far as it suggests a text. */
 const NAME_CHARACTERS = 100
 
-/** A text that the pattern of a member suggests, or its name, or its format. */
-export function textFor(work: LeafWork, keywords: Keywords, { name, variation }: Member): string {
+/** A text of the given pattern, else one that the name of the member suggests, else one of its format. */
+export function textFor(work: LeafWork, keywords: Keywords, place: Place): string | undefined {
   const [least, most] = [Math.min(sizeOf(keywords.minLength), CHARACTERS_MAX), sizeOf(keywords.maxLength, Infinity)]
-  const pattern = patternOf(work, keywords.pattern)
-  for (const growth of pattern ? [2, 1, 0, 3, 5, 8, 13, 15, 21, 34, 55, 89, 144, 233] : []) {
-    const pick = (count: number) => (Math.floor(work.random.between(0, count)) + variation) % count
-    spend(work, 50)
-    const text = textMatching(pattern!, growth, pick)
-    if (text !== null && text.length >= least && text.length <= most) return text
-  }
+  if (typeof keywords.pattern === 'string') return patternText(work, keywords.pattern, place, { least, most })
   spend(work, least / 32)
-  const [likely, ...others] = textsFor(name.slice(0, NAME_CHARACTERS), work.clues, work.random, variation)
+  const [likely, ...others] = textsFor(work, place)
   const fitted = [...likely!, ...' sandbox'.repeat(least / 8 + 1)].slice(0, Math.max(least, [...likely!].length))
   return [fitted.slice(0, most).join(''), ...others].find((text) => check(work, keywords, text)) ?? likely!
 }
 
+function patternText(
+  work: LeafWork,
+  source: string,
+  { variation, path }: Place,
+  { least, most }: { least: number; most: number },
+): string | undefined {
+  const pattern = work.patterns.get(source) ?? readPattern(source)
+  work.patterns.set(source, pattern)
+  if (pattern === null) throw new Unsatisfiable(`'pattern' at ${path} is not supported`)
+  for (const growth of [2, 1, 0, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233]) {
+    spend(work, 50)
+    const pick = (count: number) => (Math.floor(work.random.between(0, count)) + variation) % count
+    const text = textMatching(pattern, growth, pick)
+    if (text !== null && text.length >= least && text.length <= most) return text
+  }
+  return undefined
+}
+
 /** A number of the prompt when it fits, else one between the bounds, a multiple of what it must be. */
-export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Member): number | undefined {
+export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Place): number | undefined {
   const { clues, random } = work
   const least = Math.max(sizeOf(keywords.minimum, -Infinity), sizeOf(keywords.exclusiveMinimum, -Infinity))
   const most = Math.min(sizeOf(keywords.maximum, Infinity), sizeOf(keywords.exclusiveMaximum, Infinity))
@@ -48,9 +61,33 @@ export function numberFor(work: LeafWork, keywords: Keywords, { variation }: Mem
   return [...known, ...candidates].find((value) => check(work, keywords, value))
 }
 
-/** The pattern, read once. Null for what is none, or none that is supported. */
-export function patternOf({ patterns }: LeafWork, source: unknown): Pattern | null {
-  if (typeof source !== 'string') return null
-  if (!patterns.has(source)) patterns.set(source, readPattern(source))
-  return patterns.get(source) ?? null
+/** The text that the member's name suggests, then one of each format that TypeBox checks. Those of the prompt in the first variation only. */
+function textsFor({ clues, random }: Given, { name, variation }: Place): string[] {
+  const number = 1 + variation + Math.floor(random.between(0, 90))
+  const hex = Array.from({ length: 32 }, () => Math.floor(random.between(0, 16)).toString(16)).join('')
+  const uuid = hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
+  const known: Partial<Clues> = variation === 0 ? clues : {}
+  const email = known.email ?? `person${number}@example.com`
+  const url = known.url ?? `https://example.com/${number}`
+  const date = known.date ?? `2026-${String(1 + (number % 12)).padStart(2, '0')}-15`
+  const time = `${10 + (number % 14)}:15:00Z`
+  const words = name
+    .slice(0, NAME_CHARACTERS)
+    .replace(/([a-z])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+  const likely: Array<[RegExp, string]> = [
+    [/e.?mail/, email],
+    [/(^|_)(ur[il]|link|website)s?$/, url],
+    [/(^|_)(date|day|deadline|birthday)$/, date],
+    [/location|city|place|address|destination|origin/, clues.place ?? (clues.japanese ? '東京' : 'Tokyo')],
+    [/name|title|subject|label/, clues.excerpt(40)],
+    [/query|search|question|prompt|text|message|input|content|task|summary|answer|^q$/, clues.excerpt(160)],
+    [/(?:)/, `sandbox ${words.replaceAll('_', ' ')}`.trim()],
+  ]
+  const text = likely.find(([pattern, text]) => pattern.test(words) && text !== '')![1]
+  return [
+    variation === 0 || [email, url, date].includes(text) ? text : `${variation + 1} ${text}`,
+    ...[email, url, date, `${date}T${time}`, time, `PT${number}M`, uuid, `/${number}`, String(number)],
+    ...[`host-${number}.example.com`, `192.0.2.${number}`, `2001:db8::${number.toString(16)}`],
+  ]
 }
