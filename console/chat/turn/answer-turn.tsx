@@ -1,5 +1,5 @@
 import { Pencil, RotateCcw, Trash2 } from 'lucide-react'
-import { memo, useState } from 'react'
+import { memo, type Ref, useRef, useState } from 'react'
 import { useText } from '../../text/use-text.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { StatusBadge } from '../../ui/data/badge.tsx'
@@ -22,9 +22,14 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
   const t = useText('chat')
   const { models, actions } = usePlayground()
   const [editing, setEditing] = useState(false)
+  const editButton = useRef<HTMLButtonElement>(null)
   const { id, text, status, failure } = message
   const name = models.find((each) => each.id === message.model)?.name ?? message.model
   const streaming = status === 'streaming'
+  const endEditing = () => {
+    setEditing(false)
+    editButton.current?.focus()
+  }
   return (
     <article
       aria-label={name}
@@ -46,9 +51,9 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
       {editing ? (
         <EditText
           text={text}
-          onCancel={() => setEditing(false)}
+          onCancel={endEditing}
           onSave={(next) => {
-            setEditing(false)
+            endEditing()
             actions.edit(id, next, false)
           }}
           again={false}
@@ -61,15 +66,20 @@ export const AnswerTurn = memo(function AnswerTurn({ message, last, locked }: An
       {failure && <AnswerFailure failure={failure} onRetry={locked ? undefined : () => actions.answerAgain(id)} />}
       <footer className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-1">
         <Price message={message} />
-        <AnswerActions message={message} locked={locked} onEdit={() => setEditing(true)} />
+        <AnswerActions message={message} locked={locked} editButton={editButton} onEdit={() => setEditing(true)} />
       </footer>
     </article>
   )
 })
 
-type AnswerActionsProps = { message: AssistantMessage; locked: boolean; onEdit: () => void }
+type AnswerActionsProps = {
+  message: AssistantMessage
+  locked: boolean
+  editButton: Ref<HTMLButtonElement>
+  onEdit: () => void
+}
 
-function AnswerActions({ message: { id, text }, locked, onEdit }: AnswerActionsProps) {
+function AnswerActions({ message: { id, text }, locked, editButton, onEdit }: AnswerActionsProps) {
   const t = useText('chat')
   const { actions } = usePlayground()
   const again = () => actions.answerAgain(id)
@@ -77,7 +87,9 @@ function AnswerActions({ message: { id, text }, locked, onEdit }: AnswerActionsP
   return (
     <TurnActions className="ms-auto -me-2">
       {text !== '' && <CopyButton text={text} />}
-      {text !== '' && <IconButton size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={onEdit} />}
+      {text !== '' && (
+        <IconButton ref={editButton} size="sm" label={t('edit')} icon={<Pencil />} disabled={locked} onClick={onEdit} />
+      )}
       <IconButton size="sm" label={t('regenerate')} icon={<RotateCcw />} disabled={locked} onClick={again} />
       <IconButton size="sm" label={t('remove')} icon={<Trash2 />} disabled={locked} onClick={remove} />
     </TurnActions>

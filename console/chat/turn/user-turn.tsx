@@ -22,7 +22,12 @@ export const UserTurn = memo(function UserTurn({
   const t = useText('chat')
   const { actions } = usePlayground()
   const [editing, setEditing] = useState(false)
+  const [edited, setEdited] = useState(false)
   const { id, text, attachments } = message
+  const endEditing = () => {
+    setEditing(false)
+    setEdited(true)
+  }
   return (
     <article
       aria-label={t('you')}
@@ -33,9 +38,9 @@ export const UserTurn = memo(function UserTurn({
       {editing ? (
         <EditText
           text={text}
-          onCancel={() => setEditing(false)}
+          onCancel={endEditing}
           onSave={(next, again) => {
-            setEditing(false)
+            endEditing()
             actions.edit(id, next, again)
           }}
           again={!locked}
@@ -58,6 +63,7 @@ export const UserTurn = memo(function UserTurn({
             label={t('edit')}
             icon={<Pencil />}
             disabled={locked}
+            autoFocus={edited}
             onClick={() => setEditing(true)}
           />
           <IconButton

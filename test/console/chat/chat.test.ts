@@ -139,6 +139,22 @@ test('messages are edited, answered again and deleted', async () => {
   await close()
 })
 
+test('the focus goes back to the edit button of a message when editing ends', async () => {
+  const { page, chat, close } = await stage.visit()
+  await chat.send('sandbox:echo first')
+  for (const name of ['You', 'Sandbox']) {
+    const edit = page.getByRole('article', { name }).getByRole('button', { name: 'Edit' })
+    for (const leave of ['Cancel', 'Save']) {
+      await edit.press('Enter')
+      const text = page.getByRole('textbox', { name: 'Message text' })
+      await page.getByRole('button', { name: leave, exact: true }).press('Enter')
+      await text.waitFor({ state: 'detached' })
+      await edit.and(page.locator(':focus')).waitFor()
+    }
+  }
+  await close()
+})
+
 test('Enter sends and Shift + Enter does not; nor does the Enter that ends a word of Japanese', async () => {
   const { page, chat, close } = await stage.visit({ language: 'ja' })
   await chat.box.click()
