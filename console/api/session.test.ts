@@ -19,7 +19,7 @@ function openedBy(session: Session): QueryClient {
   return queries
 }
 
-test('another person who signed in to the same organization in another tab takes over', async () => {
+test('a page follows when another tab signed in somebody else of the same organization', async () => {
   const queries = openedBy(sessionOf('user_1', 'org_1'))
   const now = sessionOf('user_2', 'org_1')
   globalThis.fetch = async () => Response.json(now)
