@@ -80,13 +80,13 @@ const FRAME =
 
 function Content({ file }: { file: StoredFile }) {
   const { purpose } = file
-  if (purpose === 'vision') return <Picture file={file} />
-  if (purpose === 'video') return <Clip file={file} />
-  if (purpose === 'audio') return <Sound file={file} />
+  if (purpose === 'vision') return <ImagePreview file={file} />
+  if (purpose === 'video') return <VideoPreview file={file} />
+  if (purpose === 'audio') return <AudioPreview file={file} />
   return <Document file={file} />
 }
 
-function Picture({ file }: { file: StoredFile }) {
+function ImagePreview({ file }: { file: StoredFile }) {
   const [state, setState] = useState<'loading' | 'shown' | 'broken'>('loading')
   if (state === 'broken') return <NoPreview />
   return (
@@ -104,12 +104,12 @@ function Picture({ file }: { file: StoredFile }) {
 }
 
 /** Plays from the service, which sends the requested ranges. */
-function Clip({ file }: { file: StoredFile }) {
+function VideoPreview({ file }: { file: StoredFile }) {
   const [broken, setBroken] = useState(false)
   if (broken) return <NoPreview />
   return (
     <div className={FRAME}>
-      {/* biome-ignore lint/a11y/useMediaCaption: an uploaded clip comes without captions. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: an uploaded video comes without captions. */}
       <video
         controls
         playsInline
@@ -123,12 +123,12 @@ function Clip({ file }: { file: StoredFile }) {
   )
 }
 
-function Sound({ file }: { file: StoredFile }) {
+function AudioPreview({ file }: { file: StoredFile }) {
   const [broken, setBroken] = useState(false)
   if (broken) return <NoPreview />
   return (
     <div className="rounded-lg border border-line bg-sunken px-4 py-6">
-      {/* biome-ignore lint/a11y/useMediaCaption: an uploaded sound comes without captions. */}
+      {/* biome-ignore lint/a11y/useMediaCaption: uploaded audio comes without captions. */}
       <audio
         controls
         preload="metadata"
@@ -153,9 +153,9 @@ function Document({ file }: { file: StoredFile }) {
       </div>
     )
   }
-  if (data.kind === 'image') return <Picture file={file} />
-  if (data.kind === 'video') return <Clip file={file} />
-  if (data.kind === 'audio') return <Sound file={file} />
+  if (data.kind === 'image') return <ImagePreview file={file} />
+  if (data.kind === 'video') return <VideoPreview file={file} />
+  if (data.kind === 'audio') return <AudioPreview file={file} />
   if (data.kind === 'pdf') return <Pdf blob={data.blob} />
   if (data.kind !== 'text') return <NoPreview />
   return (

@@ -41,7 +41,7 @@ export function acceptOf(choice: PurposeChoice): string | undefined {
   return isMedia(choice) ? MEDIA[choice].endings.map((ending) => `.${ending}`).join(',') : undefined
 }
 
-/** The purpose a file gets by its kind: documents are what is neither picture, clip nor sound. */
+/** The purpose a file gets by its kind: what is neither image, video nor audio is a document. */
 export function purposeOf(file: { name: string; type: string }): Purpose {
   return MEDIA_PURPOSES.find((purpose) => looksLike(purpose, file)) ?? 'user_data'
 }

@@ -169,7 +169,7 @@ call ${shellQuote(`${base_url}/v1/chat/completions`)} \\
       "role": "user",
       "content": [
         {"type": "file", "file": {"file_id": "$file"}},
-        {"type": "text", "text": "What is in the picture?"}
+        {"type": "text", "text": "What is in the image?"}
       ]
     }
   ]
@@ -186,7 +186,7 @@ const answer = await client.chat.completions.create({
       role: 'user',
       content: [
         { type: 'file', file: { file_id: file.id } },
-        { type: 'text', text: 'What is in the picture?' },
+        { type: 'text', text: 'What is in the image?' },
       ],
     },
   ],
@@ -201,7 +201,7 @@ answer = client.chat.completions.create(
             "role": "user",
             "content": [
                 {"type": "file", "file": {"file_id": file.id}},
-                {"type": "text", "text": "What is in the picture?"},
+                {"type": "text", "text": "What is in the image?"},
             ],
         }
     ],

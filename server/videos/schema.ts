@@ -58,7 +58,7 @@ export const CreateVideoForm = Type.Object(
     'image_reference[][role]': repeated(Type.Enum(['first_frame', 'last_frame']), 2, 'One field for each frame.'),
     'references[images][][file_id]': repeated(FileId, 8, 'One field for each image.'),
     'references[videos][][file_id]': repeated(FileId, 2, 'One field for each video.'),
-    'references[audio][][file_id]': repeated(FileId, 3, 'One field for each sound.'),
+    'references[audio][][file_id]': repeated(FileId, 3, 'One field for each audio file.'),
     image_reference,
     references,
   },

@@ -17,7 +17,7 @@ const ICONS: Record<AttachmentKind, typeof Film> = {
   text: FileText,
 }
 
-/** Files of a message: pictures as pictures, others by name. `onRemove` when they may still be taken away. */
+/** Files of a message: images are shown, others are named. `onRemove` while they can still be removed. */
 export function Attachments({
   attachments,
   pending = [],
@@ -45,7 +45,11 @@ export function Attachments({
     <ul className={cx('flex flex-wrap gap-3', className)}>
       {attachments.map((attachment) => (
         <li key={attachment.id} className="relative">
-          {attachment.kind === 'image' ? <Picture attachment={attachment} /> : <Named attachment={attachment} />}
+          {attachment.kind === 'image' ? (
+            <ImageAttachment attachment={attachment} />
+          ) : (
+            <Named attachment={attachment} />
+          )}
           {removal(attachment)}
         </li>
       ))}
@@ -59,7 +63,7 @@ export function Attachments({
   )
 }
 
-function Picture({ attachment }: { attachment: Attachment }) {
+function ImageAttachment({ attachment }: { attachment: Attachment }) {
   return (
     <img
       src={imageUrl(attachment)}

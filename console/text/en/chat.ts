@@ -13,7 +13,7 @@ export default {
   empty_text:
     'Messages go through the public API and cost the same. The conversation is saved only in this browser, until you sign out.',
   ideas: {
-    boat: 'Write a shot list for a ten-second clip of a paper boat on a calm lake.',
+    boat: 'Write a shot list for a ten-second video of a paper boat on a calm lake.',
     json: 'List three lighthouses as JSON with name, country and height in meters.',
     table: 'Compare MP4, WebM and MOV in a short table.',
     translate: 'Translate “Off we go!” into Japanese, in three levels of politeness.',

@@ -56,10 +56,10 @@ export default {
     vision: 'Image',
   },
   purpose_hint: {
-    audio: 'Reference audio for a video.',
+    audio: 'Reference audio for a new video.',
     auto: 'Images, video and audio are recognized; everything else is stored as a document.',
     user_data: 'A PDF, text or other file that a model reads in chat and responses.',
-    video: 'A reference clip for a new video.',
+    video: 'A reference video for a new video.',
     vision: 'A frame or reference image for a video, or an image for a model that supports images.',
   },
   purpose_label: 'Purpose',

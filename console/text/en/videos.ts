@@ -137,7 +137,7 @@ export default {
       'This model does not support these files, or this service cannot moderate files of this type. Choose another model or other files, or switch to text only.',
     file: 'This file cannot be used. Remove it and choose another.',
     credit:
-      'This video costs {{cost}}, but only {{available}} is available beside what is held for videos in progress. Shorten it or wait for those to finish. The billing page explains how to add credit.',
+      'This video costs {{cost}}, but only {{available}} is available, not counting what is held for videos in progress. Shorten it or wait for those to finish. The billing page explains how to add credit.',
     slots:
       'Your plan cannot run more videos at the same time. Wait for one to finish, or cancel one. Your draft is kept.',
     rate: 'Too many requests. Wait {{n}} s and try again. Your draft is kept.',
@@ -242,7 +242,7 @@ export default {
   cancel: 'Cancel video',
   cancel_title: 'Cancel this video?',
   cancel_text:
-    'The video stops and you are not charged. It cannot be resumed. A render that has started and that the engine cannot stop continues.',
+    'The video stops and you are not charged. It cannot be resumed. A render that has already started continues if the engine cannot stop it.',
   cancel_refused: 'The engine cannot stop this render. The video continues and is charged on completion.',
   cancel_late: 'Not canceled. The video has already ended.',
   canceled_done: 'Canceled. You were not charged.',

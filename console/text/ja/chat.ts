@@ -79,7 +79,7 @@ export default {
   answer: '回答を生成',
   answering: '回答中',
   answer_complete: '回答が完了しました。',
-  thinking: '思考中…',
+  thinking: '推論中…',
   thought: '推論',
   thought_for: '{{seconds}} 秒間推論しました',
   refusal: 'モデルが回答を拒否しました',

@@ -10,14 +10,14 @@ export type SlotRule = {
   /** Largest file accepted. Frames must be under 30 MiB, the others at most their limit. */
   bytes_max: number
   mebibytes: number
-  /** Shortest and longest duration of a clip or sound. */
+  /** Shortest and longest duration of a video or audio file. */
   seconds: readonly [number, number] | null
   /** How a file is recognized before it is sent; the service checks its bytes. */
   types: ReadonlyArray<readonly [ending: string, type: string]>
   formats: readonly string[]
 }
 
-const PICTURE = {
+const IMAGE = {
   purpose: 'vision',
   seconds: null,
   types: [
@@ -33,9 +33,9 @@ const MIB = 1_048_576
 
 /** What each slot accepts. Source: docs/api/videos.md, Create; docs/api/files.md, purposes. */
 export const RULES: Readonly<Record<Slot, SlotRule>> = {
-  first_frame: { ...PICTURE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
-  last_frame: { ...PICTURE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
-  images: { ...PICTURE, count_max: 8, bytes_max: 30 * MIB, mebibytes: 30 },
+  first_frame: { ...IMAGE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
+  last_frame: { ...IMAGE, count_max: 1, bytes_max: 30 * MIB - 1, mebibytes: 30 },
+  images: { ...IMAGE, count_max: 8, bytes_max: 30 * MIB, mebibytes: 30 },
   videos: {
     purpose: 'video',
     count_max: 2,
@@ -113,11 +113,11 @@ export function problemOf(slot: Slot, file: { name: string; type: string; size: 
   return file.size > bytes_max ? { code: 'size' } : null
 }
 
-/** The problem of a clip or sound that is too short or too long; the service checks unknown durations. */
+/** The problem of a video or audio file that is too short or too long; the service checks unknown durations. */
 export function durationProblem(slot: Slot, seconds: number | null): Problem | null {
   const range = RULES[slot].seconds
   if (range === null || seconds === null) return null
-  // Headers round: a clip of 15 s may read as 15.04.
+  // Headers round: a video of 15 s may read as 15.04.
   return seconds < range[0] - SLACK || seconds > range[1] + SLACK ? { code: 'duration' } : null
 }
 
@@ -134,7 +134,7 @@ function endingOf(name: string): string {
   return /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }
 
-/** Duration of a clip or sound in seconds; null when this browser cannot read it. */
+/** Duration of a video or audio file in seconds; null when this browser cannot read it. */
 export function durationOf(file: File, kind: 'video' | 'audio'): Promise<number | null> {
   const url = URL.createObjectURL(file)
   const media = document.createElement(kind)

@@ -6,7 +6,7 @@ import { previewOf } from '../draft/uploads.ts'
 
 const ICONS = { vision: ImageIcon, video: FileVideo, audio: Music }
 
-/** An image, the first frame of a clip, or an icon for audio. Fills its box. */
+/** An image, the first frame of a video, or an icon for audio. Fills its box. */
 export function AttachmentPreview({ slot, attachment }: { slot: Slot; attachment: Attachment }) {
   const { key, file_id, problem } = attachment
   const stored = file_id && problem?.code !== 'gone' ? `/v1/files/${encodeURIComponent(file_id)}/content` : null

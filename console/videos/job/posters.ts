@@ -59,11 +59,11 @@ function readNext(): void {
 
 function addPoster(id: string, url: string | null): void {
   posters.set(id, url)
-  for (const [oldest, picture] of posters) {
+  for (const [oldest, poster] of posters) {
     if (posters.size <= POSTERS_MAX) break
     if (wanted.has(oldest)) continue
     posters.delete(oldest)
-    if (picture) URL.revokeObjectURL(picture)
+    if (poster) URL.revokeObjectURL(poster)
   }
   for (const listener of listeners) listener()
 }
@@ -83,8 +83,8 @@ async function firstFrame(id: string): Promise<string | null> {
     canvas.width = Math.round(video.videoWidth * scale)
     canvas.height = Math.round(video.videoHeight * scale)
     canvas.getContext('2d')!.drawImage(video, 0, 0, canvas.width, canvas.height)
-    const picture = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/jpeg', 0.86))
-    return picture && URL.createObjectURL(picture)
+    const image = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/jpeg', 0.86))
+    return image && URL.createObjectURL(image)
   } catch {
     return null
   } finally {

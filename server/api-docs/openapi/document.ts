@@ -10,7 +10,7 @@ type Json = Record<string, unknown>
 /** The parts of the API, in the order of the page. The first segment after `/v1`, or `console`, names the part. */
 const TAGS: ReadonlyArray<{ name: string; description: string }> = [
   { name: 'videos', description: 'Asynchronous video jobs: submit, poll, download.' },
-  { name: 'files', description: 'Pictures, clips, sounds and documents that jobs and messages refer to.' },
+  { name: 'files', description: 'Images, videos, audio and documents that jobs and messages refer to.' },
   { name: 'chat', description: 'Chat completions.' },
   { name: 'responses', description: 'Responses.' },
   { name: 'models', description: 'Chat models of your plan.' },
