@@ -1,99 +1,78 @@
-import { cpuOf, median } from '../support/cpu.ts'
-import type { Row } from '../support/row.ts'
-import type { BenchService } from '../support/service.ts'
-import { spentOn } from '../support/spent.ts'
-import { type Nginx, NO_NGINX, startNginx } from '../yardsticks/nginx.ts'
+import { cpuOf } from '../support/cpu.ts'
+import { alternate, amountOf } from '../support/rounds.ts'
+import { type Rounds, type Row, rowOf } from '../support/row.ts'
+import { type Spent, spentEach, spentOn, totalOf } from '../support/spent.ts'
+import { startBareProxy } from '../yardsticks/bare/start.ts'
+import { NO_NGINX, startNginxProxy } from '../yardsticks/nginx.ts'
 import { NO_PORTKEY, startPortkey } from '../yardsticks/portkey.ts'
-import { chat, chatLoad, startChatService, startUpstream, type Upstream } from './setup.ts'
+import { chat, chatLoad, startChatService, startUpstream } from './setup.ts'
 
 const CALLERS = 64
-const ROUNDS = 7
 /** Of one round. */
-const ANSWERS = 6000
-/** Compilers take their time: until then an answer costs twice as much. */
-const WARM_ANSWERS = 40_000
+const ANSWERS = amountOf(10_000)
 
-/** CPU for one plain answer of 500 bytes with key, validation, balance and committed usage, in rounds that alternate with the yardstick's. */
+/** CPU for one plain answer of 500 bytes with key, validation, balance and committed usage. Rounds alternate with those of the yardsticks. */
 export async function run(): Promise<Row[]> {
   const upstream = await startUpstream({ events: 1, gap_ms: 0 })
   const service = await startChatService(upstream)
-  const own = chatLoad(`${service.url}/v1`, service, false)
+  const bare = await startBareProxy(upstream, 'forward')
+  const nginx = await startNginxProxy(upstream)
+  const portkey = await startPortkey(upstream)
   try {
-    await answer(own, WARM_ANSWERS)
-    return [await againstNginx(upstream, service, own), await againstPortkey(upstream, service, own)]
+    const own = chatLoad(`${service.url}/v1`, service, false)
+    const answer = (target: Target, answers: number) => chat({ ...target, callers: CALLERS, amount: { answers } })
+    const costOf =
+      ({ pid }: { pid: number }, target: Target) =>
+      async (answers: number) => {
+        const before = cpuOf(pid)
+        await answer(target, answers)
+        return (cpuOf(pid) - before) / answers
+      }
+    const at = (url: string) => ({ ...own, url: `${url}/chat/completions` })
+    const costs = await alternate(
+      {
+        bare: costOf(bare, at(`${bare.url}/v1`)),
+        nginx: nginx && costOf(nginx, at(`${nginx.url}/v1`)),
+        portkey: portkey && costOf(portkey, { ...at(portkey.url), headers: { ...own.headers, ...portkey.headers } }),
+        own: async (answers) => {
+          const { spent } = await spentOn(service, () => answer(own, answers))
+          return spentEach(spent, answers)
+        },
+      },
+      { count: ANSWERS },
+    )
+    return rowsOf({
+      ...costs,
+      nginx: nginx ? costs.nginx : { missing: NO_NGINX },
+      portkey: portkey ? costs.portkey : { missing: NO_PORTKEY },
+    })
   } finally {
+    await portkey?.stop()
+    await nginx?.stop()
+    await bare.stop()
     await service.stop()
     await upstream.stop()
   }
 }
 
-async function againstNginx(upstream: Upstream, service: BenchService, own: Target): Promise<Row> {
-  const nginx = await startProxy(upstream)
-  if (!nginx) return row(await compare(service, own, null), { name: NO_NGINX, times: 3.5, budget: '≤ 3.5 ×' })
-  const theirs = { pid: nginx.pid, target: { ...own, url: `${nginx.url}/v1/chat/completions` } }
-  try {
-    const costs = await compare(service, own, theirs)
-    return row(costs, { name: 'nginx proxy_pass', times: 3.5, budget: '≤ 3.5 ×' })
-  } finally {
-    await nginx.stop()
-  }
-}
-
-async function againstPortkey(upstream: Upstream, service: BenchService, own: Target): Promise<Row> {
-  const portkey = await startPortkey(upstream)
-  if (!portkey) return row(await compare(service, own, null), { name: NO_PORTKEY, times: 1 / 7, budget: '≤ 1/7' })
-  const url = `${portkey.url}/chat/completions`
-  const target = { ...own, url, headers: { ...own.headers, ...portkey.headers } }
-  try {
-    await answer(target, WARM_ANSWERS / 2)
-    const costs = await compare(service, own, { pid: portkey.pid, target })
-    return row(costs, { name: "Portkey's gateway", times: 1 / 7, budget: '≤ 1/7' })
-  } finally {
-    await portkey.stop()
-  }
-}
-
-/** nginx in front of the model server, with connections kept. */
-export function startProxy(upstream: Upstream, more = ''): Promise<Nginx | null> {
-  const { origin } = new URL(upstream.url)
-  return startNginx(`proxy_pass ${origin}; proxy_http_version 1.1; proxy_set_header Connection ""; ${more}`)
-}
-
 type Target = ReturnType<typeof chatLoad>
-type Costs = Record<'node' | 'postgres' | 'theirs', number[]>
+type Costs = { own: Spent[]; bare: number[]; nginx: Rounds; portkey: Rounds }
 
-function answer(target: Target, answers: number) {
-  return chat({ ...target, callers: CALLERS, amount: { answers } })
-}
-
-async function compare(
-  service: BenchService,
-  own: Target,
-  other: { pid: number; target: Target } | null,
-): Promise<Costs> {
-  const costs: Costs = { node: [], postgres: [], theirs: [] }
-  for (let round = 0; round < ROUNDS; round++) {
-    if (other) {
-      const before = cpuOf(other.pid)
-      await answer(other.target, ANSWERS)
-      costs.theirs.push((cpuOf(other.pid) - before) / ANSWERS)
-    }
-    const { spent } = await spentOn(service, () => answer(own, ANSWERS))
-    costs.node.push(spent.node / ANSWERS)
-    costs.postgres.push(spent.postgres / ANSWERS)
-  }
-  return costs
-}
-
-function row(costs: Costs, yardstick: { name: string; times: number; budget: string }): Row {
-  const own = median(costs.node)
-  const other = costs.theirs.length > 0 ? median(costs.theirs) : null
-  return {
-    name: 'Chat, plain answer of 500 bytes',
-    figure: `${own.toFixed(1)} + ${median(costs.postgres).toFixed(1)} µs CPU (Node + PostgreSQL)`,
-    yardstick: other === null ? yardstick.name : `${yardstick.name} ${other.toFixed(1)} µs`,
-    ratio: other === null ? '—' : (own / other).toFixed(2),
-    budget: yardstick.budget,
-    ok: other === null || own <= yardstick.times * other,
-  }
+function rowsOf({ own, bare, nginx, portkey }: Costs): Row[] {
+  const name = 'Chat, plain answer of 500 bytes'
+  const unit = 'µs CPU'
+  return [
+    rowOf({
+      name: `${name}, Node`,
+      unit,
+      rounds: own.map(({ node }) => node),
+      yardsticks: [
+        { name: 'bare Node proxy', rounds: bare, ratio_limit: 2 },
+        { name: 'nginx proxy_pass', rounds: nginx, ratio_limit: 3.5 },
+        { name: "Portkey's gateway", rounds: portkey, ratio_limit: 1 / 7 },
+      ],
+    }),
+    rowOf({ name: `${name}, PostgreSQL`, unit, rounds: own.map(({ postgres }) => postgres), limit: 25 }),
+    rowOf({ name: `${name}, Node and PostgreSQL`, unit, rounds: own.map(totalOf), limit: 110 }),
+  ]
 }

@@ -18,12 +18,12 @@ export type ChatLoaded = {
   failed: number
   seconds: number
   /** From the request to the first byte of the answer. */
-  first_ms: Spread
-  /** From the model server to the client. */
-  delay_ms: Spread
+  first_ms: Quantiles
+  /** From the model server to the client, of all events; `worst_p95`: of the client with the longest delays. */
+  delay_ms: Quantiles & { worst_p95: number }
 }
 
-export type Spread = { p50: number; p99: number; max: number }
+export type Quantiles = { p50: number; p99: number; max: number }
 
 /** A client in a process of its own, on bare sockets, so that it takes little from those it measures. Reads `ChatLoad` as its argument. */
 if (import.meta.main) console.log(JSON.stringify(await run(JSON.parse(process.argv[2]!) as ChatLoad)))
@@ -37,14 +37,18 @@ async function run(load: ChatLoad): Promise<ChatLoaded> {
   await Promise.all(Array.from({ length: load.callers }, () => callAgain(load, seen, wantsMore)))
   const seconds = (performance.now() - started) / 1000
   const { answers, failed, firsts, delays } = seen
-  return { answers, failed, seconds, first_ms: spread(firsts), delay_ms: spread(delays) }
+  const worst_p95 = delays.reduce((worst, own) => Math.max(worst, quantile(sortedOf(own), 0.95)), 0)
+  return { answers, failed, seconds, first_ms: quantiles(firsts), delay_ms: { ...quantiles(delays.flat()), worst_p95 } }
 }
 
-type Seen = { answers: number; failed: number; firsts: number[]; delays: number[] }
+/** `delays`: of each caller by itself. */
+type Seen = { answers: number; failed: number; firsts: number[]; delays: number[][] }
 
 function callAgain(load: ChatLoad, seen: Seen, wantsMore: () => boolean): Promise<void> {
   const { hostname, port } = new URL(load.url)
   const request = requestOf(load)
+  const delays: number[] = []
+  seen.delays.push(delays)
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true })
     let asked = 0
@@ -65,7 +69,7 @@ function callAgain(load: ChatLoad, seen: Seen, wantsMore: () => boolean): Promis
       } else {
         answer.body_bytes += bytes.length
       }
-      if (load.stamped) noteDelays(bytes, seen.delays)
+      if (load.stamped) noteDelays(bytes, delays)
       if (!isWhole(answer, bytes)) return
       seen.answers += 1
       if (answer.status !== 200 || bytes.includes('"error":{')) seen.failed += 1
@@ -111,8 +115,15 @@ export function monotonic(): number {
   return Number(process.hrtime.bigint() / 1000n) / 1000
 }
 
-function spread(values: number[]): Spread {
-  const sorted = Float64Array.from(values).sort()
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-  return { p50: at(0.5), p99: at(0.99), max: at(1) }
+function quantiles(values: number[]): Quantiles {
+  const sorted = sortedOf(values)
+  return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) }
+}
+
+function quantile(sorted: Float64Array, share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+function sortedOf(values: number[]): Float64Array {
+  return Float64Array.from(values).sort()
 }

@@ -1,17 +1,17 @@
-import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryOf } from '../support/cpu.ts'
-import type { Row } from '../support/row.ts'
-import type { BenchService } from '../support/service.ts'
+import { amountOf, QUICK, ROUNDS } from '../support/rounds.ts'
+import { type Row, rowOf } from '../support/row.ts'
 import type { ChatLoaded } from './client.ts'
+import { neverRead } from './deaf.ts'
 import { chat, chatLoad, startChatService, startStampedUpstream } from './setup.ts'
 
-const STREAMS = 1000
-const EVENTS = 40
+const STREAMS = amountOf(1000)
+const EVENTS = QUICK ? 4 : 40
 const GAP_MS = 250
-/** Rounds of streams one after another, in the same process, to see whether its memory settles. */
-const ROUNDS = 3
-/** More than this from one round to the next would not be flat. */
+/** Streams before the first round: 800,000 events. */
+const WARM_STREAMS = amountOf(20_000)
+/** More memory than this from the first round to the last would not be flat. */
 const GROWTH_MB = 32
 
 /** A thousand streams at once, and one client beside them that asks for a flood and never reads. */
@@ -21,61 +21,69 @@ export async function run(): Promise<Row[]> {
   try {
     const target = chatLoad(`${service.url}/v1`, service, true)
     const load = { ...target, callers: STREAMS - 1, amount: { answers: STREAMS - 1 }, stamped: true }
+    await chat({ ...load, stamped: false, amount: { answers: WARM_STREAMS } })
     const direct = await chat({ ...load, url: `${upstream.url}/chat/completions` })
-    await chat(load)
-    const alone = await chat(load)
-    const memory = [memoryOf(service.pid).now]
+    const before = memoryOf(service.pid).now
+    const memory: number[] = []
+    const alone: ChatLoaded[] = []
     const stalled: ChatLoaded[] = []
     for (let round = 0; round < ROUNDS; round++) {
+      alone.push(await chat(load))
       const deaf = await neverRead(service)
+      await sleep(1000)
       const reading = chat(load)
       await sleep((EVENTS * GAP_MS) / 2)
       memory.push(memoryOf(service.pid).now)
       stalled.push(await reading)
       deaf.destroy()
     }
-    return [delays({ direct, alone, stalled }), flat(memory)]
+    return [...delayRows({ direct, alone, stalled }), ...memoryRows(before, memory, memoryOf(service.pid).peak)]
   } finally {
     await service.stop()
     await upstream.stop()
   }
 }
 
-/** Asks for a stream without an end and takes nothing of it. */
-async function neverRead(service: BenchService): Promise<Socket> {
-  const { hostname, port } = new URL(service.url)
-  const body = JSON.stringify({ model: 'fast-1', stream: true, messages: [{ role: 'user', content: 'flood' }] })
-  const head = `host: ${hostname}\r\nauthorization: Bearer ${service.api_key}\r\ncontent-type: application/json`
-  const socket = connect({ host: hostname, port: Number(port) }).pause()
-  socket.on('error', () => {})
-  socket.write(`POST /v1/chat/completions HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
-  await sleep(1000)
-  return socket
+function delayRows({
+  direct,
+  alone,
+  stalled,
+}: {
+  direct: ChatLoaded
+  alone: ChatLoaded[]
+  stalled: ChatLoaded[]
+}): Row[] {
+  const rowAt = (at: 'p50' | 'p99' | 'max' | 'worst_p95', title: string, difference_limit?: number) => {
+    const roundsOf = (runs: readonly ChatLoaded[]) => runs.map(({ delay_ms }) => delay_ms[at])
+    const limit = difference_limit === undefined ? {} : { difference_limit }
+    return rowOf({
+      name: `${STREAMS} streams, one never read: delay of an event, ${title}`,
+      unit: 'ms',
+      rounds: roundsOf(stalled),
+      yardsticks: [
+        { name: 'all read', rounds: roundsOf(alone), ...limit },
+        { name: 'without us', rounds: roundsOf([direct]) },
+      ],
+    })
+  }
+  return [
+    rowAt('p50', 'p50'),
+    rowAt('p99', 'p99'),
+    rowAt('worst_p95', 'p95 of the slowest stream', 5),
+    rowAt('max', 'longest', 50),
+  ]
 }
 
-function delays(runs: { direct: ChatLoaded; alone: ChatLoaded; stalled: ChatLoaded[] }): Row {
-  const { direct, alone } = runs
-  const stalled = runs.stalled.map(({ delay_ms }) => delay_ms).sort((a, b) => a.max - b.max)[Math.floor(ROUNDS / 2)]!
-  const format = ({ p50, p99, max }: typeof stalled) => `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${max.toFixed(1)} ms`
-  const added = stalled.max - alone.delay_ms.max
-  return {
-    name: `${STREAMS} streams, one never read: delay of an event, p50 / p99 / max`,
-    figure: format(stalled),
-    yardstick: `all read ${format(alone.delay_ms)}, without us ${format(direct.delay_ms)}`,
-    ratio: `${added >= 0 ? '+' : ''}${added.toFixed(1)} ms`,
-    budget: '≤ 50 ms more by the others',
-    ok: added <= 50,
-  }
-}
-
-function flat(memory: number[]): Row {
-  const growth = memory.at(-1)! - memory[1]!
-  return {
-    name: `${STREAMS} streams, one never read: resident memory`,
-    figure: memory.map((mb) => mb.toFixed(0)).join(' → ') + ' MB',
-    yardstick: '—',
-    ratio: `${growth >= 0 ? '+' : ''}${growth.toFixed(0)} MB`,
-    budget: `flat: ≤ ${GROWTH_MB} MB more`,
-    ok: growth <= GROWTH_MB,
-  }
+function memoryRows(before: number, memory: number[], peak: number): Row[] {
+  const name = `${STREAMS} streams, one never read: resident memory of Node`
+  return [
+    rowOf({ name, unit: 'MB', rounds: memory, yardsticks: [{ name: 'before', rounds: [before] }] }),
+    rowOf({
+      name: `${name}, growth from the first round to the last`,
+      unit: 'MB',
+      rounds: [memory.at(-1)! - memory[0]!],
+      limit: GROWTH_MB,
+    }),
+    rowOf({ name: `${name}, peak`, unit: 'MB', rounds: [peak] }),
+  ]
 }

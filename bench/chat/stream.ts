@@ -1,84 +1,81 @@
-import { cpuOf, median } from '../support/cpu.ts'
-import type { Row } from '../support/row.ts'
-import { NO_NGINX } from '../yardsticks/nginx.ts'
-import { startProxy } from './answer.ts'
-import type { ChatLoaded } from './client.ts'
-import { chat, chatLoad, startChatService, startUpstream } from './setup.ts'
+import { cpuOf } from '../support/cpu.ts'
+import { alternate, amountOf, ROUNDS, WARM } from '../support/rounds.ts'
+import { type Rounds, type Row, rowOf } from '../support/row.ts'
+import { startBareProxy } from '../yardsticks/bare/start.ts'
+import { NO_NGINX, startNginxProxy } from '../yardsticks/nginx.ts'
+import { chat, chatLoad, STREAMED, startChatService, startUpstream, WARM_STREAMS } from './setup.ts'
 
-const EVENTS = 200
-/** Long enough that events come one by one, as from a model, and are not read several at once. */
-const GAP_MS = 10
 const CALLERS = 64
-const ROUNDS = 5
 /** Of one round. */
-const ANSWERS = 128
-const WARM_ANSWERS = 768
+const ANSWERS = amountOf(128)
 /** Streams that begin one after another, to see when their first byte comes. */
-const SINGLES = 100
+const SINGLES = amountOf(100)
 
 /** CPU for one event of a stream, parsed, normalized and counted, and how much later the first byte comes than without us. */
 export async function run(): Promise<Row[]> {
-  const upstream = await startUpstream({ events: EVENTS, gap_ms: GAP_MS })
-  const brief = await startUpstream({ events: 1, gap_ms: 0 })
+  return [await event(), await firstByte()]
+}
+
+async function event(): Promise<Row> {
+  const upstream = await startUpstream(STREAMED)
   const service = await startChatService(upstream)
-  const nginx = await startProxy(upstream, 'proxy_buffering off;')
-  const near = await startChatService(brief)
+  const bare = await startBareProxy(upstream, 'parse')
+  const nginx = await startNginxProxy(upstream, 'proxy_buffering off;')
   try {
-    const own = chatLoad(`${service.url}/v1`, service, true)
-    const proxied = nginx && { ...own, url: `${nginx.url}/v1/chat/completions` }
-    const costs: { own: number[]; nginx: number[] } = { own: [], nginx: [] }
-    await chat({ ...own, callers: 4 * CALLERS, amount: { answers: WARM_ANSWERS } })
-    for (let round = 0; round < ROUNDS; round++) {
-      costs.own.push(await costOf(service.pid, own))
-      if (proxied) costs.nginx.push(await costOf(nginx.pid, proxied))
-    }
-    const first = await firstBytes(chatLoad(`${near.url}/v1`, near, true), brief.url)
-    return [perEvent(costs.own, costs.nginx), firstByte(first)]
+    const target = chatLoad(`${service.url}/v1`, service, true)
+    const costOf =
+      ({ pid, url }: { pid: number; url: string }) =>
+      async (answers: number) => {
+        const before = cpuOf(pid)
+        const load = { ...target, url: `${url}/v1/chat/completions`, callers: CALLERS, amount: { answers } }
+        const { answers: done } = await chat(load)
+        return (cpuOf(pid) - before) / (done * STREAMED.events)
+      }
+    const contenders = { bare: costOf(bare), nginx: nginx && costOf(nginx), own: costOf(service) }
+    const costs = await alternate(contenders, { warm: WARM_STREAMS, count: ANSWERS })
+    return eventRow({ ...costs, nginx: nginx ? costs.nginx : { missing: NO_NGINX } })
   } finally {
-    await near.stop()
     await nginx?.stop()
+    await bare.stop()
     await service.stop()
-    await brief.stop()
     await upstream.stop()
   }
 }
 
-type Target = ReturnType<typeof chatLoad>
-
-async function costOf(pid: number, target: Target): Promise<number> {
-  const before = cpuOf(pid)
-  const { answers } = await chat({ ...target, callers: CALLERS, amount: { answers: ANSWERS } })
-  return (cpuOf(pid) - before) / (answers * EVENTS)
+function eventRow({ own, bare, nginx }: Record<'own' | 'bare' | 'nginx', Rounds>): Row {
+  return rowOf({
+    name: 'Chat stream, one event, Node',
+    unit: 'µs CPU',
+    rounds: own,
+    yardsticks: [
+      { name: 'bare Node proxy, parsed and encoded again', rounds: bare, ratio_limit: 1.25 },
+      { name: 'nginx, buffering off', rounds: nginx, ratio_limit: 2.5 },
+    ],
+  })
 }
 
-async function firstBytes(own: Target, upstream: string): Promise<{ own: ChatLoaded; direct: ChatLoaded }> {
-  const load = { callers: 1, amount: { answers: SINGLES } }
-  await chat({ ...own, ...load, amount: { answers: 1000 } })
-  const direct = await chat({ ...own, ...load, url: `${upstream}/chat/completions` })
-  return { own: await chat({ ...own, ...load }), direct }
-}
-
-function perEvent(own: number[], nginx: number[]): Row {
-  const cost = median(own)
-  const other = nginx.length > 0 ? median(nginx) : null
-  return {
-    name: 'Chat stream, one event',
-    figure: `${cost.toFixed(1)} µs CPU (Node)`,
-    yardstick: other === null ? NO_NGINX : `nginx, buffering off: ${other.toFixed(1)} µs`,
-    ratio: other === null ? '—' : (cost / other).toFixed(2),
-    budget: '≤ 2.5 ×',
-    ok: other === null || cost <= 2.5 * other,
-  }
-}
-
-function firstByte({ own, direct }: { own: ChatLoaded; direct: ChatLoaded }): Row {
-  const added = own.first_ms.p50 - direct.first_ms.p50
-  return {
-    name: 'Chat stream, time to first byte, p50',
-    figure: `${own.first_ms.p50.toFixed(2)} ms`,
-    yardstick: `model server alone ${direct.first_ms.p50.toFixed(2)} ms`,
-    ratio: `+${added.toFixed(2)} ms`,
-    budget: '< 2 ms more',
-    ok: added < 2,
+async function firstByte(): Promise<Row> {
+  const upstream = await startUpstream({ events: 1, gap_ms: 0 })
+  const service = await startChatService(upstream)
+  try {
+    const own = chatLoad(`${service.url}/v1`, service, true)
+    const direct = { ...own, url: `${upstream.url}/chat/completions` }
+    const p50 = async (target: typeof own) =>
+      (await chat({ ...target, callers: 1, amount: { answers: SINGLES } })).first_ms.p50
+    for (const target of [own, direct]) await chat({ ...target, callers: CALLERS, amount: { answers: WARM } })
+    const rounds: Record<'own' | 'direct', number[]> = { own: [], direct: [] }
+    for (let round = 0; round < ROUNDS; round++) {
+      rounds.direct.push(await p50(direct))
+      rounds.own.push(await p50(own))
+    }
+    return rowOf({
+      name: 'Chat stream, time to first byte, p50',
+      unit: 'ms',
+      rounds: rounds.own,
+      yardsticks: [{ name: 'model server alone', rounds: rounds.direct, difference_limit: 1 }],
+    })
+  } finally {
+    await service.stop()
+    await upstream.stop()
   }
 }

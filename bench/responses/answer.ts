@@ -1,63 +1,102 @@
-import { chat, chatLoad, startChatService, startUpstream } from '../chat/setup.ts'
-import { cpuOf, median } from '../support/cpu.ts'
-import type { Row } from '../support/row.ts'
+import { chat, chatLoad, STREAMED, startChatService, startUpstream, WARM_STREAMS } from '../chat/setup.ts'
+import { cpuOf } from '../support/cpu.ts'
+import { alternate, amountOf, WARM } from '../support/rounds.ts'
+import { type Row, rowOf } from '../support/row.ts'
 import type { BenchService } from '../support/service.ts'
+import { startBareProxy } from '../yardsticks/bare/start.ts'
+import { NO_NGINX, startNginxProxy } from '../yardsticks/nginx.ts'
 
-const EVENTS = 200
-/** Long enough that events come one by one, as from a model, and are not read several at once. */
-const GAP_MS = 10
 const CALLERS = 64
-const ROUNDS = 5
 /** Of one round. */
-const STREAMS = 128
-const PLAIN = 2000
-const WARM_STREAMS = 512
-const WARM_PLAIN = 4000
+const STREAMS = amountOf(128)
+const PLAIN = amountOf(2000)
 
 /** What a response costs beside the chat completion of the same words: an event of its stream, and a plain answer. */
 export async function run(): Promise<Row[]> {
-  const upstream = await startUpstream({ events: EVENTS, gap_ms: GAP_MS })
+  const upstream = await startUpstream(STREAMED)
   const service = await startChatService(upstream)
+  const bare = await startBareProxy(upstream, 'parse')
+  const nginx = await startNginxProxy(upstream, 'proxy_buffering off;')
   try {
-    const streamed = { amount: STREAMS, warm: WARM_STREAMS, share: EVENTS }
-    const plain = { amount: PLAIN, warm: WARM_PLAIN, share: 1 }
-    const event = await compare(service, { stream: true, store: false }, streamed)
-    const answer = await compare(service, { stream: false, store: false }, plain)
-    const kept = await compare(service, { stream: false, store: true }, plain)
-    return [
-      rowOf('Response stream, one event', event, 2),
-      rowOf('Response, plain, not stored', answer, 2),
-      rowOf('Response, plain, stored', kept, null),
-    ]
+    return await rowsOf({ service, bare, nginx })
   } finally {
+    await nginx?.stop()
+    await bare.stop()
     await service.stop()
     await upstream.stop()
   }
 }
 
-type Costs = { own: number; chat: number }
+type Server = { url: string; pid: number }
 
-/** CPU of the service's process, in microseconds, for each `share` of an answer; rounds of both alternate. */
-async function compare(
-  service: BenchService,
-  kind: { stream: boolean; store: boolean },
-  { amount, warm, share }: { amount: number; warm: number; share: number },
-): Promise<Costs> {
-  const completion = chatLoad(`${service.url}/v1`, service, kind.stream)
-  const response = { ...completion, url: `${service.url}/v1/responses`, body: responseBody(kind) }
-  const costs: { own: number[]; chat: number[] } = { own: [], chat: [] }
-  const costOf = async (target: typeof response, answers: number) => {
-    const before = cpuOf(service.pid)
-    const done = await chat({ ...target, callers: CALLERS, amount: { answers } })
-    return (cpuOf(service.pid) - before) / (done.answers * share)
+async function rowsOf({
+  service,
+  bare,
+  nginx,
+}: {
+  service: BenchService
+  bare: Server
+  nginx: Server | null
+}): Promise<Row[]> {
+  /** CPU of a server's process, in microseconds, for each `share` of an answer. */
+  const costOf =
+    ({ pid }: Server, target: ReturnType<typeof chatLoad>, share: number) =>
+    async (answers: number) => {
+      const before = cpuOf(pid)
+      const done = await chat({ ...target, callers: CALLERS, amount: { answers } })
+      return (cpuOf(pid) - before) / (done.answers * share)
+    }
+  const chatted = (server: Server, stream: boolean) =>
+    costOf(server, chatLoad(`${server.url}/v1`, service, stream), stream ? STREAMED.events : 1)
+  const answered = (kind: { stream: boolean; store: boolean }) => {
+    const target = chatLoad(`${service.url}/v1`, service, kind.stream)
+    const load = { ...target, url: `${service.url}/v1/responses`, body: responseBody(kind) }
+    return costOf(service, load, kind.stream ? STREAMED.events : 1)
   }
-  await costOf(completion, warm)
-  await costOf(response, warm)
-  for (let round = 0; round < ROUNDS; round++) {
-    costs.own.push(await costOf(response, amount))
-    costs.chat.push(await costOf(completion, amount))
-  }
-  return { own: median(costs.own), chat: median(costs.chat) }
+  const beside = (stream: boolean) => ({
+    chat: chatted(service, stream),
+    bare: chatted(bare, stream),
+    nginx: nginx && chatted(nginx, stream),
+  })
+  const streamed = await alternate(
+    { own: answered({ stream: true, store: false }), ...beside(true) },
+    { warm: WARM_STREAMS, count: STREAMS },
+  )
+  const plain = await alternate(
+    {
+      unstored: answered({ stream: false, store: false }),
+      stored: answered({ stream: false, store: true }),
+      ...beside(false),
+    },
+    { warm: WARM, count: PLAIN },
+  )
+  const yardsticks = (costs: { chat: number[]; bare: number[]; nginx: number[] }, ratio_limit?: number) => [
+    { name: 'chat, the same words', rounds: costs.chat, ...(ratio_limit !== undefined && { ratio_limit }) },
+    { name: 'bare Node proxy, chat', rounds: costs.bare },
+    { name: 'nginx, chat', rounds: nginx ? costs.nginx : { missing: NO_NGINX } },
+  ]
+  const unit = 'µs CPU'
+  const unstored = { name: 'not stored', rounds: plain.unstored, ratio_limit: 1.3 }
+  return [
+    rowOf({
+      name: 'Response stream, one event, Node',
+      unit,
+      rounds: streamed.own,
+      yardsticks: yardsticks(streamed, 2),
+    }),
+    rowOf({
+      name: 'Response, plain, not stored, Node',
+      unit,
+      rounds: plain.unstored,
+      yardsticks: yardsticks(plain, 2),
+    }),
+    rowOf({
+      name: 'Response, plain, stored, Node',
+      unit,
+      rounds: plain.stored,
+      yardsticks: [unstored, ...yardsticks(plain)],
+    }),
+  ]
 }
 
 /** The conversation of the chat benchmarks. */
@@ -66,16 +105,4 @@ function responseBody({ stream, store }: { stream: boolean; store: boolean }): s
   const input = 'Describe a paper boat on a calm lake at dawn.'
   const body = { model: 'fast-1', instructions, input, temperature: 0.7, max_output_tokens: 400, store }
   return JSON.stringify(stream ? { ...body, stream } : body)
-}
-
-/** `times`: as much of chat's cost as it may be; null where there is no budget. */
-function rowOf(name: string, { own, chat: other }: Costs, times: number | null): Row {
-  return {
-    name,
-    figure: `${own.toFixed(1)} µs CPU (Node)`,
-    yardstick: `chat, the same words: ${other.toFixed(1)} µs`,
-    ratio: (own / other).toFixed(2),
-    budget: times === null ? '—' : `≤ ${times} ×`,
-    ok: times === null || own <= times * other,
-  }
 }

@@ -1,16 +1,13 @@
 import { chat, startChatService, startUpstream } from '../chat/setup.ts'
-import { median } from '../support/cpu.ts'
-import type { Row } from '../support/row.ts'
-import type { BenchService } from '../support/service.ts'
-import { perPiece, type Spent, spentOn } from '../support/spent.ts'
-import { caller } from '../videos/create.ts'
+import { alternate, amountOf } from '../support/rounds.ts'
+import { type Row, rowOf } from '../support/row.ts'
+import { type BenchService, caller } from '../support/service.ts'
+import { type Spent, spentEach, spentOn, totalOf } from '../support/spent.ts'
 
 const TURNS = 100
 const CALLERS = 8
-const ROUNDS = 5
-/** Turns of one round, and of the rounds before that are not counted. */
-const TURNS_PER_ROUND = 400
-const WARM = 1500
+/** Of one round. */
+const TURNS_PER_ROUND = amountOf(400)
 
 /** What a turn of a stored conversation costs at its beginning and at its end: input, context, answer and storage, all in. */
 export async function run(): Promise<Row[]> {
@@ -20,14 +17,7 @@ export async function run(): Promise<Row[]> {
     const chain = await converse(service)
     const first = turnAfter(service, chain[0]!)
     const last = turnAfter(service, chain.at(-1)!)
-    await first(WARM)
-    await last(WARM)
-    const spent: { first: Spent[]; last: Spent[] } = { first: [], last: [] }
-    for (let round = 0; round < ROUNDS; round++) {
-      spent.first.push(await first(TURNS_PER_ROUND))
-      spent.last.push(await last(TURNS_PER_ROUND))
-    }
-    return [rowOf(middle(spent.first), middle(spent.last))]
+    return rowsOf(await alternate({ first, last }, { count: TURNS_PER_ROUND }))
   } finally {
     await service.stop()
     await upstream.stop()
@@ -47,12 +37,12 @@ async function converse(service: BenchService): Promise<string[]> {
   return chain
 }
 
-/** Asks for responses that all continue from one response, and returns what they cost together. */
+/** Asks for responses that all continue from one response, and returns what each costs. */
 function turnAfter(service: BenchService, previous_response_id: string): (turns: number) => Promise<Spent> {
   const load = { url: `${service.url}/v1/responses`, headers: caller(service), body: bodyAfter(previous_response_id) }
   return async (turns) => {
     const { spent } = await spentOn(service, () => chat({ ...load, callers: CALLERS, amount: { answers: turns } }))
-    return spent
+    return spentEach(spent, turns)
   }
 }
 
@@ -60,18 +50,21 @@ function bodyAfter(previous_response_id: string | undefined): string {
   return JSON.stringify({ model: 'fast-1', input: 'And what comes after that?', previous_response_id })
 }
 
-function middle(rounds: readonly Spent[]): Spent {
-  return { node: median(rounds.map(({ node }) => node)), postgres: median(rounds.map(({ postgres }) => postgres)) }
-}
-
-function rowOf(first: Spent, last: Spent): Row {
-  const ratio = (last.node + last.postgres) / (first.node + first.postgres)
-  return {
-    name: `Turn ${TURNS + 1} of a stored conversation`,
-    figure: perPiece(last, TURNS_PER_ROUND),
-    yardstick: `turn 2: ${perPiece(first, TURNS_PER_ROUND)}`,
-    ratio: ratio.toFixed(2),
-    budget: '≤ 2 × the beginning',
-    ok: ratio <= 2,
-  }
+function rowsOf({ first, last }: { first: Spent[]; last: Spent[] }): Row[] {
+  const name = `Turn ${TURNS + 1} of a stored conversation`
+  const unit = 'µs CPU'
+  return [
+    rowOf({
+      name: `${name}, Node and PostgreSQL`,
+      unit,
+      rounds: last.map(totalOf),
+      yardsticks: [{ name: 'turn 2', rounds: first.map(totalOf), ratio_limit: 2 }],
+    }),
+    rowOf({
+      name: `${name}, PostgreSQL`,
+      unit,
+      rounds: last.map(({ postgres }) => postgres),
+      yardsticks: [{ name: 'turn 2', rounds: first.map(({ postgres }) => postgres) }],
+    }),
+  ]
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Clock ticks of `/proc` in a second; fixed on every Linux that Node runs on. */
-const TICKS = 100
+export const TICKS = 100
 
 /** CPU time of a process and its threads so far, in microseconds. */
 export function cpuOf(pid: number): number {
@@ -21,12 +21,6 @@ export function memoryOf(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024
   return { now: mb('VmRSS'), peak: mb('VmHWM') }
-}
-
-/** The middle one of several rounds. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)]!
 }
 
 function cpuOfTreeOrGone(pid: number): number {

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
+import { outputOf, spawnNode } from './child.ts'
+import type { Side } from './cores.ts'
 
 export type Load = {
   url: string
@@ -11,6 +11,8 @@ export type Load = {
   callers: number
   /** How long, or how many requests. */
   amount: { seconds: number } | { requests: number }
+  /** `generator` when not given; null for all cores. */
+  side?: Side | null
 }
 
 export type Loaded = { answers: number; ok: number; seconds: number; p50_ms: number; p99_ms: number }
@@ -19,12 +21,13 @@ const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon/autocannon
 
 /** Sends requests from another process, so that its work does not count as the service's. 304 is not `ok` but an answer. */
 export async function fire(load: Load): Promise<Loaded> {
-  const { url, method = 'GET', headers = {}, body, callers, amount } = load
+  const { url, method = 'GET', headers = {}, body, callers, amount, side = 'generator' } = load
   const length = 'seconds' in amount ? ['-d', String(amount.seconds)] : ['-a', String(amount.requests)]
   const named = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
   const args = [
     AUTOCANNON,
     '-j',
+    '-n',
     '-m',
     method,
     '-c',
@@ -35,12 +38,7 @@ export async function fire(load: Load): Promise<Loaded> {
     url,
   ]
   const started = performance.now()
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
-  let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += chunk
-  })
-  await once(child, 'close')
+  const output = await outputOf(spawnNode(args, side))
   const wall = (performance.now() - started) / 1000
   const result = JSON.parse(output) as AutocannonResult
   const seconds = 'seconds' in amount ? result.duration : Math.min(wall, result.duration || wall)

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import { type Database, openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
+import { spawnNode } from './child.ts'
 
 /** The real service in a process of its own, on a fresh data directory with its own PostgreSQL. */
 export type BenchService = {
@@ -36,13 +37,16 @@ first_run: { balance: "100000000.00" }
 limits: { pipeline_concurrency: 256 }
 `
 
-/** Starts `kinora serve` and has its owner agree to the terms. `node` are options for Node itself. */
+/** `node`: options for Node itself. `pinned`: Node and PostgreSQL on the cores of the subject, else on all. */
+type LaunchOptions = { node?: string[]; pinned?: boolean }
+
+/** Starts `kinora serve` and has its owner agree to the terms. */
 export async function startService(
-  options: { config?: string; dir?: string; node?: string[] } = {},
+  options: LaunchOptions & { config?: string; dir?: string } = {},
 ): Promise<BenchService> {
   const dir = options.dir ?? newDir()
   writeFileSync(join(dir, 'kinora.yaml'), options.config ?? BENCH_CONFIG)
-  const { child, url } = await launch(dir, options.node)
+  const { child, url } = await launch(dir, options)
   const run = JSON.parse(readFileSync(join(dir, 'data', 'first-run.json'), 'utf8')) as FirstRun
   const { db, pool, close } = openDb(runningPostgresUrl(join(dir, 'data', 'postgres'))!, { pool_max: 4 })
   await pool.query(
@@ -69,7 +73,7 @@ export function newDir(): string {
 /** Starts the service on `dir` and resolves when it says that it is ready. */
 export async function launch(
   dir: string,
-  node: string[] = [],
+  { node = [], pinned = false }: LaunchOptions = {},
 ): Promise<{ child: ChildProcess; url: string; output: string }> {
   const args = [
     ...node,
@@ -83,7 +87,7 @@ export async function launch(
     join(dir, 'kinora.yaml'),
   ]
   const env = { ...process.env, KINORA_LOG_LEVEL: process.env.KINORA_LOG_LEVEL ?? 'warn' }
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env, cwd: dir })
+  const child = spawnNode(args, pinned ? 'subject' : null, { env, cwd: dir })
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the service ended with ${code}: ${output}`)))
@@ -94,6 +98,11 @@ export async function launch(
     })
   })
   return { child, url, output }
+}
+
+/** Headers of a caller with the service's first key. */
+export function caller(service: Pick<BenchService, 'api_key'>): Record<string, string> {
+  return { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' }
 }
 
 /** A clean stop; resolves when the process is gone. */

@@ -15,7 +15,11 @@ export async function spentOn<Result>(
   return { result, spent: { node, postgres: cpuOfTree(service.postgres_pid) - before.postgres } }
 }
 
-/** `node + postgres` for each of `count` pieces of work, for people. */
-export function perPiece({ node, postgres }: Spent, count: number): string {
-  return `${Math.round(node / count)} + ${Math.round(postgres / count)} µs CPU (Node + PostgreSQL)`
+/** The share of one of `count` pieces of work. */
+export function spentEach({ node, postgres }: Spent, count: number): Spent {
+  return { node: node / count, postgres: postgres / count }
+}
+
+export function totalOf({ node, postgres }: Spent): number {
+  return node + postgres
 }

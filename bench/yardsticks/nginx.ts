@@ -5,9 +5,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pinned } from '../support/cores.ts'
 
-/** Said where nginx would have been the yardstick. */
-export const NO_NGINX = 'nginx not installed'
+/** In place of its figure. */
+export const NO_NGINX = 'not installed'
 
 export type Nginx = { url: string; pid: number; stop(): Promise<void> }
 
@@ -18,7 +19,8 @@ export async function startNginx(location: string): Promise<Nginx | null> {
   const port = await freePort()
   const config = join(dir, 'nginx.conf')
   writeFileSync(config, configOf({ dir, port, location }))
-  const master = spawn('nginx', ['-c', config, '-e', join(dir, 'error.log')], { stdio: 'ignore' })
+  const [command, args] = pinned('subject', 'nginx', ['-c', config, '-e', join(dir, 'error.log')])
+  const master = spawn(command, args, { stdio: 'ignore' })
   const url = `http://127.0.0.1:${port}`
   const pid = await workerOf(master.pid!)
   return {
@@ -31,6 +33,12 @@ export async function startNginx(location: string): Promise<Nginx | null> {
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** nginx in front of a server, with connections kept. */
+export function startNginxProxy({ url }: { url: string }, more = ''): Promise<Nginx | null> {
+  const kept = 'proxy_http_version 1.1; proxy_set_header Connection "";'
+  return startNginx(`proxy_pass ${new URL(url).origin}; ${kept} ${more}`)
 }
 
 function configOf({ dir, port, location }: { dir: string; port: number; location: string }): string {

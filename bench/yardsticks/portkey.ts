@@ -4,16 +4,16 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { spawnNode, stop, type Upstream } from '../chat/setup.ts'
+import { spawnNode, stop } from '../support/child.ts'
 
 const PACKAGE = '@portkey-ai/gateway@1.15.2'
-/** Said where the gateway would have been the yardstick. */
+/** In place of its figure. */
 export const NO_PORTKEY = `${PACKAGE} could not be installed`
 
 export type Portkey = { url: string; pid: number; headers: Record<string, string>; stop(): Promise<void> }
 
 /** Portkey's gateway in front of `upstream`, installed for this run into a place of its own. Null when npm cannot get it. */
-export async function startPortkey(upstream: Upstream): Promise<Portkey | null> {
+export async function startPortkey(upstream: { url: string }): Promise<Portkey | null> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-bench-portkey-'))
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', dir, PACKAGE]
   const clean = () => rmSync(dir, { recursive: true, force: true })
@@ -24,7 +24,7 @@ export async function startPortkey(upstream: Upstream): Promise<Portkey | null> 
   const port = await freePort()
   const script = join(dir, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js')
   const env = { ...process.env, NODE_ENV: 'production', TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' }
-  const child = spawnNode([script, `--port=${port}`, '--headless'], env)
+  const child = spawnNode([script, `--port=${port}`, '--headless'], 'subject', { env })
   child.stdout!.resume()
   const url = `http://127.0.0.1:${port}`
   await answering(url)
