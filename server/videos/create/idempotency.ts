@@ -11,7 +11,10 @@ const REMEMBERED_SECONDS = 86_400
 /** A reservation this old belongs to a request that died: creating a job takes far less. */
 const RESERVATION_SECONDS = 60
 
-/** Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. */
+/**
+ * Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. `claim_id` and `claimed_at`
+ * are the id and time of the reservation: renamed columns would break a service of the previous version that still runs during an upgrade.
+ */
 type IdempotencyRow = {
   org_id: string
   key: string
@@ -33,7 +36,7 @@ declare module '../../platform/db/db.ts' {
 
 /** The first answer to a key, without what the repeated body contains anyway. */
 export type Remembered = { job_id: string; cost: bigint; currency: string; created_at: Date }
-export type Reservation = { org_id: string; key: string; claim_id: string }
+export type Reservation = { org_id: string; key: string; reservation_id: string }
 
 /** The header's value, checked; undefined when not sent. Throws ApiError 400. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
@@ -74,37 +77,42 @@ export async function reserveKey(
 ): Promise<{ reservation: Reservation } | { remembered: Remembered }> {
   const { org_id, key, body_digests } = wanted
   const body_digest = body_digests[0]!
-  const reservation = { org_id, key, claim_id: randomUUID() }
+  const reservation = { org_id, key, reservation_id: randomUUID() }
   const times = { claimed_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
   const empty = { job_id: null, cost: null, currency: null, created_at: null }
+  const row = { ...columnsOf(reservation), ...times, body_digest, ...empty }
   for (;;) {
     const mine = await db
       .insertInto('video_idempotency')
-      .values({ ...reservation, ...times, body_digest, ...empty })
+      .values(row)
       .onConflict((conflict) =>
         conflict
           .columns(['org_id', 'key'])
-          .doUpdateSet({ ...reservation, ...times, body_digest, ...empty })
+          .doUpdateSet(row)
           .where(sql<boolean>`video_idempotency.expires_at <= ${now}
             or (video_idempotency.job_id is null and video_idempotency.claimed_at < ${addSeconds(now, -RESERVATION_SECONDS)})`),
       )
       .returning('claim_id')
       .executeTakeFirst()
     if (mine) return { reservation }
-    const row = await db
+    const earlier = await db
       .selectFrom('video_idempotency')
       .selectAll()
       .where('org_id', '=', org_id)
       .where('key', '=', key)
       .executeTakeFirst()
     // Released between the two statements: try again.
-    if (row) return { remembered: recall(row, body_digests) }
+    if (earlier) return { remembered: recall(earlier, body_digests) }
   }
 }
 
 /** Records the job in the transaction that inserts it. Throws ApiError `idempotency_in_progress` when another request has reserved the key. */
 export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembered): Promise<void> {
-  const result = await ofReservation(tx, reservation).set(job).executeTakeFirst()
+  const result = await tx
+    .updateTable('video_idempotency')
+    .set(job)
+    .where(({ and }) => and(columnsOf(reservation)))
+    .executeTakeFirst()
   if (result.numUpdatedRows !== 1n) throw inProgress()
 }
 
@@ -112,9 +120,7 @@ export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembe
 export async function releaseKey(db: Db, reservation: Reservation): Promise<void> {
   await db
     .deleteFrom('video_idempotency')
-    .where('org_id', '=', reservation.org_id)
-    .where('key', '=', reservation.key)
-    .where('claim_id', '=', reservation.claim_id)
+    .where(({ and }) => and(columnsOf(reservation)))
     .where('job_id', 'is', null)
     .execute()
 }
@@ -131,12 +137,8 @@ export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promi
   return Number(result.numDeletedRows)
 }
 
-function ofReservation(db: Db, { org_id, key, claim_id }: Reservation) {
-  return db
-    .updateTable('video_idempotency')
-    .where('org_id', '=', org_id)
-    .where('key', '=', key)
-    .where('claim_id', '=', claim_id)
+function columnsOf({ org_id, key, reservation_id }: Reservation) {
+  return { org_id, key, claim_id: reservation_id }
 }
 
 function recall(row: IdempotencyRow, body_digests: readonly string[]): Remembered {
