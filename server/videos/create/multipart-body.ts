@@ -8,7 +8,7 @@ import { fileRefused } from './openai-fields.ts'
 
 /** More fields than the longest valid request has: 4 texts, 2 frames of 2 fields, 13 references. */
 const FIELDS_MAX = 64
-/** A prompt of 7000 code points has at most 28,000 bytes. */
+/** Of one field, and of all JSON of a form, which would otherwise hold more values than a JSON body may. A prompt has at most 28,000 bytes. */
 const FIELD_BYTES_MAX = 1024 * 1024
 
 /** Members that may be one JSON part each: generated clients send objects, and arrays of them, this way. */
@@ -22,21 +22,24 @@ const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
  * Throws ApiError 400 for file parts: media goes through `/v1/files`.
  */
 export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
-  const body: Record<string, unknown> = Object.create(null)
+  const form: Form = { body: Object.create(null), json_bytes: 0 }
   const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FIELD_BYTES_MAX, fieldNameSize: 200 }
   const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }
-  const form = { limits, isPartAFile, throwFileSizeLimit: false }
+  const options = { limits, isPartAFile, throwFileSizeLimit: false }
   try {
-    for await (const part of request.parts(form)) await putPart(body, part)
+    for await (const part of request.parts(options)) await putPart(form, part)
   } catch (error) {
     if (error instanceof ApiError) throw error
     throw new ApiError('invalid_request_error', 'We could not parse the multipart body of your request.', {
       cause: error,
     })
   }
-  requireSafeJson(body)
-  return body
+  requireSafeJson(form.body)
+  return form.body
 }
+
+/** What has been read of a form. */
+type Form = { body: Record<string, unknown>; json_bytes: number }
 
 /** JSON parts are read as files, so that depth is checked before they are parsed; `FormData` gives each of them a filename. */
 function isPartAFile(_name: string | undefined, type: string | undefined, filename: string | undefined): boolean {
@@ -47,12 +50,14 @@ function isJsonType(type: string | undefined): boolean {
   return type !== undefined && /^application\/json\s*(;|$)/i.test(type)
 }
 
-async function putPart(body: Record<string, unknown>, part: Multipart): Promise<void> {
+async function putPart(form: Form, part: Multipart): Promise<void> {
+  const { body } = form
   const { fieldname: name } = part
   if (part.type === 'field') {
     if (part.valueTruncated || part.fieldnameTruncated) throw fieldTooLarge()
     const text = String(part.value)
-    if (JSON_FIELDS.has(name) && /^\s*[[{]/.test(text)) putJson(body, name, await readJson(Buffer.from(text), name))
+    if (JSON_FIELDS.has(name) && /^\s*[[{]/.test(text))
+      putJson(body, name, await readJson(form, name, Buffer.from(text)))
     else putField(body, name, text)
     return
   }
@@ -63,12 +68,14 @@ async function putPart(body: Record<string, unknown>, part: Multipart): Promise<
   }
   const bytes = await part.toBuffer()
   if (part.file.truncated) throw fieldTooLarge()
-  const value = await readJson(bytes, name)
+  const value = await readJson(form, name, bytes)
   if (named) putJson(body, name, value)
   else putField(body, name, typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-async function readJson(bytes: Buffer, name: string): Promise<unknown> {
+async function readJson(form: Form, name: string, bytes: Buffer): Promise<unknown> {
+  form.json_bytes += bytes.length
+  if (form.json_bytes > FIELD_BYTES_MAX) throw fieldTooLarge()
   try {
     return await parseJson(bytes)
   } catch (error) {
@@ -87,7 +94,10 @@ function putJson(body: Record<string, unknown>, name: string, value: unknown): v
 }
 
 function fieldTooLarge(): ApiError {
-  return new ApiError('request_too_large', 'A form field is too large.')
+  return new ApiError(
+    'request_too_large',
+    `A form field, or all JSON of the form together, is larger than ${FIELD_BYTES_MAX} bytes.`,
+  )
 }
 
 function sentTwice(name: string): ApiError {

@@ -169,6 +169,17 @@ test('400 for a part of JSON that is broken, too deep, sent twice or of another 
   assertRefused(large, { status: 413, code: 'request_too_large' })
 })
 
+test('413 for parts of JSON over a megabyte together, so that many hold no more values than a body may', async () => {
+  const frame = JSON.stringify({ values: Array.from({ length: 199_000 }, () => 1) })
+  for (const part of [
+    { name: 'image_reference', type: 'application/json', body: frame },
+    { name: 'image_reference', body: frame },
+  ]) {
+    assertInvalid(await form([part, part]), 'image_reference[0].file_id')
+    assertRefused(await form([part, part, part]), { status: 413, code: 'request_too_large' })
+  }
+})
+
 test('200 with 7000 code points of four bytes each in a form', async () => {
   const answer = await form(fields(['prompt', '\u{1F3AC}'.repeat(7000)]), { without: 'prompt' })
   assert.equal(answer.status, 200)
