@@ -14,7 +14,7 @@ const FEW = 1000
 const MANY = 10_000
 const STEPS = 240
 
-/** How soon the console can be used, and whether a list of 10,000 jobs scrolls as a short one does, in a real browser. */
+/** Time until the console is usable, and whether a list of 10,000 jobs scrolls as smoothly as a short one, in a real browser. */
 export async function run(): Promise<Row[]> {
   buildConsoleWhenStale()
   const service = await startService()

@@ -13,7 +13,7 @@ import {
 } from './support/results.ts'
 import type { Row } from './support/row.ts'
 
-/** Every benchmark by the name it is asked for: `npm run bench -- poll start`. All of them without a name. */
+/** Every benchmark by its name on the command line: `npm run bench -- poll start`. Without a name, all of them run. */
 const BENCHES: Readonly<Record<string, string>> = {
   chat: 'chat/answer.ts',
   'chat-metering': 'chat/metering.ts',

@@ -7,11 +7,11 @@ import { StartError } from '../server/platform/start-error.ts'
 import { readDevFlags } from './flags.ts'
 import { type WatchedService, watchService } from './watch.ts'
 
-/** What the service answers; all else is a page or a module of the console. A test compares it with `/openapi.json`. */
+/** Paths that the service answers; any other is a page or module of the console. A test compares it with `/openapi.json`. */
 const OF_THE_SERVICE = /^\/(v1|console|docs|terms|healthz|readyz|metrics|openapi\.json)(\/|\?|$)/
 
 /**
- * `npm run dev`: console and service at one address, both as their files are now. Vite answers there and replaces modules of the console
+ * `npm run dev`: console and service at one address, both up to date with their files. Vite answers there and replaces modules of the console
  * in the browser as they change; the service behind it restarts when its own files change. Runs until SIGINT or SIGTERM. Takes
  * `--host`, `--port`, `--data-dir` and `--config` as `kinora serve` does, and the same environment.
  */
@@ -29,7 +29,7 @@ async function runDev(args: string[]): Promise<void> {
     },
     plugins: [holdUntil(() => service?.settled())],
   })
-  // Vite would end the process at this signal, before the service has put away its database.
+  // Vite would end the process at this signal, before the service has shut down its database.
   process.removeAllListeners('SIGTERM')
   const stopped = new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve))
   await vite.listen()

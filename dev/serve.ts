@@ -5,7 +5,7 @@ import { StartError } from '../server/platform/start-error.ts'
 import { readDevFlags } from './flags.ts'
 import { DEV_PORT, DEV_URL } from './watch.ts'
 
-/** The service as `npm run dev` runs it: one process, at the port it was given, found by browsers at the address of the console. */
+/** The service as `npm run dev` runs it: one process on the given port, whose public URL is that of the console. */
 try {
   const { host: _, port: __, ...flags } = readDevFlags(process.argv.slice(2))
   const config = loadConfig(flags, process.env, engineMistakes)

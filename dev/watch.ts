@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 export type WatchedService = {
-  /** Resolves when the service answers, or when it failed and waits for a change. */
+  /** Resolves when the service is ready, or has failed and waits for a change. */
   settled(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Configures the port of the service and the public URL. */
+/** Environment variables with the port and the public URL of the service. */
 export const DEV_PORT = 'KINORA_DEV_PORT'
 export const DEV_URL = 'KINORA_DEV_URL'
 
@@ -18,8 +18,8 @@ type WatchOptions = { args: string[]; port: number; public_url: string; script?:
 /** Runs the service under `node --watch`: it restarts when one of its files changes. `args` are those of `kinora serve`. */
 export function watchService(options: WatchOptions): WatchedService {
   const { args, port, public_url, script = join(import.meta.dirname, 'serve.ts') } = options
-  // A group of its own: Ctrl-C reaches the whole group of the terminal, and a second signal would end the service before it has put
-  // away its database.
+  // A group of its own: Ctrl-C reaches the whole group of the terminal, and a second signal would end the service before it has shut
+  // down its database.
   const child = spawn(process.execPath, ['--watch', '--watch-preserve-output', script, ...args], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -33,7 +33,7 @@ export function watchService(options: WatchOptions): WatchedService {
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (line.includes('Restarting ')) settled = Promise.withResolvers()
     if (line.startsWith('kinora ready on') || line.includes('Failed running ')) settled.resolve()
-    // Nobody should open the address behind.
+    // The address of the service itself is not the one to open.
     if (!line.startsWith('kinora ready on')) process.stdout.write(`${line}\n`)
   })
   return {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What the other process is asked to do: callers that each ask again when they have their answer. */
+/** The load to generate: callers that each send the next request after the previous answer. */
 export type ChatLoad = {
   url: string
   headers: Record<string, string>
@@ -25,7 +25,7 @@ export type ChatLoaded = {
 
 export type Quantiles = { p50: number; p99: number; max: number }
 
-/** A client in a process of its own, on bare sockets, so that it takes little from those it measures. Reads `ChatLoad` as its argument. */
+/** A client in a process of its own, on bare sockets, so that it takes little CPU from the servers it measures. Reads `ChatLoad` as its argument. */
 if (import.meta.main) console.log(JSON.stringify(await run(JSON.parse(process.argv[2]!) as ChatLoad)))
 
 async function run(load: ChatLoad): Promise<ChatLoaded> {

@@ -14,7 +14,7 @@ const WARM_STREAMS = amountOf(20_000)
 /** More memory than this from the first round to the last would not be flat. */
 const GROWTH_MB = 32
 
-/** A thousand streams at once, and one client beside them that asks for a flood and never reads. */
+/** A thousand streams at once, and one more client that requests an endless stream and never reads. */
 export async function run(): Promise<Row[]> {
   const upstream = await startStampedUpstream({ events: EVENTS, gap_ms: GAP_MS })
   const service = await startChatService(upstream)

@@ -13,7 +13,7 @@ export const WARM_STREAMS = amountOf(800)
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-/** A model server that costs next to nothing, in a process of its own: 500 bytes plain, or events one after another. */
+/** A model server that uses almost no CPU, in a process of its own: 500 bytes plain, or events one after another. */
 export async function startUpstream(options: { events: number; gap_ms: number }): Promise<Upstream> {
   const script = join(ROOT, 'test', 'support', 'upstream', 'chat-upstream.ts')
   const numbers = ['--events', String(options.events), '--gap_ms', String(options.gap_ms)]
@@ -45,7 +45,7 @@ export function chatBody(stream: boolean): string {
   return JSON.stringify({ model: 'fast-1', messages, temperature: 0.7, max_tokens: 400, ...(stream && { stream }) })
 }
 
-/** What each server under test is asked with: its own address, the same body. */
+/** The request for each server under test: its own address, the same body. */
 export function chatLoad(
   base: string,
   service: BenchService,
@@ -54,7 +54,7 @@ export function chatLoad(
   return { url: `${base}/chat/completions`, headers: caller(service), body: chatBody(stream) }
 }
 
-/** Runs the client in another process. Throws unless every answer was good. */
+/** Runs the client in another process. Throws unless every request succeeded. */
 export async function chat(load: ChatLoad): Promise<ChatLoaded> {
   const output = await outputOf(spawnNode([join(import.meta.dirname, 'client.ts'), JSON.stringify(load)], 'generator'))
   const loaded = JSON.parse(output) as ChatLoaded

@@ -8,10 +8,10 @@ import { chat, chatLoad, STREAMED, startChatService, startUpstream, WARM_STREAMS
 const CALLERS = 64
 /** Of one round. */
 const ANSWERS = amountOf(128)
-/** Streams that begin one after another, to see when their first byte comes. */
+/** Streams that start one after another, to measure the time to their first byte. */
 const SINGLES = amountOf(100)
 
-/** CPU for one event of a stream, parsed, normalized and counted, and how much later the first byte comes than without us. */
+/** CPU for one event of a stream, parsed, normalized and counted, and the delay that the service adds to the first byte. */
 export async function run(): Promise<Row[]> {
   return [await event(), await firstByte()]
 }

@@ -11,7 +11,7 @@ const CALLERS = 64
 const STREAMS = amountOf(128)
 const PLAIN = amountOf(2000)
 
-/** What a response costs beside the chat completion of the same words: an event of its stream, and a plain answer. */
+/** What a response costs compared with the chat completion of the same text: an event of its stream, and a plain answer. */
 export async function run(): Promise<Row[]> {
   const upstream = await startUpstream(STREAMED)
   const service = await startChatService(upstream)

@@ -7,7 +7,7 @@ export type Load = {
   method?: 'GET' | 'POST'
   headers?: Record<string, string>
   body?: string
-  /** Callers that each send their next request when they have the answer to the last. */
+  /** Callers that each send the next request after the previous answer. */
   callers: number
   /** How long, or how many requests. */
   amount: { seconds: number } | { requests: number }

@@ -27,7 +27,7 @@ export type BenchService = {
 
 const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
 
-/** An engine that answers at once, and limits nobody reaches: what is measured is the service. */
+/** An engine that answers at once, and limits that are never reached, so that only the service is measured. */
 export const BENCH_CONFIG = `
 plans:
   bench: { max_concurrent_renders: 100000 }
@@ -65,7 +65,7 @@ export async function startService(
   }
 }
 
-/** An empty directory under the system's place for temporary files. */
+/** An empty directory below the system's temporary directory. */
 export function newDir(): string {
   return mkdtempSync(join(tmpdir(), 'kinora-bench-'))
 }

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 
-/** Reads ranges of one address, one after another, and forgets them: url, size of the whole, of a range, and bytes to read in all. */
+/** Reads ranges of one URL, one after another, and discards them. Arguments: URL, total size, size of a range, bytes to read. */
 const [url, size, step, total, authorization] = process.argv.slice(2) as [string, string, string, string, string]
 
 for (let done = 0; done < Number(total); done += Number(step)) {

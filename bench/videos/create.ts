@@ -24,7 +24,7 @@ const SECONDS = QUICK ? 1 : 4
 const AFFORDABLE = 100
 const ATTEMPTS = 3000
 
-/** Submissions of one organization, the hardest case: all meet at one account. Moderation is held, so nothing but admission runs. */
+/** Submissions of one organization, the hardest case: all update one account. Moderation never answers, so that only admission runs. */
 export async function run(): Promise<Row[]> {
   const silence = await openSilence()
   const service = await startService({ config: heldConfig(silence) })
@@ -63,7 +63,7 @@ function submit(service: BenchService, amount: Load['amount']) {
   return fire({ ...load, callers: CALLERS, amount, side: null })
 }
 
-/** Leaves credit for a few jobs and lets many callers fight for it. */
+/** Leaves credit for a few jobs and lets many callers compete for it. */
 async function race(service: BenchService): Promise<Row[]> {
   const { db, org_id } = service
   const amount = COST * BigInt(AFFORDABLE) - (await settledCredit(service))
@@ -85,7 +85,7 @@ async function race(service: BenchService): Promise<Row[]> {
   ]
 }
 
-/** What is left once the last answers of the load before are through. */
+/** The balance once the last answers of the previous load have arrived. */
 async function settledCredit({ pool, org_id }: BenchService): Promise<bigint> {
   for (let last = -1n; ; ) {
     const { rows } = await pool.query<{ credit: bigint }>(
@@ -98,7 +98,7 @@ async function settledCredit({ pool, org_id }: BenchService): Promise<bigint> {
   }
 }
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never answers. */
 async function openSilence(): Promise<Server> {
   const server = createServer((socket) => socket.resume().on('error', () => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -64,7 +64,7 @@ async function costOfPage(service: BenchService, { query, count }: { query: stri
   return spentEach(spent, result.ok)
 }
 
-/** A valid id; ids of higher numbers are younger. */
+/** A valid id; ids of higher numbers are newer. */
 function idOf(number: number): string {
   return `video_01${number.toString(16).toUpperCase().padStart(24, '0')}`
 }

@@ -57,7 +57,7 @@ export async function run(): Promise<Row[]> {
   }
 }
 
-/** Jobs go on while a transaction keeps every row they leave behind from being cleaned up, as a dump does. */
+/** Runs jobs while an open transaction prevents vacuum from removing old row versions, as a dump does. */
 async function heldSnapshot(service: BenchService, before: number[]): Promise<Row> {
   const client = await service.pool.connect()
   const rates: number[] = []
@@ -115,7 +115,7 @@ async function submit({ url }: BenchService, keys: readonly string[]): Promise<s
   return ids
 }
 
-/** Looks at the youngest jobs that may be under way, by their ids: a count of open jobs would itself read all that a snapshot keeps. */
+/** Checks the newest jobs that may be unfinished, by their ids: counting unfinished jobs would read every row version that a snapshot keeps. */
 async function allEnded({ pool }: BenchService, ids: string[]): Promise<void> {
   for (let left = ids.length; left > 0; ) {
     const youngest = ids.slice(Math.max(0, left - 50), left)

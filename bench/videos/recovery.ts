@@ -7,7 +7,7 @@ const ROUNDS = QUICK ? 2 : 12
 const JOBS = 20
 const BUDGET_SECONDS = { median: 2, longest: 15 }
 
-/** From the start after `kill -9` of the service under load until every job in flight has moved again, the start of the process included. */
+/** From the start after `kill -9` of the service under load until every job in flight has made progress, including the start of the process. */
 export async function run(): Promise<Row[]> {
   const site = await openSite()
   try {

@@ -13,14 +13,14 @@ import {
   updateInstallation,
 } from './store/installation.ts'
 
-/** Answers which of `keys` some row still needs. Every feature that keeps blobs has one. */
+/** Returns those of `keys` that a row still refers to. Every feature that stores blobs has one. */
 export type KnownBlobs = (keys: readonly string[]) => Promise<ReadonlySet<string>>
 
-/** A database and the blobs a service is about to run on. */
+/** The database and the blobs that a service is about to use. */
 export type Pair = {
   db: Db
   blobs: Blobs
-  /** Of `first-run.json`. */
+  /** The directory of `first-run.json`. */
   data_dir: string
   known: readonly KnownBlobs[]
   /** How messages name the database. */
@@ -28,8 +28,8 @@ export type Pair = {
 }
 
 /**
- * Refuses a database and blobs that do not belong together, before either is changed: the rows would name files that are not there, and
- * the orphan sweep would remove files whose rows are elsewhere. Throws StartError with the remedy.
+ * Rejects a database and blobs that do not belong together, before either is changed: rows would refer to missing files, and the orphan
+ * sweep would remove files whose rows are in another database. Throws StartError with the remedy.
  * Source: docs/reliability.md, Database and files.
  */
 export async function requireSameInstallation(pair: Pair): Promise<void> {
@@ -39,14 +39,14 @@ export async function requireSameInstallation(pair: Pair): Promise<void> {
 }
 
 /**
- * Gives database and blobs one id, or finishes what a crash or a move left half done. Call it after `requireSameInstallation`, on a
- * migrated database. The blobs are marked first and confirmed last: a crash in between is recognised. Returns the id.
+ * Gives database and blobs the same id, or completes a pairing that a crash or a move interrupted. Call it after `requireSameInstallation`, on a
+ * migrated database. The blobs are marked first and confirmed last: a crash in between is detected. Returns the id.
  */
 export async function pairInstallation({ db, blobs }: Pick<Pair, 'db' | 'blobs'>): Promise<string> {
   const found = await findInstallation(db)
   const row = found ?? (await pairFirst(db, blobs))
   if (row.moved_to !== null) {
-    // The copy is out of date from now on, so it must not find the files it could claim.
+    // From now on the copy is out of date, so the files must not match its id.
     const renamed = { id: newId('installation'), moved_from: row.id, moved_to: null }
     await updateInstallation(db, renamed)
     return confirm(db, blobs, renamed)
@@ -54,13 +54,13 @@ export async function pairInstallation({ db, blobs }: Pick<Pair, 'db' | 'blobs'>
   return confirm(db, blobs, row)
 }
 
-/** Whether the blobs are those of this database: asked anew before anything is removed because no row knows it. */
+/** Whether the blobs belong to this database: checked again before a blob without a row is removed. */
 export async function isSameInstallation(db: Db, blobs: Blobs): Promise<boolean> {
   const [row, mark] = await Promise.all([findInstallation(db), blobs.mark()])
   return row !== null && mark !== null && row.id === mark.installation_id
 }
 
-/** Declares that the two belong together, whatever ids they carry: after a restored backup or a lost disk. */
+/** Declares that the two belong together, whatever their ids: after a restored backup or a lost disk. */
 export async function adoptInstallation(db: Db, blobs: Blobs): Promise<string> {
   const id = newId('installation')
   await blobs.setMark({ installation_id: id, paired: false })
@@ -77,7 +77,7 @@ async function pairFirst(db: Db, blobs: Blobs): Promise<InstallationRow> {
   return (await findInstallation(db))!
 }
 
-/** Another service may have paired the database since it was looked at: then the blobs here carry another id. */
+/** Another service may have paired the database in the meantime: then the blobs here have another id. */
 async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow): Promise<string> {
   const mark = await blobs.mark()
   if (!mark || (mark.installation_id !== id && mark.installation_id !== moved_from)) {

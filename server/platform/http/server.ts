@@ -12,9 +12,9 @@ import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './conn
 import { suggestRoutes } from './suggest-route.ts'
 import type { Sockets } from './websocket.ts'
 
-/** Longest a whole request may take to arrive. Uploads of 100 MB over slow lines need it; other bodies have BODY_SECONDS. */
+/** Time limit for receiving a whole request. Uploads of 100 MB over slow lines need it; other bodies have BODY_SECONDS. */
 const REQUEST_SECONDS = 900
-/** Longest a body may take to arrive on a route that takes no upload. */
+/** Time limit for receiving a body on a route without uploads. */
 const BODY_SECONDS = 60
 const KEEP_ALIVE_SECONDS = 10
 const CONNECTIONS_MAX = 10_000
@@ -22,7 +22,7 @@ const CONNECTIONS_MAX = 10_000
 /** Options of a route that this file reads. */
 export type RouteConfig = {
   plain_400?: boolean
-  /** Takes an upload, which may take long to arrive. */
+  /** Accepts an upload, which may take a long time to arrive. */
   upload?: boolean
   accepts: ReadonlySet<string>
   /** Default JSON_BYTES_MAX. */
@@ -35,7 +35,7 @@ declare module 'fastify' {
     kinora?: RouteConfig
   }
   interface FastifyInstance {
-    /** Longest a body may take to arrive on a route that takes no upload. */
+    /** Time limit for receiving a body on a route without uploads. */
     bodySeconds: number
   }
   interface FastifyRequest {
@@ -48,9 +48,9 @@ export type HttpOptions = {
   log: Log
   body_seconds?: number
   isDraining?: () => boolean
-  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed; none by default. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trusted_proxies?: readonly string[]
-  /** Without them every `Upgrade` is answered as if it were not there. */
+  /** Without them `Upgrade` headers are ignored. */
   sockets?: Sockets
   /** The text of a 404 for a path without a route, instead of the usual hint. */
   explainUnknown?: (path: string) => string | undefined
@@ -90,7 +90,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     done()
   })
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
-  // For a route that finds nothing; where there is no route the hook has answered before a body is read.
+  // For a route that calls the not-found handler; without a route the hook above answers before the body is read.
   http.setNotFoundHandler((request) => {
     throw unknownUrl(request)
   })
@@ -127,21 +127,21 @@ function unknownUrlError(
   }
 }
 
-/** A body has a deadline to arrive, and a body that is not read does not keep its connection open. */
+/** Sets the deadline of a body; a body that nobody reads does not keep its connection open. */
 function expectBody(request: FastifyRequest, reply: FastifyReply): void {
   const { kinora } = request.routeOptions.config
   if (!kinora?.upload) limitBodyTime(request)
   if (kinora?.accepts.size === 0) leaveBody(request, reply)
 }
 
-/** Ends the connection behind an answer that does not wait for the body, unless the rest of the body is small. */
+/** Closes the connection after an answer that does not wait for the body, unless the rest of the body is small. */
 function leaveBody(request: FastifyRequest, reply: FastifyReply): void {
   if (!hasLargeBody(request.raw)) return
   reply.header('connection', 'close')
   endAfterAnswer(request.raw, { discard: isPlainTransfer(request) })
 }
 
-/** Routes that take forms: only they pay for what reading forms needs of every request. */
+/** Adds routes that accept forms: the overhead of the form parser applies to these only. */
 export function withForms(http: FastifyInstance, addRoutes: (routes: FastifyInstance) => void): void {
   http.register(async (routes) => {
     await routes.register(multipart)
@@ -154,7 +154,7 @@ export function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0]!.slice(0, 200)
 }
 
-/** Answers any error thrown on the way. What we did not throw ourselves is our bug: fixed text outside, everything in the log. */
+/** Answers any thrown error. One that is not an ApiError is a bug of the service: fixed text for the client, details in the log. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const answer = apiErrorOf(error)
   if (answer.status >= 500 || answer.internal) {
@@ -187,7 +187,7 @@ const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
   FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
 }
 
-/** The public error for anything thrown: what is not an ApiError is our bug. */
+/** The public error for anything thrown. What cannot be mapped is a bug of the service. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const { code, statusCode } = error as { code?: string; statusCode?: number }
@@ -213,7 +213,7 @@ function endedEarly(): ApiError {
   return new ApiError('invalid_request_error', 'The request ended before it was complete.')
 }
 
-/** Where the body ends cannot be known otherwise. */
+/** The end of the body is unknown for any other encoding. */
 function isPlainTransfer({ headers }: FastifyRequest): boolean {
   const encoding = headers['transfer-encoding']
   return encoding === undefined || encoding.trim().toLowerCase() === 'chunked'
@@ -224,9 +224,9 @@ function requirePlainTransfer(request: FastifyRequest): void {
   throw new ApiError('invalid_request_error', 'Transfer-Encoding must be chunked or absent.')
 }
 
-/** Node gives up on a request it cannot read before any route is known: the envelope still answers, then the connection ends. */
+/** For a request that Node could not parse, so that no route is known: answers with the error envelope and closes the connection. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  // Bytes after a request that ends its connection are not a request.
+  // Bytes after the last request of a closing connection are not a request.
   if (isEnding(socket)) return void socket.pause()
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [line, problem] =

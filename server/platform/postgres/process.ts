@@ -23,7 +23,7 @@ export type Postmaster = { pid: number; adopted: boolean; exited: Promise<void> 
 
 export type Cluster = { path: string; programs: Programs; run_as: RunAs; log_file: string }
 
-/** Not for the operator to change. Small memory, few processes, every commit on disk. */
+/** Operators cannot change these. Little memory, few processes, every commit on disk. */
 const SETTINGS = {
   listen_addresses: '',
   unix_socket_directories: '.',
@@ -46,16 +46,16 @@ const SETTINGS = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // Errors quote statements and rows, and those hold prompts: only the server's own affairs are logged.
+  // Errors quote statements and rows, and those contain prompts: only messages of the server itself are logged.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
 }
 
-/** Server log size at which a start begins a new one. */
+/** Size at which the server log is rotated, at a start. */
 const LOG_BYTES_MAX = 8 * 1024 * 1024
 
-/** Makes an empty cluster. It appears at `cluster.path` only when complete, so a killed initdb leaves nothing half made. */
+/** Makes an empty cluster. It appears at `cluster.path` only when complete, so that a killed initdb leaves no partial cluster. */
 export async function initCluster(cluster: Cluster, makeDir: (path: string) => void): Promise<void> {
   const temp = `${cluster.path}.new`
   rmSync(temp, { recursive: true, force: true })
@@ -74,7 +74,7 @@ export async function initCluster(cluster: Cluster, makeDir: (path: string) => v
   let output = ''
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk: Buffer) => (output += chunk))
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new StartError(`PostgreSQL could not make its data directory:\n${output.trim()}`)
+  if (code !== 0) throw new StartError(`PostgreSQL could not create its data directory:\n${output.trim()}`)
   renameSync(temp, cluster.path)
 }
 
@@ -86,11 +86,11 @@ export function findPostmaster(cluster: string): { pid: number; status: string }
 }
 
 /**
- * Starts a server and waits until it answers, however long recovery takes. Call it only when none runs: lock files that
- * are left belong to the dead, even if their number belongs by now to somebody else, or to a zombie nobody collects.
+ * Starts a server and waits until it answers, however long recovery takes. Call it only when none is running: any lock
+ * files are stale, even if their process id now belongs to another process or to a zombie that was never reaped.
  */
 export async function launch(cluster: Cluster): Promise<Postmaster> {
-  endStragglers(cluster.path)
+  killOrphans(cluster.path)
   for (const name of ['postmaster.pid', `.s.PGSQL.${SOCKET_PORT}.lock`])
     rmSync(join(cluster.path, name), { force: true })
   const log = openLog(cluster.log_file)
@@ -118,7 +118,7 @@ export async function adopt(cluster: string): Promise<Postmaster | null> {
   }
 }
 
-/** Clean stop (clients are cut off, nothing is lost), forced after half a minute. */
+/** Fast shutdown (clients are disconnected, nothing is lost), forced after 30 seconds. */
 export async function shutDown(postmaster: Postmaster): Promise<void> {
   for (const [signal, seconds] of [
     ['SIGINT', 30],
@@ -136,7 +136,7 @@ export async function shutDown(postmaster: Postmaster): Promise<void> {
 
 /**
  * As another user, the server is started with its data directory as the working directory: that user needs no access to the path,
- * so the data directory stays private to us. Its own session, so that Ctrl-C reaches only the service.
+ * so the data directory stays private to the service. It has its own session, so that Ctrl-C reaches only the service.
  */
 function run(cluster: Cluster, program: string, args: string[], output: number | 'pipe'): ChildProcess {
   const dir = cluster.run_as && process.platform === 'linux' ? '/proc/self/cwd' : cluster.path
@@ -162,7 +162,7 @@ function isReady(cluster: string, pid: number | undefined): boolean {
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
 }
 
-/** Whether `pid` lives and is of this cluster: numbers are reused, above all in a container that starts again. */
+/** Whether `pid` is running and belongs to this cluster: process ids are reused, especially in a restarted container. */
 function worksIn(pid: number, cluster: string): boolean {
   try {
     if (process.platform === 'linux') return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(cluster)
@@ -172,13 +172,13 @@ function worksIn(pid: number, cluster: string): boolean {
   }
 }
 
-/** We are not its parent and get no exit event: polls often enough to keep an outage short. */
+/** There is no exit event for a process that is not a child: polls often enough to keep an outage short. */
 async function goneFrom(pid: number, cluster: string): Promise<void> {
   while (worksIn(pid, cluster)) await sleep(100, undefined, { ref: false })
 }
 
-/** Backends outlive a killed main process for a moment and keep its shared memory, which a new server refuses to share. */
-function endStragglers(cluster: string): void {
+/** Backends briefly outlive a killed main process and keep its shared memory attached; a new server refuses to start meanwhile. */
+function killOrphans(cluster: string): void {
   if (process.platform !== 'linux') return
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)

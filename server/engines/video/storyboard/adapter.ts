@@ -21,16 +21,16 @@ import type { SpooledInput } from './compose.ts'
 import { openRenders, type Render, type Work } from './renders.ts'
 
 export type StoryboardOptions = {
-  /** Inputs, drawings and finished clips are kept here until they are fetched. */
+  /** Holds inputs, drawings and finished clips until the clips are fetched. */
   work_dir: string
-  /** Default: what the machine has. */
+  /** Default: the FFmpeg found on the machine. */
   runner?: FfmpegRunner
 }
 
-/** A clip that was fetched is kept a little longer, in case the host could not store it. */
+/** How long a fetched clip is kept, in case the host could not store it. */
 const FETCHED_SECONDS = 120
 
-/** When a render that found no place in the queue is asked for again. */
+/** Retry delay of a render for which the queue had no room. */
 const BUSY_SECONDS = 15
 
 /** Reference clips and sounds last 2 to 15 s; muxers round. Source: contract 5.1. */
@@ -49,7 +49,7 @@ const CAPABILITIES: Capabilities = {
 }
 
 /**
- * The embedded animatic renderer: draws the prompt as a moving storyboard with captions, frames, references and sound, one child a render.
+ * The embedded animatic renderer: draws the prompt as a moving storyboard with captions, frames, references and sound, one child process per render.
  * One `attempt_id` is one render: starting it again returns the same ticket. After a restart every ticket is `lost`.
  */
 export function storyboardVideo(options: StoryboardOptions): VideoEngine {
@@ -65,7 +65,7 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
     capabilities: () => CAPABILITIES,
     async start(request, signal) {
       checkReferences(request)
-      if (renders.find(request.attempt_id) === undefined) requirePlace()
+      if (renders.find(request.attempt_id) === undefined) requireRoom()
       await renders.add(request.attempt_id, async (dir) => {
         const runner = options.runner ?? (await availableRunner())
         return workOf(request, { runner, inputs: await spool(request, dir, signal) })
@@ -77,7 +77,7 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
     },
     async fetch(ticket, _output, signal) {
       const render = find(ticket)
-      if (render?.state.state !== 'succeeded') throw new EngineError('permanent', 'The clip is no longer kept.')
+      if (render?.state.state !== 'succeeded') throw new EngineError('permanent', 'The clip is no longer available.')
       const file = await open(outputIn(render.dir))
       const bytes = createReadStream('', { fd: file, signal })
       bytes.once('end', () => renders.keepFor(render, FETCHED_SECONDS))
@@ -85,7 +85,7 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
     },
     async cancel(ticket) {
       const { instance: of } = ticket as { instance: string }
-      if (of !== instance) throw new EngineError('transient', 'Another process has the render.')
+      if (of !== instance) throw new EngineError('transient', 'Another process is running this render.')
       const render = find(ticket)
       if (render !== undefined) await renders.remove(render)
       return true
@@ -94,10 +94,10 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
   }
 }
 
-/** A render that would wait behind too many others stays with the host, which asks again. */
-function requirePlace(): void {
+/** Leaves a render with the host, which starts it again later, while too many others are waiting. */
+function requireRoom(): void {
   if (!isChildQueueFull('render')) return
-  throw new EngineError('transient', 'Too many renders wait for their turn.', {
+  throw new EngineError('transient', 'Too many renders are waiting.', {
     engine_code: 'busy',
     retry_after_seconds: BUSY_SECONDS,
   })
@@ -109,7 +109,7 @@ function checkReferences({ inputs }: RenderRequest): void {
     if (role !== 'reference_video' && role !== 'reference_audio') continue
     const seconds = probe.duration_seconds ?? 0
     if (seconds >= shortest && seconds <= longest) continue
-    throw new EngineError('rejected', 'Reference clips and sounds last 2 to 15 seconds.', {
+    throw new EngineError('rejected', 'Reference clips and sounds must last 2 to 15 seconds.', {
       subject: 'reference_media',
     })
   }
@@ -154,14 +154,15 @@ function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunn
       })
       return { state: 'succeeded', output: null }
     } catch (error) {
-      return { state: 'failed', error: verdict(error) }
+      return { state: 'failed', error: failureOf(error) }
     }
   }
 }
 
-/** A child that died may live the next time; one that took too long will not be quicker. */
-function verdict(error: unknown): EngineError {
-  if (error instanceof ChildrenBusy) return new EngineError('transient', 'Too many renders wait.', { cause: error })
+/** A child that crashed may succeed when retried; one that exceeded its time limit will not. */
+function failureOf(error: unknown): EngineError {
+  if (error instanceof ChildrenBusy)
+    return new EngineError('transient', 'Too many renders are waiting.', { cause: error })
   if (!(error instanceof ChildError)) return new EngineError('permanent', 'The renderer failed.', { cause: error })
   if (error.cause_name === 'UnreadableReference') {
     return new EngineError('rejected', error.message, { subject: 'reference_media', cause: error })

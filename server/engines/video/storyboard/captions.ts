@@ -1,16 +1,16 @@
 /** Words on the screen from `start_seconds` to `end_seconds`, fades included. */
 export type Caption = { kind: 'caption' | 'subtitle'; text: string; start_seconds: number; end_seconds: number }
 
-/** How long one caption stays at least, and how many a clip has at most: more of them would flicker by. */
+/** Shortest time for one caption, and the most captions in one clip: more of them would be too brief to read. */
 const CAPTION_SECONDS_MIN = 2
 const CAPTIONS_MAX = 4
 const SUBTITLE_SECONDS_MIN = 1.6
 
-/** A caption alone in a long clip leaves after it was read twice. */
+/** The only caption of a long clip disappears after the time needed to read it twice. */
 const STAY_SECONDS_MIN = 3.2
 const STAY_UNITS_PER_SECOND = 9
 
-/** Reading speed: units a second, where a Latin addCaptions is one unit and a Han or kana character two. */
+/** Reading speed: units a second, where a Latin letter is one unit and a Han or kana character two. */
 const UNITS_PER_SECOND = 28
 const CAPTION_UNITS_MAX = 110
 const SUBTITLE_UNITS_MAX = 84
@@ -61,7 +61,7 @@ function tidy(text: string): string {
 
 const SENTENCES = new Intl.Segmenter('en', { granularity: 'sentence' })
 
-/** Sentences, and the lines and list items of longer prompts; fragments without a addCaptions join their neighbour. */
+/** Sentences, and the lines and list items of longer prompts; fragments without a letter or digit are appended to the sentence before. */
 function sentencesOf(text: string): string[] {
   const sentences: string[] = []
   for (const line of text.split(/\n+/)) {
@@ -110,7 +110,7 @@ function pack(sentence: string, units_max: number): string[] {
   return parts
 }
 
-/** Short neighbours share a caption while there are more parts than slots. */
+/** Short neighbors share a caption while there are more parts than slots. */
 function join(parts: readonly string[], units_max: number, slots: number): string[] {
   if (parts.length <= slots) return [...parts]
   const joined: string[] = []
@@ -145,7 +145,7 @@ function glue(left: string, right: string): string {
   return /[\u3000-\u9fff\uff00-\uffef]$/u.test(left) ? left + right : `${left} ${right}`
 }
 
-/** A Latin addCaptions counts 1, a full-width character 2. */
+/** A Latin letter counts 1, a full-width character 2. */
 export function unitsOf(text: string): number {
   let units = 0
   for (const character of text) units += character.codePointAt(0)! >= 0x2e80 ? 2 : 1

@@ -5,10 +5,10 @@ import { composeTimeline, type Script } from './compose.ts'
 import { UnreadableReference } from './draw.ts'
 import { renderRun } from './timeline.ts'
 
-/** One render: `dir` holds the inputs and everything drawn, `output_path` gets the MP4. */
+/** One render: `dir` holds the inputs and the drawings; the MP4 is written to `output_path`. */
 export type RenderTask = { script: Script; dir: string; output_path: string; runner: FfmpegRunner }
 
-/** The part of a render spent on drawing. */
+/** Share of the progress that is reported for drawing. */
 const DRAWN = 0.08
 
 if (process.send) {

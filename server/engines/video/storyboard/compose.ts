@@ -21,7 +21,7 @@ export type Script = { prompt: string; seconds: number; size: Size; seed_text: s
 
 const STILL: View = { inset: 0, x: 0.5, y: 0.5 }
 
-/** Longest a scene stays before the next one comes. */
+/** How long a scene is shown, approximately. */
 const SCENE_SECONDS = 5
 
 type Composition = { script: Script; frames: number; dir: string; random: SeededRandom; palette: Palette }
@@ -53,7 +53,7 @@ export async function composeTimeline(script: Script, dir: string): Promise<Time
 
 type Shown = Pick<Timeline, 'visuals' | 'blend_frames'>
 
-/** Scenes change with the captions, and within a caption that stays long. */
+/** Scenes change with the captions, and also during a long caption. */
 async function composeScenes(
   composition: Composition,
   kinds: readonly SceneKind[],
@@ -81,7 +81,7 @@ async function composeScenes(
   return { visuals, blend_frames }
 }
 
-/** The first frame leaves its picture slowly, the last one comes to rest on its own. */
+/** The camera slowly moves away from the first frame, and comes to rest on the last. */
 async function composeFrames({ script, frames, dir, random }: Composition): Promise<Shown> {
   const away: View = { inset: 0.1, x: random.between(0.35, 0.65), y: random.between(0.35, 0.6) }
   const picture = async (role: SpooledInput['role']) => {
@@ -104,7 +104,7 @@ async function composeFrames({ script, frames, dir, random }: Composition): Prom
   return { blend_frames: 1, visuals: [{ kind: 'picture', frames, still: last!, from: away, to: STILL }] }
 }
 
-/** References one after the other in the order given; a clip has twice the time of a picture. */
+/** References one after another in the given order; a clip is shown twice as long as a picture. */
 async function composeReferences({ script, frames, dir, random, palette }: Composition): Promise<Shown> {
   const given = script.inputs.filter(({ role }) => role === 'reference_image' || role === 'reference_video')
   const weights = given.map(({ role }) => (role === 'reference_video' ? 2 : 1))
@@ -134,7 +134,7 @@ async function composeReferences({ script, frames, dir, random, palette }: Compo
   return { visuals, blend_frames }
 }
 
-/** In, across, out: never the same move twice in a row. */
+/** Zooms in, pans, zooms out: never the same move twice in a row. */
 function move(random: SeededRandom, index: number): { from: View; to: View } {
   const [x, y] = [random.between(0.3, 0.7), random.between(0.3, 0.6)]
   const near: View = { inset: 0.12, x, y }
@@ -144,7 +144,7 @@ function move(random: SeededRandom, index: number): { from: View; to: View } {
   return { from: near, to: { inset: 0.02, x, y } }
 }
 
-/** The part of a picture that filling `size` would cut away. */
+/** The share of a picture that is cropped when it fills `size`. */
 function cropLoss({ width, height }: ProbeResult, size: Size): number {
   const ratio = ((width ?? size.width) / (height ?? size.height)) * (size.height / size.width)
   return 1 - Math.min(ratio, 1 / ratio)
@@ -198,7 +198,7 @@ async function addCaptions(
   return overlays
 }
 
-/** Frames between two moments; the first and the last frame of the clip stay free. */
+/** Frames between two times, never the first or the last frame of the clip. */
 function span(from_seconds: number, to_seconds: number, frames: number): { start: number; end: number } {
   return {
     start: Math.max(1, Math.round(from_seconds * FPS)),
@@ -206,7 +206,7 @@ function span(from_seconds: number, to_seconds: number, frames: number): { start
   }
 }
 
-/** Music under everything, softer where the customer's own sound is heard. */
+/** Music for the whole clip, quieter if the customer's own sound is used. */
 async function addSounds(
   { script, frames, dir, random }: Composition,
   { visuals, blend_frames }: Shown,

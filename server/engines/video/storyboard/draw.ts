@@ -8,12 +8,12 @@ import { type Caption, unitsOf } from './captions.ts'
 import type { Layer } from './scenes.ts'
 import type { Still } from './timeline.ts'
 
-/** A file the customer gave that cannot be decoded. */
+/** A customer's file that cannot be decoded. */
 export class UnreadableReference extends Error {
   override name = 'UnreadableReference'
 }
 
-// One render is one core's work.
+// One render uses one core.
 sharp.concurrency(1)
 sharp.cache(false)
 
@@ -56,7 +56,7 @@ export async function drawLayer(layer: Layer, path: string, to_left: boolean): P
   return { width: layer.width, height: layer.height, path, format: 'rgba', phases }
 }
 
-/** A customer's picture, upright and without transparency, cropped to fill `size` or, with `uncropped`, laid on its own blurred enlargement. */
+/** A customer's picture, upright and without transparency, cropped to fill `size` or, with `uncropped`, placed on a blurred enlargement of itself. */
 export async function preparePicture(
   source: string,
   { size, uncropped, path }: { size: Size; uncropped: boolean; path: string },
@@ -164,19 +164,19 @@ async function setText(text: string, { size, subtitle }: { size: Size; subtitle:
   const largest = size.width / size.height > 1.2 ? 68 : 54
   const points = subtitle ? 36 : Math.round(largest * (units <= 26 ? 1 : units <= 64 ? 0.79 : 0.64))
   const column = Math.round(Math.min(size.width * 0.86, subtitle ? 980 : points * 19))
-  const full = await setLines(text, { points, column, centred: subtitle })
+  const full = await setLines(text, { points, column, centered: subtitle })
   if (full.height < points * 1.7) return full
   const lines = Math.round(full.height / (points * 1.3))
   const even_column = Math.round((units * points * 0.56) / lines + points * 0.6)
   if (even_column >= column) return full
-  const balanced = await setLines(text, { points, column: even_column, centred: subtitle })
+  const balanced = await setLines(text, { points, column: even_column, centered: subtitle })
   return balanced.height <= full.height ? balanced : full
 }
 
-/** Words in lines of at most `column` pixels. The font is a file of a package: no font of the system takes part. */
+/** Words in lines of at most `column` pixels. The font is a file of a package: system fonts are not used. */
 async function setLines(
   text: string,
-  { points, column, centred }: { points: number; column: number; centred: boolean },
+  { points, column, centered }: { points: number; column: number; centered: boolean },
 ): Promise<Letters> {
   const escaped = text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
   const { data, info } = await sharp({
@@ -189,7 +189,7 @@ async function setLines(
       wrap: 'word-char',
       dpi: 72,
       spacing: Math.round(points * 0.3),
-      align: centred ? 'centre' : 'left',
+      align: centered ? 'centre' : 'left',
     },
   })
     .png({ compressionLevel: 1 })
@@ -207,7 +207,7 @@ async function shadowOf(alpha: Buffer, { width, height }: Size): Promise<Buffer>
   return shadow
 }
 
-/** Darkness rising from the lower edge, so that words can be read on any picture. */
+/** A dark gradient at the lower edge, so that words can be read on any picture. */
 export async function drawScrim(size: Size, path: string): Promise<Words> {
   const [width, height] = [size.width, even(size.height * 0.5)]
   const scrim = Buffer.alloc(width * height * 4)

@@ -2,9 +2,8 @@ import type { SeededRandom } from '../../seeded-random.ts'
 
 export type SceneKind = 'hills' | 'sea' | 'city' | 'forest' | 'dunes'
 
-/** Colours of a scene: sky from top to horizon, the light in it, the land from far to near. */
+/** Colors of a scene: `sky` from top to horizon, the sun or moon in it, `land` from far to near. */
 export type Palette = {
-  name: string
   sky: readonly [string, string, string]
   light: string
   land: readonly [string, string, string]
@@ -13,70 +12,14 @@ export type Palette = {
 }
 
 const PALETTES: Record<string, Palette> = {
-  dusk: {
-    name: 'dusk',
-    sky: ['#1b1b46', '#7a3b6e', '#f2945c'],
-    light: '#ffd9a0',
-    land: ['#6d3a66', '#43254f', '#1d1230'],
-    accent: '#ffb36b',
-    stars: false,
-  },
-  dawn: {
-    name: 'dawn',
-    sky: ['#23416b', '#6f7fa8', '#f3c3a0'],
-    light: '#fff0d2',
-    land: ['#6f7d9c', '#455576', '#1c2a44'],
-    accent: '#ffd29a',
-    stars: false,
-  },
-  night: {
-    name: 'night',
-    sky: ['#070b1d', '#14224a', '#35507f'],
-    light: '#e8f0ff',
-    land: ['#22365f', '#152445', '#070d1f'],
-    accent: '#9cc4ff',
-    stars: true,
-  },
-  aurora: {
-    name: 'aurora',
-    sky: ['#050f22', '#0b3b4a', '#2c8a78'],
-    light: '#c9ffe9',
-    land: ['#14505a', '#0b3040', '#04141f'],
-    accent: '#7ff0c4',
-    stars: true,
-  },
-  noon: {
-    name: 'noon',
-    sky: ['#0f4c86', '#3684b8', '#a9d6e2'],
-    light: '#fffbe6',
-    land: ['#5c93a8', '#2f6a80', '#103a4e'],
-    accent: '#ffe08a',
-    stars: false,
-  },
-  ember: {
-    name: 'ember',
-    sky: ['#240c1c', '#6f1f2c', '#e0653a'],
-    light: '#ffc27a',
-    land: ['#6a2430', '#401422', '#180710'],
-    accent: '#ff9a5c',
-    stars: false,
-  },
-  meadow: {
-    name: 'meadow',
-    sky: ['#1d4a57', '#5b8c83', '#e2cf97'],
-    light: '#fff3c4',
-    land: ['#5d8570', '#356151', '#12332e'],
-    accent: '#f4d979',
-    stars: false,
-  },
-  frost: {
-    name: 'frost',
-    sky: ['#233b5e', '#5c7fa6', '#c5d5e4'],
-    light: '#ffffff',
-    land: ['#8fa9c4', '#5b7799', '#213a5a'],
-    accent: '#bfe3ff',
-    stars: false,
-  },
+  dusk: colors('#1b1b46 #7a3b6e #f2945c', '#ffd9a0', '#6d3a66 #43254f #1d1230', '#ffb36b'),
+  dawn: colors('#23416b #6f7fa8 #f3c3a0', '#fff0d2', '#6f7d9c #455576 #1c2a44', '#ffd29a'),
+  night: colors('#070b1d #14224a #35507f', '#e8f0ff', '#22365f #152445 #070d1f', '#9cc4ff', 'stars'),
+  aurora: colors('#050f22 #0b3b4a #2c8a78', '#c9ffe9', '#14505a #0b3040 #04141f', '#7ff0c4', 'stars'),
+  noon: colors('#0f4c86 #3684b8 #a9d6e2', '#fffbe6', '#5c93a8 #2f6a80 #103a4e', '#ffe08a'),
+  ember: colors('#240c1c #6f1f2c #e0653a', '#ffc27a', '#6a2430 #401422 #180710', '#ff9a5c'),
+  meadow: colors('#1d4a57 #5b8c83 #e2cf97', '#fff3c4', '#5d8570 #356151 #12332e', '#f4d979'),
+  frost: colors('#233b5e #5c7fa6 #c5d5e4', '#ffffff', '#8fa9c4 #5b7799 #213a5a', '#bfe3ff'),
 }
 
 /** What a word in the prompt suggests. First match wins within each list; English and Japanese. */
@@ -102,11 +45,16 @@ const MOODS_BY_WORD: readonly [RegExp, readonly string[]][] = [
 
 const ALL_SCENES: readonly SceneKind[] = ['hills', 'sea', 'forest', 'dunes', 'city']
 
-/** The colours and the succession of scenes that suit a prompt. */
+/** The colors and the sequence of scenes for a prompt. */
 export function moodOf(prompt: string, random: SeededRandom): { palette: Palette; scenes: SceneKind[] } {
   const moods = MOODS_BY_WORD.find(([word]) => word.test(prompt))?.[1] ?? Object.keys(PALETTES)
   const named = SCENES_BY_WORD.filter(([word]) => word.test(prompt)).map(([, scene]) => scene)
   const fitting = ALL_SCENES.filter((scene) => scene !== 'city' && scene !== 'dunes')
   const scenes = named.length > 0 ? named : [random.pick(fitting), random.pick(fitting)]
   return { palette: PALETTES[random.pick(moods)]!, scenes }
+}
+
+function colors(sky: string, light: string, land: string, accent: string, stars?: 'stars'): Palette {
+  const three = (list: string) => list.split(' ') as [string, string, string]
+  return { sky: three(sky), light, land: three(land), accent, stars: stars !== undefined }
 }

@@ -6,7 +6,7 @@ export type Render = {
   attempt_id: string
   state: RenderState
   abort: AbortController
-  /** Resolves when nothing writes to `dir` any more. */
+  /** Resolves when nothing writes to `dir` anymore. */
   ended: Promise<void>
   dir: string
 }
@@ -14,8 +14,8 @@ export type Render = {
 export type Renders = {
   find(attempt_id: string): Render | undefined
   /**
-   * Makes a directory, lets `prepare` fill it and begins what it returns. Called twice for one attempt, it prepares once.
-   * `work` waits for its child, resolves with the final state, and ends when `abort` fires. It never rejects.
+   * Makes a directory, lets `prepare` fill it and starts the work that it returns. A second call for the same attempt returns the same
+   * render. The work waits for its child, resolves with the final state, ends when `abort` fires, and never rejects.
    */
   add(attempt_id: string, prepare: (dir: string) => Promise<Work>): Promise<Render>
   /** Stops the render and removes its files. */
@@ -27,11 +27,11 @@ export type Renders = {
 
 export type Work = (render: Render) => Promise<RenderState>
 
-/** Finished renders kept for a host that has not come for them. */
+/** Finished renders that are kept until the host fetches them. */
 const FINISHED_MAX = 50
 const UNFETCHED_SECONDS = 3600
 
-/** The renders of one process. Each has a child, and waits for it in the order it came. */
+/** The renders of one process. Each runs in a child process; they wait for one in the order of their starts. */
 export function openRenders({ work_dir }: { work_dir: string }): Renders {
   const renders = new Map<string, Render>()
   const preparing = new Map<string, Promise<Render>>()

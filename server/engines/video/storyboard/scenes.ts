@@ -33,7 +33,7 @@ export function drawScene(
   const baseOf = (depth: number) => Math.round(horizon + (depth - 0.7) * size.height * 0.095)
   const layers = speeds.map((speed, depth): Layer => {
     const top = evenDown(baseOf(depth) - lift)
-    // What a nearer layer covers is not drawn; below the nearest one the still picture goes on.
+    // Parts covered by a nearer layer are not drawn; below the nearest one the sky's picture continues.
     const bottom =
       depth < speeds.length - 1
         ? baseOf(depth + 1) + lift * 0.2
@@ -97,7 +97,7 @@ function drawClouds({ size, horizon, random }: { size: Size; horizon: number; ra
 
 type Shape = { width: number; height: number; lift: number; depth: number; random: SeededRandom; palette: Palette }
 
-/** Kinds whose nearest layer is one plain colour below its edge. */
+/** Kinds whose nearest layer is one plain color below its edge. */
 const IS_PLAIN: Record<SceneKind, boolean> = { hills: true, dunes: true, forest: true, sea: false, city: false }
 
 /** How far above its base line the shapes of a kind rise, as a part of the height. */
@@ -196,7 +196,7 @@ function pines(shape: Shape): string {
   return ground({ ...shape, height }, (x) => lift * 0.35 + base(x) * 0.6) + trees
 }
 
-/** Land is darker the nearer it is, and fades towards the ground into the haze of the layer behind. */
+/** Land is darker the nearer it is, and fades toward the ground into the haze of the layer behind. */
 function fade(depth: number, palette: Palette): string {
   const index = Math.min(depth, palette.land.length - 1)
   const [near, behind] = [palette.land[index]!, index === 0 ? palette.sky[2] : palette.land[index - 1]!]
@@ -209,8 +209,8 @@ function svgOf({ width, height }: Size, content: string): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${content}</svg>`
 }
 
-function darker(colour: string): string {
-  const halved = (at: number) => Math.round(Number.parseInt(colour.slice(at, at + 2), 16) * 0.55)
+function darker(color: string): string {
+  const halved = (at: number) => Math.round(Number.parseInt(color.slice(at, at + 2), 16) * 0.55)
   return `rgb(${halved(1)} ${halved(3)} ${halved(5)})`
 }
 

@@ -69,7 +69,7 @@ export function renderRun(timeline: Timeline, output_path: string): FfmpegRun {
         '-threads',
         '1',
       ],
-      ...['-force_key_frames', `expr:gte(n,${timeline.frames - 1})`], // the last picture is to be seen exactly
+      ...['-force_key_frames', `expr:gte(n,${timeline.frames - 1})`], // the last picture must be reproduced exactly
       ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
       ...[
         '-c:a',
@@ -118,7 +118,7 @@ function addStill(plan: Plan, still: Still): number {
   ])
 }
 
-/** The pictures of a still over and over for `frames` frames. */
+/** Repeats the pictures of a still for `frames` frames. */
 function held(input: number, still: Still, frames: number): string {
   const format = still.format === 'rgba' ? 'yuva420p' : 'yuv420p'
   return `[${input}:v]${TO_YUV},format=${format},loop=loop=-1:size=${still.phases}:start=0,trim=end_frame=${frames},setpts=N/${FPS}/TB`
@@ -146,7 +146,7 @@ function addVisual(plan: Plan, visual: Visual, { size, out }: { size: Size; out:
   })
 }
 
-/** A picture shown in full stays so for a moment before the camera moves away or after it has come back. */
+/** A picture shown in full rests for a moment before the camera moves away, or after it has returned. */
 function addPicture(plan: Plan, { still, from, to, frames }: Extract<Visual, { kind: 'picture' }>, out: string): void {
   const before = from.inset === 0 ? REST_FRAMES : 0
   const after = to.inset === 0 ? REST_FRAMES : 0
@@ -164,7 +164,7 @@ function addPicture(plan: Plan, { still, from, to, frames }: Extract<Visual, { k
   plan.graph.push(`${labels.join('')}concat=n=${parts.length}[${out}]`)
 }
 
-/** A move that starts and ends at rest, in fractions of a pixel: `perspective` interpolates, `zoompan` would tremble. */
+/** A move that starts and ends at rest, with subpixel precision: `perspective` interpolates, `zoompan` jitters. */
 function camera(from: View, to: View, frames: number): string {
   const at = `min(max((on-1)/${frames - 1},0),1)`
   const eased = `(${at}*${at}*(3-2*${at}))`
@@ -195,7 +195,7 @@ function addClip(
 
 /**
  * Joins the visuals end to end without their beginnings, and lays each beginning, fading in, over the end of the visual before.
- * `xfade` would touch every frame and cost ten times as much; cutting ends off would hold an entire visual in memory.
+ * `xfade` processes every frame and costs ten times as much; cutting off the ends would keep an entire visual in memory.
  */
 function blend({ graph }: Plan, { visuals, blend_frames }: Timeline): string {
   if (visuals.length === 1) return 'v0'
@@ -235,7 +235,7 @@ function lay(plan: Plan, overlays: readonly Overlay[], below: string): string {
   return shown
 }
 
-/** `amix` divides by the number of its inputs, all of which last; the volume is put back afterwards. */
+/** `amix` divides the volume by the number of its inputs, which all run to the end; it is multiplied again afterward. */
 function mix(plan: Plan, { sounds, frames }: Timeline): void {
   const seconds = frames / FPS
   sounds.forEach((sound, index) => {
