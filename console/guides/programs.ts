@@ -246,7 +246,7 @@ client = OpenAI(
 )`
 }
 
-/** A text of JavaScript, in the quotes of its neighbours where it is a plain one. */
+/** A text of JavaScript, in the quotes of its neighbors where it is a plain one. */
 export function quoted(text: string): string {
   return /^[\w:/.@-]*$/.test(text) ? `'${text}'` : JSON.stringify(text)
 }

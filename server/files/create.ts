@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { ProbeError, type ProbeResult, probeFile } from '../media/probe/probe.ts'
-import { type RecognisedType, recogniseType } from '../media/probe/recognise.ts'
+import { type RecognizedType, recognizeType } from '../media/probe/recognize.ts'
 import { DiskFull } from '../platform/blobs/blobs.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
@@ -53,14 +53,14 @@ type Facts = { media_type: string; probe: ProbeResult | null }
 
 function inspect(ctx: Context, { staged, fields }: Upload): Promise<Facts> {
   return ctx.blobs.withLocalFile(staged, async (path) => {
-    const type = await recogniseType(path)
+    const type = await recognizeType(path)
     requireFitting(fields.purpose, type)
     return { media_type: type.media_type, probe: await probeImage(path, fields.purpose, type) }
   })
 }
 
 /** Reads the header of a picture; that is enough to detect a pixel bomb. */
-async function probeImage(path: string, purpose: Purpose, type: RecognisedType): Promise<ProbeResult | null> {
+async function probeImage(path: string, purpose: Purpose, type: RecognizedType): Promise<ProbeResult | null> {
   if (purpose !== 'vision' || type.family !== 'image') return null
   try {
     return await probeFile(path, 'image')

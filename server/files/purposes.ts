@@ -1,7 +1,7 @@
-import type { MediaFamily, RecognisedType } from '../media/probe/recognise.ts'
+import type { MediaFamily, RecognizedType } from '../media/probe/recognize.ts'
 import { ApiError } from '../platform/errors.ts'
 
-/** What a file is for. The first three are media, recognised by their bytes; the rest are documents of any kind. */
+/** What a file is for. The first three are media, recognized by their bytes; the rest are documents of any kind. */
 export const PURPOSES = ['vision', 'video', 'audio', 'user_data', 'assistants', 'batch', 'fine-tune', 'evals'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
@@ -9,11 +9,11 @@ export type Purpose = (typeof PURPOSES)[number]
  * Throws ApiError `invalid_file` when the bytes are not what a media purpose takes. Documents may be anything.
  * Source: docs/api/files.md, purposes.
  */
-export function requireFitting(purpose: Purpose, type: RecognisedType): void {
+export function requireFitting(purpose: Purpose, type: RecognizedType): void {
   const medium = MEDIA[purpose]
   if (!medium || medium.family === type.family) return
   const seen =
-    type.media_type === 'application/octet-stream' ? 'not a recognised type' : `recognised as ${type.media_type}`
+    type.media_type === 'application/octet-stream' ? 'not a recognized type' : `recognized as ${type.media_type}`
   throw new ApiError(
     'invalid_file',
     `Invalid file: purpose '${purpose}' takes ${medium.formats}, but the content of this file is ${seen}. ` +

@@ -166,7 +166,7 @@ function characterStart(bytes: string, at: number): number {
   return start
 }
 
-/** Byte pair encoding: joins the neighbours whose union has the lowest id until none has one. */
+/** Byte pair encoding: joins the neighbors whose union has the lowest id until none has one. */
 function merge(bytes: string, ids: ReadonlyMap<string, number>, into: number[] | null): number {
   let parts = bytes.length
   for (let i = 0; i <= parts; i++) starts[i] = i

@@ -8,7 +8,7 @@ import { findPinnedFiles, type StoredFile } from '../files/store/pins.ts'
 import { ChildError } from '../media/children/run.ts'
 import { FfmpegError } from '../media/ffmpeg/choose.ts'
 import { ProbeError, type ProbeResult, probeFile } from '../media/probe/probe.ts'
-import type { MediaFamily } from '../media/probe/recognise.ts'
+import type { MediaFamily } from '../media/probe/recognize.ts'
 import { BlobMissing } from '../platform/blobs/blobs.ts'
 import type { VideoJobRow } from './store.ts'
 

@@ -7,7 +7,7 @@ import sharp from 'sharp'
 import { picturesOf, sampleFrames } from '../../server/media/frames/frames.ts'
 import { mendOutput } from '../../server/media/mend.ts'
 import { ProbeError, probeFile } from '../../server/media/probe/probe.ts'
-import { recogniseType } from '../../server/media/probe/recognise.ts'
+import { recognizeType } from '../../server/media/probe/recognize.ts'
 import { pngHeader, type SampleKind, sampleMedia, samplePicture, truncated } from '../support/data/media.ts'
 
 const KINDS = ['mp4', 'mov', 'webm', 'silent.mp4', 'mp3', 'wav', 'flac', 'ogg', 'm4a', 'aac'] as const
@@ -26,7 +26,7 @@ async function put(name: string, bytes: Uint8Array | string): Promise<string> {
   return path
 }
 
-test('every accepted type is recognised by its bytes, whatever the file is called', async () => {
+test('every accepted type is recognized by its bytes, whatever the file is called', async () => {
   const expected: Record<SampleKind, [string, string]> = {
     mp4: ['video/mp4', 'video'],
     mov: ['video/quicktime', 'video'],
@@ -42,17 +42,17 @@ test('every accepted type is recognised by its bytes, whatever the file is calle
   for (const kind of KINDS) {
     const renamed = await put('anything.txt', await readFile(media[kind]))
     const [media_type, family] = expected[kind]
-    assert.deepEqual(await recogniseType(renamed), { media_type, family }, kind)
+    assert.deepEqual(await recognizeType(renamed), { media_type, family }, kind)
   }
   for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
     const path = await put('picture', await samplePicture(format))
-    assert.deepEqual(await recogniseType(path), { media_type: `image/${format}`, family: 'image' })
+    assert.deepEqual(await recognizeType(path), { media_type: `image/${format}`, family: 'image' })
   }
-  assert.deepEqual(await recogniseType(await put('a.pdf', '%PDF-1.7\n%âãÏÓ\n1 0 obj\n<<>>\nendobj\n')), {
+  assert.deepEqual(await recognizeType(await put('a.pdf', '%PDF-1.7\n%âãÏÓ\n1 0 obj\n<<>>\nendobj\n')), {
     media_type: 'application/pdf',
     family: null,
   })
-  assert.equal((await recogniseType(await put('a.mp4', '<!doctype html><title>hi</title>'))).family, null)
+  assert.equal((await recognizeType(await put('a.mp4', '<!doctype html><title>hi</title>'))).family, null)
 })
 
 test('clips and sounds are measured to a tenth of a second, with codecs and size', async () => {
@@ -89,9 +89,9 @@ test('pictures are measured as they are seen: EXIF rotation counts', async () =>
 test('what is no usable media is refused with the reason', async () => {
   const cases: [string, string, string][] = [
     ['too_large', await put('huge.png', pngHeader(60_000, 60_000)), 'a header of 60,000 × 60,000'],
-    ['unrecognised', await put('page.mp4', '<!doctype html><html></html>'), 'HTML named mp4'],
+    ['unrecognized', await put('page.mp4', '<!doctype html><html></html>'), 'HTML named mp4'],
     ['unreadable', await truncated(media.mp4, 0.3), 'an MP4 without its index'],
-    ['unrecognised', await put('empty.mp3', ''), 'nothing'],
+    ['unrecognized', await put('empty.mp3', ''), 'nothing'],
   ]
   for (const [fault, path, what] of cases) {
     await assert.rejects(probeFile(path), (error) => error instanceof ProbeError && error.fault === fault, what)

@@ -196,12 +196,12 @@ async function equalPrompts(
   options: { jobs: number; body?: Record<string, unknown>[]; prompt: string },
 ) {
   const started = service.engines.started()
-  const neighbour = await newCustomer(service.app)
+  const neighbor = await newCustomer(service.app)
   const body = options.body ?? [{}]
   const ids: string[] = []
   let current = await service.beside()
   for (let i = 0; i < options.jobs; i++) {
-    const caller = body.length > 1 || i % 2 === 0 ? service.customer : neighbour
+    const caller = body.length > 1 || i % 2 === 0 ? service.customer : neighbor
     const changes = { model: MODEL, prompt: options.prompt, ...body[i % body.length] }
     const answer = await send(service.app, 'POST', '/v1/videos', caller, videoBody(changes))
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
@@ -254,9 +254,9 @@ test('a render that one job has is never taken by another, of whatever organizat
   await first.tick()
   await first.close()
   assert.equal((await listed.row(id)).status, 'in_progress')
-  const neighbour = await newCustomer(listed.app)
+  const neighbor = await newCustomer(listed.app)
   listed.engines.script({ ...START, fault: { kind: 'reset' } })
-  const answer = await send(listed.app, 'POST', '/v1/videos', neighbour, videoBody({ model: MODEL, prompt }))
+  const answer = await send(listed.app, 'POST', '/v1/videos', neighbor, videoBody({ model: MODEL, prompt }))
   const second = await listed.beside()
   await driveAll(listed, [second])
   await second.close()

@@ -59,7 +59,7 @@ plans:
     max_concurrent_renders: many
 video_models:
   - { id: one, engine: storyboard, per_second: 0.01 }
-colour: red
+color: red
 `)
   const message = refusal(
     { config: path, port: '70000', workers: '0' },
@@ -77,7 +77,7 @@ colour: red
   ]) {
     assert.ok(message.includes(`  ${place}: `), `${place} in ${message}`)
   }
-  assert.match(message, /:7 colour: unknown setting/)
+  assert.match(message, /:7 color: unknown setting/)
   assert.match(message, /has 9 mistakes/)
 })
 

@@ -16,6 +16,10 @@ const BANNED: ReadonlyArray<readonly [RegExp, string]> = [
   [/^(crowd|crowds)$/, 'many organizations, clients'],
   [/^(goodbye|goodbyes)$/, 'close frame, closing message'],
   [/^(impostor|culprit|newcomer's)$/, 'the plain noun'],
+  [
+    /^(colours?|neighbours?|behaviours?|favourites?|centred|(un)?(recogn|organ|author)is(e|es|ed|ing))$/,
+    'American spelling',
+  ],
 ]
 const PHRASES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bsaid\(|[a-z]Said\b|\bsaying\(/, 'text, delta, output'],
@@ -27,7 +31,7 @@ const PHRASES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bof its own (accord|wish)\b|\bno wish\b/, 'by default'],
 ]
 /** Files whose subject is such a word. */
-const ALLOWED = new Set(['test/repo/words.test.ts', 'CONTRIBUTING.md', 'CHANGELOG.md'])
+const ALLOWED = new Set(['test/repo/words.test.ts', 'CONTRIBUTING.md', 'CHANGELOG.md', 'package-lock.json'])
 
 test('names, comments, messages and documents are in plain English', () => {
   const wrong = textFiles()

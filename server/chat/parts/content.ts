@@ -4,7 +4,7 @@ import type { ChatPart } from '../../engines/chat/contract.ts'
 import { cleanFilename } from '../../files/filename.ts'
 import { PdfError, type PdfFault, renderPdf } from '../../media/pdf/render.ts'
 import { checkPicture, ProbeError } from '../../media/probe/probe.ts'
-import { acceptedType, type MediaFamily, recogniseBytes } from '../../media/probe/recognise.ts'
+import { acceptedType, type MediaFamily, recognizeBytes } from '../../media/probe/recognize.ts'
 import { utf8Slices } from '../../platform/bytes.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { turnTaker } from '../../platform/turns.ts'
@@ -33,7 +33,7 @@ export async function partsOfContent(
   work: { model: ChatModelConfig; budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
   const { bytes } = content
-  const { media_type, family } = await recogniseBytes(bytes)
+  const { media_type, family } = await recognizeBytes(bytes)
   const kind = family ?? (await documentKind(media_type, bytes))
   if (kind === null) throw refuse(source, UNKNOWN_CONTENT)
   requireDeclared(source, content.declared, { kind, media_type })

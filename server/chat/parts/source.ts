@@ -1,7 +1,7 @@
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Purpose } from '../../files/purposes.ts'
-import type { MediaFamily } from '../../media/probe/recognise.ts'
+import type { MediaFamily } from '../../media/probe/recognize.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { mismatch } from '../check.ts'
 

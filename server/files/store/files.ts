@@ -14,7 +14,7 @@ export type FilesTable = {
   user_id: string
   purpose: Purpose
   filename: string
-  /** Recognised from the bytes; `application/octet-stream` when unknown. */
+  /** Recognized from the bytes; `application/octet-stream` when unknown. */
   media_type: string
   size_bytes: number
   /** Hexadecimal. */

@@ -92,7 +92,7 @@ async function extractFrames(
     const written = await runFfmpeg(
       {
         inputs: { clip: path },
-        // Without `-xerror` a frame that cannot be decoded is left out, or made up from its neighbours.
+        // Without `-xerror` a frame that cannot be decoded is left out, or made up from its neighbors.
         args: ['-xerror', '-i', 'clip', '-map', '0:V:0', '-an', '-vf', wanted.filter, ...rate]
           .concat(['-frames:v', String(wanted.max), '-q:v', '4', ...FIXED_TABLES])
           .concat('frame-%d.jpg'),

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import sharp from 'sharp'
-import type { MediaFamily } from './recognise.ts'
+import type { MediaFamily } from './recognize.ts'
 
 /** What `probeFile` reads from the bytes of a media file. */
 export type ProbeResult = {
@@ -17,7 +17,7 @@ export type ProbeResult = {
 /** Seconds from the start of the file to the end of each track. */
 export type MediaTracks = { video_seconds: number[]; audio_seconds: number[] }
 
-export type ProbeFault = 'unrecognised' | 'wrong_kind' | 'unreadable' | 'too_large' | 'time_limit'
+export type ProbeFault = 'unrecognized' | 'wrong_kind' | 'unreadable' | 'too_large' | 'time_limit'
 
 /** A file that is not usable media. `fault` says why; the message names no path. */
 export class ProbeError extends Error {

@@ -16,7 +16,7 @@ import {
 } from 'mediabunny'
 import sharp from 'sharp'
 import { IMAGE_PIXELS_MAX, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
-import { type RecognisedType, recogniseBytes, recogniseType } from './recognise.ts'
+import { type RecognizedType, recognizeBytes, recognizeType } from './recognize.ts'
 
 /** The worker of `probeFile`: answers each task with one reply and never throws. */
 parentPort?.on('message', async (task: ProbeTask) => {
@@ -30,17 +30,17 @@ parentPort?.on('message', async (task: ProbeTask) => {
 })
 
 async function probe(task: ProbeTask): Promise<ProbeReply> {
-  const { media_type, family } = await recogniseFile(task.path)
+  const { media_type, family } = await recognizeFile(task.path)
   if (family === null)
-    return { fault: 'unrecognised', message: 'The file is not a supported image, video or audio file.' }
+    return { fault: 'unrecognized', message: 'The file is not a supported image, video or audio file.' }
   if (task.whole && !isWholeMp4(task.path))
     return { fault: 'unreadable', message: 'The clip ends before the length it announces.' }
   if (family !== 'image') return probeTracks(task, media_type)
   return { media_type, result: await probeImage(task.path), tracks: { video_seconds: [], audio_seconds: [] } }
 }
 
-/** As `recogniseType`; an MP4 names its type in its first bytes, which are read at once instead of by one asynchronous read after another. */
-async function recogniseFile(path: string): Promise<RecognisedType> {
+/** As `recognizeType`; an MP4 names its type in its first bytes, which are read at once instead of by one asynchronous read after another. */
+async function recognizeFile(path: string): Promise<RecognizedType> {
   const head = Buffer.alloc(64)
   const file = openSync(path, 'r')
   try {
@@ -48,7 +48,7 @@ async function recogniseFile(path: string): Promise<RecognisedType> {
   } finally {
     closeSync(file)
   }
-  return head.toString('latin1', 4, 8) === 'ftyp' ? recogniseBytes(head) : recogniseType(path)
+  return head.toString('latin1', 4, 8) === 'ftyp' ? recognizeBytes(head) : recognizeType(path)
 }
 
 async function probeImage(path: string): Promise<ProbeResult> {

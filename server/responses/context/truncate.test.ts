@@ -96,22 +96,22 @@ law('no pair is split, nothing required is dropped, and no more is dropped than 
 
 /** The same rule, simple and slow: items that belong together get one color. */
 function dropPlainly(items: readonly Item[], costs: readonly number[], excess: number): boolean[] {
-  let colours = items.map((_, i) => i)
+  let colors = items.map((_, i) => i)
   const paint = (from: number, to: number) => {
-    colours = colours.map((colour) => (colour === from ? to : colour))
+    colors = colors.map((color) => (color === from ? to : color))
   }
-  for (const [i, at] of matchOutputs(items)) paint(colours[i]!, colours[at]!)
+  for (const [i, at] of matchOutputs(items)) paint(colors[i]!, colors[at]!)
   for (const [i, { type }] of items.entries()) {
-    if (type === 'reasoning' && i + 1 < items.length) paint(colours[i]!, colours[i + 1]!)
+    if (type === 'reasoning' && i + 1 < items.length) paint(colors[i]!, colors[i + 1]!)
   }
-  const guarded = new Set(colours.filter((_, i) => isGuarded(items, i)))
+  const guarded = new Set(colors.filter((_, i) => isGuarded(items, i)))
   const kept = items.map(() => true)
   let rest = excess
-  for (const colour of new Set(colours)) {
+  for (const color of new Set(colors)) {
     if (rest <= 0) break
-    if (guarded.has(colour)) continue
-    for (const [i, each] of colours.entries()) {
-      if (each !== colour) continue
+    if (guarded.has(color)) continue
+    for (const [i, each] of colors.entries()) {
+      if (each !== color) continue
       kept[i] = false
       rest -= costs[i]!
     }

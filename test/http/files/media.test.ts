@@ -46,13 +46,13 @@ async function assertOnlyFits(bytes: Uint8Array, purpose: string, mediaType: str
   }
 }
 
-test('pictures are recognised by their bytes and fit vision alone', async () => {
+test('pictures are recognized by their bytes and fit vision alone', async () => {
   for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
     await assertOnlyFits(await samplePicture(format), 'vision', `image/${format}`)
   }
 })
 
-test('clips and sounds are recognised by their bytes and fit their purpose alone', async () => {
+test('clips and sounds are recognized by their bytes and fit their purpose alone', async () => {
   const types: Partial<Record<SampleKind, [purpose: string, mediaType: string]>> = {
     mp4: ['video', 'video/mp4'],
     mov: ['video', 'video/quicktime'],

@@ -207,11 +207,11 @@ test('200: a refusal is a separate part', async () => {
 
 test('200: an answer is stored and can be continued, unless the request sets `store: false`', async () => {
   replyWith({ content: 'Blue.' })
-  const first = await answer({ input: 'Which colour?' })
+  const first = await answer({ input: 'Which color?' })
   assert.deepEqual((await readStored(service.app, person, first.id)).json, first)
   await answer({ input: 'Why?', previous_response_id: first.id })
   assert.deepEqual(asked().messages, [
-    { role: 'user', content: 'Which colour?' },
+    { role: 'user', content: 'Which color?' },
     { role: 'assistant', content: 'Blue.' },
     { role: 'user', content: 'Why?' },
   ])

@@ -5,7 +5,7 @@ import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { runFfmpeg } from '../../../server/media/ffmpeg/run.ts'
 
-/** A small real picture: a two-colour diagonal, so that orientation and cropping show. */
+/** A small real picture: a two-color diagonal, so that orientation and cropping show. */
 export async function samplePicture(
   format: 'png' | 'jpeg' | 'webp' | 'gif' = 'png',
   { width = 320, height = 240, from = '#104080', to = '#f0a030' } = {},

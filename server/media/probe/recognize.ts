@@ -3,10 +3,10 @@ import { type FileTypeResult, fileTypeFromBuffer, fileTypeFromFile } from 'file-
 export type MediaFamily = 'image' | 'video' | 'audio'
 
 /** `family` is null for what is not an accepted medium: documents, archives, unknown bytes. */
-export type RecognisedType = { media_type: string; family: MediaFamily | null }
+export type RecognizedType = { media_type: string; family: MediaFamily | null }
 
 /** Accepted containers by the media type `file-type` gives them. Source: contract 7. */
-const ACCEPTED: Record<string, RecognisedType> = {
+const ACCEPTED: Record<string, RecognizedType> = {
   'image/png': { media_type: 'image/png', family: 'image' },
   'image/apng': { media_type: 'image/png', family: 'image' },
   'image/jpeg': { media_type: 'image/jpeg', family: 'image' },
@@ -28,20 +28,20 @@ const ACCEPTED: Record<string, RecognisedType> = {
 }
 
 /** The media type of a file from its bytes alone, never from its name. Unknown bytes are `application/octet-stream`. */
-export async function recogniseType(path: string): Promise<RecognisedType> {
+export async function recognizeType(path: string): Promise<RecognizedType> {
   return typeFound(await fileTypeFromFile(path).catch(() => undefined))
 }
 
-/** As `recogniseType`, for bytes in memory. */
-export async function recogniseBytes(bytes: Uint8Array): Promise<RecognisedType> {
+/** As `recognizeType`, for bytes in memory. */
+export async function recognizeBytes(bytes: Uint8Array): Promise<RecognizedType> {
   return typeFound(await fileTypeFromBuffer(bytes).catch(() => undefined))
 }
 
-function typeFound(found: FileTypeResult | undefined): RecognisedType {
+function typeFound(found: FileTypeResult | undefined): RecognizedType {
   return acceptedType(found?.mime.split(';')[0] ?? 'application/octet-stream')
 }
 
 /** The accepted type that a media type, in any of its spellings, stands for. */
-export function acceptedType(media_type: string): RecognisedType {
+export function acceptedType(media_type: string): RecognizedType {
   return ACCEPTED[media_type] ?? { media_type, family: null }
 }
