@@ -152,7 +152,7 @@ for (const { name, engine, format } of ENGINES) {
   })
 }
 
-test('one blocked picture among many blocks, one unjudged picture is a throw', async () => {
+test('one blocked picture among many blocks, one unjudged picture throws', async () => {
   const engine = openai()
   const images = Array.from({ length: 9 }, (_, i) => picture(i))
   server.answers.moderation = ({ input: sent }) => verdict(JSON.stringify(sent).includes(base64(8)))
@@ -163,14 +163,14 @@ test('one blocked picture among many blocks, one unjudged picture is a throw', a
   await engine.close?.()
 })
 
-test('openai-moderations does not believe an engine that ignored the picture', async () => {
+test('openai-moderations rejects a verdict of an engine that ignored the picture', async () => {
   const engine = openai()
   server.answers.moderation = () => ({ ...verdict(false), category_applied_input_types: { violence: ['text'] } })
   await assert.rejects(engine.moderate({ ...input('a cat'), images: [picture(1)] }, live()), EngineError)
   await engine.close?.()
 })
 
-test('openai-moderations: a threshold replaces the judgement of its own category only, and a missing score is a throw', async () => {
+test('openai-moderations: a threshold replaces the verdict of its own category only, and a missing score throws', async () => {
   const engine = openai({ thresholds: { violence: 0.8 } })
   const answer = (violence: unknown, flags: object) => {
     server.answers.moderation = () => ({
@@ -200,7 +200,7 @@ test('qwen3guard: what controversial means is a setting, and blocks without one'
   }
 })
 
-test('options that a guard format cannot honour are mistakes, not ignored', () => {
+test('options that a guard format cannot honor are mistakes, not ignored', () => {
   const entry = { kind: 'chat-guard', base_url: 'http://guard:8000', model: 'g' }
   assert.deepEqual(engineMistakes('moderation', { ...entry, format: 'llama-guard' }), [])
   assert.equal(engineMistakes('moderation', { ...entry, format: 'llama-guard', policy: 'x' })[0]?.path, 'policy')

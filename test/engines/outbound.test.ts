@@ -75,7 +75,7 @@ const RESOLVED = [
   'not an address',
 ]
 
-test('no spelling of a private address is asked for', async () => {
+test('no spelling of a private address is requested', async () => {
   for (const url of PAYLOADS) {
     assert.throws(() => parsePublicUrl(url), isForbidden, url)
     await assert.rejects(publicFetch(url, { max_bytes: 1, media: ['*/*'] }), isForbidden, url)
@@ -114,7 +114,7 @@ test('a name that changes its address after the check gets a socket and not one 
   assert.equal(seen.requests, 0)
 })
 
-test('public addresses are public and the edges of the private networks are where they belong', () => {
+test('public addresses are allowed up to the exact boundaries of the private networks', () => {
   for (const address of [
     '8.8.8.8',
     '1.1.1.1',
@@ -167,7 +167,7 @@ test('a compressed reply is refused, for it may be of any size', async () => {
   await assert.rejects(publicRequest(origin, { max_bytes: 100, trusted_origins: [origin] }), { reason: 'unreadable' })
 })
 
-test('a silent host is given up at the time limit, an abort at once', async () => {
+test('a host that never answers is abandoned at the time limit, an aborted call at once', async () => {
   const { server, origin } = await serve(() => {})
   after(() => server.close())
   await assert.rejects(publicRequest(origin, { max_bytes: 1, timeout_ms: 20, trusted_origins: [origin] }), {

@@ -86,7 +86,7 @@ test('pictures are measured as they are seen: EXIF rotation counts', async () =>
   assert.deepEqual([gif.width, gif.height, gif.duration_seconds], [320, 240, null])
 })
 
-test('what is no usable media is refused with the reason', async () => {
+test('unusable media are rejected with the reason', async () => {
   const cases: [string, string, string][] = [
     ['too_large', await put('huge.png', pngHeader(60_000, 60_000)), 'a header of 60,000 × 60,000'],
     ['unrecognized', await put('page.mp4', '<!doctype html><html></html>'), 'HTML named mp4'],
@@ -127,7 +127,7 @@ test('a shrunk picture is an upright JPEG within its edge; a damaged one is refu
   await assert.rejects(picturesOf(await put('huge.png', pngHeader(60_000, 60_000))), { name: 'ChildError' })
 })
 
-test('an output that is as promised is left alone; one that is not is mended', async () => {
+test('an output that meets the contract is unchanged; any other is mended', async () => {
   const size = { width: 1366, height: 768 }
   const mended = await mendOutput(media['silent.mp4'], size, { work_dir: dir })
   assert.equal(mended.changed, true)

@@ -69,7 +69,7 @@ test('one job always gives the same bytes, another job another clip', async () =
   assert.deepEqual(await factsOf(join(dir, 'c.mp4')), facts(1024, 768))
 })
 
-test('the clip begins and ends on the very pictures, and moves in between', async () => {
+test('the clip begins and ends with exactly the given pictures, and moves in between', async () => {
   const [first, last] = [
     await put('first.png', await samplePicture('png', { width: 1500, height: 1000 })),
     await put('last.jpg', await samplePicture('jpeg', { width: 700, height: 900, from: '#902020', to: '#20c0a0' })),
@@ -86,7 +86,7 @@ test('the clip begins and ends on the very pictures, and moves in between', asyn
   assert.ok(psnr(middle, begin) < 30, 'nothing moves')
 })
 
-test('a lone frame is kept exactly at its own end of the clip', async () => {
+test('a single frame is reproduced exactly at its own end of the clip', async () => {
   const picture = await put('lone.png', await samplePicture('png', { width: 900, height: 900 }))
   const sizes = { '3:4': [768, 1024], '9:16': [768, 1366] } as const
   for (const [role, aspect_ratio, frame] of [
@@ -147,7 +147,7 @@ test('a reference that cannot be decoded is rejected as reference media', async 
   await assert.rejects(start, { kind: 'rejected', subject: 'reference_media' })
 })
 
-test('one attempt is one render; a cancelled one is killed, forgotten and leaves no file', {
+test('one attempt is one render; a canceled one is killed, forgotten and leaves no file', {
   skip: process.platform === 'linux' ? false : 'reads /proc: run it on Linux',
 }, async () => {
   limitChildren(2)

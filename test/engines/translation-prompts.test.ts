@@ -109,7 +109,7 @@ async function resultOf(translation: string, depicted_text: string[]): Promise<s
   return result === null ? asked[1]! : null
 }
 
-test('text that is depicted may stay Japanese: a part of a sentence, and at most a third of all', async () => {
+test('depicted text may stay Japanese: part of a sentence, and at most a third of the whole', async () => {
   assert.equal(await resultOf(`${ENGLISH} The sign reads "営業中".`, ['営業中']), null)
   assert.equal(await resultOf(`${ENGLISH} 商店街, 看板, 営業中.`, ['商店街', '看板', '営業中']), null)
 })

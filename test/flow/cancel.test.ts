@@ -94,7 +94,7 @@ test('a job canceled while its start is in flight has that render canceled', asy
   assert.equal([...service.engines.renders.values()].at(-1)!.canceled, true)
 })
 
-test('a worker that lost its claim does not cancel the render that another worker follows by now', async () => {
+test('a worker that lost its claim does not cancel the render that another worker now follows', async () => {
   service.engines.conduct({ polls: 1 })
   service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'stall' } })
   const count = service.engines.requests.length

@@ -58,7 +58,7 @@ test('answers in flight are completed while the service closes, plain and stream
     )
   }))
 
-test('503 with advice to come back for what arrives meanwhile, the health check too, and nothing is asked or charged', () =>
+test('503 with a retry delay for requests that arrive meanwhile, the health check included; no engine is called and nothing charged', () =>
   closing(async (service, close) => {
     const person = await customer(service)
     const body = JSON.stringify({ model: 'far-1', messages: [{ role: 'user', content: 'Hello' }] })
@@ -88,7 +88,7 @@ test('503 with advice to come back for what arrives meanwhile, the health check 
     assert.equal((await chargesOf(service.app, person)).length, 1)
   }))
 
-test('answers cut at the end of the patience are charged for what was produced before the process ends', () =>
+test('answers cut off at the end of the drain time are charged for what was produced before the process ends', () =>
   closing(async (service, close) => {
     const person = await customer(service)
     const held = { kind: 'stream', frames: textFrames(['So far']).slice(0, 2), done: false, finally: 'stall' } as const

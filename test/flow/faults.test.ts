@@ -60,7 +60,7 @@ test('a missing file is an internal error, not an outage that is waited out fore
   assert.equal((await service.drive(await service.submit())).error_code, 'internal_error')
 })
 
-test('an internal error that happens once leaves no trace on the job', async () => {
+test('an internal error that happens once does not show on the job', async () => {
   fault.start = () => {
     fault = {}
     throw new TypeError('once')
@@ -104,7 +104,7 @@ test('a job that cannot be written at all is claimed again after waits of up to 
   assert.equal((await service.drive(id)).status, 'completed')
 })
 
-test('retries of an engine that was down do not count towards the limit of internal errors', async () => {
+test('retries of an engine that was down do not count toward the limit of internal errors', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
   const id = await service.submit()
   await service.drive(id, ({ tries }) => tries === 8)

@@ -34,7 +34,7 @@ async function* bytes(count: number): AsyncGenerator<Uint8Array> {
   yield randomBytes(count)
 }
 
-test('a file is there until the last millisecond of its thirty days and gone in the next, before any sweep', async () => {
+test('a file is available until the last millisecond of its thirty days and gone in the next, before any sweep', async () => {
   const { id } = await uploaded(app, 'x')
   const seen = async () => {
     const answers = await Promise.all(['', '/content'].map((path) => fetchStatus(`/v1/files/${id}${path}`)))
@@ -114,7 +114,7 @@ test('the orphan sweep removes nothing where the blobs carry no identity, or tha
   assert.equal(app.stored(), before)
 })
 
-test('the orphan sweep looks through more blobs than fit one question', async () => {
+test('the orphan sweep checks more blobs than fit into one query', async () => {
   const before = app.stored()
   const file = await uploaded(app, 'x')
   for (let i = 0; i < 510; i++) await app.ctx.blobs.write(bytes(1), { max_bytes: 1 })

@@ -118,21 +118,21 @@ test('neither has an identity: an unused database is not paired with a directory
   await refused(/another database.*new data directory/)
 })
 
-test('files that belong to a database are not given to one without an identity, used or not', async () => {
+test('files that belong to a database are not paired with one without an identity, used or not', async () => {
   await mark('inst_a')
   await refused(/belong to another database.*database move/)
   await used()
   await refused(/belong to another database.*database adopt/)
 })
 
-test('a database that has its files is not given a directory without any', async () => {
+test('a database that has files is not paired with an empty directory', async () => {
   await row('inst_a')
   await refused(/belongs to another data directory/)
   await storeBlob()
   await refused(/belongs to another data directory/)
 })
 
-test('a database and files of two identities are refused', async () => {
+test('a database and files with different identities are refused', async () => {
   await row('inst_a')
   await mark('inst_b')
   await refused(/belong to another database.*database adopt/)
@@ -147,7 +147,7 @@ test('a crash after the files were marked, or after the database was, is finishe
   assert.equal(await start(), 'inst_a')
 })
 
-test('of two services that begin on one database with two directories, one does', async () => {
+test('of two services that start on one database with two directories, one succeeds', async () => {
   const other = diskBlobs(join(data_dir, 'other'))
   const both = await Promise.allSettled([blobs, other].map((each) => pairInstallation({ ...database, blobs: each })))
   assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
@@ -170,14 +170,14 @@ test('a database that was moved and is started all the same keeps the files, and
   await refused(/belong to another database/)
 })
 
-test('an operator who knows that the two belong together says so', async () => {
+test('an operator can declare that a database and files belong together', async () => {
   await row('inst_a')
   await mark('inst_b')
   const id = await adoptInstallation(database.db, blobs)
   assert.equal(await start(), id)
 })
 
-test('a mark that cannot be read is refused, not taken for none', async () => {
+test('an unreadable mark is refused, not treated as missing', async () => {
   writeFileSync(join(data_dir, 'blobs', 'installation.json'), '')
   await assert.rejects(start(), /installation\.json cannot be read/)
 })

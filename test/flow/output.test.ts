@@ -115,7 +115,7 @@ test('a clip that can never be fetched fails the job at its time limit and costs
   assert.deepEqual([ends, paid, files], ['render_timeout', 0n, 0])
 })
 
-test('a clip without sound gets silence, one of another size is brought to 768p; only the mended one is kept', async () => {
+test('a clip without sound gets silence, one of another size is scaled to 768p; only the mended one is kept', async () => {
   const { 'silent.mp4': silent } = await sampleMedia(dir, ['silent.mp4'], {
     seconds: 4,
     width: 320,

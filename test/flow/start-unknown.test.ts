@@ -97,7 +97,7 @@ test('a list that shows nothing does not allow a third start either', async () =
   }
 })
 
-test('several renders that fit are not chosen from: render_failed, nothing charged, an alarm, no second start', async () => {
+test('with several matching renders none is chosen: render_failed, nothing charged, an alarm, no second start', async () => {
   const view = (n: number) => ({
     ...{ id: `video_twin_${n}`, created_at: Math.floor(listed.app.clock.now().getTime() / 1000) + 5, model: 'wan' },
     ...{ prompt: videoBody().prompt, seconds: '4' },

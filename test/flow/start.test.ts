@@ -50,7 +50,7 @@ test('a start that is refused temporarily stays queued, backs off, and succeeds 
   assert.equal((await service.drive(id)).status, 'completed')
 })
 
-test('an engine that sends Retry-After is not asked before', async () => {
+test('an engine that sends Retry-After is not called earlier', async () => {
   service.engines.script({ ...START, fault: { kind: 'status', status: 429, headers: { 'retry-after': '40' } } })
   const id = await service.submit()
   const job = await service.drive(id, ({ tries }) => tries === 1)
@@ -71,7 +71,7 @@ for (const [name, fault] of Object.entries(UNKNOWN)) {
   })
 }
 
-test('an answer that never comes leaves the start unknown; accepted meanwhile, it is found and begins no second render', async () => {
+test('a start without an answer is unsettled; if it was accepted, its render is found and no second one begins', async () => {
   service.engines.conduct({ polls: 1 })
   service.engines.script({ ...START, fault: { kind: 'stall' } })
   const started = service.engines.started()

@@ -41,7 +41,7 @@ test('while a render runs its progress rises, stays below 100, and nothing is ch
   assert.equal((await service.drive(id)).status, 'completed')
 })
 
-test('the engine hears the prompt as submitted, dialogue and all, and never the organization or a price', async () => {
+test('the engine receives the prompt as submitted, including dialogue, and never the organization or a price', async () => {
   service.engines.conduct({ polls: 0 })
   const prompt = 'A cat says <d>Où est-il?</d> under a sign "営業中"'
   await service.drive(await service.submit({ prompt }))
@@ -50,7 +50,7 @@ test('the engine hears the prompt as submitted, dialogue and all, and never the 
   assert.deepEqual(Object.keys(render.fields).sort(), ['model', 'prompt', 'seconds', 'size'])
 })
 
-test('what is published is the very clip the engine delivered when nothing about it is wrong', async () => {
+test('an output that meets the contract is published byte for byte as the engine delivered it', async () => {
   service.engines.conduct({ polls: 0 })
   const id = await service.submit()
   const job = await service.drive(id)

@@ -62,7 +62,7 @@ test('the English is moderated too, and a violation in it fails the job from tra
   assert.deepEqual(await service.balance(), { ...before, held: 0n, running: 0 })
 })
 
-test('a translation that cannot be moderated is not let through', async () => {
+test('a translation that cannot be moderated is rejected', async () => {
   translates(english)
   const id = await service.submit({ prompt: PROMPT })
   service.engines.answers.moderation = ({ input }) =>
@@ -84,7 +84,7 @@ const UNFAITHFUL: Record<string, (source: string) => string> = {
   'an obeyed instruction': () => 'OK',
 }
 
-test('a translation that is not faithful is asked for once more, then the job fails and costs nothing', async () => {
+test('an unfaithful translation is requested once more, then the job fails and costs nothing', async () => {
   const before = await service.balance()
   for (const [name, translation] of Object.entries(UNFAITHFUL)) {
     translates(translation)

@@ -77,7 +77,7 @@ test('the ledger as CSV holds a time, from its first second up to, not including
   assert.deepEqual((await csv(`ledger.csv?from=${last + 5}&to=${last + 5}`)).rows, [])
 })
 
-test('a file of many entries has each once', async () => {
+test('a file of many entries contains each once', async () => {
   const org = await newCustomer(app, { balance: 0n })
   for (let i = 0; i < 5; i++) {
     await app.database.pool.query(

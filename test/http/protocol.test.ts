@@ -184,7 +184,7 @@ for (const [name, bytes] of Object.entries(SMUGGLING)) {
   })
 }
 
-test('honest pipelining is answered in order, each with a request id of its own', async () => {
+test('valid pipelined requests are answered in order, each with its own request id', async () => {
   const connection = await rawConnection(app.url)
   const get = (path: string) =>
     `GET ${path} HTTP/1.1\r\nhost: kinora\r\nx-request-id: mine\r\nauthorization: Bearer ${person.key}\r\n\r\n`
@@ -234,7 +234,7 @@ test('a credential is one bearer token and nothing else', async () => {
   assert.equal((await send(app, 'GET', `/v1/videos?api_key=${key}`)).status, 401)
 })
 
-test('headers of the SDKs change nothing, and Accept never causes a refusal', async () => {
+test('headers of the SDKs change nothing, and Accept never causes an error', async () => {
   const headers = {
     accept: 'application/binary',
     'openai-organization': 'x',
@@ -291,7 +291,7 @@ test('a body that drips past its time is cut off on every route: of forms, witho
   }
 })
 
-test('nothing of this left a job behind but those that were accepted, and the service is well', async () => {
+test('only accepted requests created a job, and the service is healthy', async () => {
   assert.equal(await jobsOf(app, person.org_id), 4)
   assert.deepEqual(await app.audit(), {})
 })

@@ -129,7 +129,7 @@ test('an allowance that does not divide a minute is exact too', async () => {
   await odd.close()
 })
 
-test('without a limit, which is the default, no answer speaks of one', async () => {
+test('without a limit, the default, no answer has rate limit headers', async () => {
   const free = await startMeteredChatApp()
   const person = await customer(free)
   const answers = await Promise.all(Array.from({ length: 100 }, () => list(person, free.app)))

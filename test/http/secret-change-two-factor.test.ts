@@ -117,7 +117,7 @@ test('who is signed in under the previous secret reads, renews and turns off the
   assert.equal(off.status, 200, JSON.stringify(off.body))
 })
 
-test('an enrolment begun before the change is confirmed after it', async () => {
+test('an enrollment begun before the change is confirmed after it', async () => {
   const person = await newPerson(old, org)
   const browser = await browserOf(old, person)
   const { secret } = (await send(old, 'POST', '/console/two_factor', browser, { password: PASSWORD })).body

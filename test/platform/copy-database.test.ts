@@ -4,7 +4,7 @@ import { copyDatabase } from '../../server/platform/db/copy-database.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { emptyDatabase } from '../support/data/data-dir.ts'
 
-test('neither side of a copy is cut off because it waits for the other', async () => {
+test('neither side of a copy times out while it waits for the other', async () => {
   const [source, target] = await Promise.all([emptyDatabase(), emptyDatabase()])
   const [from, into] = [openDb(source.url), openDb(target.url)]
   try {

@@ -68,7 +68,7 @@ test('scratch is empty at every start, whatever an earlier service left there', 
   second.release()
 })
 
-test('what it makes is private', (t) => {
+test('the files and directories it creates are private', (t) => {
   const parent = mkdtempSync(join(tmpdir(), 'kinora-test-'))
   t.after(() => rmSync(parent, { recursive: true }))
   const dir = openDataDir(join(parent, 'a/b'))
@@ -76,7 +76,7 @@ test('what it makes is private', (t) => {
   dir.release()
 })
 
-test('a path that is a file is refused in words', (t) => {
+test('a path that is a file is refused with an explanation', (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   writeFileSync(join(dir.path, 'file'), '')

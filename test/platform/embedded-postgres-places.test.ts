@@ -27,7 +27,7 @@ const native = join(
 const nobody = otherUid()
 const asRoot = { skip: process.getuid?.() === 0 ? false : 'needs root: run it as root, in a container for instance' }
 
-test('a data directory far deeper than a socket path may be long works, also for a visitor from another process', async (t) => {
+test('a data directory whose path is longer than a socket path may be works, also from another process', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   const deep = join(dir.path, ...Array.from({ length: 12 }, () => 'directory-of-thirty-characters'))
@@ -46,7 +46,7 @@ test('a path with spaces, quotes, percent signs and kanji works', async (t) => {
   await server.stop()
 })
 
-test('missing library links are made again', async (t) => {
+test('missing library links are restored', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   chmodSync(dir.path, 0o755)
@@ -103,7 +103,7 @@ test(
   },
 )
 
-test('not as root the server is ourselves', {
+test('without root the server runs as the user of the service', {
   skip: nobody === null ? 'needs root: run it as root, in a container for instance' : false,
 }, async (t) => {
   const dir = tempDir(nobody!)
@@ -114,7 +114,7 @@ test('not as root the server is ourselves', {
   await service.stop()
 })
 
-test('not as root, with a package that cannot be written and has no links, a copy in the data directory serves', {
+test('without root, if the package is read-only and has no links, a copy in the data directory is used', {
   skip: nobody === null ? 'needs root: run it as root, in a container for instance' : false,
 }, async (t) => {
   const dir = tempDir(nobody!)
@@ -125,7 +125,7 @@ test('not as root, with a package that cannot be written and has no links, a cop
   await service.stop()
 })
 
-test('a cluster of somebody we cannot become is refused in words', {
+test('a cluster owned by a user that the service cannot switch to is refused with an explanation', {
   skip: nobody === null ? 'needs root: run it as root, in a container for instance' : false,
 }, async (t) => {
   const dir = tempDir(nobody!)

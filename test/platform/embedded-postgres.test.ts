@@ -89,7 +89,7 @@ test('commits are flushed, nothing listens on the network, and no statement reac
   assert.doesNotMatch(readFileSync(join(dir.path, 'log'), 'utf8'), /canary/)
 })
 
-test('a database of another major version is refused in words', async (t) => {
+test('a database of another major version is refused with an explanation', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   const server = await startEmbeddedPostgres({ dir: dir.path })

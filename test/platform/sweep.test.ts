@@ -7,7 +7,7 @@ import { testDatabase } from '../support/data/postgres.ts'
 const { pool, url, close } = await testDatabase()
 after(close)
 
-test('of many processes one at a time runs a sweep; another sweep is not in its way', async () => {
+test('of many processes one at a time runs a sweep; other sweeps do not block it', async () => {
   const other = openDb(url)
   const release = Promise.withResolvers<void>()
   const running = Promise.withResolvers<void>()

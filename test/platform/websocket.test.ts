@@ -86,7 +86,7 @@ test('a handshake is a line of the access log, once, when its connection has end
   )
 })
 
-test('an Upgrade that the service does not make is answered as if it were not there', async () => {
+test('an Upgrade that the service does not support is ignored', async () => {
   const plain = [
     await handshake(
       echo.url,

@@ -28,7 +28,7 @@ test('a request goes on to another server when the first cannot be reached, and 
     await assert.rejects(none.generate(request, live()), hasFault('unreachable'))
   }))
 
-test('a server without capacity hands over to one that has some; its pause is kept', () =>
+test('a request goes from a server without capacity to one with capacity; the first one’s pause is kept', () =>
   withServers(2, async ([busy, free], open, time) => {
     const engine = open([{ base_url: busy!.url }, { base_url: free!.url }])
     busy!.reply(status(429, { 'retry-after': '10' }))
@@ -50,7 +50,7 @@ test('when no server has capacity the error is overloaded, with the wait', () =>
     assert.deepEqual([refused.kind, refused.retry_after_seconds], ['overloaded', 3])
   }))
 
-test('what may have been done already is not done again: a reset, a 500, a refusal, a broken stream', () =>
+test('a request that may have been processed is not repeated: after a reset, a 500, a refusal, a broken stream', () =>
   withServers(2, async ([first, second], open) => {
     const replies: UpstreamReply[] = [
       { kind: 'reset' },
@@ -66,7 +66,7 @@ test('what may have been done already is not done again: a reset, a 500, a refus
     assert.equal(second!.requests.length, 0)
   }))
 
-test('a server that keeps failing is left alone until its pause is over', () =>
+test('a server that keeps failing is not called until its pause is over', () =>
   withServers(2, async ([ill, well], open, time) => {
     const engine = open([{ base_url: ill!.url }, { base_url: well!.url }])
     for (let i = 0; i < 3; i++) {
@@ -98,7 +98,7 @@ test('a server is probed again after a client gave up its probe while the reques
     assert.deepEqual([ill!.requests.length, well!.requests.length], [4, 0])
   }))
 
-test('every server gets its own key and its own name for the model', () =>
+test('every server is called with its own key and its own name for the model', () =>
   withServers(2, async ([a, b], open) => {
     const own = { base_url: b!.url, api_key: 'kb', model: 'model-b' }
     const engine = open([{ base_url: a!.url }, own], 'ka')

@@ -122,7 +122,7 @@ test('one connection serves requests one after another', () =>
     assert.ok(upstream.connections().all <= 2, `${upstream.connections().all} connections`)
   }))
 
-test('a client that does not read holds the upstream back, and leaving ends the call at once', () =>
+test('a client that does not read slows the upstream down, and a disconnect ends the call at once', () =>
   withUpstream({}, async ({ engine, upstream }) => {
     upstream.reply({ kind: 'flood', frame: chunk({ content: 'x'.repeat(200) }) })
     const events = await engine.generate(textRequest('m', { stream: true }), live())
@@ -157,7 +157,7 @@ test('a request given up while it waits for a connection is never sent', () =>
     assert.ok(upstream.requests.every(({ json }) => json?.user === undefined))
   }))
 
-test('giving up ends the upstream call at once: before the head, and in the middle', () =>
+test('a cancellation ends the upstream call at once: before the head, and in the middle', () =>
   withUpstream({}, async ({ engine, upstream }) => {
     const early = new AbortController()
     upstream.reply({ kind: 'stall' })

@@ -82,7 +82,7 @@ for (const [what, { schema, problem }] of Object.entries(refused())) {
   })
 }
 
-test('the work of a schema is done in turns that are short', async () => {
+test('the work on a schema is done in short turns', async () => {
   for (const schema of [...Object.values(large()), ...Object.values(refused()).map(({ schema }) => schema)]) {
     const work = () => ask(engine, 'Answer me.', { response_format: formatOf(schema) }).catch(() => null)
     await work()
@@ -98,7 +98,7 @@ test('the checker of these tests takes only what an object has itself for its me
   assert.ok(!accepts({ type: 'object', required: ['valueOf'] }, {}))
 })
 
-test('values come from the prompt where they fit', async () => {
+test('values are taken from the prompt where they fit', async () => {
   const properties = {
     location: { type: 'string' },
     unit: { enum: ['kelvin', 'celsius'] },

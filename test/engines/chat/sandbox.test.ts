@@ -103,7 +103,7 @@ test('logprobs spell the text byte by byte, each token first of its own list', a
   assert.ok(entry?.type === 'text-delta' && entry.logprobs?.[0]?.top_logprobs.length === 0)
 })
 
-test('a bias of -100 bans a token, one of 100 leaves nothing else', async () => {
+test('a bias of -100 bans a token, one of 100 forces it', async () => {
   const [banned] = encode(' weather')
   assert.ok(!textOf(await ask(engine, QUESTION, { logit_bias: { [banned!]: -100 } })).includes(decodeToken(banned!)))
   assert.equal(
@@ -206,7 +206,7 @@ test('json_object answers with an object', async () => {
   assert.equal(value.question, QUESTION)
 })
 
-test('usage is what a recount gives', async () => {
+test('usage equals an independent count', async () => {
   const answer = await ask(engine, [
     { role: 'system', content: 'Be kind.' },
     { role: 'user', content: QUESTION, name: 'ann' },
@@ -271,7 +271,7 @@ test('an abort ends the answer at once, also while it is paced', async () => {
   }
 })
 
-test('options with a name that is not known are refused', () => {
+test('unknown options are rejected', () => {
   assert.ok(Value.Check(SandboxOptions, { kind: 'sandbox', delay_ms_per_token: 20 }))
   assert.ok(!Value.Check(SandboxOptions, { kind: 'sandbox', delay: 20 }))
 })

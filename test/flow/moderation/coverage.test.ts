@@ -87,7 +87,7 @@ test('400 for sound that nothing transcribes, a soundtrack included; a silent cl
   })
 })
 
-test('media that are let through unjudged stand in the record as that, and the log of the start names them', async () => {
+test('media that are let through unjudged are recorded as such, and the log of the start names them', async () => {
   for (const [service, parts, log] of [
     [await stageOf('{ kind: rules }'), ['all', 'all', 'all'], /pictures and sound/],
     [await stageOf(SEES, 'media: allow'), ['sound', 'all'], /Reference sound cannot/],

@@ -121,7 +121,7 @@ test('what is said in a reference sound or soundtrack blocks as a prompt would',
   }
 })
 
-test('a sound file that holds pictures is no usable reference: nobody would look at them', async () => {
+test('a sound file that contains pictures is no usable reference: they would not be judged', async () => {
   usual ??= answers()
   const disguised = readFileSync(clips.mp4)
   disguised.write('M4A ', disguised.indexOf('ftyp') + 4, 'latin1')
@@ -154,7 +154,7 @@ test('a transcription that fails three times fails the job closed', async () => 
   }
 })
 
-test('what was allowed in one try is not asked again in the next', async () => {
+test('what was allowed in one attempt is not judged again in the next', async () => {
   const images = [await image(), await upload(service, await samplePicture('png', { width: 100, height: 80 }))]
   const references = { images, audio: [await sound(3)] }
   service.engines.script({ path: '/v1/audio/transcriptions', times: 2, fault: { kind: 'status', status: 503 } })

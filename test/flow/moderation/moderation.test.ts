@@ -51,7 +51,7 @@ test('a picture is judged before it may be used', async () => {
   assert.equal(job.error_code, 'moderation_blocked')
 })
 
-test('moderation that does not answer is asked three times within a minute, then the job fails closed', async () => {
+test('moderation that does not answer is called three times within a minute, then the job fails closed', async () => {
   const asked = service.engines.requests.length
   const begun = service.app.clock.now().getTime()
   service.engines.script({ path: '/v1/moderations', times: 2, fault: { kind: 'status', status: 503 } })

@@ -37,7 +37,7 @@ test('org list shows plan, members, balance and held amount, newest first, and m
   assert.deepEqual([idsOf(one), one.has_more], [[second.org_id], true])
 })
 
-test('user list shows who is what where, of one organization when asked', async () => {
+test('user list shows each person with organization and role, optionally of one organization', async () => {
   const colleague = await newColleague(app, first.org_id)
   const people = await json('user', 'list', '--org', first.org_id)
   assert.deepEqual(idsOf(people), [colleague.user_id, first.user_id])

@@ -130,7 +130,7 @@ test('a job is canceled, its worker is notified, and what was set aside for it i
   assert.deepEqual(account, { org_id, balance: 100_000_000n, held: 0n, running: 0 })
 })
 
-test('a forgotten password is replaced and the old sessions end', async () => {
+test('a forgotten password is replaced and existing sessions end', async () => {
   const person = await newPerson(app, await newOrganization(app, 'Forgetful'))
   const browser = await browserOf(app, person)
   const { password } = await json('user', 'reset-password', '--user', person.email)

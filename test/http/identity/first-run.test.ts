@@ -63,7 +63,7 @@ test('a first run that fails half-way leaves nothing, and the next one succeeds'
   assert.notEqual(await firstRun(), null)
 })
 
-test('an owner who could never sign in is refused before anything is made', async () => {
+test('an owner who could never sign in is rejected before anything is created', async () => {
   const config = { ...app.config, first_run: { ...app.config.first_run, email: 'owner@localhost' } }
   await assert.rejects(firstRun({ config }), /Invalid 'email'/)
   assert.equal(await count('organizations'), 0)

@@ -41,7 +41,7 @@ function statusesOf(answers: Answer[]): number[] {
   return [...new Set(answers.map(({ status }) => status))].sort()
 }
 
-test('many invitations of one address at once: each is answered in words, and one is open', async () => {
+test('many concurrent invitations of one address: each gets a proper answer, and one is open', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const email = `racer-${round}@example.com`
     const answers = await together(() => send(app, 'POST', '/console/invitations', browser, { email, role: 'member' }))
@@ -53,7 +53,7 @@ test('many invitations of one address at once: each is answered in words, and on
   }
 })
 
-test('one invitation accepted by many at once: one joins, the others are answered in words', async () => {
+test('one invitation accepted by many at once: one joins, the others get a proper error', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const email = `joiner-${round}@example.com`
     const { body } = await send(app, 'POST', '/console/invitations', browser, { email, role: 'member' })

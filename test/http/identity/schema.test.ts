@@ -24,7 +24,7 @@ test('the login library finds every table, column and index it needs in our own 
   assert.deepEqual(schemaProblems ?? [], [])
 })
 
-test('the library’s check bites: it misses a column that is not there', async () => {
+test('the library’s check works: it reports a missing column', async () => {
   await pool.query('alter table sessions rename column user_agent to agent')
   const { toBeAdded } = await getMigrations(options)
   assert.deepEqual(

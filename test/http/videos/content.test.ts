@@ -89,7 +89,7 @@ test('206 for one range, the whole file for several or for what is none, 416 out
   assert.deepEqual([head.status, head.headers.get('content-length')], [200, String(size)])
 })
 
-test('304 when the reader has it, and If-Range gives the range only of the same bytes', async () => {
+test('304 if the client has the current version, and If-Range gives a range only of the same bytes', async () => {
   for (const tag of [ETAG, `W/${ETAG}`, '*', `"x", ${ETAG}`]) {
     const known = await content({ 'if-none-match': tag })
     assert.deepEqual([known.status, known.bytes.length, known.headers.get('etag')], [304, 0, ETAG], tag)

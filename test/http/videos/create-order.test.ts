@@ -89,7 +89,7 @@ test('405 before 415 and an unreadable body', async () => {
   }
 })
 
-test('415 and an unreadable body before the idempotency key, the agreement and the shape', async () => {
+test('415 and an unreadable body before the idempotency key, the acceptance and the shape', async () => {
   const caller = keyed(unagreed, 'é'.repeat(3))
   assertRefused(await sendRaw(app, { key: caller.key }, '{}', 'text/plain'), {
     status: 415,
@@ -172,7 +172,7 @@ test('402 counts the quotes of jobs in flight, to the last unit', async () => {
   assert.equal(await jobsOf(app, short.org_id), 0)
 })
 
-test('429 at the third job of a plan without a number, never to be retried by an SDK, and free again when a job ends', async () => {
+test('429 at the third job of a plan without its own limit, never retried by an SDK, and free again when a job ends', async () => {
   const busy = await customer({ busy: true })
   const answer = await submit(app, busy)
   assertRefused(answer, {

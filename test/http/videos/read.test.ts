@@ -201,7 +201,7 @@ test('401 without a credential on every path, with the challenge', async () => {
   }
 })
 
-test('400 that names the maximum for a limit beyond any number of ours', async () => {
+test('400 that names the maximum for a limit that is too large for an integer', async () => {
   const { status, body } = await list('?limit=99999999999999999999')
   assert.equal(status, 400)
   assert.match(body.error.message, /integer above maximum value\. Expected a value <= 100/)

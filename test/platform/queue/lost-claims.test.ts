@@ -9,7 +9,7 @@ const { db, pool, changes, claims, work, add, finish, rowOf } = queue
 after(queue.close)
 afterEach(queue.clear)
 
-test('what a killed worker held is free at once where no other can live, else when its lease has ended', async () => {
+test('the claims of a killed worker are released at once if no other can be running, else when their lease expires', async () => {
   const seen = collector(1)
   const run = async (row: Row) => {
     seen.see(row.id)
@@ -55,7 +55,7 @@ test('a worker that lost its claim is notified, and its later writes change noth
   assert.equal((await rowOf('lost')).claim_id, 'another')
 })
 
-test('a claim whose answer is on its way here is not taken for one that nobody holds', async () => {
+test('a claim whose answer has not arrived yet is not mistaken for an orphan', async () => {
   let hear: (id: string | null) => void = () => {}
   let freeing: Promise<number> | null = null
   const seen = Promise.withResolvers<Row>()
