@@ -3,7 +3,8 @@ import type { Browser } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { codeOf } from '../support/data/totp.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
-import { PASSWORD, send } from '../support/http/identity-app.ts'
+import { PASSWORD } from '../support/http/identity-app.ts'
+import { turnOnTwoFactor } from '../support/http/two-factor.ts'
 
 let app: TestApp
 let browser: Browser
@@ -18,11 +19,7 @@ after(async () => {
 
 async function guarded() {
   const person = await newCustomer(app)
-  const { cookie } = person
-  const { body } = await send(app, 'POST', '/console/two_factor', { cookie }, { password: PASSWORD })
-  const code = codeOf(body.secret)
-  const confirmed = await send(app, 'POST', '/console/two_factor/confirm', { cookie }, { code })
-  return { ...person, secret: body.secret as string, codes: confirmed.body.recovery_codes as string[] }
+  return { ...person, ...(await turnOnTwoFactor(app, person)) }
 }
 
 async function atSecondStep() {
@@ -70,7 +67,7 @@ test('a recovery code in the wrong case is refused, and the field says that case
   const { person, page, close } = await atSecondStep()
   await page.getByRole('button', { name: 'Use a recovery code' }).click()
   await page.getByText('Upper and lower case matter.').waitFor()
-  const code = person.codes.find((each) => /[A-Z]/.test(each))!
+  const code = person.recovery_codes.find((each) => /[A-Z]/.test(each))!
   await page.getByLabel('Recovery code').fill(code.toLowerCase())
   await page.keyboard.press('Enter')
   await page.getByText('The code is wrong, has expired or was already used.').waitFor()

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
-import { codeOf } from '../support/data/totp.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization, PASSWORD, send } from '../support/http/identity-app.ts'
+import { turnOnTwoFactor } from '../support/http/two-factor.ts'
 
 let app: TestApp
 let browser: Browser
@@ -51,10 +51,7 @@ test('a wrong password is reported on the page, and the email stays', async () =
 
 test('a person with a second factor is asked for it, or for a recovery code', async () => {
   const guarded = await newCustomer(app)
-  const enrolment = await send(app, 'POST', '/console/two_factor', browserAs(guarded), { password: PASSWORD })
-  const confirmed = await send(app, 'POST', '/console/two_factor/confirm', browserAs(guarded), {
-    code: codeOf(enrolment.body.secret),
-  })
+  const { recovery_codes } = await turnOnTwoFactor(app, guarded)
   const { page, close, allow, screenshot } = await openConsole(browser, { app, path: '/sign-in?return=/keys' })
   allow(/status of 401/)
   await signIn(page, guarded.email)
@@ -64,7 +61,7 @@ test('a person with a second factor is asked for it, or for a recovery code', as
   assert.deepEqual(await findBarriers(page), [])
   await screenshot('second-step')
   await page.getByRole('button', { name: 'Use a recovery code' }).click()
-  await page.getByLabel('Recovery code').fill(confirmed.body.recovery_codes[0])
+  await page.getByLabel('Recovery code').fill(recovery_codes[0]!)
   await page.keyboard.press('Enter')
   await page.waitForURL('**/keys')
   await close()

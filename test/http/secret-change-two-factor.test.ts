@@ -15,9 +15,7 @@ import {
   signInAs,
 } from '../support/http/identity-app.ts'
 import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
-
-type Browser = { cookie: string }
-type Protected = Person & { secret: string; recovery_codes: string[]; browser: Browser }
+import { challenged, forgetCodes, type Protected, protectedPerson, secondStep } from '../support/http/two-factor.ts'
 
 let old: TestApp
 let org: string
@@ -33,43 +31,20 @@ after(async () => {
 })
 afterEach(() => sql`truncate login_attempts, two_factor_codes`.execute(old.database.db))
 
-/** Codes that were taken may be taken again: as if two minutes had passed. */
-const forgetCodes = () => sql`truncate two_factor_codes`.execute(old.database.db)
-
-/** Somebody who enrolled before the change. */
-async function protectedPerson(): Promise<Protected> {
-  const person = await newPerson(old, org)
-  const first = await browserOf(old, person)
-  const { secret } = (await send(old, 'POST', '/console/two_factor', first, { password: PASSWORD })).body
-  const answer = await send(old, 'POST', '/console/two_factor/confirm', first, { code: codeOf(secret) })
-  assert.equal(answer.status, 200, JSON.stringify(answer.body))
-  await forgetCodes()
-  return { ...person, secret, recovery_codes: answer.body.recovery_codes, browser: { cookie: cookieOf(answer) } }
-}
-
-async function challenged(app: TestApp, person: Person): Promise<Browser> {
-  const answer = await signInAs(app, person.email)
-  assert.deepEqual(answer.body, { object: 'two_factor_required' })
-  return { cookie: cookieOf(answer) }
-}
-
-const secondStep = (app: TestApp, challenge: Browser, proof: object): Promise<Answer> =>
-  send(app, 'POST', '/console/auth/sign-in/two-factor', challenge, proof)
-
 async function signInBy(app: TestApp, person: Person, proof: object): Promise<Answer> {
   return secondStep(app, await challenged(app, person), proof)
 }
 
 test('a code of an app enrolled under the previous secret signs in, and then under the new secret alone', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(old, org)
   const first = await signInBy(change.after, person, { code: codeOf(person.secret) })
   assert.equal(first.status, 200, JSON.stringify(first.body))
-  await forgetCodes()
+  await forgetCodes(old)
   assert.equal((await signInBy(change.settled, person, { code: codeOf(person.secret) })).status, 200)
 })
 
 test('a recovery code made under the previous secret signs in once, and the others under the new secret alone', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(old, org)
   const [one, two] = person.recovery_codes
   const first = await signInBy(change.after, person, { recovery_code: one })
   assert.equal(first.status, 200, JSON.stringify(first.body))
@@ -84,7 +59,7 @@ test('a sign-in begun before the change is completed after it, by a code or a re
     ({ secret }: Protected) => ({ code: codeOf(secret) }),
     ({ recovery_codes }: Protected) => ({ recovery_code: recovery_codes[0] }),
   ]) {
-    const person = await protectedPerson()
+    const person = await protectedPerson(old, org)
     const challenge = await challenged(old, person)
     const lost = await secondStep(change.settled, challenge, proofOf(person))
     assert.deepEqual([lost.status, lost.body.error.code], [401, 'missing_api_key'])
@@ -96,7 +71,7 @@ test('a sign-in begun before the change is completed after it, by a code or a re
 })
 
 test('a code taken before the change is not taken again after it', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(old, org)
   const challenge = await challenged(old, person)
   const code = codeOf(person.secret)
   assert.equal((await signInBy(old, person, { code })).status, 200)
@@ -105,7 +80,7 @@ test('a code taken before the change is not taken again after it', async () => {
 })
 
 test('who is signed in under the previous secret reads, renews and turns off their second factor', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(old, org)
   const call = (path: string, body?: object) =>
     send(change.after, body ? 'POST' : 'GET', `/console/two_factor${path}`, person.browser, body)
   const state = await call('')
@@ -127,7 +102,7 @@ test('an enrollment begun before the change is confirmed after it', async () => 
 })
 
 test('409 in words, and nothing used up, for a second factor whose secret is not known any more', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(old, org)
   const [one, two] = person.recovery_codes
   for (const proof of [{ code: codeOf(person.secret) }, { recovery_code: one }, { recovery_code: two }]) {
     const { status, body } = await signInBy(change.settled, person, proof)

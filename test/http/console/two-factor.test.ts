@@ -11,14 +11,11 @@ import {
   newOrganization,
   newPerson,
   PASSWORD,
-  type Person,
   send,
   signInAs,
   startIdentity,
 } from '../../support/http/identity-app.ts'
-
-type Browser = { cookie: string }
-type Protected = Person & { secret: string; recovery_codes: string[]; browser: Browser }
+import { type Browser, challenged, type Protected, protectedPerson, secondStep } from '../../support/http/two-factor.ts'
 
 let app: IdentityApp
 let org: string
@@ -30,30 +27,8 @@ before(async () => {
 after(() => app.close())
 afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
 
-/** Codes that were taken may be taken again: as if two minutes had passed. */
-const forgetCodes = () => sql`truncate two_factor_codes`.execute(app.database.db)
-
 const enrol = (browser: Browser, password = PASSWORD) => send(app, 'POST', '/console/two_factor', browser, { password })
 const confirm = (browser: Browser, code: string) => send(app, 'POST', '/console/two_factor/confirm', browser, { code })
-const secondStep = (challenge: Browser, body: object) =>
-  send(app, 'POST', '/console/auth/sign-in/two-factor', challenge, body)
-
-async function protectedPerson(): Promise<Protected> {
-  const person = await newPerson(app, org)
-  const first = await browserOf(app, person)
-  const { secret } = (await enrol(first)).body
-  const answer = await confirm(first, codeOf(secret))
-  assert.equal(answer.status, 200, JSON.stringify(answer.body))
-  await forgetCodes()
-  return { ...person, secret, recovery_codes: answer.body.recovery_codes, browser: { cookie: cookieOf(answer) } }
-}
-
-/** The first step of signing in, and the cookie to come back with. */
-async function challenged(person: Person): Promise<Browser> {
-  const answer = await signInAs(app, person.email)
-  assert.deepEqual(answer.body, { object: 'two_factor_required' })
-  return { cookie: cookieOf(answer) }
-}
 
 function assertWrong(answer: Answer, code: string, param: string | null): void {
   assert.equal(answer.status, 401)
@@ -87,7 +62,7 @@ test('200: a person enrols, confirms with a code and has recovery codes; every o
 })
 
 test('the database holds neither the secret nor a recovery code in the clear', async () => {
-  const { secret, recovery_codes } = await protectedPerson()
+  const { secret, recovery_codes } = await protectedPerson(app, org)
   const { rows } = await sql`select * from two_factors`.execute(app.database.db)
   const text = JSON.stringify(rows)
   const raw = Buffer.from([...secret].map((each) => each.charCodeAt(0))).toString()
@@ -95,7 +70,7 @@ test('the database holds neither the secret nor a recovery code in the clear', a
 })
 
 test('a right password alone opens nothing: no session, only a challenge of ten minutes', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   const answer = await signInAs(app, person.email)
   assert.equal(answer.status, 200)
   const [cookie, ...others] = answer.headers.getSetCookie()
@@ -105,80 +80,84 @@ test('a right password alone opens nothing: no session, only a challenge of ten 
 })
 
 test('200 in two steps; the challenge is over then', async () => {
-  const person = await protectedPerson()
-  const challenge = await challenged(person)
-  const answer = await secondStep(challenge, { code: codeOf(person.secret) })
+  const person = await protectedPerson(app, org)
+  const challenge = await challenged(app, person)
+  const answer = await secondStep(app, challenge, { code: codeOf(person.secret) })
   assert.equal(answer.status, 200)
   assert.equal(answer.body.user.id, person.user_id)
   assert.match(answer.headers.getSetCookie()[1]!, /^kinora\.two_factor=; Max-Age=0/)
   assert.equal((await send(app, 'GET', '/console/session', { cookie: cookieOf(answer) })).status, 200)
-  assertWrong(await secondStep(challenge, { code: codeOf(person.secret, 1) }), 'missing_api_key', null)
+  assertWrong(await secondStep(app, challenge, { code: codeOf(person.secret, 1) }), 'missing_api_key', null)
 })
 
 test('401 for a code that was taken already, whatever the challenge; the next one is good', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   const code = codeOf(person.secret)
-  assert.equal((await secondStep(await challenged(person), { code })).status, 200)
-  const second = await challenged(person)
-  assertWrong(await secondStep(second, { code }), 'invalid_api_key', 'code')
-  assert.equal((await secondStep(second, { code: codeOf(person.secret, 1) })).status, 200)
+  assert.equal((await secondStep(app, await challenged(app, person), { code })).status, 200)
+  const second = await challenged(app, person)
+  assertWrong(await secondStep(app, second, { code }), 'invalid_api_key', 'code')
+  assert.equal((await secondStep(app, second, { code: codeOf(person.secret, 1) })).status, 200)
 })
 
 test('of five tries with one code at once one signs in', async () => {
-  const person = await protectedPerson()
-  const challenges = await Promise.all(Array.from({ length: 5 }, () => challenged(person)))
+  const person = await protectedPerson(app, org)
+  const challenges = await Promise.all(Array.from({ length: 5 }, () => challenged(app, person)))
   const code = codeOf(person.secret)
-  const answers = await Promise.all(challenges.map((each) => secondStep(each, { code })))
+  const answers = await Promise.all(challenges.map((each) => secondStep(app, each, { code })))
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
 })
 
 test('401 for wrong, old and future codes, and 400 for what is none', async () => {
-  const person = await protectedPerson()
-  const challenge = await challenged(person)
+  const person = await protectedPerson(app, org)
+  const challenge = await challenged(app, person)
   for (const steps of [-3, 3]) {
-    assertWrong(await secondStep(challenge, { code: codeOf(person.secret, steps) }), 'invalid_api_key', 'code')
+    assertWrong(await secondStep(app, challenge, { code: codeOf(person.secret, steps) }), 'invalid_api_key', 'code')
   }
   for (const body of [{}, { code: '12345' }, { code: 123456 }, { code: '123456', recovery_code: 'x' }]) {
-    assert.equal((await secondStep(challenge, body)).status, 400)
+    assert.equal((await secondStep(app, challenge, body)).status, 400)
   }
 })
 
 test('401 for a challenge that is forged, over, or another cookie', async () => {
-  const person = await protectedPerson()
-  const { cookie } = await challenged(person)
+  const person = await protectedPerson(app, org)
+  const { cookie } = await challenged(app, person)
   const code = codeOf(person.secret)
   for (const each of ['', forged(cookie), cookie.replace('two_factor', 'session_token'), 'kinora.two_factor=x.y']) {
-    assertWrong(await secondStep({ cookie: each }, { code }), 'missing_api_key', null)
+    assertWrong(await secondStep(app, { cookie: each }, { code }), 'missing_api_key', null)
   }
   await sql`update verifications set expires_at = now() - interval '1 second'`.execute(app.database.db)
-  assertWrong(await secondStep({ cookie }, { code }), 'missing_api_key', null)
+  assertWrong(await secondStep(app, { cookie }, { code }), 'missing_api_key', null)
 })
 
 test("a challenge beside another person's session signs in whom it is for, and ends the session", async () => {
-  const [person, other] = [await protectedPerson(), await newPerson(app, org)]
+  const [person, other] = [await protectedPerson(app, org), await newPerson(app, org)]
   const theirs = await browserOf(app, other)
-  const { cookie } = await challenged(person)
+  const { cookie } = await challenged(app, person)
   const both = { cookie: `${theirs.cookie}; ${cookie}` }
-  const answer = await secondStep(both, { code: codeOf(person.secret) })
+  const answer = await secondStep(app, both, { code: codeOf(person.secret) })
   assert.equal(answer.body.user.id, person.user_id)
   assert.equal((await send(app, 'GET', '/console/session', theirs)).status, 401)
 })
 
 test('a recovery code signs in once', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   const [recovery_code] = person.recovery_codes
-  const answer = await secondStep(await challenged(person), { recovery_code })
+  const answer = await secondStep(app, await challenged(app, person), { recovery_code })
   assert.equal(answer.status, 200)
   const left = (await send(app, 'GET', '/console/two_factor', { cookie: cookieOf(answer) })).body.recovery_codes_left
   assert.equal(left, 9)
-  assertWrong(await secondStep(await challenged(person), { recovery_code }), 'invalid_api_key', 'recovery_code')
+  assertWrong(
+    await secondStep(app, await challenged(app, person), { recovery_code }),
+    'invalid_api_key',
+    'recovery_code',
+  )
 })
 
 test('429 after ten wrong codes, spread over challenges, with the right code and the right password too', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   for (let n = 0; n < 10; n++) {
-    const challenge = await challenged(person)
-    assertWrong(await secondStep(challenge, { code: String(n).padStart(6, '0') }), 'invalid_api_key', 'code')
+    const challenge = await challenged(app, person)
+    assertWrong(await secondStep(app, challenge, { code: String(n).padStart(6, '0') }), 'invalid_api_key', 'code')
   }
   const waiting = await signInAs(app, person.email)
   assert.equal(waiting.status, 429)
@@ -186,12 +165,12 @@ test('429 after ten wrong codes, spread over challenges, with the right code and
 })
 
 test('a challenge ends after five wrong codes', async () => {
-  const person = await protectedPerson()
-  const challenge = await challenged(person)
+  const person = await protectedPerson(app, org)
+  const challenge = await challenged(app, person)
   for (let n = 0; n < 5; n++) {
-    assertWrong(await secondStep(challenge, { code: `00000${n}` }), 'invalid_api_key', 'code')
+    assertWrong(await secondStep(app, challenge, { code: `00000${n}` }), 'invalid_api_key', 'code')
   }
-  assertWrong(await secondStep(challenge, { code: codeOf(person.secret) }), 'missing_api_key', null)
+  assertWrong(await secondStep(app, challenge, { code: codeOf(person.secret) }), 'missing_api_key', null)
 })
 
 test('401 with the param that is wrong, 409 when it is on already: enrolling, renewing and disabling', async () => {
@@ -202,7 +181,7 @@ test('401 with the param that is wrong, 409 when it is on already: enrolling, re
   const { secret } = (await enrol(browser)).body
   assertWrong(await confirm(browser, codeOf(secret, 5)), 'invalid_api_key', 'code')
 
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   assert.equal((await enrol(person.browser)).status, 409)
   assert.equal((await confirm(person.browser, codeOf(person.secret))).status, 409)
   for (const path of ['disable', 'recovery_codes']) {
@@ -219,14 +198,14 @@ test('401 with the param that is wrong, 409 when it is on already: enrolling, re
 })
 
 test('200 renewing recovery codes, and the old ones are good no more', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   const body = { password: PASSWORD, code: codeOf(person.secret) }
   const answer = await send(app, 'POST', '/console/two_factor/recovery_codes', person.browser, body)
   assert.equal(answer.body.recovery_codes.length, 10)
-  const challenge = await challenged(person)
+  const challenge = await challenged(app, person)
   const [old, fresh] = [person.recovery_codes[0], answer.body.recovery_codes[0]]
-  assertWrong(await secondStep(challenge, { recovery_code: old }), 'invalid_api_key', 'recovery_code')
-  assert.equal((await secondStep(challenge, { recovery_code: fresh })).status, 200)
+  assertWrong(await secondStep(app, challenge, { recovery_code: old }), 'invalid_api_key', 'recovery_code')
+  assert.equal((await secondStep(app, challenge, { recovery_code: fresh })).status, 200)
 })
 
 test('200 turning it off with password and code, or password and recovery code; other sessions end', async () => {
@@ -234,8 +213,8 @@ test('200 turning it off with password and code, or password and recovery code; 
     ({ secret }: Protected) => ({ code: codeOf(secret) }),
     ({ recovery_codes }: Protected) => ({ recovery_code: recovery_codes[0] }),
   ]) {
-    const person = await protectedPerson()
-    const other = cookieOf(await secondStep(await challenged(person), { code: codeOf(person.secret, 1) }))
+    const person = await protectedPerson(app, org)
+    const other = cookieOf(await secondStep(app, await challenged(app, person), { code: codeOf(person.secret, 1) }))
     const body = { password: PASSWORD, ...proof(person) }
     const answer = await send(app, 'POST', '/console/two_factor/disable', person.browser, body)
     assert.equal(answer.status, 200)
@@ -252,12 +231,12 @@ test('200 turning it off with password and code, or password and recovery code; 
 })
 
 test('a password change keeps the second factor, and an invitation is not accepted by a password alone', async () => {
-  const person = await protectedPerson()
+  const person = await protectedPerson(app, org)
   const change = { current_password: PASSWORD, new_password: 'another password' }
-  const begun = await challenged(person)
+  const begun = await challenged(app, person)
   const changed = await send(app, 'POST', '/console/password', person.browser, change)
   assert.equal(changed.status, 200)
-  assertWrong(await secondStep(begun, { code: codeOf(person.secret) }), 'missing_api_key', null)
+  assertWrong(await secondStep(app, begun, { code: codeOf(person.secret) }), 'missing_api_key', null)
   assert.equal((await signInAs(app, person.email, 'another password')).body.object, 'two_factor_required')
 
   const host = await newPerson(app, await newOrganization(app, 'Elsewhere'), 'owner')

@@ -8,7 +8,6 @@ import { codeOf } from '../../support/data/totp.ts'
 import {
   type Answer,
   browserOf,
-  cookieOf,
   type IdentityApp,
   newOrganization,
   newPerson,
@@ -19,6 +18,7 @@ import {
   startIdentity,
 } from '../../support/http/identity-app.ts'
 import { meanwhile } from '../../support/http/meanwhile.ts'
+import { challenged, protectedPerson, secondStep } from '../../support/http/two-factor.ts'
 
 const NEW_PASSWORD = 'chosen by the operator'
 
@@ -67,14 +67,10 @@ test('401 for a change of a password that is replaced meanwhile: the replacement
 })
 
 test('401 for a second factor that is proved while the password is replaced', async () => {
-  const person = await newPerson(app, await newOrganization(app))
-  const browser = await browserOf(app, person)
-  const { secret } = (await send(app, 'POST', '/console/two_factor', browser, { password: PASSWORD })).body
-  const code = codeOf(secret)
-  assert.equal((await send(app, 'POST', '/console/two_factor/confirm', browser, { code })).status, 200)
-  const challenge = { cookie: cookieOf(await signInAs(app, person.email)) }
+  const person = await protectedPerson(app, await newOrganization(app))
+  const challenge = await challenged(app, person)
   const answer = await meanwhile(app, reset(person.user_id), () =>
-    send(app, 'POST', '/console/auth/sign-in/two-factor', challenge, { code: codeOf(secret, 1) }),
+    secondStep(app, challenge, { code: codeOf(person.secret) }),
   )
   assert.equal(answer.status, 401, JSON.stringify(answer.body))
   const { rows } = await sql`select from sessions where user_id = ${person.user_id}`.execute(app.database.db)
