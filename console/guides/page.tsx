@@ -1,10 +1,9 @@
-import { useQuery } from '@tanstack/react-query'
 import { FileCode } from 'lucide-react'
 import { useState } from 'react'
 import { useChatModels } from '../api/chat-models.ts'
 import { useSite } from '../api/queries.ts'
-import { request } from '../api/request.ts'
 import type { SnippetLanguage } from '../api/snippets.ts'
+import { useVideoModels } from '../api/video-models.ts'
 import { inLanguage } from '../text/languages.ts'
 import { useText } from '../text/use-text.ts'
 import { buttonClass } from '../ui/button.tsx'
@@ -95,16 +94,12 @@ function Clients({ target }: { target: Target }) {
 function useTarget(): Target {
   const site = useSite().data
   const chat = useChatModels().data ?? []
-  const video = useQuery({
-    queryKey: ['video-models'],
-    queryFn: ({ signal }) => request<{ data: Array<{ id: string }> }>('GET', '/v1/videos/models', { signal }),
-    staleTime: 300_000,
-  })
+  const video = useVideoModels().data ?? []
   const chat_model = chat[0]?.id ?? 'sandbox-1'
   return {
     base_url: site?.public_url ?? window.location.origin,
     chat_model,
     vision_model: chat.find(({ capabilities }) => capabilities.includes('vision'))?.id ?? chat_model,
-    video_model: video.data?.data[0]?.id ?? 'storyboard-1',
+    video_model: video[0]?.id ?? 'storyboard-1',
   }
 }

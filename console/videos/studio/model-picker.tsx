@@ -1,5 +1,6 @@
 import { Check, ChevronDown } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
+import type { VideoModel } from '../../api/video-models.ts'
 import { useText } from '../../text/use-text.ts'
 import { cx } from '../../ui/class-names.ts'
 import { useFormat } from '../../ui/data/format.tsx'
@@ -7,7 +8,6 @@ import { Field, useFieldProps } from '../../ui/form/field.tsx'
 import { CONTROL } from '../../ui/form/input.tsx'
 import { Skeleton } from '../../ui/layout.tsx'
 import { useModelDescription } from '../../ui/model-description.ts'
-import type { VideoModel } from '../draft/models.ts'
 
 type Props = {
   /** null while they load. */
