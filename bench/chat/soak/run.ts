@@ -48,21 +48,20 @@ export async function run({ base }: { base: string }): Promise<Row[]> {
   }
 }
 
-/** Samples of the service until `streams` end, by success or failure, with one client that never reads beside them. */
+/** Samples of the service for as long as every stream that ends begins again, with one client that never reads beside them. */
 async function sampleDuring(streams: Promise<unknown>, service: BenchService, heapFile: string): Promise<Sample[]> {
   const samples: Sample[] = []
   const started = performance.now()
-  let running = true
-  const ended = () => {
-    running = false
-  }
-  streams.then(ended, ended)
+  let failed = false
+  streams.catch(() => {
+    failed = true
+  })
   let deaf: Socket | null = null
-  while (running) {
+  for (let next = SAMPLE_SECONDS; next <= SECONDS && !failed; next += SAMPLE_SECONDS) {
     // The service may end a connection that reads nothing; then another one takes its place.
     if (!deaf || deaf.destroyed) deaf = await neverRead(service)
-    await Promise.race([sleep(SAMPLE_SECONDS * 1000), streams.catch(() => {})])
-    if (running) samples.push(sampleOf(service, (performance.now() - started) / 1000, heapFile))
+    await Promise.race([sleep(started + next * 1000 - performance.now()), streams.catch(() => {})])
+    if (!failed) samples.push(sampleOf(service, (performance.now() - started) / 1000, heapFile))
   }
   deaf?.destroy()
   return samples
