@@ -67,9 +67,15 @@ export function doubtsOf(earlier: Results, now: Results): string[] {
   ] as const satisfies ReadonlyArray<keyof Machine>
   const text = (results: Results, fact: keyof Machine) => JSON.stringify(results.machine[fact])
   const differing = facts.filter((fact) => text(earlier, fact) !== text(now, fact))
+  const yardsticks = compareRows(
+    earlier.rows.filter(({ bench }) => bench === 'yardsticks'),
+    now.rows,
+  )
+  const moved = yardsticks.filter(({ verdict }) => verdict === 'slower' || verdict === 'faster')
   const busy = (results: Results) => results.rows.some((row) => row.busy.length > 0)
   return [
     ...differing.map((fact) => `${fact}: ${text(earlier, fact)} then, ${text(now, fact)} now`),
+    ...moved.map(({ name, verdict, text }) => `the machine is ${verdict}: ${name}, ${text}`),
     ...(busy(earlier) ? ['the machine was busy then'] : []),
     ...(busy(now) ? ['the machine was busy now'] : []),
     ...(earlier.quick || now.quick ? ['a quick run measures nothing'] : []),

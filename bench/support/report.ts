@@ -4,7 +4,7 @@ import { tableOf } from './table.ts'
 
 /** Prints the table of a run, what speaks against believing it, and how it compares with an earlier one. */
 export function printResults(results: Results, earlier: Results | null): void {
-  console.log(tableOf(results.rows))
+  if (results.rows.length > 0) console.log(tableOf(results.rows))
   if (results.quick) console.log('\nA quick run: no figure counts.')
   const busy = Map.groupBy(
     results.rows.filter((row) => row.busy.length > 0),
@@ -17,12 +17,13 @@ export function printResults(results: Results, earlier: Results | null): void {
   if (earlier) printChanges(earlier, results)
 }
 
-/** 3 when `--strict` met a busy machine; else 1 when a budget was missed, or, compared with an earlier run, when something became slower. */
+/** 3 when `--strict` met a busy machine; else 1 when a budget was missed, or, compared with an earlier run, when something became slower. A quick run proves neither. */
 export function exitCodeOf(
   results: Results,
   { earlier, strict }: { earlier: Results | null; strict: boolean },
 ): number {
   if (results.refused || (strict && results.rows.some(({ busy }) => busy.length > 0))) return 3
+  if (results.quick) return 0
   if (earlier) return changesOf(earlier, results).some(({ verdict }) => verdict === 'slower') ? 1 : 0
   return results.rows.some(({ ok }) => ok === false) ? 1 : 0
 }
@@ -36,11 +37,11 @@ function printChanges(earlier: Results, results: Results): void {
       console.log(`  ${verdict}: ${name}, ${text}`)
 }
 
-/** Of the benchmarks that ran this time. */
+/** Of the benchmarks that ran this time. The yardsticks are the machine's and stand among the doubts. */
 function changesOf(earlier: Results, results: Results): Change[] {
   const ran = new Set(results.rows.map(({ bench }) => bench))
   return compareRows(
-    earlier.rows.filter(({ bench }) => ran.has(bench)),
+    earlier.rows.filter(({ bench }) => ran.has(bench) && bench !== 'yardsticks'),
     results.rows,
   )
 }

@@ -76,6 +76,13 @@ test('runs of other machines, on a busy machine or in a hurry are doubtful', () 
   assert.deepEqual(doubtsOf(run, busy), ['the machine was busy now'])
 })
 
+test('a yardstick that moved is the machine: a doubt, and nothing that became slower', () => {
+  const yardstick = (rounds: number[]) => resultsOf([{ ...resultRow(rounds, { name: 'nginx' }), bench: 'yardsticks' }])
+  const [then, now] = [yardstick([10, 11]), yardstick([20, 21])]
+  assert.deepEqual(doubtsOf(then, now), ['the machine is slower: nginx, 10.5 → 20.5 µs CPU, +95 %'])
+  assert.equal(exitCodeOf(now, { earlier: then, strict: false }), 0)
+})
+
 test('the exit code is 1 for what became slower or else for a missed budget, and 3 for a busy machine under --strict', () => {
   const missed = resultsOf([resultRow([100, 101], { limit: 50 })])
   const kept = resultsOf([resultRow([100, 101], { limit: 200 })])
@@ -86,6 +93,7 @@ test('the exit code is 1 for what became slower or else for a missed budget, and
     [missed, kept, busy].map((run) => exitCodeOf(run, plain)),
     [1, 0, 0],
   )
+  assert.equal(exitCodeOf({ ...missed, quick: true }, plain), 0, 'a quick run proves nothing')
   assert.equal(exitCodeOf(missed, { ...plain, earlier: kept }), 0, 'a budget missed then and now is no change')
   assert.equal(exitCodeOf(kept, { ...plain, earlier: faster }), 1)
   const strict = { earlier: null, strict: true }
