@@ -2,31 +2,15 @@ import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import type { RenderInput, RenderRequest } from '../../server/engines/video/contract.ts'
-import { type VideosApiOptions, videosApi } from '../../server/engines/video/videos-api/adapter.ts'
+import type { RenderInput } from '../../server/engines/video/contract.ts'
 import { readAll } from '../../server/platform/outbound/exchange.ts'
-import type { Fault } from '../support/upstream/engine-server/faults.ts'
-import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 import { fieldsOf } from '../support/upstream/engine-server/videos.ts'
-import { picture, requestFor } from './contract.ts'
+import { picture } from './contract.ts'
+import { live, since, startVideosApi } from './open-videos-api.ts'
 
-const server = await startEngineServer()
-const other = await startEngineServer()
-const opened: Array<{ close?(): Promise<void> }> = []
-after(() => Promise.all([server.close(), other.close()]))
-afterEach(() => Promise.all(opened.splice(0).map((engine) => engine.close?.())))
-
-function open(dialect: VideosApiOptions['dialect'], more: Partial<VideosApiOptions> = {}) {
-  const engine = videosApi({ kind: 'videos-api', dialect, base_url: server.url, api_key: 'secret-key', ...more })
-  opened.push(engine)
-  return engine
-}
-
-const live = () => new AbortController().signal
-const request = (more: Partial<RenderRequest> = {}, inputs: RenderInput[] = []): RenderRequest => ({
-  ...requestFor(open('sglang'), 'H3', inputs),
-  ...more,
-})
+const { server, open, request, closeEngines } = await startVideosApi()
+after(() => server.close())
+afterEach(closeEngines)
 const clip = async (role: RenderInput['role'], media_type: string, bytes: Buffer): Promise<RenderInput> => ({
   ...(await picture(role)),
   media_type,
@@ -211,128 +195,6 @@ test('an unreadable answer to a poll changes nothing: the render goes on', async
   server.unscript()
   server.script({ method: 'GET', fault: { kind: 'drip' } })
   assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
-})
-
-/** Nobody else has any of the renders, by default. */
-const since = (date: Date, others: readonly string[] = []) => ({
-  since: date,
-  taken: async (keys: readonly string[]) =>
-    new Set(keys.filter((key) => others.some((id) => key.endsWith(`/videos/${id}`)))),
-})
-const lose = async (sent: RenderRequest, engine = open('openai')) => {
-  server.script({ method: 'POST', fault: { kind: 'lost_reply' } })
-  await assert.rejects(engine.start(sent, live()), { kind: 'transient', not_begun: false })
-  return engine
-}
-
-test('a start whose answer was lost is found again by its prompt, and what other jobs have is left out', async () => {
-  server.forget()
-  const begun = since(new Date())
-  const before = server.started()
-  const mine = request({ prompt: 'unlike any other' })
-  const engine = await lose(mine)
-  await engine.start(request({ prompt: 'another job' }), live())
-  const found = { id: `video_${before + 1}`, where: 'base' }
-  assert.deepEqual(await engine.recover!(mine, begun), { found, certain: false })
-  assert.equal((await engine.poll(found, live())).state, 'succeeded')
-  assert.deepEqual(
-    await engine.recover!(mine, begun),
-    { found, certain: false },
-    'the same attempt has the same render',
-  )
-  const other = { ...mine, attempt_id: 'att_another' }
-  assert.equal(
-    await engine.recover!(other, begun),
-    'absent',
-    'a render that has a ticket is not handed to another attempt',
-  )
-
-  const fresh = () => open('openai')
-  assert.equal(await fresh().recover!(mine, since(begun.since, [found.id])), 'absent', 'another job has it')
-  for (const not of [{ prompt: 'never sent' }, { seconds: 5 }, { model: 'H4' }])
-    assert.equal(await fresh().recover!({ ...mine, ...not }, begun), 'absent')
-  assert.equal(await fresh().recover!(mine, since(new Date(Date.now() + 60_000))), 'absent')
-  await lose(mine)
-  assert.equal(await fresh().recover!(mine, begun), 'several')
-  const twin = { id: `video_${server.started()}`, where: 'base' }
-  assert.deepEqual(await fresh().recover!(mine, since(begun.since, [found.id])), { found: twin, certain: false })
-})
-
-test('a list that shows seeds identifies the render of an attempt; one without prompts and seeds leaves it unknown', async () => {
-  server.forget()
-  const begun = since(new Date())
-  const mine = request({ prompt: 'marked', seed: 99 }, [await picture('first_frame')])
-  server.conduct({ extra: { seed: 98 } })
-  await lose(mine)
-  assert.equal(
-    await open('openai').recover!(mine, begun),
-    'absent',
-    'the same prompt with another seed is another render',
-  )
-  server.conduct({ omit: ['prompt'], extra: { seed: 99 } })
-  await lose(mine)
-  assert.deepEqual(await open('openai').recover!(mine, begun), {
-    found: { id: `video_${server.started()}`, where: 'base' },
-    certain: true,
-  })
-  server.conduct({ extra: {} })
-  await lose(request({ prompt: 'unmarked' }))
-  assert.equal(await open('openai').recover!(request({ prompt: 'unmarked' }), begun), 'unknown')
-  server.conduct({ omit: [] })
-})
-
-test('a render is found on any page of the list', async () => {
-  server.forget()
-  const begun = since(new Date())
-  const mine = request({ prompt: 'the first of many' })
-  await lose(mine)
-  const id = `video_${server.started()}`
-  const engine = open('openai')
-  for (let i = 0; i < 230; i++) await engine.start(request({ prompt: `number ${i}` }), live())
-  assert.deepEqual(await open('openai').recover!(mine, begun), { found: { id, where: 'base' }, certain: false })
-})
-
-test('an output elsewhere is fetched without the credential, and only from where that is allowed', async () => {
-  const url = `${other.url}/v1/videos/video_1/content`
-  const ticket = await open('openai').start(request(), live())
-  await videosApi({ kind: 'videos-api', dialect: 'openai', base_url: other.url }).start(request(), live())
-  await assert.rejects(open('openai').fetch(ticket, { url }, live()), { kind: 'permanent' })
-  await assert.rejects(open('openai').fetch(ticket, { url: 'http://169.254.169.254/latest' }, live()), {
-    kind: 'permanent',
-  })
-  const before = other.requests.length
-  const engine = open('openai', { output_origins: [other.url] })
-  const bytes = await readAll(await engine.fetch(ticket, { url }, live()))
-  assert.equal(bytes.toString('latin1', 4, 8), 'ftyp')
-  server.script({ path: /content/, fault: { kind: 'status', status: 302, headers: { location: url } } })
-  assert.equal((await readAll(await engine.fetch(ticket, {}, live()))).length, bytes.length)
-  assert.deepEqual(
-    other.requests.slice(before).map(({ headers }) => headers.authorization),
-    [undefined, undefined],
-  )
-  const { id } = ticket as { id: string }
-  await readAll(await engine.fetch(ticket, { url: `${server.url}/v1/videos/${id}/content` }, live()))
-  assert.equal(server.requests.at(-1)!.headers.authorization, 'Bearer secret-key')
-})
-
-test('an output that is no video, cut, or behind a second redirect is a fault', async () => {
-  const engine = open('openai')
-  const ticket = await engine.start(request(), live())
-  const faults: Fault[] = [
-    { kind: 'status', status: 200, body: '<html>', headers: { 'content-type': 'text/html' } },
-    { kind: 'status', status: 404 },
-    { kind: 'status', status: 302, headers: { location: '/v1/videos' } },
-    { kind: 'status', status: 302, headers: { location: 'http://[' } },
-    { kind: 'gzip_bomb' },
-  ]
-  for (const fault of faults) {
-    server.script({ path: /content/, fault })
-    await assert.rejects(engine.fetch(ticket, {}, live()), EngineError, JSON.stringify(fault))
-  }
-  for (const kind of ['cut', 'wrong_length'] as const) {
-    server.script({ path: /content/, fault: { kind } })
-    await assert.rejects(async () => readAll(await engine.fetch(ticket, {}, live())), kind)
-  }
 })
 
 test('cancel asks the engine where it can stop, and asks nothing where it cannot', async () => {
