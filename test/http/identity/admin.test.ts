@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +11,7 @@ import { newId } from '../../../server/platform/ids.ts'
 import { startEmbeddedPostgres } from '../../../server/platform/postgres/embedded.ts'
 import { CANCEL_TOPIC } from '../../../server/videos/queues.ts'
 import { insertJobs, type NewVideoJob } from '../../../server/videos/store.ts'
+import { runKinora } from '../../support/command.ts'
 import {
   browserOf,
   type IdentityApp,
@@ -28,18 +28,9 @@ before(async () => {
 })
 after(() => app.close())
 
-type Ran = { code: number; stdout: string; stderr: string }
-const MAIN = join(import.meta.dirname, '..', '..', '..', 'server', 'main.ts')
-
 /** Runs `kinora admin ...` as an operator would, beside the running service. */
-function admin(args: string[], env: Record<string, string> = { DATABASE_URL: app.database.url }): Promise<Ran> {
-  const { PATH = '' } = process.env
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, 'admin', ...args], { env: { PATH, ...env } }, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
-    })
-  })
-}
+const admin = (args: string[], env: Record<string, string> = { DATABASE_URL: app.database.url }) =>
+  runKinora(['admin', ...args], { env })
 
 async function json(...args: string[]) {
   const { code, stdout, stderr } = await admin([...args, '--json'])
