@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { EXTRA_PARAMS } from '../../../server/config/file.ts'
-import { article, PARAMETER_ROWS, typed } from '../../support/data/chat-parameter-rows.ts'
+import { PARAMETER_ROWS } from '../../support/data/chat-parameter-rows.ts'
+import { article, typed } from '../../support/data/parameter-row.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
 
 const MODELS = [
   { id: 'm', reasoning_efforts: ['low', 'anything'] },
   { id: 'small', capabilities: [], max_output_tokens: 100 },
-  { id: 'plain', engine: { max_tokens_field: 'max_tokens' } },
-  { id: 'deep', reasoning_efforts: ['low', 'high'], default_reasoning_effort: 'low' },
-  { id: 'open', extra_params: [...EXTRA_PARAMS] },
-  { id: 'private', extra_params: ['safety_identifier'], hash_user: true },
+  { id: 'deep', reasoning_efforts: ['low', 'high'] },
 ]
 
 let service: ChatApp
@@ -31,10 +28,10 @@ for (const { name, takes, refuses, beside = {} } of PARAMETER_ROWS) {
 
   test(`200 for ${takes.length} values of ${name}, and for null, which is as good as absent`, async () => {
     for (const value of [...takes, null]) {
-      const answer = await asked({ ...beside, [name]: value })
+      const answer = await service.askedFor({ ...beside, [name]: value })
       assert.equal(answer.status, 200, `${JSON.stringify(value)}: ${JSON.stringify(answer.body)}`)
     }
-    const [bare, withNull] = [await asked(beside), await asked({ ...beside, [name]: null })]
+    const [bare, withNull] = [await service.askedFor(beside), await service.askedFor({ ...beside, [name]: null })]
     assert.deepEqual(withNull.asked, bare.asked)
   })
 }
@@ -113,158 +110,6 @@ test('400 for what the model’s capabilities or limits exclude, before it is as
   assert.equal(service.upstream.requests.length, 0)
 })
 
-const FORWARDED = {
-  ...{ temperature: 0, top_p: 1, top_k: 40, min_p: 0.1, repetition_penalty: 1.1, frequency_penalty: -2 },
-  ...{ presence_penalty: 2, seed: -7, logprobs: true, top_logprobs: 20, logit_bias: { 7: -100 }, n: 2, user: 'u-1' },
-  ...{ parallel_tool_calls: false, tool_choice: 'none', reasoning_effort: 'low' },
-}
-const TOOL = {
-  type: 'function',
-  function: { name: 'look', description: 'd', parameters: { type: 'object' }, strict: true },
-}
-const FORMAT = {
-  type: 'json_schema',
-  json_schema: { name: 'n', description: 'd', schema: { type: 'object' }, strict: true },
-}
-
-test('the model server gets exactly the members listed here: unknown members at any depth are dropped', async () => {
-  const bent = <T extends object>(value: T) => ({
-    ...value,
-    api_base: 'http://127.0.0.1',
-    headers: { authorization: 'x' },
-  })
-  const { asked: request } = await asked({
-    ...bent({
-      ...FORWARDED,
-      max_tokens: 9,
-      stop: ['a', 'b'],
-      metadata: { k: 'v' },
-      store: true,
-      prediction: {},
-      verbosity: 'low',
-    }),
-    ...{
-      base_url: 'http://127.0.0.1',
-      api_key: 'x',
-      stream_format: 'raw',
-      ignore_eos: true,
-      min_tokens: 5,
-      best_of: 9,
-      extra_body: { a: 1 },
-    },
-    tools: [bent({ type: 'function', function: bent(TOOL.function) })],
-    response_format: bent({ type: 'json_schema', json_schema: bent(FORMAT.json_schema) }),
-    messages: [
-      bent({
-        role: 'user',
-        name: 'ann',
-        content: [bent({ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } })],
-      }),
-      bent({
-        role: 'assistant',
-        content: 'Hm',
-        tool_calls: [bent({ id: 'c', type: 'function', function: bent({ name: 'look', arguments: '{}' }) })],
-      }),
-      bent({ role: 'tool', tool_call_id: 'c', name: 'look', content: 'Yes' }),
-    ],
-  })
-  assert.deepEqual(request, {
-    model: 'upstream/m',
-    messages: [
-      { role: 'user', name: 'ann', content: [{ type: 'text', text: 'Hi' }] },
-      {
-        role: 'assistant',
-        content: 'Hm',
-        tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }],
-      },
-      { role: 'tool', tool_call_id: 'c', content: 'Yes' },
-    ],
-    stream: request.stream,
-    ...(request.stream ? { stream_options: { include_usage: true } } : {}),
-    ...FORWARDED,
-    ...{ max_completion_tokens: 9, stop: ['a', 'b'], tools: [TOOL], response_format: FORMAT },
-  })
-})
-
-test('a member that the client omits is omitted upstream', async () => {
-  const { asked: request } = await asked({})
-  const { stream, stream_options, ...rest } = request
-  assert.deepEqual(rest, { model: 'upstream/m', messages: [{ role: 'user', content: 'Hi' }] })
-  assert.deepEqual(stream_options, stream ? { include_usage: true } : undefined)
-  // A choice among no tools, a plain text format and one answer are what the model server does anyway.
-  const idle = await asked({
-    tools: [],
-    tool_choice: 'auto',
-    parallel_tool_calls: true,
-    response_format: { type: 'text' },
-    n: 1,
-    modalities: ['text'],
-  })
-  assert.deepEqual(idle.asked, request)
-})
-
-test('max_completion_tokens takes precedence over max_tokens; both are sent under the name the model server knows', async () => {
-  const limits = async (changes: Record<string, unknown>) => {
-    const { asked: request } = await asked(changes)
-    return [request.max_tokens, request.max_completion_tokens]
-  }
-  assert.deepEqual(await limits({ max_tokens: 5 }), [undefined, 5])
-  assert.deepEqual(await limits({ max_tokens: 5, max_completion_tokens: 7 }), [undefined, 7])
-  assert.deepEqual(await limits({ max_tokens: 7, max_completion_tokens: 5 }), [undefined, 5])
-  assert.deepEqual(await limits({ max_tokens: 5, max_completion_tokens: null }), [undefined, 5])
-  assert.deepEqual(await limits({ model: 'plain', max_tokens: 5, max_completion_tokens: 7 }), [7, undefined])
-  // The limit the model publishes holds where the client sets none.
-  assert.deepEqual(await limits({ model: 'small' }), [undefined, 100])
-})
-
-test('a model has the default effort of its entry, which a client may override', async () => {
-  assert.equal((await asked({ model: 'deep' })).asked.reasoning_effort, 'low')
-  assert.equal((await asked({ model: 'deep', reasoning_effort: null })).asked.reasoning_effort, 'low')
-  assert.equal((await asked({ model: 'deep', reasoning_effort: 'high' })).asked.reasoning_effort, 'high')
-})
-
-const EXTRA: Record<(typeof EXTRA_PARAMS)[number], unknown> = {
-  metadata: { k: 'v' },
-  service_tier: 'flex',
-  prompt_cache_key: 'key',
-  prompt_cache_retention: '24h',
-  safety_identifier: 'person-1',
-  moderation: { model: 'omni-moderation-latest' },
-  verbosity: 'low',
-  prediction: { type: 'content', content: 'x' },
-  min_tokens: 2,
-  stop_token_ids: [1, 2],
-  ignore_eos: true,
-  length_penalty: 1.5,
-  skip_special_tokens: false,
-  include_stop_str_in_output: true,
-  chat_template_kwargs: { enable_thinking: false },
-  mm_processor_kwargs: { num_crops: 4 },
-  structured_outputs: { choice: ['a', 'b'] },
-  include_reasoning: false,
-}
-
-test('each extra parameter is sent unchanged to models whose entry lists it, and to no other', async () => {
-  const bare = (await asked({ model: 'open' })).asked
-  for (const [name, value] of Object.entries(EXTRA)) {
-    const { asked: request } = await asked({ model: 'open', [name]: value })
-    assert.deepEqual(request, { ...bare, [name]: value }, name)
-    assert.equal(Object.hasOwn((await asked({ [name]: value })).asked, name), false, name)
-    assert.equal(Object.hasOwn((await asked({ model: 'open', [name]: null })).asked, name), false, name)
-  }
-})
-
-test('user and safety_identifier are sent as stable keyed hashes when so configured', async () => {
-  const ann = (await asked({ model: 'private', user: 'ann', safety_identifier: 'ann' })).asked
-  const again = (await asked({ model: 'private', user: 'ann' })).asked
-  const bob = (await asked({ model: 'private', user: 'bob' })).asked
-  assert.match(ann.user, /^[0-9a-f]{32}$/)
-  assert.equal(ann.safety_identifier, ann.user)
-  assert.equal(again.user, ann.user)
-  assert.notEqual(bob.user, ann.user)
-  assert.equal((await asked({ user: 'ann' })).asked.user, 'ann')
-})
-
 test('400 for text that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
   const raw = async (text: string): Promise<Answer> => {
     const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
@@ -302,21 +147,6 @@ test('law: a refused request is not charged', async () => {
   assert.equal(await balance(), had)
   assert.deepEqual(await service.app.audit(), {})
 })
-
-/** The answer, and what the model server was asked for it. A streamed answer is drained. */
-async function asked(changes: Record<string, unknown>) {
-  service.upstream.requests.splice(0)
-  const streams = changes.stream === true
-  const answer = streams ? await drained(changes) : await service.chat(changes)
-  return { ...answer, asked: service.asked() ?? {} }
-}
-
-async function drained(changes: Record<string, unknown>): Promise<{ status: number; body: string }> {
-  const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...changes })
-  const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
-  const response = await fetch(`${service.app.url}/v1/chat/completions`, { method: 'POST', headers, body })
-  return { status: response.status, body: await response.text() }
-}
 
 function assertRefused(answer: Answer, expected: { code: string; message: string; param: string }): void {
   const { status, body } = answer

@@ -26,6 +26,13 @@ export async function startChatApp(models: readonly TestModel[], more = '') {
       chat(app, caller, changes),
     /** The last request to the chat server. */
     asked: () => upstream.requests.at(-1)?.json as Asked,
+    /** The answer to a completion, and what the chat server was asked for it. */
+    async askedFor(changes: Record<string, unknown>): Promise<{ status: number; body: unknown; asked: Asked }> {
+      upstream.requests.splice(0)
+      const { status, body } =
+        changes.stream === true ? await drained(app, person, changes) : await chat(app, person, changes)
+      return { status, body, asked: upstream.requests.at(-1)?.json ?? {} }
+    },
     async close() {
       await app.close()
       await upstream.close()
@@ -39,9 +46,18 @@ export type Asked = Record<string, any>
 
 const EVERYTHING = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs', 'logprobs']
 
+const ASKED = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
+
 function chat(app: TestApp, caller: TestPerson, changes: Record<string, unknown>): Promise<Answer> {
-  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...changes }
-  return send(app, 'POST', '/v1/chat/completions', { key: caller.key }, body)
+  return send(app, 'POST', '/v1/chat/completions', { key: caller.key }, { ...ASKED, ...changes })
+}
+
+/** A stream, read to its end. */
+async function drained(app: TestApp, caller: TestPerson, changes: Record<string, unknown>) {
+  const headers = { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ ...ASKED, ...changes })
+  const response = await fetch(`${app.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  return { status: response.status, body: await response.text() }
 }
 
 /** YAML is a superset of JSON. */
