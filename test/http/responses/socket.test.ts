@@ -11,16 +11,14 @@ import {
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
 import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket/turns.ts'
-import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+import { textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
 let service: MeteredChatApp
 let person: TestPerson
-let outsider: TestPerson
 let socket: TurnSocket
 before(async () => {
   service = await startMeteredChatApp()
   person = await customer(service)
-  outsider = await customer(service)
 })
 after(() => service.close())
 beforeEach(async () => {
@@ -29,7 +27,6 @@ beforeEach(async () => {
 })
 afterEach(() => socket.close())
 
-const replyText = (text: string) => service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 /** Role and text of each message that the model server was last asked with. */
 const asked = () => {
   const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{ role: string; content: unknown }>
@@ -184,111 +181,6 @@ test('a message beyond the 16 that may wait is answered with `too_many_requests`
   assert.deepEqual(ends, [...wanted, ['end', 'too_many_requests']])
 })
 
-test('a chain that is not stored continues only on its connection and only from its latest response', async () => {
-  const own = await fresh()
-  replyText('One')
-  const one = await own.turn({ store: false, input: 'First' })
-  replyText('Two')
-  const two = await own.turn({ store: false, input: 'Second', previous_response_id: one.response.id })
-  replyText('Three')
-  await own.turn({ store: false, input: 'Third', previous_response_id: two.response.id, instructions: 'Now' })
-  assert.deepEqual(asked(), [
-    ['system', 'Now'],
-    ...[
-      ['user', 'First'],
-      ['assistant', 'One'],
-      ['user', 'Second'],
-      ['assistant', 'Two'],
-      ['user', 'Third'],
-    ],
-  ])
-  for (const previous_response_id of [one.response.id, two.response.id]) {
-    assertError(await own.turn({ previous_response_id }), {
-      status: 400,
-      code: 'previous_response_not_found',
-      param: 'previous_response_id',
-    })
-  }
-  await own.close()
-})
-
-test('chains of two streams continue independently on one connection', async () => {
-  const ids: Record<string, string | undefined> = {}
-  for (const round of [1, 2, 3]) {
-    for (const stream_id of ['a', 'b']) {
-      const previous_response_id = ids[stream_id]
-      const { response } = await socket.turn({
-        store: false,
-        stream_id,
-        previous_response_id,
-        input: `${stream_id}${round}`,
-      })
-      ids[stream_id] = response.id
-    }
-  }
-  const texts = asked().flatMap(([role, content]) => (role === 'user' ? [content] : []))
-  assert.deepEqual(texts, ['b1', 'b2', 'b3'])
-})
-
-test('`previous_response_not_found` for a response that only another connection has cached, even of the same person', async () => {
-  const { response } = await socket.turn({ store: false })
-  for (const caller of [person, outsider]) {
-    const other = await fresh(caller)
-    assertError(await other.turn({ previous_response_id: response.id }), {
-      status: 400,
-      code: 'previous_response_not_found',
-    })
-    assert.equal((await other.turn({})).response.status, 'completed')
-    await other.close()
-  }
-  assert.equal((await socket.turn({ previous_response_id: response.id })).response.status, 'completed')
-})
-
-test('stored responses can be continued on any connection of their person, and on no other', async () => {
-  const { body } = await send(
-    service.app,
-    'POST',
-    '/v1/responses',
-    { key: person.key },
-    { model: 'far-1', input: 'Over HTTP' },
-  )
-  const own = await fresh()
-  const { response } = await own.turn({ previous_response_id: body.id, input: 'And on' })
-  assert.equal(response.status, 'completed')
-  assert.deepEqual(asked(), [
-    ['user', 'Over HTTP'],
-    ['assistant', 'Hello there.'],
-    ['user', 'And on'],
-  ])
-  await own.close()
-  const theirs = await fresh(outsider)
-  for (const previous_response_id of [body.id, response.id, `resp_${'0'.repeat(48)}`, 'nothing']) {
-    assertError(await theirs.turn({ previous_response_id }), { status: 400, code: 'previous_response_not_found' })
-  }
-  await theirs.close()
-})
-
-test('a failed continuation drops the cached response it continued; a stored one is read again', async () => {
-  const wrong = [{ type: 'function_call_output', call_id: 'call_none', output: 'x' }]
-  for (const store of [false, true]) {
-    const { response } = await socket.turn({ store })
-    const previous_response_id = response.id
-    const failed = await socket.turn({ store, previous_response_id, input: wrong })
-    assertError(failed, { status: 400, code: 'tool_call_not_found' })
-    const again = await socket.turn({ store, previous_response_id })
-    if (store) assert.equal(again.response.status, 'completed')
-    else assertError(again, { status: 400, code: 'previous_response_not_found' })
-  }
-  const { response } = await socket.turn({ store: false })
-  service.upstream.reply({ kind: 'stream', frames: textFrames(['So far']).slice(0, 2), finally: 'reset' })
-  const broken = await socket.turn({ store: false, previous_response_id: response.id })
-  assert.equal(broken.last.type, 'response.failed')
-  assertError(await socket.turn({ previous_response_id: response.id }), {
-    status: 400,
-    code: 'previous_response_not_found',
-  })
-})
-
 test('a failure after `response.created` is only `response.failed`; what was produced is charged', async () => {
   const payer = await customer(service)
   const own = await fresh(payer)
@@ -316,17 +208,4 @@ test('a failure before `response.created` is one `error`, with the status HTTP w
   const own = await fresh(poor)
   assertError(await own.turn({}), { status: 402, code: 'insufficient_credits' })
   await own.close()
-})
-
-test('an answer cut off by its length is `response.incomplete` and can be continued', async () => {
-  const frames = [chunk({ content: 'Half' }), chunk({}, { finish_reason: 'length', usage: USAGE })]
-  service.upstream.reply({ kind: 'stream', frames })
-  const { last, response } = await socket.turn({ store: false })
-  assert.deepEqual([last.type, response.incomplete_details], ['response.incomplete', { reason: 'max_output_tokens' }])
-  await socket.turn({ previous_response_id: response.id, input: 'Go on' })
-  assert.deepEqual(asked(), [
-    ['user', 'Hello'],
-    ['assistant', 'Half'],
-    ['user', 'Go on'],
-  ])
 })
