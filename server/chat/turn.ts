@@ -235,15 +235,15 @@ function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boole
 }
 
 /**
- * Counts the usage for engines that report none, and for answers that broke off. Reported usage of single choices is used as it is. A request
+ * Counts the usage for engines that report none, and for answers that broke off. Usable usage of single choices is used as it is. A request
  * that failed before anything was produced has no usage; one that the client abandoned while the engine worked on it has used its input.
  */
 async function countUsage({ request }: TurnRequest, produced: Produced, left: AbortSignal): Promise<TokenUsage> {
   const { ended, asked } = produced
-  const usages = [...produced.usages.values()].filter(isUsable)
-  const known = usages.reduce(addUsage, { input: 0, cached_input: 0, output: 0, reasoning: 0 })
-  const choices = produced.choices.filter((_, choice) => !produced.usages.has(choice))
-  const isUsed = choices.length > 0 || (usages.length < request.n && (ended || (asked && left.aborted)))
+  const usages = new Map([...produced.usages].filter(([, usage]) => isUsable(usage)))
+  const known = [...usages.values()].reduce(addUsage, { input: 0, cached_input: 0, output: 0, reasoning: 0 })
+  const choices = produced.choices.filter((_, choice) => !usages.has(choice))
+  const isUsed = choices.length > 0 || (usages.size < request.n && (ended || (asked && left.aborted)))
   if (!isUsed) return known
   const counted = { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
   return addUsage(known, counted)

@@ -64,10 +64,28 @@ test('200 streamed with `fan_out`: every choice from its role to its `finish_rea
   assert.equal(chunks.filter(({ usage }) => usage).length, 1)
 })
 
-test('502 with `fan_out` when one of the calls fails, charged for what was produced', async () => {
+test('502 with `fan_out` when one of the calls is refused; nothing was sent, so nothing is charged', async () => {
+  const charged = (await chargesOf(service.app, service.person)).length
   service.upstream.reply({ kind: 'json', body: completion({ content: 'Hi' }) }, { kind: 'json', status: 500, body: {} })
   const { status } = await service.chat({ model: 'fan', n: 2 })
   assert.equal(status, 502)
+  const charges = (await chargesOf(service.app, service.person)).slice(charged)
+  assert.ok(charges.every(({ amount }) => amount === 0n))
+})
+
+test('200 with `fan_out`: a choice whose reported usage is beyond all bounds is counted, the others are not', async () => {
+  const charged = (await chargesOf(service.app, service.person)).length
+  service.upstream.reply({ kind: 'json', body: completion({ content: 'Hi' }, { usage: usage(9, 4) }) })
+  service.upstream.reply({
+    kind: 'json',
+    body: completion({ content: 'Hi there' }, { usage: usage(9, 3_000_000_000) }),
+  })
+  assert.equal((await service.chat({ model: 'fan', n: 2 })).status, 200)
+  const charges = (await chargesOf(service.app, service.person)).slice(charged)
+  assert.deepEqual(
+    charges.map(({ input_tokens, output_tokens }) => [input_tokens, output_tokens]),
+    [[9 + 7, 4 + 2]],
+  )
 })
 
 test('502 with `fan_out`: calls that reported usage before another broke off are charged by that usage', async () => {
