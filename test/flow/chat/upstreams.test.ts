@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Bill, UPSTREAM_CASES, type UpstreamCase } from '../../support/data/chat-upstream-cases.ts'
+import { type Bill, UPSTREAM_CASES, type UpstreamCase } from '../../support/data/chat/upstream-cases.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { typed } from '../../support/data/parameter-row.ts'
+import { typed } from '../../support/data/chat/make-rows.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 
 const MODELS = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { PARAMETER_ROWS } from '../../support/data/chat-parameter-rows.ts'
-import { article, typed } from '../../support/data/parameter-row.ts'
+import { article, typed } from '../../support/data/chat/make-rows.ts'
+import { PARAMETER_ROWS } from '../../support/data/chat/parameter-rows.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type Answer, send } from '../../support/http/identity-app.ts'
 

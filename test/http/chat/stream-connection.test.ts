@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { openEventStream } from '../../../server/platform/http/sse.ts'
 import { silentLog } from '../../../server/platform/log.ts'
-import { readChunks } from '../../support/data/chat-chunks.ts'
+import { readChunks } from '../../support/data/chat/chunks.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,

@@ -5,7 +5,7 @@ import { chunkWriter } from '../../../server/chat/chunks.ts'
 import { collectAnswer } from '../../../server/chat/collect.ts'
 import type { Turn } from '../../../server/chat/turn.ts'
 import type { ChatEvent, TokenLogprob, TokenUsage } from '../../../server/engines/chat/contract.ts'
-import { choiceOf, readChunks, sameWords } from '../../support/data/chat-chunks.ts'
+import { choiceOf, readChunks, sameWords } from '../../support/data/chat/chunks.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,

@@ -1,5 +1,5 @@
-import { TOOL_ROWS } from './chat-tool-rows.ts'
-import { booleanRow, numberRow, type Row, typed, wrongTypes } from './parameter-row.ts'
+import { booleanRow, numberRow, type Row, typed, wrongTypes } from './make-rows.ts'
+import { SCHEMA_ROWS } from './schema-rows.ts'
 
 /** Every parameter of a chat completion but `model` and `messages`. */
 export const PARAMETER_ROWS: readonly Row[] = [
@@ -91,7 +91,7 @@ export const PARAMETER_ROWS: readonly Row[] = [
       [{ '-1': 1 }, 'invalid_value', "Invalid 'logit_bias': its keys are token ids.", 'logit_bias.-1'],
     ],
   },
-  ...TOOL_ROWS,
+  ...SCHEMA_ROWS,
   { name: 'reasoning_effort', takes: ['low', 'anything'], refuses: wrongTypes('reasoning_effort', 'string') },
   { name: 'user', takes: ['', 'u-1', '猫'], refuses: wrongTypes('user', 'string') },
   {

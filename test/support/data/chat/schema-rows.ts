@@ -1,4 +1,4 @@
-import { type Refusal, type Row, typed, wrongTypes } from './parameter-row.ts'
+import { type Refusal, type Row, typed, wrongTypes } from './make-rows.ts'
 
 const TOOL = { type: 'function', function: { name: 'look' } }
 const NAME = '^[A-Za-z0-9_-]{1,64}$'
@@ -10,7 +10,7 @@ const toolNamed = (name: unknown, more: object = {}) => ({ type: 'function', fun
 const named = (name: string) => ({ type: 'function', function: { name } })
 
 /** The parameters with schemas: the format of the answer, tools and the choice among them. */
-export const TOOL_ROWS: readonly Row[] = [
+export const SCHEMA_ROWS: readonly Row[] = [
   {
     name: 'response_format',
     takes: [
