@@ -1,9 +1,8 @@
 type Json = Record<string, unknown>
 
 /**
- * Takes the shapes of our objects out of `value` and refers to them by name: `{ object: "api_key", … }` becomes `ApiKey`, any shape with
- * a title that title. A second
- * shape of one object is named for what distinguishes it: `DeletedVideo`, `CreatedApiKey`, else by number.
+ * Replaces the shapes of our objects in `value` by references: `{ object: "api_key", … }` is named `ApiKey`, and a shape with a title by
+ * its title. A second shape of one object is named for what distinguishes it, such as `DeletedVideo` or `CreatedApiKey`, or by number.
  */
 export function nameSchemas(value: unknown): { value: unknown; schemas: Record<string, unknown> } {
   const schemas = new Map<string, { text: string; schema: unknown }>()

@@ -44,7 +44,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     'レスポンスを作成する（一括、ストリーミング、バックグラウンド）',
   'Open a WebSocket of responses': 'レスポンスの WebSocket を開く',
   'Count the input tokens of a response without making it': 'レスポンスを作成せずに入力トークンを数える',
-  'Put a summary in the place of everything but the messages of the user': '利用者のメッセージ以外を要約に置き換える',
+  'Replace everything but the messages of the user with a summary': '利用者のメッセージ以外を要約に置き換える',
   'Read a stored response, plain or as events': '保存されたレスポンスを取得する（一括またはイベント）',
   'Delete a stored response; a running one is cancelled first':
     '保存されたレスポンスを削除する（実行中なら先に取り消す）',
@@ -60,7 +60,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'End this console session': 'このコンソールのセッションを終了する',
   'Who is signed in, and in which organization': 'サインインしている人と組織',
   'Switch this session to another organization of yours': 'このセッションを所属する別の組織に切り替える',
-  'What an invitation is to, for the person who holds its token': '招待の内容（トークンを持つ本人向け）',
+  'Preview an invitation, for the person who holds its token': '招待の内容（トークンを持つ本人向け）',
   'Accept an invitation, as a new person or as the one who is signed in':
     '招待を受ける（新しい人として、またはサインイン中の人として）',
   'Your own name, and how you sign in': '自分の名前とサインインの方法',
@@ -86,7 +86,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Give a person another role': 'メンバーの権限を変更する',
   'Remove a member from this organization': 'この組織からメンバーを削除する',
   'List open invitations': '未使用の招待の一覧',
-  'Invite a person; hand the address in the answer over to them': 'メンバーを招待する（応答のアドレスを本人に渡す）',
+  'Invite a person; give them the address in the answer': 'メンバーを招待する（応答のアドレスを本人に渡す）',
   'Withdraw an open invitation': '未使用の招待を取り消す',
   "The organization's balance, what is held for jobs in flight, and what is available":
     '組織の残高、処理中のジョブのために確保されている金額、利用可能額',

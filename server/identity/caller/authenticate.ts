@@ -120,7 +120,7 @@ export async function recheckPrincipal(
   if (found)
     return { org_id, user_id, key_id, ...found, session_id: null, via: key_id === null ? 'session' : 'api_key' }
   if (key_id === null)
-    throw new ApiError('permission_denied', 'Whoever asked for this is no longer a member of the organization.')
+    throw new ApiError('permission_denied', 'The person who asked for this is no longer a member of the organization.')
   throw new ApiError(
     'invalid_api_key',
     'The API key that asked for this was revoked, or its owner is no longer a member of the organization.',

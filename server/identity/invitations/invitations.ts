@@ -54,7 +54,7 @@ export async function withdraw(db: Kysely<Database>, principal: Principal, id: s
 }
 
 /**
- * What an open invitation is to, for the person who holds its token. Changes nothing.
+ * What an open invitation invites to, for the person who holds its token. Changes nothing.
  * Throws ApiError `not_found` when it is not open, or no longer.
  */
 export async function previewInvitation(
@@ -114,7 +114,7 @@ async function join(db: Kysely<Database>, invitation: InvitationRow, joiner: Joi
     await db.transaction().execute((tx) => joinIn(tx, invitation, joiner))
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
-    throw new ApiError('conflict', 'This address has just got an account. Accept again with its password.')
+    throw new ApiError('conflict', 'An account was just created for this address. Accept again with its password.')
   }
 }
 

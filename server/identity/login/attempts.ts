@@ -59,8 +59,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * Emails and addresses of people who may not be ours are kept only as keyed hashes, and only for the window: the first hash. The others
- * are what was kept of the same text under the secrets before.
+ * Emails and addresses of people who may not be ours are kept only as keyed hashes, and only for the window. The first hash is the one
+ * that is stored; the others are those that were stored under earlier secrets.
  */
 export function keyed(secrets: Secrets, text: string): string[] {
   return secrets.map((secret) => createHmac('sha256', secret).update(text).digest('base64url'))

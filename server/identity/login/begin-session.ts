@@ -15,7 +15,7 @@ import { deleteSession, findSession, findSessionEnd, switchSession } from './sto
 
 export type Exchange = { request: FastifyRequest; reply: FastifyReply }
 
-/** The answer to a right password: the session, or the word that the second factor is due. */
+/** The answer to a correct password: the session, or that the second factor is required. */
 export async function answerSignIn(
   ctx: Context,
   identity: Identity,

@@ -66,8 +66,8 @@ async function signInByPassword(
 }
 
 /**
- * What `begin` has begun, unless the person's password was replaced since it was called, or is no longer the one of `password_hash`:
- * replacing it ends every session, and one that was let in by the old password but begun after that would outlive it. Throws ApiError
+ * What `begin` returns, unless the person's password was replaced in the meantime, or is no longer that of `password_hash`: replacing a
+ * password ends every session, and one that the old password let in but that began later would survive. Throws ApiError
  * `invalid_api_key` then.
  */
 export async function whilePasswordStays<T extends SignedIn | SecondFactorDue>(

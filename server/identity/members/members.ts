@@ -105,5 +105,5 @@ async function lockedMember(
 
 async function requireAnotherOwner(tx: Tx, org_id: string): Promise<void> {
   if ((await countOwners(tx, org_id)) > 1) return
-  throw new ApiError('conflict', 'An organization keeps at least one owner. Make somebody else an owner first.')
+  throw new ApiError('conflict', 'An organization needs at least one owner. Make somebody else an owner first.')
 }

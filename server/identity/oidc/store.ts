@@ -10,7 +10,7 @@ declare module '../../platform/db/db.ts' {
   }
 }
 
-/** Keeps it, and forgets those begun before `before`. */
+/** Stores it, and deletes those begun before `before`. */
 export async function insertOidcSignIn(db: Db, row: OidcSignInRow, before: Date): Promise<void> {
   await db.deleteFrom('oidc_sign_ins').where('created_at', '<=', before).execute()
   await db.insertInto('oidc_sign_ins').values(row).execute()
@@ -51,8 +51,8 @@ export async function insertOidcLogin(
 }
 
 /**
- * Takes away what was there before the address was shown to be the person's: password, second factor, sessions. Nobody had
- * verified until then that whoever chose the password has the address.
+ * Removes what was set up before the address was verified: password, second factor, sessions. Until then nobody had verified that the
+ * person who chose the password owns the address.
  */
 export async function dropUnverifiedLogin(tx: Tx, user: { user_id: string; now: Date }): Promise<void> {
   const { user_id, now } = user

@@ -57,6 +57,6 @@ async function insertNewcomer(tx: Tx, user: Parameters<typeof insertUser>[1]): P
     await insertUser(tx, user)
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
-    throw new ApiError('conflict', `${user.email} has just got an account. Do it again.`)
+    throw new ApiError('conflict', `An account was just created for ${user.email}. Try again.`)
   }
 }

@@ -78,7 +78,7 @@ export async function findOrganization(db: Db, idOrName: string): Promise<Organi
   return found ?? null
 }
 
-/** The organization that keeps others from a name. */
+/** The organization that already has a name, whatever its case. */
 export async function findOrganizationCalled(db: Db, name: string): Promise<{ id: string; name: string } | null> {
   const found = await db
     .selectFrom('organizations')

@@ -4,8 +4,8 @@ import type { LoginContext } from '../login/sign-in.ts'
 import { type Encrypted, findEncrypted, replaceEncrypted } from './store.ts'
 
 /**
- * Encrypts a person's second factor with the current secret where it was encrypted with one before: the login library knows the
- * current one alone. Returns what is stored then, null for somebody without a second factor. Throws ApiError `conflict` when no accepted
+ * Re-encrypts a person's second factor with the current secret if it was encrypted with an earlier one: the login library knows only the
+ * current one. Returns what is stored then, null for somebody without a second factor. Throws ApiError `conflict` when no accepted
  * secret opens it.
  */
 export async function renewTwoFactor(

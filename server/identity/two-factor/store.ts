@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../platform/db/db.ts'
 /** One row a person; made and read by the login library, `verified` once the factor counts. Secret and recovery codes are encrypted. */
 type TwoFactorRow = { id: string; user_id: string; verified: boolean; secret: string; backup_codes: string }
 
-/** What of a second factor is encrypted. */
+/** The encrypted parts of a second factor. */
 export type Encrypted = Pick<TwoFactorRow, 'secret' | 'backup_codes'>
 
 type UsedCodeRow = { user_id: string; code_hash: string; used_at: Date }
@@ -29,7 +29,7 @@ export function findEncrypted(db: Db, user_id: string): Promise<Encrypted | unde
     .executeTakeFirst()
 }
 
-/** False when it is not what it was any more. */
+/** False when it has changed since it was read. */
 export async function replaceEncrypted(
   db: Db,
   user_id: string,
@@ -45,7 +45,7 @@ export async function replaceEncrypted(
   return numUpdatedRows === 1n
 }
 
-/** Takes a code by the first of its hashes. False when one of them was taken since `since`. Older ones are forgotten. */
+/** Records a code as used, by the first of its hashes. False when one of them was used since `since`. Deletes older ones. */
 export async function takeCode(
   db: Db,
   code: { user_id: string; code_hashes: readonly string[]; used_at: Date; since: Date },
@@ -60,7 +60,7 @@ export async function takeCode(
   return numAffectedRows === 1n
 }
 
-/** Takes the second factor off, an unconfirmed one too, and ends every login of the person. False when there was none in force. */
+/** Removes the second factor, also an unconfirmed one, and ends every session of the person. False when none was on. */
 export async function deleteTwoFactor(tx: Tx, user_id: string): Promise<boolean> {
   await tx.deleteFrom('two_factors').where('user_id', '=', user_id).execute()
   const { numUpdatedRows } = await tx

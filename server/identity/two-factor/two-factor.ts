@@ -19,7 +19,7 @@ import { findUser } from '../people/store.ts'
 import { renewTwoFactor } from './secrets.ts'
 import { deleteTwoFactor, type Encrypted, findEncrypted, hasTwoFactor, takeCode } from './store.ts'
 
-/** A code is good for its half minute and the ones beside it; it is not taken again for longer than that. */
+/** A code is valid for its half minute and those before and after it; it is not accepted again for longer than that. */
 const CODE_SECONDS = 120
 
 /** What proves the second factor: six digits of the app, or one of the recovery codes. */
@@ -157,7 +157,7 @@ async function proveBySession(login: LoginContext, holder: Holder, { code, recov
   await prove(login, { user_id, address, code, recovery_code, headers: sessionHeaders(login, holder) })
 }
 
-/** Counts the attempt, then has the library look at the code: of the app, or a recovery code, which is used up. Returns its headers. */
+/** Counts the attempt, then has the library check the code: one of the app, or a recovery code, which is used up. Returns its headers. */
 async function prove(
   login: LoginContext,
   attempt: Proof & { user_id: string; address: string; headers: Headers },
@@ -211,7 +211,7 @@ function hashOf(login: LoginContext, set_cookie: string): string {
   return hashToken(readSessionToken(set_cookie, login.cookie())!)
 }
 
-/** The library's own count of a challenge, its end and a wrong code are three words; the first two mean to begin again. */
+/** The library's error for a wrong code; its errors for too many tries and for an ended challenge mean starting again. */
 function refuseCode(error: unknown, param: string): never {
   const code = (error as { body?: { code?: string } }).body?.code ?? ''
   return refuseAs(error, () => {
@@ -222,13 +222,16 @@ function refuseCode(error: unknown, param: string): never {
 }
 
 function wrongCode(param: string): ApiError {
-  return new ApiError('invalid_api_key', 'Wrong code. A code is good once; wait for the next one.', { param })
+  return new ApiError('invalid_api_key', 'Wrong code. A code works only once; wait for the next one.', { param })
 }
 
 function challengeOver(): ApiError {
-  return new ApiError('missing_api_key', 'This sign-in is over. Begin again with your password.')
+  return new ApiError('missing_api_key', 'This sign-in has ended. Start again with your password.')
 }
 
 function changedMeanwhile(): ApiError {
-  return new ApiError('conflict', 'The second factor was changed meanwhile. Look again.')
+  return new ApiError(
+    'conflict',
+    'The second factor was changed in the meantime. Check whether it is on, then try again.',
+  )
 }

@@ -52,7 +52,7 @@ function compactContext(deps: ResponseDeps): Endpoint {
     method: 'POST',
     path: '/v1/responses/compact',
     auth: 'api_key_or_session',
-    summary: 'Put a summary in the place of everything but the messages of the user',
+    summary: 'Replace everything but the messages of the user with a summary',
     body: CompactResponse,
     body_check: 'handler',
     response: CompactedResponse,

@@ -66,7 +66,7 @@ test('one invitation accepted by many at once: one joins, the others get a prope
   }
 })
 
-test('invitations to two organizations accepted at once by somebody new: one account, nothing but words', async () => {
+test('200 or 409 for somebody new who accepts invitations of two organizations at once', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const email = `twice-${round}@example.com`
     const other = await newOrganization(app)
@@ -96,7 +96,7 @@ test('one person added by the operator many times at once: one account and one m
   for (const each of ended) if (each.status === 'rejected') assert.equal(each.reason.name, 'ApiError', each.reason)
 })
 
-test('a second factor begun by many at once: at least one begins, and every refusal is in words', async () => {
+test('a second factor begun by many at once: at least one begins, the others get a proper error', async () => {
   const person = await browserOf(app, await newPerson(app, org))
   const answers = await together(() => send(app, 'POST', '/console/two_factor', person, { password: PASSWORD }))
   assert.ok(answers.some(({ status }) => status === 200))
@@ -125,7 +125,7 @@ test('of twenty wrong passwords at once exactly ten are tried, as of twenty in a
   }
 })
 
-test('keys made, and one key revoked, by many at once: only words', async () => {
+test('200 for keys made by many at once, and 200 or 404 for one key revoked by many', async () => {
   const made = await together(() => send(app, 'POST', '/console/api_keys', browser, { name: 'same' }))
   assert.deepEqual(statusesOf(made), [200])
   const { id } = made[0]!.body
