@@ -8,7 +8,7 @@ import { openDb } from '../platform/db/db.ts'
 import { holdDatabase } from '../platform/db/exclusive.ts'
 import { migrate } from '../platform/db/migrate.ts'
 import type { Log } from '../platform/log.ts'
-import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
 
@@ -20,10 +20,7 @@ export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<voi
  */
 export async function openDatabase(config: Config, log: Log): Promise<OpenDatabase> {
   const data_dir = openDataDir(config.data_dir)
-  const line = (detail: string) => log.info('postgres', { detail })
-  const embedded = config.database_url ? null : await startEmbeddedPostgres({ dir: data_dir.postgres, log: line })
-  const url = config.database_url ?? embedded!.url
-  const name = embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL'
+  let embedded: EmbeddedPostgres | null = null
   let held: { release(): Promise<void> } | null = null
   const stop = async () => {
     await held?.release()
@@ -31,6 +28,12 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
     data_dir.release()
   }
   try {
+    if (config.database_url === null) {
+      const line = (detail: string) => log.info('postgres', { detail })
+      embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line })
+    }
+    const url = config.database_url ?? embedded!.url
+    const name = embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL'
     const hold = async () => {
       held = await holdDatabase(url, {
         name: name.replace('The', 'the'),
@@ -44,11 +47,11 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
       blobs: diskBlobs(data_dir.blobs),
       database: name,
     })
+    return { url, data_dir, stop }
   } catch (error) {
     await stop()
     throw asStartError(error, databaseName(config))
   }
-  return { url, data_dir, stop }
 }
 
 async function bringUpToDate(

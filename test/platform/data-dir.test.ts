@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { openDatabase } from '../../server/cli/database.ts'
+import type { Config } from '../../server/config/config.ts'
 import { openDataDir } from '../../server/platform/data-dir.ts'
+import { silentLog } from '../../server/platform/log.ts'
 import { startService, tempDir } from '../support/service.ts'
 
 test('a second service on a data directory is refused with the first one named, before it touches anything', async (t) => {
@@ -54,6 +57,16 @@ test('a released directory can be opened again by the same process; a held one c
   const held = openDataDir(dir.path)
   assert.throws(() => openDataDir(dir.path), /in use by another service/)
   held.release()
+  openDataDir(dir.path).release()
+})
+
+test('a directory whose database cannot be started is released', async (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  mkdirSync(join(dir.path, 'postgres', 'cluster'), { recursive: true })
+  writeFileSync(join(dir.path, 'postgres', 'cluster', 'PG_VERSION'), '9\n')
+  const config = { data_dir: dir.path, database_url: null } as Config
+  await assert.rejects(openDatabase(config, silentLog), /was made by PostgreSQL 9/)
   openDataDir(dir.path).release()
 })
 
