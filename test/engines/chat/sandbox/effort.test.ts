@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
-import { longestTurn } from '../../support/longest-turn.ts'
-import { ask } from '../../support/upstream/sandbox.ts'
+import { sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
+import { longestTurn } from '../../../support/longest-turn.ts'
+import { ask } from '../../../support/upstream/sandbox.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const counted = <T>(length: number, each: (i: number) => T) => Array.from({ length }, (_, i) => each(i))

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Value } from 'typebox/value'
-import type { ChatMessage, ChatRequest, ChatTool } from '../../../server/engines/chat/contract.ts'
-import { SandboxOptions, sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
-import { EngineError } from '../../../server/engines/engine-error.ts'
-import { countTokens, decodeToken, encode } from '../../../server/platform/tokenizer.ts'
-import { type Answer, ask, reasonOf, requestOf, textOf } from '../../support/upstream/sandbox.ts'
+import { SandboxOptions, sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
+import { countTokens, decodeToken, encode } from '../../../../server/platform/tokenizer.ts'
+import { ask, reasonOf, requestOf, textOf } from '../../../support/upstream/sandbox.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const QUESTION = 'What is the weather in Paris?'
@@ -148,59 +146,6 @@ test('thoughts come first, are counted, and grow with the effort', async () => {
   )
 })
 
-test('a tool is called in the turn of the user, and its result is put into words', async () => {
-  const answer = await ask(engine, QUESTION, { tools: TOOLS })
-  const [call] = callsIn(answer)
-  assert.deepEqual([call!.name, JSON.parse(call!.arguments)], ['get_weather', { location: 'Paris' }])
-  assert.equal(reasonOf(answer), 'tool_calls')
-  assert.equal(textOf(answer), '')
-  const history: ChatMessage[] = [
-    { role: 'user', content: QUESTION },
-    {
-      role: 'assistant',
-      content: null,
-      tool_calls: [{ id: call!.id!, type: 'function', function: { name: call!.name!, arguments: call!.arguments } }],
-    },
-    { role: 'tool', tool_call_id: call!.id!, content: '18 °C and sunny' },
-  ]
-  const last = await ask(engine, history, { tools: TOOLS, tool_choice: 'required' })
-  assert.match(textOf(last), /get_weather returned: 18 °C and sunny/)
-  assert.equal(reasonOf(last), 'stop')
-})
-
-test('tool_choice and parallel_tool_calls decide which tools are called', async () => {
-  const both = 'Use search_web and get_time for me'
-  const allowed = (name: string) => ({
-    type: 'allowed_tools' as const,
-    allowed_tools: { mode: 'required' as const, tools: [{ type: 'function' as const, function: { name } }] },
-  })
-  const cases: Array<[string, Partial<ChatRequest>, string[]]> = [
-    [QUESTION, { tool_choice: 'none' }, []],
-    [QUESTION, { tool_choice: 'required' }, ['get_weather']],
-    [QUESTION, { tool_choice: { type: 'function', function: { name: 'get_time' } } }, ['get_time']],
-    [both, {}, ['search_web', 'get_time']],
-    [both, { parallel_tool_calls: false }, ['search_web']],
-    [both, { tool_choice: allowed('get_time') }, ['get_time']],
-    [QUESTION, { tool_choice: allowed('search_web') }, ['search_web']],
-  ]
-  for (const [input, options, expected] of cases) {
-    const calls = callsIn(await ask(engine, input, { tools: TOOLS, ...options }))
-    assert.deepEqual(
-      calls.map((call) => call.name),
-      expected,
-    )
-    assert.equal(new Set(calls.map((call) => call.id)).size, expected.length)
-  }
-})
-
-test('max_tokens cuts the arguments of a call short', async () => {
-  const full = await ask(engine, QUESTION, { tools: TOOLS })
-  const answer = await ask(engine, QUESTION, { tools: TOOLS, max_tokens: full.usage.output - 2 })
-  assert.equal(reasonOf(answer), 'length')
-  assert.ok(callsIn(full)[0]!.arguments.startsWith(callsIn(answer)[0]!.arguments))
-  assert.equal(reasonOf(await ask(engine, QUESTION, { tools: TOOLS, max_tokens: 1 })), 'length')
-})
-
 test('json_object answers with an object', async () => {
   const value = JSON.parse(textOf(await ask(engine, QUESTION, { response_format: { type: 'json_object' } })))
   assert.equal(value.question, QUESTION)
@@ -231,79 +176,10 @@ test('usage equals an independent count', async () => {
   )
 })
 
-test('words in the prompt make the sandbox misbehave', async () => {
-  const refused = await ask(engine, 'sandbox:refuse')
-  assert.ok(refused.events.some((event) => event.type === 'refusal-delta') && textOf(refused) === '')
-  assert.equal(reasonOf(refused), 'stop')
-  assert.equal(reasonOf(await ask(engine, 'please sandbox:filter this')), 'content_filter')
-  assert.equal(textOf(await ask(engine, 'sandbox:empty')), '')
-  const long = await ask(engine, 'sandbox:long')
-  assert.ok(long.usage.output >= 2000 && long.usage.output < 2200)
-  await assert.rejects(ask(engine, 'sandbox:overloaded'), { kind: 'overloaded', retry_after_seconds: 1 })
-  await assert.rejects(ask(engine, 'sandbox:too_long'), { kind: 'context_length' })
-  assert.equal(reasonOf(await ask(engine, 'my-sandbox:refused sandbox:unknown')), 'stop')
-})
-
-test('sandbox:error breaks off after some tokens, without an end', async () => {
-  for (const stream of [true, false]) {
-    const events: string[] = []
-    const answer = await engine.generate(requestOf('sandbox:error', { stream }), live())
-    await assert.rejects(
-      async () => {
-        for await (const batch of answer) events.push(...batch.map((event) => event.type))
-      },
-      (error) => error instanceof EngineError && error.kind === 'failed',
-    )
-    assert.deepEqual(events, Array(8).fill('text-delta'))
-  }
-})
-
-test('an abort ends the answer at once, also while it is paced', async () => {
-  await assert.rejects(ask(engine, QUESTION, {}, AbortSignal.abort(new Error('gone'))), /gone/)
-  for (const delay_ms_per_token of [0, 10_000]) {
-    const leaving = new AbortController()
-    const slow = sandboxChat({ kind: 'sandbox', delay_ms_per_token })
-    const answer = await slow.generate(requestOf('sandbox:long'), leaving.signal)
-    const seen = async () => {
-      for await (const _ of answer) leaving.abort()
-    }
-    await assert.rejects(seen, { name: 'AbortError' })
-  }
-})
-
 test('unknown options are rejected', () => {
   assert.ok(Value.Check(SandboxOptions, { kind: 'sandbox', delay_ms_per_token: 20 }))
   assert.ok(!Value.Check(SandboxOptions, { kind: 'sandbox', delay: 20 }))
 })
-
-const TOOLS: ChatTool[] = [
-  {
-    type: 'function',
-    function: {
-      name: 'get_weather',
-      parameters: { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] },
-    },
-  },
-  {
-    type: 'function',
-    function: { name: 'search_web', parameters: { type: 'object', properties: { query: { type: 'string' } } } },
-  },
-  { type: 'function', function: { name: 'get_time' } },
-]
-
-function callsIn({ events }: Answer): Array<{ id: string | undefined; name: string | undefined; arguments: string }> {
-  const calls: ReturnType<typeof callsIn> = []
-  for (const event of events) {
-    if (event.type !== 'tool-call-delta') continue
-    const call = calls[event.call]
-    if (call === undefined) calls[event.call] = { id: event.id, name: event.name, arguments: event.arguments }
-    else {
-      assert.ok(event.id === undefined && event.name === undefined)
-      call.arguments += event.arguments
-    }
-  }
-  return calls
-}
 
 function live(): AbortSignal {
   return new AbortController().signal

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createContext, runInContext } from 'node:vm'
 import fc from 'fast-check'
-import { readPattern, textMatching } from '../../../server/engines/chat/sandbox/schema/pattern.ts'
-import { law } from '../../support/law.ts'
+import { readPattern, textMatching } from '../../../../server/engines/chat/sandbox/schema/pattern.ts'
+import { law } from '../../../support/law.ts'
 
 const { source: anySource } = fc.letrec<{ source: string }>((tie) => ({
   source: fc.oneof(

@@ -1,5 +1,5 @@
-import { sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
-import { chatEngineContract, textRequest } from './contract.ts'
+import { sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
+import { chatEngineContract, textRequest } from '../contract.ts'
 
 const parameters = { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] }
 const tools = [{ type: 'function' as const, function: { name: 'find_tide', parameters } }]
