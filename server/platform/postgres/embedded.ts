@@ -9,24 +9,24 @@ import { SOCKET_PORT, socketDir, socketUrl } from './socket.ts'
 import { chooseUser, makeOwnedDir } from './user.ts'
 
 export type EmbeddedPostgres = {
-  /** Address of the database `kinora`. */
+  /** URL of the database `kinora`. */
   url: string
   socket_dir: string
   port: number
-  /** Of the main process; changes when it had to be started again. */
+  /** Process id of the postmaster; changes when it is restarted. */
   pid(): number
   /** Whether a server left behind by a killed service was adopted. */
   adopted: boolean
-  /** Clean stop of the server; resolves when it is gone. */
+  /** Shuts the server down; resolves when its process has exited. */
   stop(): Promise<void>
 }
 
 const DATABASE = 'kinora'
 
 /**
- * Runs our own PostgreSQL in `dir`, on a Unix socket alone, every commit on disk, and starts it again whenever it dies
- * until `stop`. Adopts a server that a killed service left behind. The caller holds the data directory's lock.
- * `bin` names another installation's programs; `native` another copy of the package's.
+ * Runs the embedded PostgreSQL in `dir`, on a Unix socket only, every commit on disk, and restarts it whenever it exits
+ * before `stop`. Adopts a server that a killed service left behind. The caller holds the data directory's lock.
+ * `bin` selects the programs of another installation, `native` another copy of the package.
  * Throws StartError, with the last lines of the server's log, when it cannot run.
  */
 export async function startEmbeddedPostgres(options: {
@@ -67,7 +67,7 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** Address of the database of a service that is running on `dir` now; null when none is. Takes nothing over. */
+/** URL of the database of the service that is running on `dir`; null if none is. Does not adopt the server. */
 export function runningPostgresUrl(dir: string): string | null {
   const path = clusterPath(dir)
   return findPostmaster(path)?.status === 'ready' ? socketUrl(path, DATABASE) : null
@@ -125,7 +125,7 @@ async function prepared(cluster: Cluster, server: Postmaster): Promise<Postmaste
   }
 }
 
-/** Makes the database when it is missing and checks that commits reach the disk. Returns the server's version. */
+/** Creates the database if it is missing and checks that commits reach the disk. Returns the server's version. */
 async function prepare(cluster: Cluster): Promise<string> {
   const client = new pg.Client({ connectionString: socketUrl(cluster.path, 'postgres') })
   client.on('error', () => {})

@@ -19,9 +19,9 @@ import type { RunAs } from './user.ts'
 export type Programs = { bin: string; version: string }
 
 /**
- * The packaged server, ready to run: library links made when the package's install script did not run, and copied once
- * to a reachable place when the user cannot reach it (a checkout under a private home) or the links cannot be made.
- * `home` is a last place for copies, private to us. Throws StartError naming every place tried.
+ * The packaged server, ready to run: creates library links if the package's install script did not run, and copies it once to
+ * another directory if the user has no access to it (a checkout under a private home) or the links cannot be created.
+ * `home` is the last choice for copies, private to the service. Throws StartError with every directory tried.
  */
 export function packagedPrograms(options: { run_as: RunAs; home: string; native?: string }): Programs {
   const native = options.native ?? nativeDir()
@@ -36,7 +36,7 @@ export function packagedPrograms(options: { run_as: RunAs; home: string; native?
   throw new StartError(`PostgreSQL cannot be run:\n${tried.map((each) => `  ${each.error}`).join('\n')}`)
 }
 
-/** The programs in `bin`, when `runAs` can run them. */
+/** The programs in `bin`, if `runAs` can run them. */
 export function programsIn(bin: string, runAs: RunAs): Programs {
   const result = attempt(dirname(bin), runAs)
   if (!result.programs) throw new StartError(`PostgreSQL cannot be run: ${result.error}`)
@@ -57,7 +57,7 @@ function attempt(native: string, runAs: RunAs): Attempt {
   }
 }
 
-/** What the package's own `scripts/hydrate-symlinks.js` does at install. Links that cannot be made show when it runs. */
+/** What the package's own `scripts/hydrate-symlinks.js` does at install. A missing link is reported when the programs are run. */
 function linkLibraries(native: string): void {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return
@@ -68,7 +68,7 @@ function linkLibraries(native: string): void {
   }
 }
 
-/** Places for a copy, best first. As root only places that nobody else can have prepared; else our own. */
+/** Directories for a copy, best first. As root only those that no other user can write to; else the service's own. */
 function sparePlaces({ run_as, home }: { run_as: RunAs; home: string }): string[] {
   return run_as ? ['/var/lib/kinora', '/opt/kinora', '/usr/local/lib/kinora', '/var/tmp/kinora-postgres'] : [home]
 }
@@ -87,7 +87,7 @@ function copyOnce(native: string, parent: string): { path: string; error?: strin
   }
 }
 
-/** Appears under its name only when complete. Losing a race to another service is as good as winning it. */
+/** Appears under its name only when complete. If another service is faster, its copy is used. */
 function copyWhole(native: string, path: string): void {
   const temp = mkdtempSync(`${path}.`)
   try {

@@ -8,12 +8,12 @@ export const SOCKET_PORT = 5432
 /** Longest path of a Unix socket in bytes: sun_path less its NUL, unix(7). */
 const SOCKET_PATH_BYTES_MAX = process.platform === 'linux' ? 107 : 103
 
-// Descriptors belong to the process. An alias is opened once for each cluster and stays open, because connections are made again at any time.
+// Descriptors belong to the process. An alias is opened once for each cluster and stays open, because a client may reconnect at any time.
 const aliases = new Map<string, string>()
 
 /**
  * A path of the socket's directory that is short enough to connect to. A deep `cluster` is reached through a descriptor
- * that this process keeps open; that alias is good for this process and its children of the same user.
+ * that this process keeps open; that alias is valid for this process and its children of the same user.
  */
 export function socketDir(cluster: string): string {
   if (fits(cluster)) return cluster
@@ -26,7 +26,7 @@ export function socketDir(cluster: string): string {
   return alias
 }
 
-/** The address of `database` for every client in this process, and psql's. */
+/** The URL of `database`, for clients in this process and for psql. */
 export function socketUrl(cluster: string, database: string): string {
   return `postgres://kinora@localhost/${database}?host=${encodeURIComponent(socketDir(cluster))}&port=${SOCKET_PORT}`
 }

@@ -2,13 +2,13 @@ import { chownSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync 
 import { join } from 'node:path'
 import { StartError } from '../start-error.ts'
 
-/** Whom PostgreSQL runs as. `null` means as ourselves. */
+/** The user that PostgreSQL runs as; `null`: the user of the service. */
 export type RunAs = { uid: number; gid: number } | null
 
 /**
  * PostgreSQL refuses to run as root. As root: the owner of an existing cluster, else the first of `kinora`, `postgres`,
- * `nobody` that the system knows. Otherwise ourselves.
- * Throws StartError when the cluster belongs to somebody we cannot become.
+ * `nobody` that the system knows. Otherwise the user of the service.
+ * Throws StartError if the cluster belongs to a user that the service cannot switch to.
  */
 export function chooseUser(cluster: string): RunAs {
   const self = process.getuid?.()
@@ -25,7 +25,7 @@ export function chooseUser(cluster: string): RunAs {
   return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : unprivilegedUser()
 }
 
-/** Makes `dir` (mode 0700) and gives it, with all it holds, to the user PostgreSQL runs as. */
+/** Creates `dir` (mode 0700) and makes the user that PostgreSQL runs as the owner of it and its contents. */
 export function makeOwnedDir(dir: string, runAs: RunAs): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   if (runAs && lstatSync(dir).uid !== runAs.uid) give(dir, runAs)
