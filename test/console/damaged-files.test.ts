@@ -48,7 +48,7 @@ test('in Japanese as well, where a video takes it', async () => {
   await close()
 })
 
-test('a job that failed because of an image says so, and does not mention clips', async () => {
+test('a job that failed because of an image says so, and does not mention videos or audio', async () => {
   const { page, close } = await openConsole(browser, { app, as: person, path: '/videos' })
   await page.getByRole('textbox', { name: 'Prompt' }).fill('A boat')
   await page.getByText('Frames', { exact: true }).click()
@@ -57,6 +57,8 @@ test('a job that failed because of an image says so, and does not mention clips'
   const accepted = page.waitForResponse((each) => each.request().method() === 'POST' && /v1\/videos$/.test(each.url()))
   await page.getByRole('button', { name: /^Generate/ }).click()
   const { id } = await (await accepted).json()
+  // By then the page has stored which files it sent.
+  await page.getByText('Submitted. The video is in the list.').waitFor({ state: 'attached' })
   // The engines of tests look into no picture: the answer is what it is where one does.
   await page.route(`**/v1/videos/${id}`, async (route) => {
     const job = await (await route.fetch()).json()
@@ -66,5 +68,6 @@ test('a job that failed because of an image says so, and does not mention clips'
   await page.goto(`${app.url}/videos/${id}`)
   await page.getByText('An image could not be used because it is damaged or incomplete.').waitFor()
   await page.getByText('Export the image again and upload it again.').waitFor()
+  assert.doesNotMatch(await page.locator('main').innerText(), /video or audio|Videos and audio/)
   await close()
 })
