@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import { RESPONSE_TOPIC } from './store/responses.ts'
 
 /** `next` resolves at the first announcement of the response after the call. */
-export type ResponseChanges = { next(): Promise<void>; close(): void }
+type ResponseChanges = { next(): Promise<void>; close(): void }
 
 /** Listens for the announcements of one response. They are best effort: also read again after a while. */
 export function listenFor({ changes }: Pick<Context, 'changes'>, id: string): ResponseChanges {
