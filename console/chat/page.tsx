@@ -12,10 +12,10 @@ import { Composer } from './composer/composer.tsx'
 import { useAttachments } from './composer/use-attachments.ts'
 import { useConversation, useOpenConversation } from './conversation/open-conversation.ts'
 import { EmptyChat } from './empty-chat.tsx'
-import { useFollowEnd } from './follow-end.ts'
 import { useFileDrop, useTypingFocus } from './page-input.ts'
 import { settle } from './playground/charge.ts'
 import { PlaygroundContext, useNewPlayground, useOnCharged, usePlayground } from './playground/playground.ts'
+import { useScrollToEnd } from './scroll-to-end.ts'
 import { ModelPicker } from './settings/model-picker.tsx'
 import { SettingsForm } from './settings/settings-form.tsx'
 import { AnswerTurn } from './turn/answer-turn.tsx'
@@ -77,7 +77,7 @@ function ConversationColumn() {
   const over = useFileDrop(files.addFiles)
   const content = useRef<HTMLDivElement>(null)
   const input = useRef<HTMLTextAreaElement>(null)
-  const { away, follow } = useFollowEnd(content, empty)
+  const { away, follow } = useScrollToEnd(content, empty)
   useTypingFocus(input)
   return (
     <div className="flex min-h-[calc(100dvh-3.25rem)] min-w-0 flex-col lg:min-h-dvh">

@@ -6,7 +6,7 @@ import { PASSWORD_LENGTH } from '../identity/login/library.ts'
 import { pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
 import { termsUrl } from '../videos/acceptance.ts'
-import type { LiveEvents } from './live.ts'
+import type { LiveEvents } from './live-events.ts'
 import { SiteView } from './schema.ts'
 import { termsPage } from './terms-page.ts'
 

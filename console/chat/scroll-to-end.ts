@@ -7,7 +7,7 @@ const NEAR_PIXELS = 48
  * Keeps the end of the page in sight while it grows, until the reader scrolls up; from then on only when they come back or ask.
  * `content` is what grows; when it begins `empty` the page stays where it is.
  */
-export function useFollowEnd(content: RefObject<HTMLElement | null>, empty: boolean) {
+export function useScrollToEnd(content: RefObject<HTMLElement | null>, empty: boolean) {
   const following = useRef(!empty)
   const [away, setAway] = useState(false)
   const follow = useCallback(() => {
