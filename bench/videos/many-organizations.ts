@@ -13,10 +13,10 @@ export async function makeOrganizations({ pool, user_id }: BenchService, count: 
      ), joined as (
        insert into members (id, org_id, user_id, role, created_at) select 'member_' || id, id, $3, 'owner', now() from made returning org_id
      ), opened as (
-       insert into accounts (org_id, balance) select id, 100000000000 from made returning org_id
+       insert into accounts (org_id, balance) select id, 10000000000000 from made returning org_id
      ), granted as (
        insert into ledger_entries (id, org_id, kind, amount, note, created_at)
-       select 'entry_' || org_id, org_id, 'grant', 100000000000, 'Bench', now() from opened
+       select 'entry_' || org_id, org_id, 'grant', 10000000000000, 'Bench', now() from opened
      ), agreed as (
        insert into video_acceptances (org_id, user_id, terms_version, session_id, accepted_at)
        select id, $3, '2026-11-01', 'bench', now() - interval '60 days' from made
