@@ -39,8 +39,9 @@ export async function requireSameInstallation(pair: Pair): Promise<void> {
 }
 
 /**
- * Gives database and blobs the same id, or completes a pairing that a crash or a move interrupted. Call it after `requireSameInstallation`, on a
- * migrated database. The blobs are marked first and confirmed last: a crash in between is detected. Returns the id.
+ * Gives database and blobs the same id, or completes a pairing that a crash or a move interrupted. Call it after
+ * `requireSameInstallation`, on a migrated database. The blobs are marked first and confirmed last: a crash in between is detected.
+ * Returns the id.
  */
 export async function pairInstallation({ db, blobs }: Pick<Pair, 'db' | 'blobs'>): Promise<string> {
   const found = await findInstallation(db)

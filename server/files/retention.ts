@@ -64,7 +64,10 @@ export function orphanSweep(ctx: Context, known: readonly KnownBlobs[]): Sweep {
 const BATCH = 500
 /** Longer than any upload or render may take between its last write and its end. What is staged has no row anywhere. */
 const STAGED_SECONDS = 2_400
-/** Long enough for an operator to notice that a service runs on the wrong database or files; well beyond `STAGED_SECONDS`, since a blob's age counts from its last byte. */
+/**
+ * Long enough for an operator to notice that a service runs on the wrong database or files; well beyond `STAGED_SECONDS`, since a blob's
+ * age counts from its last byte.
+ */
 const ORPHAN_SECONDS = 86_400
 
 async function removeUnknown(ctx: Context, keys: readonly string[], known: readonly KnownBlobs[]): Promise<number> {
