@@ -59,7 +59,9 @@ async function measure(runner: FfmpegRunner, dir: string): Promise<Row[]> {
     const rounds: Record<'own' | 'still', number[]> = { own: [], still: [] }
     for (let round = 0; round < ROUNDS; round++) {
       rounds.still.push((await cpuSeconds(() => encodeStill(runner, { path, dir }))) / SECONDS)
-      rounds.own.push((await cpuSeconds(() => renderTo(join(dir, 'clip.mp4'), engine, request))) / SECONDS)
+      // One attempt is rendered once.
+      const attempt = { ...request, attempt_id: `${name}-${round}` }
+      rounds.own.push((await cpuSeconds(() => renderTo(join(dir, 'clip.mp4'), engine, attempt))) / SECONDS)
     }
     rows.push(
       rowOf({
