@@ -13,7 +13,7 @@ export type Claimed = { id: string; claim_id: string | null }
 /**
  * A table whose rows are a queue: `due` names the column with the due time, which is null or meaningless where `open` does not hold.
  * Beside it the table has `id`, `claim_id` and `claimed_until`, an index on `due` of rows that are open and unclaimed, and one on
- * `claimed_until` of rows that are claimed.
+ * `claimed_until` where it is not null.
  */
 export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>; also?: RawBuilder<unknown> }
 
@@ -64,13 +64,13 @@ export function claimsOn<Row extends Claimed>({
 
     async renew(db, held) {
       if (held.length === 0) return new Set()
-      // A locked row is being written at this moment; it is renewed next time. The condition on `claimed_until` is written so that
-      // PostgreSQL looks rows up by id and not by the index of leases, which is long under a snapshot.
+      // A locked row is being written at this moment; it is renewed next time. `coalesce` keeps PostgreSQL from the index of leases,
+      // which is long under a snapshot: rows are looked up by id.
       const result = await sql<{ id: string }>`
         with held as (select * from ${listed(held)}), renewed as (
           update ${table} set claimed_until = ${lease} where id = any(array(
             select q.id from ${table} as q join held using (id)
-            where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and q.claimed_until - ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second' < now()
+            where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and coalesce(q.claimed_until, now()) < now() + ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second'
             for update of q skip locked)))
         select held.id from held
         where not exists (select from ${table} as q where q.id = held.id and q.claim_id = held.claim_id)`.execute(db)
@@ -90,7 +90,7 @@ export function claimsOn<Row extends Claimed>({
     async releaseAllBut(db, held) {
       const result = await sql`
         update ${table} as q set claim_id = null, claimed_until = null
-        where ${open} and claim_id is not null
+        where ${open} and claimed_until is not null
           and not exists (select from ${listed(held)} where held.id = q.id and held.claim_id = q.claim_id)`.execute(db)
       return Number(result.numAffectedRows)
     },
@@ -105,7 +105,7 @@ export function claimsOn<Row extends Claimed>({
         update ${table} set claim_id = null, claimed_until = null
         where id = any(array(
           select id from (
-            select id, ${open} as open from ${table} where claim_id is not null and claimed_until < now() ${since}
+            select id, ${open} as open from ${table} where claimed_until < now() ${since}
             offset 0 for update skip locked) as expired
           where open))`.execute(db)
       return Number(result.numAffectedRows)

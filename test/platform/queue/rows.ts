@@ -33,7 +33,7 @@ export async function openTestQueue(): Promise<TestQueue> {
     create table queue_rows (id text primary key, n int not null default 0, done boolean not null default false,
       due_at timestamptz not null default now(), claim_id text, claimed_until timestamptz);
     create index queue_rows_ready on queue_rows (due_at) where not done and claim_id is null;
-    create index on queue_rows (claimed_until) where claim_id is not null`)
+    create index on queue_rows (claimed_until) where claimed_until is not null`)
   const changes = await openChanges({ db, url })
   const claims = claimsOn<Row>({ table: 'queue_rows', due: 'due_at', open: sql`not done` })
   const started: Worker<Row>[] = []
