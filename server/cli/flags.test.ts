@@ -43,3 +43,18 @@ test('the help names each flag with what it takes and whether it must be given',
     '  --json          Print JSON',
   ])
 })
+
+test('the first positional argument is the flag that may go without its name, whatever other values say the same', () => {
+  const flags = {
+    id: { value: '<id>', help: 'An id', required: true },
+    org: { value: '<org>', help: 'Another' },
+  } as const
+  for (const args of [
+    ['x', '--org', 'x'],
+    ['--org=x', 'x'],
+    ['--id', 'x', '--org', 'x'],
+  ])
+    assert.deepEqual(parseFlags(args, flags, { first: 'id' }), { given: { id: 'x', org: 'x' }, positionals: [] })
+  assert.deepEqual(parseFlags(['x', '--id', 'y'], flags, { first: 'id' }).positionals, ['x'])
+  assert.throws(() => parseFlags(['--org', 'x'], flags, { first: 'id' }), { name: 'UsageError' })
+})

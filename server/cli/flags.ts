@@ -20,10 +20,14 @@ export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** Reads flags strictly, as `--flag value` or `--flag=value`. Throws UsageError that names the first mistake. */
+/**
+ * Reads flags strictly, as `--flag value` or `--flag=value`. The flag named by `first` may be given without its name, before anything else
+ * that is no flag. Throws UsageError that names the first mistake.
+ */
 export function parseFlags<const F extends Flags>(
   args: string[],
   flags: F,
+  { first }: { first?: string | undefined } = {},
 ): { given: Given<F>; positionals: string[] } {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, flag]) => [
@@ -32,6 +36,7 @@ export function parseFlags<const F extends Flags>(
     ]),
   )
   const { values, positionals } = parsed(args, options)
+  if (first !== undefined) values[first] ??= positionals.shift()
   const given: Record<string, unknown> = {}
   for (const [name, flag] of Object.entries(flags)) {
     const value = values[name] ?? (flag.multiple ? [] : flag.value ? undefined : false)

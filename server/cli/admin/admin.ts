@@ -17,24 +17,26 @@ import {
 } from './people.ts'
 import { audit, creditsGrant, jobCancel } from './work.ts'
 
-const COMMANDS: Readonly<Record<string, Command>> = {
-  'org create': orgCreate,
-  'org list': orgList,
-  'user create': userCreate,
-  'user list': userList,
-  'user reset-password': userResetPassword,
-  'user reset-two-factor': userResetTwoFactor,
-  'key create': keyCreate,
-  'key list': keyList,
-  'key revoke': keyRevoke,
-  'credits grant': creditsGrant,
-  'plan set': planSet,
-  'job list': jobList,
-  'job cancel': jobCancel,
-  'database move': databaseMove,
-  'database adopt': databaseAdopt,
-  audit,
-}
+const COMMANDS: ReadonlyMap<string, Command> = new Map(
+  Object.entries<Command>({
+    'org create': orgCreate,
+    'org list': orgList,
+    'user create': userCreate,
+    'user list': userList,
+    'user reset-password': userResetPassword,
+    'user reset-two-factor': userResetTwoFactor,
+    'key create': keyCreate,
+    'key list': keyList,
+    'key revoke': keyRevoke,
+    'credits grant': creditsGrant,
+    'plan set': planSet,
+    'job list': jobList,
+    'job cancel': jobCancel,
+    'database move': databaseMove,
+    'database adopt': databaseAdopt,
+    audit,
+  }),
+)
 
 /** Flags of every command. */
 const SHARED = {
@@ -47,7 +49,7 @@ const SHARED = {
 /** `kinora admin ...`, beside a running service or without one. Returns the exit code: 1 for what failed, 2 for wrong usage. */
 export async function runAdmin(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [name, rest] = splitCommand(args)
-  const command = COMMANDS[name]
+  const command = COMMANDS.get(name)
   if (!command) {
     const asked = args.length === 0 || args.includes('--help') || args.includes('-h')
     const complaint = asked
@@ -73,7 +75,10 @@ async function runCommand(name: string, command: Command, args: string[], env: N
     process.stdout.write(usage(name, command))
     return 0
   }
-  const { given } = parseFlags(withId(command, args), { ...command.flags, ...SHARED })
+  // An id may be given without its flag: `key revoke key_...`.
+  const first = 'id' in command.flags ? 'id' : undefined
+  const { given, positionals } = parseFlags(args, { ...command.flags, ...SHARED }, { first })
+  if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
   const { config: path, 'data-dir': data_dir } = given
   const config = loadConfig({ config: path, data_dir }, env, null)
   const values = given as unknown as Record<string, string | undefined>
@@ -104,20 +109,7 @@ async function runBeside(
 /** The command is one word or two, and its words come first. */
 function splitCommand(args: string[]): [string, string[]] {
   const two = args.slice(0, 2).join(' ')
-  return two in COMMANDS ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
-}
-
-/** An id may be given without its flag: `key revoke key_...`. Throws UsageError for any other positional argument. */
-function withId(command: Command, args: string[]): string[] {
-  const { positionals } = parseFlags(args, optional({ ...command.flags, ...SHARED }))
-  const [id, ...others] = positionals
-  if (id === undefined) return args
-  if (!('id' in command.flags) || others.length > 0) throw new UsageError(`unexpected argument ${others[0] ?? id}`)
-  return [...args.filter((arg) => arg !== id), `--id=${id}`]
-}
-
-function optional(flags: Flags): Flags {
-  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, required: false }]))
+  return COMMANDS.has(two) ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
 }
 
 function aligned({ rows }: Report): string {
@@ -127,8 +119,8 @@ function aligned({ rows }: Report): string {
 }
 
 function overview(): string {
-  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length))
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`)
+  const width = Math.max(...[...COMMANDS.keys()].map((name) => name.length))
+  const lines = [...COMMANDS].map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`)
   return `kinora admin <command> [flags]\n\n${lines.join('')}\nEvery command takes --json, --data-dir, --config and --help.\n`
 }
 

@@ -223,6 +223,8 @@ test('wrong usage is exit code 2 with the usage; help is exit code 0', async () 
     ['org', 'create', '--nmae', 'x'],
     ['org', 'create'],
     ['org', 'crate'],
+    ['constructor'],
+    ['key', 'revoke', 'key_a', '--id', 'key_b'],
     ['audit', 'now'],
     ['user', 'create', '--email', 'a@example.com', '--org', 'x', '--role', 'god'],
   ]
