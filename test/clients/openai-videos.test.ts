@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { storedFile } from '../support/http/videos-app.ts'
 
 const CONFIG = `
 plans:
@@ -45,6 +46,33 @@ test('openai: a job is created from an uploaded picture, read until it is comple
   assert.equal((await client.files.retrieve(file.id)).id, file.id)
 })
 
+test('openai: frames and references of each kind travel in the order given, and a prompt keeps its line breaks', async () => {
+  const plain = await create(client, { seconds: 8, prompt: 'ボート「やあ」\r\n<d>Ahoy</d>' })
+  assert.deepEqual([Number(plain.seconds), plain.prompt], [8, 'ボート「やあ」\r\n<d>Ahoy</d>'])
+  const [a, b, c] = [await storedFile(app, person), await storedFile(app, person), await storedFile(app, person)]
+  const framed = await create(client, {
+    image_reference: [
+      { file_id: a, role: 'last_frame' },
+      { file_id: b, role: 'first_frame' },
+    ],
+  })
+  assert.deepEqual(await inputsOf(framed.id), [
+    ['last_frame', a],
+    ['first_frame', b],
+  ])
+  const video = await storedFile(app, person, { purpose: 'video' })
+  const audio = await storedFile(app, person, { purpose: 'audio' })
+  const images = [{ file_id: a }, { file_id: b }, { file_id: c }]
+  const references = { images, videos: [{ file_id: video }], audio: [{ file_id: audio }] }
+  const referred = await create(client, { references })
+  assert.deepEqual(await inputsOf(referred.id), [
+    ...[a, b, c].map((id) => ['reference_image', id]),
+    ['reference_video', video],
+    ['reference_audio', audio],
+  ])
+  await app.tick()
+})
+
 test('openai: references travel as its multipart form has them, and as JSON', async () => {
   const upload = async (name: string) =>
     client.files.create({ file: await toFile(await samplePicture('jpeg'), name), purpose: 'vision' })
@@ -52,16 +80,11 @@ test('openai: references travel as its multipart form has them, and as JSON', as
   const form = await create(client, { prompt: 'Two pictures', references: { images } })
   const body = { model: 'instant-1', prompt: 'Two pictures', seconds: 4, aspect_ratio: '16:9', references: { images } }
   const json = await client.post<{ id: string }>('/videos', { body })
-  const { db } = app.database
-  const [a, b] = await Promise.all(
-    [form.id, json.id].map((id) =>
-      db.selectFrom('video_jobs').select('inputs').where('id', '=', id).executeTakeFirstOrThrow(),
-    ),
-  )
-  assert.deepEqual(a!.inputs, b!.inputs)
+  const inputs = await inputsOf(form.id)
+  assert.deepEqual(inputs, await inputsOf(json.id))
   assert.deepEqual(
-    a!.inputs.map(({ file_id }) => file_id),
-    images.map(({ file_id }) => file_id),
+    inputs,
+    images.map(({ file_id }) => ['reference_image', file_id]),
   )
   await app.tick()
 })
@@ -134,6 +157,12 @@ test('openai: it does not repeat what waiting cannot help, and a repeated key gi
   await assert.rejects(own.videos.delete(first.id), OpenAI.ConflictError)
   assert.deepEqual(asked, ['POST /v1/videos', `DELETE /v1/videos/${first.id}`])
 })
+
+async function inputsOf(id: string) {
+  const { db } = app.database
+  const job = await db.selectFrom('video_jobs').select('inputs').where('id', '=', id).executeTakeFirstOrThrow()
+  return job.inputs.map(({ role, file_id }) => [role, file_id])
+}
 
 function clientOf({ key }: TestPerson): OpenAI {
   return new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 2 })

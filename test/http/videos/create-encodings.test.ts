@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import OpenAI from 'openai'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
 import { multipart, type Part } from '../../support/http/raw-http.ts'
 import { assertInvalid, assertRefused, sendRaw, storedFile } from '../../support/http/videos-app.ts'
 
 let app: TestApp
 let person: TestPerson
-let client: OpenAI
 let pictures: string[]
 before(async () => {
   app = await startApp()
   person = await newCustomer(app)
-  client = new OpenAI({ apiKey: person.key, baseURL: `${app.url}/v1`, maxRetries: 0 })
   pictures = [await storedFile(app, person), await storedFile(app, person), await storedFile(app, person)]
 })
 after(() => app.close())
@@ -35,69 +32,6 @@ async function inputsOf(id: string) {
     .executeTakeFirstOrThrow()
   return job.inputs.map(({ role, file_id }) => [role, file_id])
 }
-
-/** The SDK types lag behind this API: `seconds` is a string there. */
-// biome-ignore lint/suspicious/noExplicitAny: what the SDK sends matters here, not what it declares.
-const create = (body: Record<string, unknown>) => client.videos.create(body as any) as Promise<any>
-
-test('openai: videos.create sends multipart and gets the job, with frames and with references', async () => {
-  const plain = await create(videoBody({ seconds: 8, prompt: 'ボート「やあ」\r\n<d>Ahoy</d>' }))
-  assert.deepEqual([plain.seconds, plain.prompt, plain.status], [8, 'ボート「やあ」\r\n<d>Ahoy</d>', 'moderating'])
-  const [a, b, c] = pictures as [string, string, string]
-  const framed = await create(
-    videoBody({
-      image_reference: [
-        { file_id: a, role: 'last_frame' },
-        { file_id: b, role: 'first_frame' },
-      ],
-    }),
-  )
-  assert.deepEqual(await inputsOf(framed.id), [
-    ['last_frame', a],
-    ['first_frame', b],
-  ])
-  const video = await storedFile(app, person, { purpose: 'video' })
-  const audio = await storedFile(app, person, { purpose: 'audio' })
-  const references = {
-    images: [{ file_id: a }, { file_id: b }, { file_id: c }],
-    videos: [{ file_id: video }],
-    audio: [{ file_id: audio }],
-  }
-  const referred = await create(videoBody({ references }))
-  const images = [a, b, c].map((id) => ['reference_image', id])
-  assert.deepEqual(await inputsOf(referred.id), [...images, ['reference_video', video], ['reference_audio', audio]])
-})
-
-test('openai: client.post sends JSON, and an error arrives with its code, param and request id', async () => {
-  const job = await client.post<{ id: string }>('/videos', { body: videoBody() })
-  assert.match(job.id, /^video_/)
-  await assert.rejects(create(videoBody({ seconds: 16 })), (error) => {
-    assert.ok(error instanceof OpenAI.BadRequestError)
-    assert.deepEqual(
-      [error.code, error.param, error.type],
-      ['invalid_request_error', 'seconds', 'invalid_request_error'],
-    )
-    assert.match(error.requestID ?? '', /^req_/)
-    return true
-  })
-})
-
-test('openai: jobs are retrieved, listed page by page, downloaded and deleted', async () => {
-  const made = await create(videoBody())
-  await app.tick()
-  // biome-ignore lint/suspicious/noExplicitAny: see above.
-  const job = (await client.videos.retrieve(made.id)) as any
-  assert.equal(job.status, 'completed')
-  const seen: string[] = []
-  for await (const each of client.videos.list({ limit: 2 })) seen.push(each.id)
-  assert.ok(seen.length >= 4)
-  assert.deepEqual(seen, seen.toSorted().toReversed())
-  const content = await client.videos.downloadContent(made.id)
-  const bytes = Buffer.from(await content.arrayBuffer())
-  assert.equal(bytes.toString('latin1', 4, 8), 'ftyp')
-  assert.deepEqual({ ...(await client.videos.delete(made.id)) }, { id: made.id, object: 'video', deleted: true })
-  await assert.rejects(client.videos.retrieve(made.id), OpenAI.NotFoundError)
-})
 
 test('200 with numeric indices, in any order of members and with values that hold line breaks', async () => {
   const [a, b] = pictures as [string, string]
