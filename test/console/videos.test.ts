@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
+import { card, choose, generate, mode, prompt } from '../support/browser/video-studio.ts'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
-import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { jobsOf, storedFile, submit } from '../support/http/videos-app.ts'
+import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
+import { jobsOf, submit } from '../support/http/videos-app.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 2, video_models: ["*"] } }
@@ -20,25 +21,16 @@ video_models:
 
 let app: TestApp
 let browser: Browser
-let person: TestPerson
 let picture: Buffer
 before(async () => {
   browser = await openBrowser()
   app = await startApp({ config: CONFIG })
-  person = await newCustomer(app)
   picture = Buffer.from(await samplePicture())
 })
 after(async () => {
   await browser?.close()
   await app?.close()
 })
-
-const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
-const generate = (page: Page) => page.getByRole('button', { name: 'Generate' })
-const mode = (page: Page, name: string) => page.getByRole('radio', { name, exact: true })
-const card = (page: Page, text: string) => page.getByRole('list', { name: /Videos/ }).getByRole('link', { name: text })
-const choose = (page: Page, place: string, files: string | Array<{ name: string; mimeType: string; buffer: Buffer }>) =>
-  page.getByRole('group', { name: place }).locator('input[type=file]').setInputFiles(files)
 
 test('from the first sign-in to a clip that plays: agree, upload, submit, watch it being made, pay what was quoted', async () => {
   const data = mkdtempSync(join(tmpdir(), 'kinora-console-'))
@@ -215,119 +207,6 @@ test('terms that change while they are read are shown again, and the new version
   await close()
 })
 
-test('files are checked before they are sent: kind, size, length and room', async () => {
-  const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/videos' })
-  const uploads: string[] = []
-  const large = join(app.dir, 'large.mp3')
-  writeFileSync(large, Buffer.alloc(15 * 1_048_576 + 1))
-  page.on('request', (request) => request.method() === 'POST' && uploads.push(request.url()))
-  await prompt(page).fill('With material')
-  await mode(page, 'References').click()
-  await page.getByText('Up to 8 · PNG, JPEG, WebP, GIF · 30 MiB each').waitFor()
-  await page.getByText('Up to 3 · MP3, WAV, M4A, AAC, FLAC, OGG · 15 MiB and 2–15 s each').waitFor()
-  await choose(page, 'Audio', [{ name: 'short.wav', mimeType: 'audio/wav', buffer: silence(1) }])
-  await choose(page, 'Audio', large)
-  await choose(page, 'Videos', [{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no clip') }])
-  await page.getByText('This file is 15.1 MiB. The limit is 15 MiB.').waitFor()
-  await page.getByText('Use a file of 2 to 15 seconds.').waitFor()
-  await page.getByText('Use one of MP4, MOV, WebM.').waitFor()
-  await page.getByText('Remove the file that cannot be used.').waitFor()
-  await screenshot('videos-refused-files')
-  assert.deepEqual(uploads, [])
-  for (const name of ['large.mp3', 'short.wav', 'notes.txt'])
-    await page.getByRole('button', { name: `Remove ${name}` }).click()
-  await choose(page, 'Audio', [{ name: 'tone.wav', mimeType: 'audio/wav', buffer: silence(3) }])
-  await page.getByText('Audio alone is not enough. Add an image or video.').waitFor()
-  const nine = Array.from({ length: 9 }, (_, at) => ({ name: `p${at}.png`, mimeType: 'image/png', buffer: picture }))
-  await choose(page, 'Images', nine)
-  await page.getByText('No more files fit here.', { exact: true }).waitFor()
-  await page.getByText('8 / 8').waitFor()
-  await page.locator('[aria-disabled=true]', { hasText: 'Generate' }).waitFor({ state: 'detached' })
-  await page.getByRole('button', { name: 'Move p1.png earlier' }).press('Enter')
-  assert.match(await page.getByRole('group', { name: 'Images' }).getByRole('listitem').first().innerText(), /p1\.png/)
-  assert.deepEqual(await findBarriers(page), [])
-  await close()
-})
-
-test('a dropped, pasted or previously uploaded image goes to the right slot', async () => {
-  const own = await newCustomer(app)
-  await storedFile(app, own, { purpose: 'vision' })
-  const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
-  // Its bytes were never stored.
-  allow(/status of (404|500)/)
-  const bytes = picture.toString('base64')
-  for (const [type, name] of [
-    ['drop', 'dropped.png'],
-    ['paste', 'pasted.png'],
-  ] as const) {
-    await prompt(page).evaluate(
-      (area, [kind, text, file]) => {
-        const data = new DataTransfer()
-        const picture = Uint8Array.from(atob(text!), (character) => character.charCodeAt(0))
-        data.items.add(new File([picture], file!, { type: 'image/png' }))
-        const event =
-          kind === 'drop'
-            ? new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer: data })
-            : new ClipboardEvent('paste', { bubbles: true, cancelable: true, clipboardData: data })
-        area.dispatchEvent(event)
-      },
-      [type, bytes, name],
-    )
-    await page.getByText(name).waitFor()
-  }
-  await page.getByRole('group', { name: 'Last frame' }).getByText('pasted.png').waitFor()
-  await page.getByRole('button', { name: 'Swap first and last frame' }).click()
-  await page.getByRole('group', { name: 'First frame' }).getByText('pasted.png').waitFor()
-  await page.getByRole('button', { name: 'Remove dropped.png' }).click()
-  await page.getByRole('button', { name: 'From your files' }).click()
-  await page
-    .getByRole('dialog')
-    .getByRole('button', { name: /a\.bin/ })
-    .click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Use' }).click()
-  await page.getByRole('group', { name: 'Last frame' }).getByText('a.bin').waitFor()
-  await close()
-})
-
-test('the draft is there again after a reload and in another tab, with its files, but not for somebody else', async () => {
-  const own = await newCustomer(app)
-  const { page, context, close } = await openConsole(browser, { app, as: own, path: '/videos' })
-  await prompt(page).fill('Half a thought')
-  await page.getByRole('radio', { name: '9:16, vertical' }).click()
-  await mode(page, 'Frames').click()
-  await choose(page, 'Last frame', [{ name: 'end.png', mimeType: 'image/png', buffer: picture }])
-  await page.locator('[aria-disabled=true]', { hasText: 'Generate' }).waitFor({ state: 'detached' })
-  await page.reload()
-  const tab = await context.newPage()
-  await tab.goto(page.url())
-  for (const each of [page, tab]) {
-    await each.getByRole('group', { name: 'Last frame' }).getByText('end.png').waitFor()
-    assert.equal(await prompt(each).inputValue(), 'Half a thought')
-    assert.equal(await each.getByRole('radio', { name: '9:16, vertical' }).getAttribute('aria-checked'), 'true')
-  }
-  const [name, value] = (await newColleague(app, own.org_id)).cookie.split('=') as [string, string]
-  await context.addCookies([{ name, value, url: app.url }])
-  await page.reload()
-  await page.getByText('Write a prompt first.').waitFor()
-  assert.equal(await prompt(page).inputValue(), '')
-  await close()
-})
-
-test('the prompt is counted in code points, and the selection becomes dialogue by keyboard', async () => {
-  const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
-  await prompt(page).fill('👩‍🚀'.repeat(2400))
-  await page.getByText('7,200 / 7,000, 200 over the limit').waitFor()
-  await page.getByText('The prompt is too long.').waitFor()
-  await prompt(page).fill('Ahoy there')
-  await prompt(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(0, 4))
-  await prompt(page).press("Control+'")
-  assert.equal(await prompt(page).inputValue(), '<d>Ahoy</d> there')
-  await page.getByText('Spoken: “Ahoy”').waitFor()
-  await page.getByRole('button', { name: 'Dialogue', exact: true }).click()
-  assert.equal(await prompt(page).inputValue(), 'Ahoy there')
-  await close()
-})
-
 test('nothing scrolls sideways, and axe-core finds no barrier, from 360 to 2560 pixels in both themes and languages', async () => {
   const own = await newCustomer(app, { agreed: false })
   const looks = [
@@ -347,21 +226,3 @@ test('nothing scrolls sideways, and axe-core finds no barrier, from 360 to 2560 
     await close()
   }
 })
-
-/** A WAV file of this length without a sound. */
-function silence(seconds: number): Buffer {
-  const bytes = Buffer.alloc(44 + 8000 * seconds, 128)
-  bytes.write('RIFF', 0)
-  bytes.writeUInt32LE(36 + 8000 * seconds, 4)
-  bytes.write('WAVEfmt ', 8)
-  bytes.writeUInt32LE(16, 16)
-  bytes.writeUInt16LE(1, 20)
-  bytes.writeUInt16LE(1, 22)
-  bytes.writeUInt32LE(8000, 24)
-  bytes.writeUInt32LE(8000, 28)
-  bytes.writeUInt16LE(1, 32)
-  bytes.writeUInt16LE(8, 34)
-  bytes.write('data', 36)
-  bytes.writeUInt32LE(8000 * seconds, 40)
-  return bytes
-}

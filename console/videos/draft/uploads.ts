@@ -41,14 +41,15 @@ export function attachFiles(slot: Slot, files: readonly File[]): number {
   return files.length - taken.length
 }
 
-/** Adds files that are already uploaded to a slot. */
-export function attachStored(slot: Slot, files: readonly KnownFile[]): void {
+/** Adds files that are already uploaded to a slot, each once. Returns how many did not fit. */
+export function attachStored(slot: Slot, files: readonly KnownFile[]): number {
   const { count_max } = RULES[slot]
   if (count_max === 1) clearSlot(slot)
-  changeFiles(slot, (known) => {
-    const fresh = files.filter(({ id }) => !known.some(({ file_id }) => file_id === id))
-    return [...known, ...fresh.map(storedAttachment)].slice(0, count_max)
-  })
+  const known = readCurrentDraft().files[slot]
+  const fresh = files.filter(({ id }) => !known.some(({ file_id }) => file_id === id))
+  const taken = fresh.slice(0, Math.max(0, count_max - known.length))
+  changeFiles(slot, (now) => [...now, ...taken.map(storedAttachment)])
+  return fresh.length - taken.length
 }
 
 /** Adds files that were dropped or pasted anywhere to the slots that fit them. Returns how many were refused. */

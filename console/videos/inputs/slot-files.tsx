@@ -43,8 +43,8 @@ export function SlotFiles({ slot, files }: { slot: 'images' | 'videos' | 'audio'
 export function SlotDrop({ slot, label, hint }: { slot: Slot; label: string; hint?: string }) {
   const t = useText('videos')
   const [picking, setPicking] = useState(false)
-  const take = (files: File[]) => {
-    if (attachFiles(slot, files) > 0) toast(t('slot_full'), 'danger')
+  const report = (unfit: number) => {
+    if (unfit > 0) toast(t('slot_full'), 'danger')
   }
   return (
     <div className="flex min-w-0 flex-col gap-1" data-slot={slot}>
@@ -53,7 +53,7 @@ export function SlotDrop({ slot, label, hint }: { slot: Slot; label: string; hin
         multiple={RULES[slot].count_max > 1}
         accept={acceptOf(slot)}
         {...{ label, hint }}
-        onFiles={take}
+        onFiles={(files) => report(attachFiles(slot, files))}
       />
       <Button
         variant="ghost"
@@ -65,7 +65,11 @@ export function SlotDrop({ slot, label, hint }: { slot: Slot; label: string; hin
         {t('from_files')}
       </Button>
       {picking && (
-        <UploadedPicker slot={slot} onClose={() => setPicking(false)} onChoose={(files) => attachStored(slot, files)} />
+        <UploadedPicker
+          slot={slot}
+          onClose={() => setPicking(false)}
+          onChoose={(files) => report(attachStored(slot, files))}
+        />
       )}
     </div>
   )

@@ -24,7 +24,7 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
   const toggle = (file: StoredFile) =>
     setChosen((now) => {
       if (now.includes(file)) return now.filter((each) => each !== file)
-      return count_max === 1 ? [file] : [...now, file].slice(-count_max)
+      return count_max === 1 ? [file] : [...now, file]
     })
   const use = () => {
     onChoose(chosen)
@@ -58,6 +58,7 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
                   key={file.id}
                   {...{ slot, file }}
                   chosen={chosen.includes(file)}
+                  full={count_max > 1 && chosen.length >= count_max}
                   onToggle={() => toggle(file)}
                 />
               ))}
@@ -74,9 +75,10 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
   )
 }
 
-type ChoiceProps = { slot: Slot; file: StoredFile; chosen: boolean; onToggle: () => void }
+/** `full`: as many are chosen as the slot holds. */
+type ChoiceProps = { slot: Slot; file: StoredFile; chosen: boolean; full: boolean; onToggle: () => void }
 
-function FileChoice({ slot, file, chosen, onToggle }: ChoiceProps) {
+function FileChoice({ slot, file, chosen, full, onToggle }: ChoiceProps) {
   const t = useText('videos')
   const format = useFormat()
   const { id, filename, bytes } = file
@@ -86,7 +88,7 @@ function FileChoice({ slot, file, chosen, onToggle }: ChoiceProps) {
     <button
       type="button"
       aria-pressed={chosen}
-      disabled={too_large}
+      disabled={too_large || (full && !chosen)}
       onClick={onToggle}
       className={cx(
         'relative min-w-0 rounded-lg border p-1.5 text-start disabled:opacity-50',
