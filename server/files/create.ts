@@ -19,7 +19,7 @@ import { diskFull, type Upload } from './upload.ts'
  */
 export async function createFile(ctx: Context, principal: Principal, upload: Upload): Promise<FileRow> {
   const { staged, fields } = upload
-  const { media_type, probe } = await inspect(ctx, upload).catch(async (error) => {
+  const { media_type, probe } = await inspect(ctx, upload, principal.org_id).catch(async (error) => {
     await ctx.blobs.discard(staged)
     throw error
   })
@@ -51,19 +51,22 @@ export async function createFile(ctx: Context, principal: Principal, upload: Upl
 
 type Facts = { media_type: string; probe: ProbeResult | null }
 
-function inspect(ctx: Context, { staged, fields }: Upload): Promise<Facts> {
+function inspect(ctx: Context, { staged, fields }: Upload, owner: string): Promise<Facts> {
   return ctx.blobs.withLocalFile(staged, async (path) => {
     const type = await recognizeType(path)
     requireFitting(fields.purpose, type)
-    return { media_type: type.media_type, probe: await probeImage(path, fields.purpose, type) }
+    return { media_type: type.media_type, probe: await probeImage(path, { purpose: fields.purpose, type, owner }) }
   })
 }
 
 /** Reads the header of a picture; that is enough to detect a pixel bomb. */
-async function probeImage(path: string, purpose: Purpose, type: RecognizedType): Promise<ProbeResult | null> {
+async function probeImage(
+  path: string,
+  { purpose, type, owner }: { purpose: Purpose; type: RecognizedType; owner: string },
+): Promise<ProbeResult | null> {
   if (purpose !== 'vision' || type.family !== 'image') return null
   try {
-    return await probeFile(path, 'image')
+    return await probeFile(path, 'image', { owner })
   } catch (error) {
     if (!(error instanceof ProbeError)) throw error
     throw new ApiError('invalid_file', `Invalid file: ${REMEDIES[error.fault] ?? error.message}`, { param: 'file' })

@@ -1,5 +1,6 @@
+import { rm } from 'node:fs/promises'
 import { SHORT_EDGE, type Size, sizeOfRatio } from './aspect.ts'
-import { runFfmpeg } from './ffmpeg/run.ts'
+import { type MediaWork, runFfmpeg } from './ffmpeg/run.ts'
 import { type MediaTracks, ProbeError, type ProbeResult, probeMedia } from './probe/probe.ts'
 
 export type Mended = {
@@ -21,28 +22,32 @@ const RATIO_TOLERANCE = 0.05
 export async function mendOutput(
   path: string,
   size: Size,
-  options: { signal?: AbortSignal; work_dir?: string; time_limit_seconds?: number } = {},
+  options: MediaWork & { time_limit_seconds?: number } = {},
 ): Promise<Mended> {
-  const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { whole: true })
+  const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { owner: options.owner, whole: true })
   const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
   const isRightVideo = probe.video_codec === 'avc' && isRightSize
   if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec !== null)
     return { path, probe, tracks, changed: false }
 
   const mended = `${path}.mended.mp4`
-  await runFfmpeg(
-    {
-      inputs: { given: path },
-      args: [...mendArgs(probe, { size, isRightVideo }), '-movflags', '+faststart', 'mended.mp4'],
-      outputs: { 'mended.mp4': mended },
-    },
-    { signal: options.signal, work_dir: options.work_dir, time_limit_seconds: options.time_limit_seconds ?? 600 },
-  )
-  const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video')
-  if (after.video_codec !== 'avc' || after.audio_codec === null) {
-    throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
+  try {
+    await runFfmpeg(
+      {
+        inputs: { given: path },
+        args: [...mendArgs(probe, { size, isRightVideo }), '-movflags', '+faststart', 'mended.mp4'],
+        outputs: { 'mended.mp4': mended },
+      },
+      { ...options, time_limit_seconds: options.time_limit_seconds ?? 600 },
+    )
+    const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video', { owner: options.owner })
+    if (after.video_codec !== 'avc' || after.audio_codec === null)
+      throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
+    return { path: mended, probe: after, tracks: afterTracks, changed: true }
+  } catch (error) {
+    await rm(mended, { force: true })
+    throw error
   }
-  return { path: mended, probe: after, tracks: afterTracks, changed: true }
 }
 
 function mendArgs(probe: ProbeResult, { size, isRightVideo }: { size: Size; isRightVideo: boolean }): string[] {

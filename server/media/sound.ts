@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runFfmpeg } from './ffmpeg/run.ts'
-import { ProbeError, probeTracks } from './probe/probe.ts'
+import { type MediaWork, runFfmpeg } from './ffmpeg/run.ts'
+import { ProbeError, type ProbeOptions, probeTracks } from './probe/probe.ts'
 import { withScratch } from './scratch.ts'
 
 const EXTRACT_SECONDS = 60
@@ -15,8 +15,8 @@ const BYTES_PER_SECOND = RATE_HZ * 2
 const MISSING = { ratio: 0.05, seconds: 0.3 }
 
 /** The number of sound tracks of a clip. Reads headers only. Throws ProbeError. */
-export async function countSounds(path: string, kind: 'video' | 'audio'): Promise<number> {
-  return (await probeTracks(path, kind)).audio_seconds.length
+export async function countSounds(path: string, kind: 'video' | 'audio', options?: ProbeOptions): Promise<number> {
+  return (await probeTracks(path, kind, options)).audio_seconds.length
 }
 
 /**
@@ -27,9 +27,9 @@ export async function countSounds(path: string, kind: 'video' | 'audio'): Promis
 export async function extractSounds(
   path: string,
   kind: 'video' | 'audio',
-  { work_dir, signal }: { work_dir?: string | undefined; signal?: AbortSignal | undefined } = {},
+  { work_dir, signal, owner }: MediaWork = {},
 ): Promise<Uint8Array[]> {
-  const { audio_seconds } = await probeTracks(path, kind)
+  const { audio_seconds } = await probeTracks(path, kind, { owner })
   if (audio_seconds.length === 0) return []
   if (audio_seconds.length > TRACKS_MAX) throw new ProbeError('unreadable', 'The file has too many sound tracks.')
   return await withScratch(work_dir, async (dir) => {
@@ -40,7 +40,7 @@ export async function extractSounds(
         args: ['-xerror', '-i', 'clip', ...names.flatMap((name, index) => trackArgs(index, name))],
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),
       },
-      { signal, kind: 'moderation', time_limit_seconds: EXTRACT_SECONDS, work_dir: dir },
+      { owner, signal, kind: 'moderation', time_limit_seconds: EXTRACT_SECONDS, work_dir: dir },
     )
     const sounds = await Promise.all(names.map(async (name) => new Uint8Array(await readFile(join(dir, name)))))
     for (const [index, sound] of sounds.entries()) requireWhole(sound, audio_seconds[index]!)

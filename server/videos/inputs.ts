@@ -73,8 +73,9 @@ export async function withVerifiedFile<T>(
 export async function probeInput(
   ctx: Pick<Context, 'blobs'>,
   { role, file }: JobFile,
+  options: { owner: string },
 ): Promise<ProbeResult | 'bad_duration' | null> {
-  const probe = await withVerifiedFile(ctx, file, (path) => probeFile(path, familyOf(role)))
+  const probe = await withVerifiedFile(ctx, file, (path) => probeFile(path, familyOf(role), options))
   if (!probe || probe.kind === 'image') return probe
   const seconds = probe.duration_seconds ?? 0
   return seconds >= DURATION_SECONDS.min && seconds <= DURATION_SECONDS.max ? probe : 'bad_duration'

@@ -54,7 +54,7 @@ const WORK: Record<string, () => unknown> = {
     partsOfContent(
       SOURCE,
       { bytes: WORDS, declared: null, filename: undefined },
-      { model: MODEL, budget: newBudget(), signal: soon() },
+      { org_id: 'org', model: MODEL, budget: newBudget(), signal: soon() },
     ),
   'digest a body with a text of 60 MiB': () => bodyDigests(['s'], { prompt: LONG }),
   'digest a body of many members': () => bodyDigests(['s'], { a: MANY }),

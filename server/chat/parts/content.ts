@@ -30,7 +30,7 @@ export type Content = { bytes: Buffer; base64?: string; declared: string | null;
 export async function partsOfContent(
   source: PartSource,
   content: Content,
-  work: { model: ChatModelConfig; budget: Budget; signal: AbortSignal },
+  work: { org_id: string; model: ChatModelConfig; budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
   const { bytes } = content
   const { media_type, family } = await recognizeBytes(bytes)
@@ -135,9 +135,9 @@ function textPart(bytes: Buffer, filename: string | undefined): ChatPart {
 async function pagesOf(
   source: PartSource,
   bytes: Buffer,
-  { budget, signal }: { budget: Budget; signal: AbortSignal },
+  { org_id, budget, signal }: { org_id: string; budget: Budget; signal: AbortSignal },
 ): Promise<ChatPart[]> {
-  const pages = await renderPdf(bytes, { signal }).catch((error: unknown) => {
+  const pages = await renderPdf(bytes, { owner: org_id, signal }).catch((error: unknown) => {
     if (!(error instanceof PdfError)) throw error
     if (error.fault !== 'busy') throw refuse(source, PDF_PROBLEMS[error.fault])
     throw new ApiError('server_is_overloaded', 'Too many PDFs are being read at the moment. Try again shortly.')

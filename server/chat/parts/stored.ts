@@ -56,7 +56,7 @@ export async function partsOfStored(
 ): Promise<ChatPart[]> {
   const kind = storedKind(file)
   if (isSentAsUrl(work, kind)) {
-    if (kind === 'image' && file.probe === null) await requireIntactImage(ctx, source, file)
+    if (kind === 'image' && file.probe === null) await requireIntactImage(ctx, source, file, work.org_id)
     return [mediaPart(kind, signedUrl(ctx, file), source)]
   }
   const bytes = await readBlob(ctx, source, file)
@@ -87,10 +87,10 @@ function signedUrl(ctx: Context, file: FileRow): string {
 }
 
 /** Images uploaded as documents were not probed at upload. */
-async function requireIntactImage(ctx: Context, source: Stored, file: FileRow): Promise<void> {
+async function requireIntactImage(ctx: Context, source: Stored, file: FileRow, owner: string): Promise<void> {
   if (file.size_bytes > BYTES_MAX.image) throw refuse(source, tooLarge(BYTES_MAX.image))
   try {
-    await ctx.blobs.withLocalFile(file.blob_key, (path) => probeFile(path, 'image'))
+    await ctx.blobs.withLocalFile(file.blob_key, (path) => probeFile(path, 'image', { owner }))
   } catch (error) {
     if (error instanceof BlobMissing) throw noSuchFile(source)
     if (!(error instanceof ProbeError)) throw error

@@ -7,13 +7,14 @@ import {
   enterChild,
   limitChildren,
   WAITING_MAX,
+  WAITING_OF_ONE_MAX,
 } from './concurrency-limit.ts'
 
 afterEach(() => limitChildren(CHILDREN_DEFAULT))
 
 /** Asks for a slot and records when it is given. */
-function ask(kind: ChildKind, started: string[], name: string = kind): Promise<() => void> {
-  return enterChild(kind).then((leave) => {
+function ask(kind: ChildKind, started: string[], name: string = kind, owner?: string): Promise<() => void> {
+  return enterChild(kind, { owner }).then((leave) => {
     started.push(name)
     return leave
   })
@@ -51,7 +52,7 @@ test('a full queue refuses at once, and an aborted wait frees its place', async 
   limitChildren(2)
   const leaves = [await enterChild('document'), await enterChild('document')]
   const left = new AbortController()
-  const waiting = Array.from({ length: WAITING_MAX }, () => enterChild('document', left.signal))
+  const waiting = Array.from({ length: WAITING_MAX }, () => enterChild('document', { signal: left.signal }))
   await assert.rejects(enterChild('document'), ChildrenBusy)
   const other = enterChild('moderation')
   left.abort(new Error('left'))
@@ -60,4 +61,17 @@ test('a full queue refuses at once, and an aborted wait frees its place', async 
   for (const leave of leaves) leave()
   ;(await other)()
   ;(await next)()
+})
+
+test("one owner's documents delay another's by one, and leave half of the places to others", async () => {
+  limitChildren(2)
+  const started: string[] = []
+  const leaves = [await ask('document', started), await ask('document', started)]
+  const many = Array.from({ length: WAITING_OF_ONE_MAX }, () => ask('document', started, 'many', 'many'))
+  await assert.rejects(ask('document', started, 'many', 'many'), ChildrenBusy)
+  const one = ask('document', started, 'one', 'one')
+  for (const leave of leaves) leave()
+  ;(await one)()
+  assert.deepEqual(started.slice(2), ['many', 'one'])
+  for (const each of many) (await each)()
 })

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { type FairQueue, openFairQueue } from '../../platform/fair-queue.ts'
 
 /** What a child does. Renders and mending take minutes, the others seconds. */
 export type ChildKind = 'render' | 'mending' | 'moderation' | 'document'
@@ -8,6 +9,8 @@ export const CHILDREN_DEFAULT = Math.max(2, Math.min(3, availableParallelism()))
 
 /** Most that may wait for a child of one kind; more are refused at once. */
 export const WAITING_MAX = 64
+/** Most of them that one owner may have waiting: half of the places are left to others. */
+export const WAITING_OF_ONE_MAX = WAITING_MAX / 2
 
 /** The queue for a child of this kind is full. Nothing was started; the same work may be tried again later. */
 export class ChildrenBusy extends Error {
@@ -22,23 +25,28 @@ export function limitChildren(max: number): void {
 
 /** Whether more work of this kind would be refused now. */
 export function isChildQueueFull(kind: ChildKind): boolean {
-  return queueOf(kind).length >= WAITING_MAX
+  return queueOf(kind).size() >= WAITING_MAX
 }
 
 /**
- * Resolves when a child of this kind may be started, with a function that releases its slot. Kinds take turns and each is served first
- * come, first served, so that a hundred documents do not delay one moderation; one slot is never given to long work.
+ * Resolves when a child of this kind may be started, with a function that releases its slot. Kinds take turns, so that a hundred documents do
+ * not delay one moderation; so do the owners of each kind, who may be organizations, and those without one share a line. One slot is never
+ * given to long work.
  * Throws ChildrenBusy, or the signal's reason while it waits.
  */
-export async function enterChild(kind: ChildKind, signal?: AbortSignal): Promise<() => void> {
+export async function enterChild(
+  kind: ChildKind,
+  { signal, owner }: { signal?: AbortSignal | undefined; owner?: string | undefined } = {},
+): Promise<() => void> {
   signal?.throwIfAborted()
-  if (isChildQueueFull(kind)) throw new ChildrenBusy(`The queue for a child process is full: ${kind}.`)
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
   const queue = queueOf(kind)
-  queue.push(resolve)
+  const line = owner ?? ''
+  if (isChildQueueFull(kind) || (owner !== undefined && queue.size(line) >= WAITING_OF_ONE_MAX))
+    throw new ChildrenBusy(`The queue for a child process is full: ${kind}.`)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  queue.add(line, resolve)
   const onAbort = () => {
-    const place = queue.indexOf(resolve)
-    if (place >= 0) queue.splice(place, 1)
+    queue.remove(line, resolve)
     reject(signal?.reason)
   }
   signal?.addEventListener('abort', onAbort, { once: true })
@@ -57,10 +65,10 @@ const LONG: ReadonlySet<ChildKind> = new Set(['render', 'mending'])
 let children_max = CHILDREN_DEFAULT
 let last_started = KINDS.length - 1
 const running: ChildKind[] = []
-const queues = new Map<ChildKind, Array<() => void>>()
+const queues = new Map<ChildKind, FairQueue<() => void>>()
 
-function queueOf(kind: ChildKind): Array<() => void> {
-  const queue = queues.get(kind) ?? []
+function queueOf(kind: ChildKind): FairQueue<() => void> {
+  const queue = queues.get(kind) ?? openFairQueue<() => void>()
   queues.set(kind, queue)
   return queue
 }
@@ -71,7 +79,7 @@ function startNext(): void {
     if (kind === undefined) return
     last_started = KINDS.indexOf(kind)
     running.push(kind)
-    queueOf(kind).shift()!()
+    queueOf(kind).take()!.item()
   }
 }
 
@@ -79,5 +87,5 @@ function startNext(): void {
 function nextKind(): ChildKind | undefined {
   const isLongFull = running.filter((kind) => LONG.has(kind)).length >= children_max - 1
   const order = KINDS.map((_, i) => KINDS[(last_started + 1 + i) % KINDS.length]!)
-  return order.find((kind) => queueOf(kind).length > 0 && !(isLongFull && LONG.has(kind)))
+  return order.find((kind) => queueOf(kind).size() > 0 && !(isLongFull && LONG.has(kind)))
 }

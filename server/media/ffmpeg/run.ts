@@ -5,15 +5,20 @@ import type { FfmpegTask } from './child.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from './choose.ts'
 import type { FfmpegRun } from './execute.ts'
 
-export type FfmpegOptions = {
+export type MediaWork = {
+  /** As for `runChild`. */
+  owner?: string | undefined
   signal?: AbortSignal | undefined
+  /** Where temporary directories are made. Default: the system's. */
+  work_dir?: string | undefined
+}
+
+export type FfmpegOptions = MediaWork & {
   /** As for `runChild`. */
   kind?: ChildKind | undefined
   time_limit_seconds: number
   /** 0 to 1, never falling; needs `duration_seconds` in the run. */
   on_progress?: ((progress: number) => void) | undefined
-  /** Where temporary directories are made. Default: the system's. */
-  work_dir?: string | undefined
   runner?: FfmpegRunner
 }
 

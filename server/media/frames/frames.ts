@@ -1,18 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runChild } from '../children/run.ts'
-import { runFfmpeg } from '../ffmpeg/run.ts'
+import { type MediaWork, runFfmpeg } from '../ffmpeg/run.ts'
 import { ProbeError, probeTracks } from '../probe/probe.ts'
 import { withScratch } from '../scratch.ts'
 import type { PictureReply, PictureTask } from './picture-child.ts'
 
-export type FrameOptions = {
+export type FrameOptions = MediaWork & {
   /** Beyond so many, frames are spread over the whole clip. */
   max?: number
   /** Most pixels of the longer side. */
   edge?: number
-  work_dir?: string | undefined
-  signal?: AbortSignal | undefined
 }
 
 /** Frames taken from each second of a clip. */
@@ -41,7 +39,7 @@ const FIXED_TABLES = ['-huffman', 'default']
  */
 export async function sampleFrames(path: string, options: FrameOptions = {}): Promise<Uint8Array[]> {
   const { max = FRAMES_MAX, edge = FRAME_EDGE } = options
-  const { video_seconds } = await probeTracks(path, 'video')
+  const { video_seconds } = await probeTracks(path, 'video', options)
   const [seconds, ...others] = video_seconds
   if (seconds === undefined || !(seconds > 0) || others.length > 0)
     throw new ProbeError('unreadable', 'The clip does not have one picture track.')
@@ -58,14 +56,11 @@ export async function sampleFrames(path: string, options: FrameOptions = {}): Pr
  * most 512 pixels: all of them up to 16, else 16 spread over its time.
  * Throws ChildError, ProbeError, FfmpegError or ChildrenBusy for what cannot be decoded to its end.
  */
-export async function picturesOf(
-  path: string,
-  options: { work_dir?: string | undefined; signal?: AbortSignal | undefined } = {},
-): Promise<Uint8Array[]> {
+export async function picturesOf(path: string, options: MediaWork = {}): Promise<Uint8Array[]> {
   const task: PictureTask = { path, edge: PICTURE_EDGE, frame_edge: FRAME_EDGE, frames_max: FRAMES_MAX }
   const entry = new URL('./picture-child.ts', import.meta.url)
-  const { signal } = options
-  const limits = { signal, kind: 'moderation', time_limit_seconds: PICTURE_SECONDS } as const
+  const { owner, signal } = options
+  const limits = { owner, signal, kind: 'moderation', time_limit_seconds: PICTURE_SECONDS } as const
   const { pictures, animation } = await runChild<PictureReply>(entry, task, limits)
   if (animation === null) return pictures
   // Spread over time, at a matching frame rate: otherwise FFmpeg would repeat a frame that is shown for long.
@@ -84,7 +79,7 @@ function fitting(edge: number): string {
 async function extractFrames(
   path: string,
   wanted: { filter: string; max: number; rate?: string },
-  { work_dir, signal }: FrameOptions,
+  { owner, work_dir, signal }: FrameOptions,
 ): Promise<Uint8Array[]> {
   return await withScratch(work_dir, async (dir) => {
     const names = Array.from({ length: wanted.max }, (_, index) => `frame-${index + 1}.jpg`)
@@ -99,7 +94,7 @@ async function extractFrames(
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),
         allow_missing: true,
       },
-      { signal, kind: 'moderation', time_limit_seconds: SAMPLE_SECONDS, work_dir: dir },
+      { owner, signal, kind: 'moderation', time_limit_seconds: SAMPLE_SECONDS, work_dir: dir },
     )
     return await Promise.all(written.map(async (name) => new Uint8Array(await readFile(join(dir, name)))))
   })

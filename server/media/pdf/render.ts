@@ -34,11 +34,14 @@ export class PdfError extends Error {
  * does not embed may be missing: there are no system fonts. Drawn in a child that may read nothing but the service's own code.
  * Throws PdfError, or the signal's reason. Source: docs/api/chat.md, parts.
  */
-export async function renderPdf(bytes: Uint8Array, options: { signal?: AbortSignal } = {}): Promise<Uint8Array[]> {
+export async function renderPdf(
+  bytes: Uint8Array,
+  options: { owner?: string; signal?: AbortSignal } = {},
+): Promise<Uint8Array[]> {
   const task: PdfTask = { bytes, pages_max: PAGES_MAX }
   try {
     return await runChild<Uint8Array[]>(new URL('./child.ts', import.meta.url), task, {
-      signal: options.signal,
+      ...options,
       kind: 'document',
       time_limit_seconds: RENDER_SECONDS,
       memory_mb: MEMORY_MB,

@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads'
 import sharp from 'sharp'
 import type { MediaFamily } from './recognize.ts'
+import { askWorker } from './workers.ts'
 
 /** What `probeFile` reads from the bytes of a media file. */
 export type ProbeResult = {
@@ -33,8 +33,8 @@ export class ProbeError extends Error {
 /** A decoded picture may have this many pixels; the header is refused beyond it. */
 export const IMAGE_PIXELS_MAX = 50_000_000
 
-/** A probe that takes longer is reading a hostile file, not a large one. */
-const PROBE_SECONDS = 5
+/** Whose file it is: owners take turns. Without one it stands in one line with all others that have none. */
+export type ProbeOptions = { owner?: string | undefined }
 
 /** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `unreadable` for a broken one. */
 export async function checkPicture(bytes: Uint8Array): Promise<void> {
@@ -50,15 +50,15 @@ export async function checkPicture(bytes: Uint8Array): Promise<void> {
 /**
  * Reads size, duration and codecs from a file's headers, without decoding. Durations are seconds, sizes pixels after rotation.
  * With `kind`, a file of another kind is `wrong_kind`; an audio file with a picture track counts as audio.
- * Throws ProbeError; another error when there is no such file. Runs in one worker thread, at most 5 s a file.
+ * Throws ProbeError; another error when there is no such file. Runs in a worker thread, at most 5 s a file.
  */
-export async function probeFile(path: string, kind?: MediaFamily): Promise<ProbeResult> {
-  return (await probeMedia(path, kind)).result
+export async function probeFile(path: string, kind?: MediaFamily, options?: ProbeOptions): Promise<ProbeResult> {
+  return (await probeMedia(path, kind, options)).result
 }
 
 /** The end of each track in seconds, video and audio tracks in separate lists. Reads as `probeFile` does, which reports only the longest. */
-export async function probeTracks(path: string, kind: 'video' | 'audio'): Promise<MediaTracks> {
-  return (await probeMedia(path, kind)).tracks
+export async function probeTracks(path: string, kind: 'video' | 'audio', options?: ProbeOptions): Promise<MediaTracks> {
+  return (await probeMedia(path, kind, options)).tracks
 }
 
 /**
@@ -68,9 +68,11 @@ export async function probeTracks(path: string, kind: 'video' | 'audio'): Promis
 export async function probeMedia(
   path: string,
   kind?: MediaFamily,
-  { whole = false }: { whole?: boolean } = {},
+  { whole = false, owner = '' }: ProbeOptions & { whole?: boolean } = {},
 ): Promise<Probed> {
-  const probed = await inWorker({ path, kind: kind ?? null, whole })
+  const probed = await askWorker({ path, kind: kind ?? null, whole }, owner)
+  if ('missing' in probed) throw new Error('The file to inspect is missing.')
+  if ('fault' in probed) throw new ProbeError(probed.fault, probed.message)
   if (kind !== undefined && probed.result.kind !== kind) {
     throw new ProbeError('wrong_kind', `The file is ${probed.result.kind}, not ${kind}.`)
   }
@@ -80,47 +82,3 @@ export async function probeMedia(
 export type ProbeTask = { path: string; kind: MediaFamily | null; whole: boolean }
 export type Probed = { media_type: string; result: ProbeResult; tracks: MediaTracks }
 export type ProbeReply = Probed | { fault: ProbeFault; message: string } | { missing: true }
-
-/** One worker for the process: it holds no state between files. */
-let worker: Worker | null = null
-let turn: Promise<unknown> = Promise.resolve()
-
-/** One file at a time: the worker stays warm (a probe costs 1 to 15 ms) and is terminated when a file takes too long. */
-function inWorker(task: ProbeTask): Promise<Probed> {
-  const mine = turn.then(() => ask(task))
-  turn = mine.catch(() => undefined)
-  return mine
-}
-
-function ask(task: ProbeTask): Promise<Probed> {
-  worker ??= new Worker(new URL('./worker.ts', import.meta.url), {
-    execArgv: [],
-    env: {},
-    resourceLimits: { maxOldGenerationSizeMb: 192 },
-  })
-  const current = worker
-  current.ref()
-  return new Promise((resolve, reject) => {
-    const settle = (reply: ProbeReply, usable: boolean) => {
-      clearTimeout(timer)
-      current.off('message', onMessage).off('error', onError)
-      if (usable) current.unref()
-      else {
-        worker = null
-        current.on('error', () => undefined)
-        void current.terminate()
-      }
-      if ('result' in reply) resolve(reply)
-      else if ('missing' in reply) reject(new Error('The file to inspect is missing.'))
-      else reject(new ProbeError(reply.fault, reply.message))
-    }
-    const onMessage = (reply: ProbeReply) => settle(reply, true)
-    const onError = (error: Error) => settle({ fault: 'unreadable', message: `Probe failed: ${error.message}` }, false)
-    const timer = setTimeout(
-      () => settle({ fault: 'time_limit', message: 'The file took too long to inspect.' }, false),
-      PROBE_SECONDS * 1000,
-    )
-    current.on('message', onMessage).on('error', onError)
-    current.postMessage(task)
-  })
-}

@@ -51,13 +51,14 @@ export async function requireJudgeable(
   const files = await findFiles(ctx.db, { org_id, ids, now: ctx.clock.now() })
   for (const [i, id] of ids.entries()) {
     const file = files.get(id)
-    if (file && (await withVerifiedFile(ctx, file, hasSound))) throw refusal(`references.videos[${i}].file_id`, 'sound')
+    if (file && (await withVerifiedFile(ctx, file, (path) => hasSound(path, org_id))))
+      throw refusal(`references.videos[${i}].file_id`, 'sound')
   }
 }
 
-async function hasSound(path: string): Promise<boolean> {
+async function hasSound(path: string, owner: string): Promise<boolean> {
   try {
-    return (await countSounds(path, 'video')) > 0
+    return (await countSounds(path, 'video', { owner })) > 0
   } catch (error) {
     if (error instanceof ProbeError) return false
     throw error

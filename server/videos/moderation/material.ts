@@ -55,15 +55,15 @@ async function partsOf(
   const isSeen = family !== 'audio' && coverage.pictures
   const isHeard = family !== 'image' && coverage.sound
   if (!isSeen && !isHeard) return { parts: [], unjudged: 'all' }
-  const options = { work_dir: ctx.work_dir, signal }
+  const options = { owner: job.org_id, work_dir: ctx.work_dir, signal }
   try {
     const found = await withVerifiedFile(ctx, file, async (path): Promise<Found> => {
       const pictures = !isSeen
         ? []
         : await (family === 'image' ? picturesOf(path, options) : sampleFrames(path, options))
-      if (family === 'audio') await requireSoundAlone(path)
+      if (family === 'audio') await requireSoundAlone(path, options)
       const sounds = isHeard ? await extractSounds(path, family, options) : []
-      const isUnheard = !isHeard && family === 'video' && (await countSounds(path, family)) > 0
+      const isUnheard = !isHeard && family === 'video' && (await countSounds(path, family, options)) > 0
       const parts = [
         ...pictures.map((bytes) => picturePart(ctx, { text: job.prompt, bytes, file_sha256: file.sha256 })),
         ...sounds.map((wav) => soundPart(ctx, { wav, file_sha256: file.sha256 })),
@@ -80,7 +80,7 @@ async function partsOf(
 }
 
 /** Throws ProbeError for pictures in a sound file, which would reach the engine unjudged. */
-async function requireSoundAlone(path: string): Promise<void> {
-  const { video_seconds } = await probeTracks(path, 'audio')
+async function requireSoundAlone(path: string, options: { owner: string }): Promise<void> {
+  const { video_seconds } = await probeTracks(path, 'audio', options)
   if (video_seconds.length > 0) throw new ProbeError('wrong_kind', 'The sound file holds pictures.')
 }

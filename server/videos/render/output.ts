@@ -65,7 +65,7 @@ export async function collectOutput(
 async function mend(ctx: Context, job: VideoJobRow, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
   const size = { width: job.width ?? 1366, height: job.height ?? 768 }
   return ctx.blobs.withLocalFile(fetched, async (path) => {
-    const mended = await mendOutput(path, size, { signal, work_dir: ctx.work_dir })
+    const mended = await mendOutput(path, size, { owner: job.org_id, signal, work_dir: ctx.work_dir })
     try {
       if ((mended.tracks.video_seconds[0] ?? 0) < job.seconds * LENGTH_MIN)
         throw new ProbeError('unreadable', 'The clip is much shorter than what was asked for.')

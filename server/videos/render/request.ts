@@ -18,7 +18,7 @@ export async function buildRequest(
 ): Promise<RenderRequest | Outcome> {
   const inputs: RenderInput[] = []
   for (const input of files) {
-    const probe = await preflight(ctx, input)
+    const probe = await preflight(ctx, job, input)
     if (probe === null) return fileGone(job)
     if ('to' in probe) return probe
     inputs.push(renderInput(ctx, input, { probe, pin: job.id, ttl_seconds: served.signed_url_ttl_seconds }))
@@ -44,9 +44,13 @@ export function fileGone(job: VideoJobRow): Outcome {
 }
 
 /** Null when the bytes are gone or no longer those that were uploaded. */
-async function preflight(ctx: Context, input: JobFile): Promise<ProbeResult | Outcome | null> {
+async function preflight(
+  ctx: Context,
+  { org_id: owner }: VideoJobRow,
+  input: JobFile,
+): Promise<ProbeResult | Outcome | null> {
   try {
-    const probe = await probeInput(ctx, input)
+    const probe = await probeInput(ctx, input, { owner })
     return probe === 'bad_duration' ? { to: 'failed', code: 'invalid_reference_media' } : probe
   } catch (error) {
     if (isMediaFault(error)) return { to: 'failed', code: 'invalid_reference_media' }

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { open, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { pngHeader } from '../../../test/support/data/media.ts'
+import { tempDir } from '../../../test/support/service.ts'
+import { ProbeError, probeFile } from './probe.ts'
+
+const temp = tempDir()
+after(temp.remove)
+
+test('a file that takes long delays the other files of its owner, and nobody else', async () => {
+  // A probe of a pipe goes on for as long as nobody writes to it.
+  const pipe = join(temp.path, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const picture = join(temp.path, 'picture.png')
+  await writeFile(picture, pngHeader(640, 360))
+  const answered: string[] = []
+  const slow = probeFile(pipe, 'image', { owner: 'one' }).catch((error: unknown) => {
+    answered.push('slow')
+    return error
+  })
+  const behind = probeFile(picture, 'image', { owner: 'one' }).then(() => answered.push('behind'))
+  const others = Array.from({ length: 5 }, (_, n) =>
+    probeFile(picture, 'image', { owner: `other-${n}` }).then(() => answered.push('other')),
+  )
+  await Promise.all(others)
+  const writer = await open(pipe, 'w')
+  await writer.close()
+  assert.ok((await slow) instanceof ProbeError)
+  await behind
+  assert.deepEqual(answered, ['other', 'other', 'other', 'other', 'other', 'slow', 'behind'])
+})

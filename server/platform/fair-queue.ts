@@ -1,0 +1,47 @@
+/**
+ * A queue whose owners take turns: whatever one of them adds, an item of another waits for at most one of it. The items of one owner keep
+ * their order.
+ */
+export type FairQueue<T> = {
+  add(owner: string, item: T): void
+  /** Takes the first item of the owner whose turn it is, of those that `may` accepts. Looks at no more than one owner past those it refuses. */
+  take(may?: (owner: string) => boolean): { owner: string; item: T } | undefined
+  /** Removes an item that has not been taken. Returns whether it was there. */
+  remove(owner: string, item: T): boolean
+  size(owner?: string): number
+}
+
+export function openFairQueue<T>(): FairQueue<T> {
+  // A map keeps the order in which keys were added: the owner whose turn is next comes first. No line is empty.
+  const lines = new Map<string, T[]>()
+  let size = 0
+  return {
+    add(owner, item) {
+      const line = lines.get(owner)
+      if (line) line.push(item)
+      else lines.set(owner, [item])
+      size += 1
+    },
+    take(may = () => true) {
+      for (const [owner, line] of lines) {
+        if (!may(owner)) continue
+        const item = line.shift()!
+        lines.delete(owner)
+        if (line.length > 0) lines.set(owner, line)
+        size -= 1
+        return { owner, item }
+      }
+      return undefined
+    },
+    remove(owner, item) {
+      const line = lines.get(owner)
+      const place = line?.indexOf(item) ?? -1
+      if (!line || place < 0) return false
+      line.splice(place, 1)
+      if (line.length === 0) lines.delete(owner)
+      size -= 1
+      return true
+    },
+    size: (owner) => (owner === undefined ? size : (lines.get(owner)?.length ?? 0)),
+  }
+}
