@@ -73,7 +73,8 @@ export function claimsOn<Row extends Claimed>({
             where q.id = any(${idsOf(held)}::text[]) and q.claim_id = held.claim_id and coalesce(q.claimed_until, now()) < now() + ${LEASE_SECONDS * RENEWED_BELOW} * interval '1 second'
             for update of q skip locked)))
         select held.id from held
-        where not exists (select from ${table} as q where q.id = held.id and q.claim_id = held.claim_id)`.execute(db)
+        where not exists (
+          select from ${table} as q where q.id = any(${idsOf(held)}::text[]) and q.id = held.id and q.claim_id = held.claim_id)`.execute(db)
       return new Set(result.rows.map(({ id }) => id))
     },
 
