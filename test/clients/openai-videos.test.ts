@@ -48,7 +48,10 @@ test('openai: a job is created from an uploaded picture, read until it is comple
 
 test('openai: frames and references of each kind travel in the order given, and a prompt keeps its line breaks', async () => {
   const plain = await create(client, { seconds: 8, prompt: 'ボート「やあ」\r\n<d>Ahoy</d>' })
-  assert.deepEqual([Number(plain.seconds), plain.prompt], [8, 'ボート「やあ」\r\n<d>Ahoy</d>'])
+  assert.deepEqual(
+    [Number(plain.seconds), plain.prompt, plain.status],
+    [8, 'ボート「やあ」\r\n<d>Ahoy</d>', 'moderating'],
+  )
   const [a, b, c] = [await storedFile(app, person), await storedFile(app, person), await storedFile(app, person)]
   const framed = await create(client, {
     image_reference: [

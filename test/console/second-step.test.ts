@@ -4,7 +4,7 @@ import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { codeOf } from '../support/data/totp.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { PASSWORD } from '../support/http/identity-app.ts'
-import { turnOnTwoFactor } from '../support/http/two-factor.ts'
+import { turnOnTwoFactor } from '../support/http/login/two-factor.ts'
 
 let app: TestApp
 let browser: Browser

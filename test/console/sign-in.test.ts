@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization, PASSWORD, send } from '../support/http/identity-app.ts'
-import { turnOnTwoFactor } from '../support/http/two-factor.ts'
+import { turnOnTwoFactor } from '../support/http/login/two-factor.ts'
 
 let app: TestApp
 let browser: Browser

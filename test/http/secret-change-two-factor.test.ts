@@ -14,8 +14,14 @@ import {
   send,
   signInAs,
 } from '../support/http/identity-app.ts'
+import {
+  challenged,
+  forgetCodes,
+  type Protected,
+  protectedPerson,
+  secondStep,
+} from '../support/http/login/two-factor.ts'
 import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
-import { challenged, forgetCodes, type Protected, protectedPerson, secondStep } from '../support/http/two-factor.ts'
 
 let old: TestApp
 let org: string

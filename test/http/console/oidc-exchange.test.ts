@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { newPerson, send, startIdentity } from '../../support/http/identity-app.ts'
-import { freshSubject, startOidcApp } from '../../support/http/oidc-app.ts'
+import { freshSubject, startOidcApp } from '../../support/http/login/oidc-app.ts'
 
 const oidc = await startOidcApp()
 const { provider, app, org, begin, comeBack, signInBy, signInElsewhere, refused } = oidc

@@ -15,7 +15,13 @@ import {
   signInAs,
   startIdentity,
 } from '../../support/http/identity-app.ts'
-import { type Browser, challenged, type Protected, protectedPerson, secondStep } from '../../support/http/two-factor.ts'
+import {
+  type Browser,
+  challenged,
+  type Protected,
+  protectedPerson,
+  secondStep,
+} from '../../support/http/login/two-factor.ts'
 
 let app: IdentityApp
 let org: string

@@ -17,8 +17,8 @@ import {
   signInAs,
   startIdentity,
 } from '../../support/http/identity-app.ts'
+import { challenged, protectedPerson, secondStep } from '../../support/http/login/two-factor.ts'
 import { meanwhile } from '../../support/http/meanwhile.ts'
-import { challenged, protectedPerson, secondStep } from '../../support/http/two-factor.ts'
 
 const NEW_PASSWORD = 'chosen by the operator'
 

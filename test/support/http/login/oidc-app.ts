@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { type Clock, systemClock } from '../../../server/platform/clock.ts'
-import { type OidcServer, startOidcServer } from '../upstream/oidc-server.ts'
-import { type IdentityApp, newOrganization, send, startIdentity } from './identity-app.ts'
+import { type Clock, systemClock } from '../../../../server/platform/clock.ts'
+import { type OidcServer, startOidcServer } from '../../upstream/oidc-server.ts'
+import { type IdentityApp, newOrganization, send, startIdentity } from '../identity-app.ts'
 
 /** A service whose people sign in by a provider, with the two stops of a browser. */
 export type OidcApp = {

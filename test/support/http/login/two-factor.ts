@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { codeOf } from '../data/totp.ts'
+import { codeOf } from '../../data/totp.ts'
 import {
   type Answer,
   browserOf,
@@ -11,7 +11,7 @@ import {
   type Person,
   send,
   signInAs,
-} from './identity-app.ts'
+} from '../identity-app.ts'
 
 export type Browser = { cookie: string }
 /** A person with a second factor, and the browser in which they turned it on. */
