@@ -24,7 +24,7 @@ export async function mendOutput(
   size: Size,
   options: MediaWork & { time_limit_seconds?: number } = {},
 ): Promise<Mended> {
-  const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { owner: options.owner, whole: true })
+  const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { ...options, whole: true })
   const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
   const isRightVideo = probe.video_codec === 'avc' && isRightSize
   if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec !== null)
@@ -40,7 +40,7 @@ export async function mendOutput(
       },
       { ...options, time_limit_seconds: options.time_limit_seconds ?? 600 },
     )
-    const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video', { owner: options.owner })
+    const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video', options)
     if (after.video_codec !== 'avc' || after.audio_codec === null)
       throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
     return { path: mended, probe: after, tracks: afterTracks, changed: true }

@@ -29,7 +29,7 @@ export async function extractSounds(
   kind: 'video' | 'audio',
   { work_dir, signal, owner }: MediaWork = {},
 ): Promise<Uint8Array[]> {
-  const { audio_seconds } = await probeTracks(path, kind, { owner })
+  const { audio_seconds } = await probeTracks(path, kind, { owner, signal })
   if (audio_seconds.length === 0) return []
   if (audio_seconds.length > TRACKS_MAX) throw new ProbeError('unreadable', 'The file has too many sound tracks.')
   return await withScratch(work_dir, async (dir) => {

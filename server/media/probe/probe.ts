@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import type { MediaFamily } from './recognize.ts'
-import { askWorker } from './workers.ts'
+import { askWorker, WorkerError } from './workers.ts'
 
 /** What `probeFile` reads from the bytes of a media file. */
 export type ProbeResult = {
@@ -33,8 +33,8 @@ export class ProbeError extends Error {
 /** A decoded picture may have this many pixels; the header is refused beyond it. */
 export const IMAGE_PIXELS_MAX = 50_000_000
 
-/** Whose file it is: owners take turns. Without one it stands in one line with all others that have none. */
-export type ProbeOptions = { owner?: string | undefined }
+/** `owner`: whose file it is, since owners take turns; those without one share a line. `signal` ends the wait for a turn. */
+export type ProbeOptions = { owner?: string | undefined; signal?: AbortSignal | undefined }
 
 /** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `unreadable` for a broken one. */
 export async function checkPicture(bytes: Uint8Array): Promise<void> {
@@ -50,7 +50,7 @@ export async function checkPicture(bytes: Uint8Array): Promise<void> {
 /**
  * Reads size, duration and codecs from a file's headers, without decoding. Durations are seconds, sizes pixels after rotation.
  * With `kind`, a file of another kind is `wrong_kind`; an audio file with a picture track counts as audio.
- * Throws ProbeError; another error when there is no such file. Runs in a worker thread, at most 5 s a file.
+ * Throws ProbeError; another error when there is no such file, or the signal's reason. Runs in a worker thread, at most 5 s a file.
  */
 export async function probeFile(path: string, kind?: MediaFamily, options?: ProbeOptions): Promise<ProbeResult> {
   return (await probeMedia(path, kind, options)).result
@@ -68,9 +68,13 @@ export async function probeTracks(path: string, kind: 'video' | 'audio', options
 export async function probeMedia(
   path: string,
   kind?: MediaFamily,
-  { whole = false, owner = '' }: ProbeOptions & { whole?: boolean } = {},
+  { whole = false, owner = '', signal }: ProbeOptions & { whole?: boolean } = {},
 ): Promise<Probed> {
-  const probed = await askWorker({ path, kind: kind ?? null, whole }, owner)
+  const task: ProbeTask = { path, kind: kind ?? null, whole }
+  const probed = await askWorker<ProbeReply>(task, { owner, signal }).catch((error: unknown) => {
+    if (!(error instanceof WorkerError)) throw error
+    throw new ProbeError(error.fault === 'died' ? 'unreadable' : 'time_limit', error.message)
+  })
   if ('missing' in probed) throw new Error('The file to inspect is missing.')
   if ('fault' in probed) throw new ProbeError(probed.fault, probed.message)
   if (kind !== undefined && probed.result.kind !== kind) {

@@ -10,7 +10,7 @@ import { ProbeError, probeFile } from './probe.ts'
 const temp = tempDir()
 after(temp.remove)
 
-test('a file that takes long delays the other files of its owner, and nobody else', async () => {
+test('a file that takes long delays the other files of its owner, and leaves a worker to the rest', async () => {
   // A probe of a pipe goes on for as long as nobody writes to it.
   const pipe = join(temp.path, 'pipe')
   execFileSync('mkfifo', [pipe])
@@ -31,4 +31,22 @@ test('a file that takes long delays the other files of its owner, and nobody els
   assert.ok((await slow) instanceof ProbeError)
   await behind
   assert.deepEqual(answered, ['other', 'other', 'other', 'other', 'other', 'slow', 'behind'])
+})
+
+test('a wait for a turn ends with its signal, and a file that is gone leaves its place to the next', async () => {
+  const pipe = join(temp.path, 'other-pipe')
+  execFileSync('mkfifo', [pipe])
+  const picture = join(temp.path, 'other.png')
+  await writeFile(picture, pngHeader(640, 360))
+  const slow = probeFile(pipe, 'image', { owner: 'one' }).catch(() => null)
+  const left = new AbortController()
+  const waiting = probeFile(picture, 'image', { owner: 'one', signal: left.signal })
+  left.abort(new Error('left'))
+  await assert.rejects(waiting, { message: 'left' })
+  await assert.rejects(probeFile(picture, 'image', { owner: 'one', signal: left.signal }), { message: 'left' })
+  await assert.rejects(probeFile(join(temp.path, 'gone'), 'image', { owner: 'two' }), { message: /missing/ })
+  assert.equal((await probeFile(picture, 'image', { owner: 'two' })).width, 640)
+  const writer = await open(pipe, 'w')
+  await writer.close()
+  assert.equal(await slow, null)
 })

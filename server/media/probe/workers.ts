@@ -1,13 +1,23 @@
 import { Worker } from 'node:worker_threads'
 import { openFairQueue } from '../../platform/fair-queue.ts'
-import type { ProbeReply, ProbeTask } from './probe.ts'
 
 /** Threads of the process. Each has one file at a time: a probe costs 1 to 15 ms, and one that a hostile file holds up leaves the other. */
 const WORKERS = 2
 /** A probe that takes longer is reading a hostile file, not a large one. */
 const PROBE_SECONDS = 5
 
-type Waiting = { task: ProbeTask; resolve(reply: ProbeReply): void }
+/** A worker that gave no reply: it took too long, or it ended. */
+export class WorkerError extends Error {
+  override name = 'WorkerError'
+  readonly fault: 'time_limit' | 'died'
+
+  constructor(fault: 'time_limit' | 'died', message: string) {
+    super(message)
+    this.fault = fault
+  }
+}
+
+type Waiting = { task: unknown; resolve(reply: never): void; reject(error: unknown): void }
 
 // Threads cost memory and hold no state between files, so the process has one set of them.
 const waiting = openFairQueue<Waiting>()
@@ -15,12 +25,32 @@ const served = new Set<string>()
 const idle: Worker[] = []
 
 /**
- * The reply of a worker thread, at most 5 s after it got the task. Owners take turns, and one of them has no more than one worker:
- * files that take long delay the other files of their owner alone.
+ * The reply of a worker thread to `task`, at most 5 s after it got it. Owners take turns, and one of them has no more than one worker: its
+ * files that take long leave the other to the rest. Throws WorkerError, or the signal's reason while it waits.
  */
-export function askWorker(task: ProbeTask, owner: string): Promise<ProbeReply> {
-  return new Promise((resolve) => {
-    waiting.add(owner, { task, resolve })
+export function askWorker<Reply>(
+  task: unknown,
+  { owner, signal }: { owner: string; signal?: AbortSignal | undefined },
+): Promise<Reply> {
+  return new Promise<Reply>((resolve, reject) => {
+    signal?.throwIfAborted()
+    const onAbort = () => {
+      if (waiting.remove(owner, item)) reject(signal?.reason)
+    }
+    const leave = () => signal?.removeEventListener('abort', onAbort)
+    const item: Waiting = {
+      task,
+      resolve(reply) {
+        leave()
+        resolve(reply)
+      },
+      reject(error) {
+        leave()
+        reject(error)
+      },
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    waiting.add(owner, item)
     startNext()
   })
 }
@@ -29,47 +59,63 @@ function startNext(): void {
   while (served.size < WORKERS) {
     const next = waiting.take((owner) => !served.has(owner))
     if (!next) return
-    const { owner, item } = next
-    served.add(owner)
-    void ask(item.task).then((reply) => {
-      served.delete(owner)
-      item.resolve(reply)
-      startNext()
-    })
+    served.add(next.owner)
+    void serve(next.owner, next.item)
   }
 }
 
-function ask(task: ProbeTask): Promise<ProbeReply> {
+/** Never rejects: whatever happens to a file, its owner and its worker's place are free again. */
+async function serve(owner: string, { task, resolve, reject }: Waiting): Promise<void> {
+  try {
+    resolve((await ask(task)) as never)
+  } catch (error) {
+    reject(error)
+  }
+  served.delete(owner)
+  startNext()
+}
+
+async function ask(task: unknown): Promise<unknown> {
   const worker = idle.pop() ?? startWorker()
   worker.ref()
-  return new Promise((resolve) => {
-    const settle = (reply: ProbeReply, usable: boolean) => {
+  return await new Promise((resolve, reject) => {
+    const over = () => {
       clearTimeout(timer)
-      worker.off('message', onMessage).off('error', onError)
-      if (usable) {
-        worker.unref()
-        idle.push(worker)
-      } else {
-        worker.on('error', () => undefined)
-        void worker.terminate()
-      }
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
+    }
+    const onMessage = (reply: unknown) => {
+      over()
+      worker.unref()
+      idle.push(worker)
       resolve(reply)
     }
-    const onMessage = (reply: ProbeReply) => settle(reply, true)
-    const onError = (error: Error) => settle({ fault: 'unreadable', message: `Probe failed: ${error.message}` }, false)
+    const fail = (error: WorkerError) => {
+      over()
+      void worker.terminate()
+      reject(error)
+    }
+    const onError = (error: Error) => fail(new WorkerError('died', `The probe failed: ${error.message}`))
+    const onExit = () => fail(new WorkerError('died', 'The probe ended early.'))
     const timer = setTimeout(
-      () => settle({ fault: 'time_limit', message: 'The file took too long to inspect.' }, false),
+      () => fail(new WorkerError('time_limit', 'The file took too long to inspect.')),
       PROBE_SECONDS * 1000,
     )
-    worker.on('message', onMessage).on('error', onError)
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     worker.postMessage(task)
   })
 }
 
+/** A worker that ends while it has nothing to do is not asked again. */
 function startWorker(): Worker {
-  return new Worker(new URL('./worker.ts', import.meta.url), {
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
     execArgv: [],
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: 192 },
   })
+  worker.on('error', () => undefined)
+  worker.on('exit', () => {
+    const place = idle.indexOf(worker)
+    if (place >= 0) idle.splice(place, 1)
+  })
+  return worker
 }
