@@ -10,7 +10,7 @@ export const RESPONSE_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
 /** Leases that ended just now. All others are looked for once a minute: the entries of past leases stay in the index while a snapshot is held. */
-const RECENT = { expired_seconds_max: 10 }
+const RECENT = { expired_seconds_max: 30 }
 
 /** The periodic duties of responses. */
 export function responseSweeps(ctx: Context): Sweep[] {

@@ -18,7 +18,7 @@ export const RECORD_RETENTION_SECONDS = 30 * 86_400
 
 const BATCH = 500
 /** Leases that ended just now. All others are looked for once a minute: the entries of past leases stay in the index while a snapshot is held. */
-const RECENT = { expired_seconds_max: 10 }
+const RECENT = { expired_seconds_max: 30 }
 
 /** The periodic duties of video jobs. */
 export function videoSweeps(ctx: Context): Sweep[] {
