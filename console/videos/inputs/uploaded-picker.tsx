@@ -23,7 +23,7 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
   const [chosen, setChosen] = useState<StoredFile[]>([])
   const toggle = (file: StoredFile) =>
     setChosen((now) => {
-      if (now.includes(file)) return now.filter((each) => each !== file)
+      if (now.some(({ id }) => id === file.id)) return now.filter(({ id }) => id !== file.id)
       return count_max === 1 ? [file] : [...now, file]
     })
   const use = () => {
@@ -57,7 +57,7 @@ export function UploadedPicker({ slot, onClose, onChoose }: Props) {
                 <FileChoice
                   key={file.id}
                   {...{ slot, file }}
-                  chosen={chosen.includes(file)}
+                  chosen={chosen.some(({ id }) => id === file.id)}
                   full={count_max > 1 && chosen.length >= count_max}
                   onToggle={() => toggle(file)}
                 />

@@ -74,7 +74,9 @@ export function claimsOn<Row extends Claimed>({
             for update of q skip locked)))
         select held.id from held
         where not exists (
-          select from ${table} as q where q.id = any(${idsOf(held)}::text[]) and q.id = held.id and q.claim_id = held.claim_id)`.execute(db)
+          select from ${table} as q where q.id = any(${idsOf(held)}::text[]) and q.id = held.id and q.claim_id = held.claim_id)`.execute(
+        db,
+      )
       return new Set(result.rows.map(({ id }) => id))
     },
 
