@@ -30,6 +30,7 @@ async function give(
   how: 'drop' | 'paste',
   file: { name: string; type: string; bytes: Buffer },
 ): Promise<void> {
+  await page.getByPlaceholder('Write a message').waitFor()
   const data = { ...file, bytes: file.bytes.toString('base64') }
   await page.evaluate(
     ({ how, name, type, bytes }) => {
