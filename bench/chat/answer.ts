@@ -1,11 +1,18 @@
-import { cpuOf } from '../support/cpu.ts'
+import { cpuOf, cpuOfTree } from '../support/cpu.ts'
 import { alternate, amountOf } from '../support/rounds.ts'
 import { type Rounds, type Row, rowOf } from '../support/row.ts'
 import { type Spent, spentEach, spentOn, totalOf } from '../support/spent.ts'
 import { startBareProxy } from '../yardsticks/bare/start.ts'
 import { NO_NGINX, startNginxProxy } from '../yardsticks/nginx.ts'
-import { NO_PORTKEY, startPortkey } from '../yardsticks/portkey.ts'
-import { chat, chatLoad, startChatService, startUpstream } from './setup.ts'
+import {
+  eachPeer,
+  type PeerName,
+  type Peers,
+  peerYardsticks,
+  startPeers,
+  stopPeers,
+} from '../yardsticks/peers/start.ts'
+import { chat, chatBody, chatLoad, startChatService, startUpstream } from './setup.ts'
 
 const CALLERS = 64
 /** Of one round. */
@@ -17,7 +24,7 @@ export async function run(): Promise<Row[]> {
   const service = await startChatService(upstream)
   const bare = await startBareProxy(upstream, 'forward')
   const nginx = await startNginxProxy(upstream)
-  const portkey = await startPortkey(upstream)
+  const peers = await startPeers(upstream)
   try {
     const own = chatLoad(`${service.url}/v1`, service, false)
     const answer = (target: Target, answers: number) => chat({ ...target, callers: CALLERS, amount: { answers } })
@@ -33,21 +40,22 @@ export async function run(): Promise<Row[]> {
       {
         bare: costOf(bare, at(`${bare.url}/v1`)),
         nginx: nginx && costOf(nginx, at(`${nginx.url}/v1`)),
-        portkey: portkey && costOf(portkey, { ...at(portkey.url), headers: { ...own.headers, ...portkey.headers } }),
-        own: async (answers) => {
+        ...eachPeer(peers, ({ url, headers, model, pid }, { share }) => async (asked: number) => {
+          const answers = Math.ceil(asked * share)
+          const before = cpuOfTree(pid)
+          await answer({ url: `${url}/chat/completions`, headers, body: chatBody(false, model) }, answers)
+          return (cpuOfTree(pid) - before) / answers
+        }),
+        own: async (answers: number) => {
           const { spent } = await spentOn(service, () => answer(own, answers))
           return spentEach(spent, answers)
         },
       },
       { count: ANSWERS },
     )
-    return rowsOf({
-      ...costs,
-      nginx: nginx ? costs.nginx : { missing: NO_NGINX },
-      portkey: portkey ? costs.portkey : { missing: NO_PORTKEY },
-    })
+    return rowsOf({ ...costs, nginx: nginx ? costs.nginx : { missing: NO_NGINX } }, peers)
   } finally {
-    await portkey?.stop()
+    await stopPeers(peers)
     await nginx?.stop()
     await bare.stop()
     await service.stop()
@@ -56,9 +64,9 @@ export async function run(): Promise<Row[]> {
 }
 
 type Target = ReturnType<typeof chatLoad>
-type Costs = { own: Spent[]; bare: number[]; nginx: Rounds; portkey: Rounds }
+type Costs = { own: Spent[]; bare: number[]; nginx: Rounds } & Record<PeerName, number[]>
 
-function rowsOf({ own, bare, nginx, portkey }: Costs): Row[] {
+function rowsOf({ own, bare, nginx, ...rounds }: Costs, peers: Peers): Row[] {
   const name = 'Chat, plain answer of 500 bytes'
   const unit = 'µs CPU'
   return [
@@ -69,7 +77,7 @@ function rowsOf({ own, bare, nginx, portkey }: Costs): Row[] {
       yardsticks: [
         { name: 'bare Node proxy', rounds: bare, ratio_limit: 2 },
         { name: 'nginx proxy_pass', rounds: nginx, ratio_limit: 3.5 },
-        { name: "Portkey's gateway", rounds: portkey, ratio_limit: 1 / 7 },
+        ...peerYardsticks(peers, rounds),
       ],
     }),
     rowOf({ name: `${name}, PostgreSQL`, unit, rounds: own.map(({ postgres }) => postgres), limit: 25 }),

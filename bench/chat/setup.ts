@@ -37,12 +37,12 @@ export function startChatService(upstream: Upstream, node: string[] = []): Promi
 }
 
 /** A short conversation. */
-export function chatBody(stream: boolean): string {
+export function chatBody(stream: boolean, model = 'fast-1'): string {
   const messages = [
     { role: 'system', content: 'You are a careful assistant. Answer in one paragraph.' },
     { role: 'user', content: 'Describe a paper boat on a calm lake at dawn.' },
   ]
-  return JSON.stringify({ model: 'fast-1', messages, temperature: 0.7, max_tokens: 400, ...(stream && { stream }) })
+  return JSON.stringify({ model, messages, temperature: 0.7, max_tokens: 400, ...(stream && { stream }) })
 }
 
 /** The request for each server under test: its own address, the same body. */

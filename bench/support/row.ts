@@ -15,6 +15,8 @@ export type Yardstick = {
   ratio: number | null
   difference: number | null
   budget: Budget | null
+  /** What to know before comparing, as what it does not do. */
+  note?: string
   /** Null where there is no budget, or nothing to judge it by. */
   ok: boolean | null
 }
@@ -42,14 +44,16 @@ export type RowFacts = {
   /** `lower` when not given. */
   better?: Better
   limit?: number
-  yardsticks?: ReadonlyArray<{ name: string; rounds: Rounds; ratio_limit?: number; difference_limit?: number }>
+  yardsticks?: readonly YardstickFacts[]
 }
+
+type YardstickFacts = { name: string; rounds: Rounds; ratio_limit?: number; difference_limit?: number; note?: string }
 
 export function rowOf({ name, unit, rounds, better = 'lower', limit, yardsticks = [] }: RowFacts): Row {
   const measured = measuredOf(rounds)
   const budget: Budget | null = limit === undefined ? null : { of: 'figure', limit }
   const own = budget && measured.figure ? within(measured.figure.median, budget.limit, better) : null
-  const compared = yardsticks.map(({ name, rounds, ratio_limit, difference_limit }): Yardstick => {
+  const compared = yardsticks.map(({ name, rounds, ratio_limit, difference_limit, note }): Yardstick => {
     const other = measuredOf(rounds)
     const both = measured.figure && other.figure ? ([measured.figure.median, other.figure.median] as const) : null
     const ratio = both && both[0] / both[1]
@@ -57,7 +61,7 @@ export function rowOf({ name, unit, rounds, better = 'lower', limit, yardsticks 
     const budget = budgetOf(ratio_limit, difference_limit)
     const judged = budget?.of === 'ratio' ? ratio : difference
     const ok = budget && judged !== null ? within(judged, budget.limit, better) : null
-    return { name, ...other, ratio, difference, budget, ok }
+    return { name, ...other, ratio, difference, budget, ...(note !== undefined && { note }), ok }
   })
   return {
     name,

@@ -3,24 +3,33 @@ import type { Budget, Row, Yardstick } from './row.ts'
 
 const HEAD = ['', 'figure', 'yardstick', 'ratio', 'budget', '']
 
-/** Rows as one aligned table, each yardstick after the first on a line of its own. A figure is the median, with the range of its rounds. */
+/**
+ * Rows as one aligned table, each yardstick after the first on a line of its own, and the notes of yardsticks below. A figure is the
+ * median, with the range of its rounds.
+ */
 export function tableOf(rows: readonly Row[]): string {
   const lines = [HEAD, ...rows.flatMap(linesOf)]
   const widths = HEAD.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  const table = lines.map((line) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  )
+  const notes = notesOf(rows)
+  return [...table, ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')
 }
 
 /** A number with three digits that count. */
 export function format(value: number): string {
   const size = Math.abs(value)
   return value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2)
+}
+
+/** Of every yardstick that was measured, once. */
+function notesOf(rows: readonly Row[]): string[] {
+  const measured = rows.flatMap(({ yardsticks }) => yardsticks).filter(({ figure, note }) => figure && note)
+  return [...new Set(measured.map(({ name, note }) => `${name}: ${note}`))]
 }
 
 function linesOf(row: Row): string[][] {

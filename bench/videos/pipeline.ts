@@ -27,20 +27,14 @@ export async function run(): Promise<Row[]> {
     const many = await rounds(service, keys)
     const broken = (await runAudit(service.db)).reduce((sum, { violations }) => sum + violations, 0)
     const name = 'Video pipeline, instant engine, jobs of one organization submitted and run'
-    const rates = (measured: readonly Measured[]) => measured.map(({ rate }) => rate)
     return [
       rowOf({
-        ...{ name, unit: 'jobs/s', better: 'higher', rounds: rates(one), limit: 800 },
-        yardsticks: [{ name: `jobs of ${ORGANIZATIONS} organizations`, rounds: rates(many), ratio_limit: 0.9 }],
+        ...{ name, unit: 'jobs/s', better: 'higher', rounds: ratesOf(one), limit: 800 },
+        yardsticks: [{ name: `jobs of ${ORGANIZATIONS} organizations`, rounds: ratesOf(many), ratio_limit: 0.9 }],
       }),
       rowOf({
-        ...{
-          name: `${name}, Node and PostgreSQL`,
-          unit: 'µs CPU',
-          rounds: one.map(({ each }) => totalOf(each)),
-          limit: 2000,
-        },
-        yardsticks: [{ name: `jobs of ${ORGANIZATIONS} organizations`, rounds: many.map(({ each }) => totalOf(each)) }],
+        ...{ name: `${name}, Node and PostgreSQL`, unit: 'µs CPU', rounds: costsOf(one), limit: 2000 },
+        yardsticks: [{ name: `jobs of ${ORGANIZATIONS} organizations`, rounds: costsOf(many) }],
       }),
       rowOf({ name: `${name}, PostgreSQL`, unit: 'µs CPU', rounds: one.map(({ each }) => each.postgres) }),
       rowOf({
@@ -50,35 +44,54 @@ export async function run(): Promise<Row[]> {
         rounds: [broken],
         limit: 0,
       }),
-      await heldSnapshot(service, rates(one)),
+      ...(await heldSnapshot(service, one)),
     ]
   } finally {
     await service.stop()
   }
 }
 
-/** Runs jobs while an open transaction prevents vacuum from removing old row versions, as a dump does. */
-async function heldSnapshot(service: BenchService, before: number[]): Promise<Row> {
+/** How many rounds are judged at the end of a snapshot: a single one may meet a stolen second. */
+const LAST_ROUNDS = 5
+
+/**
+ * Runs jobs while an open transaction prevents vacuum from removing old row versions, as a dump does. The CPU time of a job is compared
+ * beside the rate, since it says the same on a machine whose host takes time away.
+ */
+async function heldSnapshot(service: BenchService, before: readonly Measured[]): Promise<Row[]> {
   const client = await service.pool.connect()
-  const rates: number[] = []
+  const measured: Measured[] = []
   try {
     await client.query('set idle_in_transaction_session_timeout = 0')
     await client.query('begin isolation level repeatable read')
     await client.query('select count(*) from video_jobs')
     const until = performance.now() + SNAPSHOT_SECONDS * 1000
-    do rates.push((await oneRound(service, [service.api_key])).rate)
+    do measured.push(await oneRound(service, [service.api_key]))
     while (performance.now() < until)
   } finally {
     await client.query('rollback')
     client.release(true)
   }
-  return rowOf({
-    name: `Video pipeline, after ${SNAPSHOT_SECONDS} s with a snapshot held open`,
-    unit: 'jobs/s',
-    better: 'higher',
-    rounds: rates.slice(-1),
-    yardsticks: [{ name: 'before', rounds: before, ratio_limit: 0.9 }],
-  })
+  const last = measured.slice(-LAST_ROUNDS)
+  const name = `Video pipeline, at the end of ${SNAPSHOT_SECONDS} s with a snapshot held open`
+  return [
+    rowOf({
+      ...{ name, unit: 'jobs/s', better: 'higher', rounds: ratesOf(last) },
+      yardsticks: [{ name: 'before', rounds: ratesOf(before), ratio_limit: 0.9 }],
+    }),
+    rowOf({
+      ...{ name: `${name}, Node and PostgreSQL`, unit: 'µs CPU', rounds: costsOf(last) },
+      yardsticks: [{ name: 'before', rounds: costsOf(before) }],
+    }),
+  ]
+}
+
+function ratesOf(measured: readonly Measured[]): number[] {
+  return measured.map(({ rate }) => rate)
+}
+
+function costsOf(measured: readonly Measured[]): number[] {
+  return measured.map(({ each }) => totalOf(each))
 }
 
 async function rounds(service: BenchService, keys: readonly string[]): Promise<Measured[]> {

@@ -10,7 +10,7 @@ const quiet = {
   during: { foreign_share: 0, steal_share: 0 },
 }
 
-test('slower is a best round worse than the worst round before', () => {
+test('a row is slower when its best round is worse than the worst round before', () => {
   const before = resultRow([100, 95, 110])
   assert.equal(verdict(before, resultRow([120, 111, 130])), 'slower')
   assert.equal(verdict(before, resultRow([120, 109, 130])), 'same', 'the ranges overlap')
@@ -29,7 +29,7 @@ test('medians within five percent are the same, however close the rounds of each
   assert.equal(verdict(resultRow([100, 100, 100]), resultRow([106, 106, 106])), 'slower')
 })
 
-test('one round has no spread: slower is only a budget that was kept and is missed', () => {
+test('one round has no spread: it is slower only when a budget that was kept before is missed', () => {
   assert.equal(verdict(resultRow([10], { limit: 32 }), resultRow([30], { limit: 32 })), 'same')
   assert.equal(verdict(resultRow([10], { limit: 32 }), resultRow([33], { limit: 32 })), 'slower')
   assert.equal(verdict(resultRow([40], { limit: 32 }), resultRow([50], { limit: 32 })), 'same')
@@ -55,14 +55,14 @@ test('a row without a figure on either side is not measured, with the reason', (
   ])
 })
 
-test('a change is reported with its share and with what its yardstick did meanwhile', () => {
+test('a change is reported in percent, next to the change of its yardstick', () => {
   const yardsticks = (median: number) => [{ name: 'bare Node', rounds: [median] }]
   const before = resultRow([100, 98, 102], { yardsticks: yardsticks(40) })
   const [change] = compareRows([before], [resultRow([150, 148, 152], { yardsticks: yardsticks(60) })])
   assert.equal(change!.text, '100 → 150 µs CPU, +50 % (bare Node +50 %)')
 })
 
-test('runs of other machines, on a busy machine or in a hurry are doubtful', () => {
+test('a comparison with another machine, a busy machine or a quick run is doubtful', () => {
   const run = resultsOf([resultRow([1])])
   assert.deepEqual(doubtsOf(run, run), [])
   const other = { ...run, machine: { ...run.machine, node: 'v26.0.0', pinned: null }, quick: true }
@@ -76,7 +76,7 @@ test('runs of other machines, on a busy machine or in a hurry are doubtful', () 
   assert.deepEqual(doubtsOf(run, busy), ['the machine was busy now'])
 })
 
-test('a yardstick that moved is the machine: a doubt, and nothing that became slower', () => {
+test('a yardstick that changed is attributed to the machine: it raises a doubt and does not count as slower', () => {
   const yardstick = (rounds: number[]) => resultsOf([{ ...resultRow(rounds, { name: 'nginx' }), bench: 'yardsticks' }])
   const [then, now] = [yardstick([10, 11]), yardstick([20, 21])]
   assert.deepEqual(doubtsOf(then, now), ['the machine is slower: nginx, 10.5 → 20.5 µs CPU, +95 %'])

@@ -61,3 +61,12 @@ test('the table shows every yardstick with its own verdict', () => {
     ],
   )
 })
+
+test('the note of a yardstick stands below the table once, when the yardstick was measured', () => {
+  const row = (name: string, rounds: readonly number[] | { missing: string }) =>
+    rowOf({ ...facts, name, yardsticks: [{ name: 'gateway', rounds, note: 'no key check' }] })
+  const measured = [row('Poll', [26]), row('List', [30])]
+  assert.equal(measured[0]!.yardsticks[0]!.note, 'no key check')
+  assert.deepEqual(tableOf(measured).split('\n').slice(3), ['', 'gateway: no key check'])
+  assert.equal(tableOf([row('Poll', { missing: 'not installed' })]).split('\n').length, 2)
+})
