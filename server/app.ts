@@ -45,6 +45,7 @@ import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
 import { findKnownBlobs } from './videos/store.ts'
+import { openVariants } from './videos/variants/prepare.ts'
 
 export type AppOptions = {
   config: Config
@@ -82,7 +83,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
-  const engines = options.engines ?? buildEngines(config, { work_dir, log, upstream: upstreamLimits(config) })
+  const engines =
+    options.engines ??
+    buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
   const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
   const site = { public_url: '', engine_url: '' }
   const secrets: Secrets = [secret, ...config.previous_secrets]
@@ -90,6 +93,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
   const identity = await openIdentity({ db, config, clock, log, secrets, site, changes })
   const cache = openJobCache(changes)
+  const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
   const meter = openMeter(db, undefined, balances.changed)
@@ -100,7 +104,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
     ...fileRoutes,
-    ...videoEndpoints({ cache, audit }),
+    ...videoEndpoints({ cache, audit, variants }),
     ...catalogEndpoints,
     ...chatEndpoints(meter),
     ...responseEndpoints(responding, { stopping: stopping.signal }),
@@ -135,7 +139,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     async startBackground() {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
-      pipeline = startPipeline(ctx, { sole })
+      pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
@@ -147,6 +151,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()
       await Promise.all([pipeline?.stop(), responses?.stop()])
+      await variants.close()
       await meter.close()
       balances.close()
       await engines.close()

@@ -1,5 +1,13 @@
 import { type App, openApp } from '../app.ts'
+import { grantCredits, openAccount } from '../billing/ledger.ts'
 import type { Config } from '../config/config.ts'
+import {
+  draftFirstRun,
+  ensureFirstRun,
+  type FirstRun,
+  publishFirstRun,
+  settleFirstRun,
+} from '../identity/people/first-run.ts'
 import { diskBlobs } from '../platform/blobs/disk.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
@@ -10,6 +18,19 @@ export type Boot = { config: Config; database_url: string; secret: string; blobs
 /** Opens the service over the database and files that `boot` names. */
 export async function openService(boot: Boot, log: Log, background: 'sole' | 'shared' | 'none'): Promise<App> {
   const { config, database_url, secret, blobs_dir, work_dir } = boot
-  const blobs = diskBlobs(blobs_dir)
+  const blobs = diskBlobs(blobs_dir, { proxied: config.content_delivery === 'x-accel' })
   return openApp({ config, clock: systemClock, log, database_url, blobs, secret, work_dir, background })
+}
+
+/** Call it once the port is taken: a first run that is never printed would leave an owner without a password. */
+export async function makeFirstRun(
+  { ctx: { db, site } }: App,
+  config: Config,
+  data_dir: string,
+): Promise<FirstRun | null> {
+  await settleFirstRun(db, data_dir)
+  const keep = (run: FirstRun) => draftFirstRun(data_dir, { base_url: site.public_url, ...run })
+  const first_run = await ensureFirstRun({ db, config, clock: systemClock, openAccount, grantCredits, keep })
+  if (first_run) publishFirstRun(data_dir)
+  return first_run
 }

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { blobsKnown } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
 import { diskBlobs } from '../platform/blobs/disk.ts'
@@ -16,9 +15,10 @@ export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<voi
 
 /**
  * Takes the data directory, brings up the database the configuration names, takes it for this service alone, and migrates it.
- * Throws StartError when another service holds directory or database, the database cannot be used, or the two do not belong together.
+ * `meanwhile` is called as soon as there is nothing to do but wait for the database. Throws StartError when another service holds directory
+ * or database, the database cannot be used, or the two do not belong together.
  */
-export async function openDatabase(config: Config, log: Log): Promise<OpenDatabase> {
+export async function openDatabase(config: Config, log: Log, meanwhile?: () => unknown): Promise<OpenDatabase> {
   const data_dir = openDataDir(config.data_dir)
   let embedded: EmbeddedPostgres | null = null
   let held: { release(): Promise<void> } | null = null
@@ -30,8 +30,8 @@ export async function openDatabase(config: Config, log: Log): Promise<OpenDataba
   try {
     if (config.database_url === null) {
       const line = (detail: string) => log.info('postgres', { detail })
-      embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line })
-    }
+      embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line, meanwhile })
+    } else meanwhile?.()
     const url = config.database_url ?? embedded!.url
     const name = embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL'
     const hold = async () => {
@@ -62,6 +62,7 @@ async function bringUpToDate(
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
+    const { blobsKnown } = await import('../app.ts')
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
     await hold()
     for (const name of await migrate(pool)) log.info('migrated', { detail: name })

@@ -15,7 +15,7 @@ test('flags are read in both spellings, in any order, between other arguments', 
   assert.deepEqual(positionals, ['a', 'b'])
 })
 
-test('a value may begin with a dash when an equals sign says so', () => {
+test('a value may begin with a dash when it follows an equals sign', () => {
   assert.equal(parseFlags(['--name=-5'], FLAGS).given.name, '-5')
 })
 
@@ -35,7 +35,7 @@ test('every mistake names its flag', () => {
   }
 })
 
-test('the help names each flag with what it takes and whether it must be given', () => {
+test('the help names each flag with the value it takes and whether it is required', () => {
   assert.deepEqual(describeFlags(FLAGS).split('\n'), [
     '  --name <text>   What it is called (required)',
     '  --note <text>   Why',
@@ -44,7 +44,7 @@ test('the help names each flag with what it takes and whether it must be given',
   ])
 })
 
-test('the first positional argument is the flag that may go without its name, whatever other values say the same', () => {
+test('the first positional argument is the value of the flag that needs no name, even if another flag has the same value', () => {
   const flags = {
     id: { value: '<id>', help: 'An id', required: true },
     org: { value: '<org>', help: 'Another' },

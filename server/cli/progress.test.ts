@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openProgress } from './progress.ts'
 import { formatBytes, formatSeconds } from './units.ts'
 
-test('elsewhere than on a terminal there is one plain line for each status and each ten percent', () => {
+test('without a terminal there is one plain line for each status and each ten percent', () => {
   const screen = recorder(false)
   const progress = openProgress(screen, {})
   for (const [status, percent] of [
@@ -20,7 +20,7 @@ test('elsewhere than on a terminal there is one plain line for each status and e
   assert.equal(screen.text, '  moderating\n  in_progress 0 %\n  in_progress 40 %\n  completed\n')
 })
 
-test('on a terminal a bar moves on one line and every status that is over stays with its mark', () => {
+test('on a terminal a bar moves on one line and every finished status stays with its mark', () => {
   const screen = recorder(true)
   const progress = openProgress(screen, { NO_COLOR: '1' })
   progress.show('queued', 0)
@@ -33,13 +33,13 @@ test('on a terminal a bar moves on one line and every status that is over stays 
   assert.equal(screen.text.split('\n').length, 4)
 })
 
-test('a terminal that can do nothing gets plain lines', () => {
+test('a dumb terminal gets plain lines', () => {
   const screen = recorder(true)
   openProgress(screen, { TERM: 'dumb' }).show('queued', 0)
   assert.equal(screen.text, '  queued\n')
 })
 
-test('lengths and sizes are written for people', () => {
+test('durations and sizes are formatted for people', () => {
   assert.deepEqual([0.04, 3.44, 59.94, 65, 3600].map(formatSeconds), [
     '0.0 s',
     '3.4 s',

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { StartError } from '../platform/start-error.ts'
 import { loadSecret } from './secret.ts'
 
-test('a secret is made once and kept; a damaged one is refused with what a new one costs', () => {
+test('a secret is created once and kept; a damaged one is refused, and the error says what replacing it costs', () => {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-secret-'))
   try {
     const made = loadSecret(null, dir)

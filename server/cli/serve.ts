@@ -1,23 +1,13 @@
 import cluster from 'node:cluster'
-import type { App } from '../app.ts'
-import { grantCredits, openAccount } from '../billing/ledger.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { engineMistakes } from '../engines/registry.ts'
-import {
-  draftFirstRun,
-  ensureFirstRun,
-  type FirstRun,
-  publishFirstRun,
-  settleFirstRun,
-} from '../identity/people/first-run.ts'
-import { systemClock } from '../platform/clock.ts'
+import type { FirstRun } from '../identity/people/first-run.ts'
 import { type Log, openLog } from '../platform/log.ts'
-import { type Boot, openService } from './boot.ts'
+import { growWithRequests } from '../platform/start/memory.ts'
+import type { Boot } from './boot.ts'
 import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 import { loadSecret } from './secret.ts'
-import { warnAboutConfig, warnAboutFileUrls, warnAboutMedia } from './start-warnings.ts'
-import { startHttpWorkers } from './workers.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -69,8 +59,8 @@ export async function serveUntilStopped(config: Config): Promise<number> {
 
 /** Starts everything the configuration asks for and resolves once it answers. */
 export async function serve(config: Config, log: Log): Promise<Serving> {
-  warnAboutConfig(config, log)
-  const database = await openDatabase(config, log)
+  const database = await openDatabase(config, log, readService)
+  const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
   const stops: Array<() => Promise<void>> = [database.stop]
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
@@ -85,15 +75,15 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
       work_dir: data_dir.work,
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
-    warnAboutMedia(app.ctx, log)
     stops.push(app.close)
-    const http = config.workers > 1 ? await startHttpWorkers(boot, log) : null
+    const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
     if (http) app.reachAt(http.url)
-    warnAboutFileUrls(app.ctx, log)
+    warnAtStart(app.ctx, log)
     const first_run = await makeFirstRun(app, config, data_dir.path)
     await app.startBackground()
+    growWithRequests()
     return { url, first_run, stop }
   } catch (error) {
     await stop()
@@ -101,14 +91,8 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
   }
 }
 
-/** Call it once the port is taken: a first run that is never printed would leave an owner without a password. */
-async function makeFirstRun({ ctx: { db, site } }: App, config: Config, data_dir: string): Promise<FirstRun | null> {
-  await settleFirstRun(db, data_dir)
-  const keep = (run: FirstRun) => draftFirstRun(data_dir, { base_url: site.public_url, ...run })
-  const first_run = await ensureFirstRun({ db, config, clock: systemClock, openAccount, grantCredits, keep })
-  if (first_run) publishFirstRun(data_dir)
-  return first_run
-}
+/** The modules of the service itself, half of all: read while PostgreSQL starts. */
+const readService = () => Promise.all([import('./boot.ts'), import('./start-warnings.ts')])
 
 function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>['given'] | null {
   try {

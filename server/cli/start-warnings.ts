@@ -3,22 +3,17 @@ import type { Context } from '../context.ts'
 import type { Log } from '../platform/log.ts'
 import { describeUnjudged } from '../videos/moderation/coverage.ts'
 
-/** Warns about defaults that an operator should replace before opening the service to others. */
-export function warnAboutConfig(config: Config, log: Log): void {
-  warnAboutModeration(config, log)
-  warnAboutTerms(config, log)
-}
-
-/** Warns about media that no moderation engine can judge. */
-export function warnAboutMedia(ctx: Context, log: Log): void {
-  const detail = describeUnjudged(ctx)
-  if (detail !== null) log.warn('media_not_judged', { detail })
-}
-
-/** Warns about engines that cannot reach the URLs of files they are given. Call it once the service listens: before, it has no URL. */
-export function warnAboutFileUrls(ctx: Context, log: Log): void {
-  const detail = describeUnreachable(ctx)
-  if (detail !== null) log.warn('engine_url_is_loopback', { detail })
+/**
+ * Warns about defaults that an operator should replace before opening the service to others, about media that no moderation engine can
+ * judge, and about engines that cannot reach the URLs of files they are given. Call it once the service listens: before, it has no URL.
+ */
+export function warnAtStart(ctx: Context, log: Log): void {
+  warnAboutModeration(ctx.config, log)
+  warnAboutTerms(ctx.config, log)
+  const unjudged = describeUnjudged(ctx)
+  if (unjudged !== null) log.warn('media_not_judged', { detail: unjudged })
+  const unreachable = describeUnreachable(ctx)
+  if (unreachable !== null) log.warn('engine_url_is_loopback', { detail: unreachable })
 }
 
 function warnAboutModeration(config: Config, log: Log): void {
@@ -40,7 +35,7 @@ function warnAboutTerms({ terms }: Config, log: Log): void {
 
 /**
  * The outside engines that are handed URLs of files which lead back to their own machine, in words for the operator's log; null when there
- * are none. Call it once the service listens: before, it has no URL.
+ * are none.
  */
 export function describeUnreachable({
   engines,
@@ -51,7 +46,8 @@ export function describeUnreachable({
   const seeing = new Set(
     config.chat_models.filter(({ capabilities }) => capabilities.some((each) => MEDIA.has(each))).map(({ id }) => id),
   )
-  const video = [...engines.video].filter(([, { engine, model }]) => {
+  const rendering = [...engines.video].flatMap(([id, { members }]) => members.map((member) => [id, member] as const))
+  const video = rendering.filter(([, { engine, model }]) => {
     const { media, modes } = engine.capabilities(model)
     return media === 'signed_url' && modes.size > 1
   })

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { type Log, openLog } from '../platform/log.ts'
+import { growWithRequests } from '../platform/start/memory.ts'
 import { StartError } from '../platform/start-error.ts'
 import { type Boot, openService } from './boot.ts'
 
@@ -55,6 +56,7 @@ export async function runHttpWorker(): Promise<number> {
   const { host, port } = boot.config
   try {
     const ready = await app.listen({ host, port })
+    growWithRequests()
     process.send?.({ ready } satisfies FromWorker)
   } catch (error) {
     if (!(error instanceof StartError)) throw error

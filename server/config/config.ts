@@ -1,9 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { parseMoney } from '../platform/money.ts'
 import { StartError } from '../platform/start-error.ts'
 import { type Capability, type ConfigFile, type EngineEntry, LOG_LEVELS, RENDER_SECONDS } from './file.ts'
-import { type EngineCheck, type Mistake, readConfigFile, readSecrets, type SecretSettings } from './read.ts'
+import {
+  type EngineCheck,
+  integerSetting,
+  type Mistake,
+  readConfigFile,
+  readSecrets,
+  type SecretSettings,
+} from './read.ts'
 
 export type Plan = {
   max_concurrent_renders: number
@@ -16,7 +23,8 @@ export type VideoModelConfig = {
   id: string
   name: string
   description: string
-  engine: EngineEntry
+  /** The only one has no name. */
+  engines: ReadonlyArray<{ name: string | null; engine: EngineEntry; weight: number; max_renders: number | null }>
   /** Units of 10⁻⁸ of the currency. */
   per_second: bigint
   /** How long the URLs of files given to the engine live, unless its own entry sets another time. */
@@ -70,6 +78,8 @@ export type Config = SecretSettings & {
   host: string
   port: number
   data_dir: string
+  /** Where relative paths of the file start: its own directory, or the working directory without a file. */
+  config_dir: string
   workers: number
   log_level: string
   /** Null: Kinora runs its own PostgreSQL under the data directory. */
@@ -81,6 +91,8 @@ export type Config = SecretSettings & {
   engine_url: string | null
   /** Addresses and networks of reverse proxies whose `X-Forwarded-For` is trusted. */
   trusted_proxies: readonly string[]
+  /** Who sends the bytes of videos and files: this process, or the reverse proxy where it offers to. */
+  content_delivery: 'stream' | 'x-accel'
   /** How long the URLs of files given to chat engines live. */
   signed_url_ttl_seconds: number
   api_key_prefix: string
@@ -95,6 +107,7 @@ export type Config = SecretSettings & {
   moderation: EngineEntry
   /** What happens to media that cannot be judged. Null: the default of the moderation engine. */
   moderation_media: 'allow' | 'block' | null
+  moderation_output: boolean
   /** The server that turns sound into text for moderation; null: there is none. */
   transcription: TranscriptionConfig | null
   translation: EngineEntry
@@ -120,9 +133,9 @@ export type ConfigFlags = { host?: string; port?: string; data_dir?: string; con
  */
 export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngine: EngineCheck | null): Config {
   const path = flags.config ?? env.KINORA_CONFIG
+  const config_dir = path === undefined ? process.cwd() : dirname(resolve(path))
   const text = path === undefined ? '' : readText(path)
-  const { file, mistakes } = readConfigFile(text, { name: path ?? 'kinora.yaml', env, checkEngine })
-  const found: Mistake[] = [...mistakes]
+  const { file, mistakes: found } = readConfigFile(text, { name: path ?? 'kinora.yaml', config_dir, env, checkEngine })
   const port = integerSetting({ flag: flags.port, env: env.KINORA_PORT, name: 'port', min: 0, max: 65_535 }, found)
   const workers = integerSetting(
     { flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 },
@@ -142,6 +155,7 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngi
     ...complete(file),
     host: flags.host ?? env.KINORA_HOST ?? file.host ?? '127.0.0.1',
     port: port ?? file.port ?? 8080,
+    config_dir,
     data_dir: resolve(flags.data_dir ?? env.KINORA_DATA_DIR ?? file.data_dir ?? '.kinora'),
     workers: workers ?? file.workers ?? 1,
     log_level: log_level ?? file.log_level ?? 'info',
@@ -179,7 +193,7 @@ const DEFAULT_CHAT_MODELS: NonNullable<ConfigFile['chat_models']> = [
   },
 ]
 
-type Elsewhere = 'host' | 'port' | 'data_dir' | 'workers' | 'log_level' | 'database_url' | keyof SecretSettings
+type Elsewhere = keyof ConfigFlags | 'config_dir' | 'log_level' | 'database_url' | keyof SecretSettings
 type FileSettings = Omit<Config, Elsewhere>
 
 /** Fills in the defaults of everything the file may leave out. */
@@ -194,6 +208,7 @@ function complete(file: ConfigFile): FileSettings {
     public_url: file.public_url?.replace(/\/+$/, '') ?? null,
     engine_url: file.engine_url?.replace(/\/+$/, '') ?? null,
     trusted_proxies: file.trusted_proxies ?? [],
+    content_delivery: file.content_delivery ?? 'stream',
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
     terms: file.terms ?? { version: '2026-11-01', url: null },
@@ -204,7 +219,7 @@ function complete(file: ConfigFile): FileSettings {
       id: model.id,
       name: model.name ?? model.id,
       description: model.description ?? '',
-      engine: model.engine as EngineEntry,
+      engines: completeEngines(model),
       per_second: parseMoney(model.per_second)!,
       signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? Math.min(ttl, model.render_seconds ?? render_seconds),
       render_seconds: model.render_seconds ?? render_seconds,
@@ -212,6 +227,7 @@ function complete(file: ConfigFile): FileSettings {
     chat_models: (file.chat_models ?? DEFAULT_CHAT_MODELS).map(completeChatModel),
     moderation: (file.moderation?.engine as EngineEntry | undefined) ?? 'rules',
     moderation_media: file.moderation?.media ?? null,
+    moderation_output: file.moderation?.output ?? false,
     transcription: (file.moderation?.transcription as TranscriptionConfig | undefined) ?? null,
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
     storage: { kind: 'disk' },
@@ -229,6 +245,13 @@ function complete(file: ConfigFile): FileSettings {
       balance: parseMoney(file.first_run?.balance ?? '100.00')!,
     },
   }
+}
+
+function completeEngines({ engine, engines }: NonNullable<ConfigFile['video_models']>[number]) {
+  if (engines === undefined) return [{ name: null, engine: engine as EngineEntry, weight: 1, max_renders: null }]
+  return engines.map(({ name, engine: entry, weight = 1, max_renders = null }) => ({
+    ...{ name, engine: entry as EngineEntry, weight, max_renders },
+  }))
 }
 
 function completeOidc(oidc: NonNullable<NonNullable<ConfigFile['login']>['oidc']>): OidcConfig {
@@ -257,20 +280,6 @@ function completeChatModel(model: NonNullable<ConfigFile['chat_models']>[number]
     expose_raw_reasoning: model.expose_raw_reasoning ?? false,
     prices: { input: parseMoney(input)!, cached_input: parseMoney(cached_input)!, output: parseMoney(output)! },
   }
-}
-
-function integerSetting(
-  setting: { flag: string | undefined; env: string | undefined; name: string; min: number; max: number },
-  mistakes: Mistake[],
-): number | null {
-  const { flag, env, name, min, max } = setting
-  const text = flag ?? env
-  if (text === undefined) return null
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= min && value <= max) return value
-  const place = flag === undefined ? `KINORA_${name.toUpperCase()}` : `--${name}`
-  mistakes.push({ place, message: `must be a whole number from ${min} to ${max}` })
-  return null
 }
 
 function readText(path: string): string {

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Oidc } from './login.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -48,7 +49,33 @@ const VideoModel = Type.Object(
     id: ModelId,
     name: Type.Optional(Type.String()),
     description: Type.Optional(Type.String()),
-    engine: Engine,
+    engine: Type.Optional(Engine),
+    engines: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({
+              pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+              description: 'Kept with each job that it renders: do not rename it while it renders.',
+              patternErrorMessage: 'must have at most 64 lower-case letters, digits and . _ -',
+            }),
+            engine: Engine,
+            weight: Type.Optional(
+              Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'Share of the renders. Default 1.' }),
+            ),
+            max_renders: Type.Optional(
+              Type.Integer({
+                minimum: 1,
+                maximum: 100_000,
+                description: 'Renders of this model at a time. Default no limit.',
+              }),
+            ),
+          },
+          Strict,
+        ),
+        { minItems: 1, maxItems: 64, description: 'Instead of `engine`: several that render this model.' },
+      ),
+    ),
     per_second: Decimal(6),
     signed_url_ttl_seconds: Type.Optional(
       Type.Integer({ minimum: 60, maximum: 604_800, description: 'At most the time limit of a render of this model.' }),
@@ -124,34 +151,6 @@ const ChatModel = Type.Object(
 
 const ADDRESS = '^https?://[^/?#]+(/[^?#]*)?$'
 
-/** An identity provider must use https unless it runs on this machine. */
-const ISSUER = '^(https://[^?#\\s]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?(/[^?#\\s]*)?)$'
-
-const Oidc = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 60, description: 'The name of the provider on the sign-in page.' }),
-    issuer: Type.String({
-      pattern: ISSUER,
-      description: 'Exactly as in its discovery document and its ID tokens.',
-      patternErrorMessage: 'must begin with https:// (http:// is allowed only for this machine) and have no query',
-    }),
-    client_id: Type.String({ minLength: 1 }),
-    client_secret: Type.String({ minLength: 1, description: 'Best taken from an environment variable.' }),
-    scopes: Type.Optional(
-      Type.Array(
-        Type.String({
-          pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
-          patternErrorMessage: 'must be a word without spaces',
-        }),
-        {
-          description: 'Default openid, email and profile. openid is always requested.',
-        },
-      ),
-    ),
-  },
-  Strict,
-)
-
 /** A server with OpenAI's `/v1/audio/transcriptions`. */
 const Transcription = Type.Object(
   {
@@ -189,6 +188,12 @@ export const ConfigFile = Type.Object(
           'Addresses and networks (CIDR) of your reverse proxies, from which X-Forwarded-For is trusted. Default none.',
       }),
     ),
+    content_delivery: Type.Optional(
+      Type.Enum(['stream', 'x-accel'], {
+        description:
+          'Who sends the bytes of videos and files: the service (stream), or nginx (x-accel). Default stream.',
+      }),
+    ),
     signed_url_ttl_seconds: Type.Optional(Seconds(60, 900)),
     api_key_prefix: Type.Optional(
       Type.String({
@@ -220,6 +225,11 @@ export const ConfigFile = Type.Object(
           media: Type.Optional(
             Type.Enum(['allow', 'block'], {
               description: 'Whether images and sound that cannot be judged are let through or rejected.',
+            }),
+          ),
+          output: Type.Optional(
+            Type.Boolean({
+              description: 'Whether finished clips are judged before they are delivered. Default false.',
             }),
           ),
         },

@@ -7,10 +7,15 @@ import { ConfigFile, type EngineEntry, RENDER_SECONDS } from './file.ts'
 /** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
 export type Mistake = { place: string; message: string }
 
-/** Checks one engine entry; each mistake has the path of the option inside the entry. */
+/**
+ * Checks one engine entry; each mistake has the path of the option inside the entry. `needs`: what it must be able to do besides; asked
+ * of an entry without mistakes. `config_dir`: where relative paths start.
+ */
 export type EngineCheck = (
   family: 'video' | 'chat' | 'moderation' | 'translation',
   entry: EngineEntry,
+  needs?: 'pictures',
+  env?: { config_dir: string },
 ) => ReadonlyArray<{ path: string; message: string }>
 
 type Path = Array<string | number>
@@ -20,7 +25,7 @@ const shapeOfFile = Compile(ConfigFile)
 /** Parses and validates the file's text. `file` is only meaningful when there are no mistakes. */
 export function readConfigFile(
   text: string,
-  options: { name: string; env: NodeJS.ProcessEnv; checkEngine: EngineCheck | null },
+  options: { name: string; config_dir?: string; env: NodeJS.ProcessEnv; checkEngine: EngineCheck | null },
 ): { file: ConfigFile; mistakes: Mistake[] } {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
@@ -42,8 +47,9 @@ export function readConfigFile(
       mistakes.push({ place: place(toPath(pointer)), message })
     return { file: {}, mistakes }
   }
-  for (const [path, message] of meaningMistakes(value, options.checkEngine ?? (() => [])))
-    mistakes.push({ place: place(path), message })
+  const { config_dir = '.', checkEngine } = options
+  const check: EngineCheck = (family, entry, needs) => checkEngine?.(family, entry, needs, { config_dir }) ?? []
+  for (const [path, message] of meaningMistakes(value, check)) mistakes.push({ place: place(path), message })
   return { file: value, mistakes }
 }
 
@@ -56,7 +62,7 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
   for (const [i, model] of (file.video_models ?? []).entries()) {
     if (video.has(model.id)) yield [['video_models', i, 'id'], `the id ${model.id} is used twice`]
     video.add(model.id)
-    yield* engineMistakes('video', model.engine, ['video_models', i, 'engine'], checkEngine)
+    yield* videoEngineMistakes(model, ['video_models', i], checkEngine)
     yield* signedUrlMistakes(model, ['video_models', i], file.limits?.render_seconds ?? RENDER_SECONDS)
   }
   const chat = new Set<string>()
@@ -82,27 +88,58 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
       }
     }
   }
-  if (file.moderation?.engine !== undefined)
-    yield* engineMistakes('moderation', file.moderation.engine, ['moderation', 'engine'], checkEngine)
+  yield* moderationMistakes(file.moderation ?? {}, checkEngine)
   if (file.translation)
     yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)
 }
 
+function* moderationMistakes(
+  { engine, output }: NonNullable<ConfigFile['moderation']>,
+  checkEngine: EngineCheck,
+): Generator<[Path, string]> {
+  const mistakes =
+    engine === undefined ? [] : [...engineMistakes('moderation', engine, ['moderation', 'engine'], checkEngine)]
+  yield* mistakes
+  if (output !== true || mistakes.length > 0) return
+  for (const { message } of checkEngine('moderation', (engine as EngineEntry | undefined) ?? 'rules', 'pictures'))
+    yield [['moderation', 'output'], message]
+}
+
 type VideoModel = NonNullable<ConfigFile['video_models']>[number]
 
-/** A signed URL ends with its job, at the latest at the time limit of a render. Both places that may set its life are checked. */
+/** Every engine entry of a model, with its place. */
+function enginesOf({ engine, engines }: VideoModel, path: Path): Array<{ engine: unknown; path: Path }> {
+  const several = (engines ?? []).map((each, i) => ({ engine: each.engine, path: [...path, 'engines', i, 'engine'] }))
+  return engine === undefined ? several : [{ engine, path: [...path, 'engine'] }, ...several]
+}
+
+function* videoEngineMistakes(model: VideoModel, path: Path, checkEngine: EngineCheck): Generator<[Path, string]> {
+  const { engine, engines = [] } = model
+  if (engine === undefined && model.engines === undefined) yield [path, 'needs an engine, or engines']
+  if (engine !== undefined && model.engines !== undefined)
+    yield [[...path, 'engines'], 'cannot be used with engine; make it the first of engines']
+  for (const each of enginesOf(model, path)) yield* engineMistakes('video', each.engine, each.path, checkEngine)
+  const names = new Set<string>()
+  for (const [i, { name }] of engines.entries()) {
+    if (names.has(name)) yield [[...path, 'engines', i, 'name'], `the name ${name} is used twice`]
+    names.add(name)
+  }
+}
+
+/** A signed URL ends with its job, at the latest at the time limit of a render. Every place that may set its life is checked. */
 function* signedUrlMistakes(model: VideoModel, path: Path, render_seconds: number): Generator<[Path, string]> {
   const max = model.render_seconds ?? render_seconds
-  const { engine } = model
-  const named = typeof engine === 'object' ? (engine as Record<string, unknown>).signed_url_ttl_seconds : undefined
   const own = model.signed_url_ttl_seconds
-  const ofEngine = [...path, 'engine', 'signed_url_ttl_seconds']
   const tooLong = `must be at most ${max}, the time limit of a render (render_seconds)`
   if (own !== undefined && own > max) yield [[...path, 'signed_url_ttl_seconds'], tooLong]
-  if (typeof named !== 'number') return
-  if (named > max) yield [ofEngine, tooLong]
-  if (own !== undefined && own !== named)
-    yield [ofEngine, `contradicts signed_url_ttl_seconds: ${own} of the model; leave one of them off`]
+  for (const { engine, path: of } of enginesOf(model, path)) {
+    const named = typeof engine === 'object' ? (engine as Record<string, unknown>).signed_url_ttl_seconds : undefined
+    if (typeof named !== 'number') continue
+    const ofEngine = [...of, 'signed_url_ttl_seconds']
+    if (named > max) yield [ofEngine, tooLong]
+    if (own !== undefined && own !== named)
+      yield [ofEngine, `contradicts signed_url_ttl_seconds: ${own} of the model; leave one of them off`]
+  }
 }
 
 function* engineMistakes(
@@ -138,6 +175,21 @@ export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSet
   }
   const previous_secrets = entries.filter((each) => each !== '')
   return { secret, previous_secrets }
+}
+
+/** A whole number from a flag, else from the environment; null when neither is set. A mistake is added to `mistakes`. */
+export function integerSetting(
+  setting: { flag: string | undefined; env: string | undefined; name: string; min: number; max: number },
+  mistakes: Mistake[],
+): number | null {
+  const { flag, env, name, min, max } = setting
+  const text = flag ?? env
+  if (text === undefined) return null
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  const place = flag === undefined ? `KINORA_${name.toUpperCase()}` : `--${name}`
+  mistakes.push({ place, message: `must be a whole number from ${min} to ${max}` })
+  return null
 }
 
 /** The settings that hold engines, or secrets of theirs. */

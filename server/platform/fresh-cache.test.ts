@@ -58,7 +58,7 @@ test('callers that miss together share one load; load() starts one of its own', 
   assert.equal(await find('a', never), 'two')
 })
 
-test('a caller does not share a load as old as a value may be', async () => {
+test('a caller does not share a load that began a whole time to live ago', async () => {
   const { find, time } = cache()
   const slow = gate()
   const first = find('a', slow.load)
@@ -86,7 +86,7 @@ test('a value kept or forgotten during a load is not replaced by what that load 
   assert.equal(recall('a'), null)
 })
 
-test('a clock that goes back ends every value', async () => {
+test('a clock that goes back expires every value', async () => {
   const { find, time } = cache()
   time.now = 1000
   await find('a', answer('one'))

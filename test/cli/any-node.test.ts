@@ -15,7 +15,7 @@ test('the command runs on an older Node by way of the installed one, and passes 
   assert.equal((await ended(spawn(older!, [KINORA, 'nonsense']))).code, 2)
 })
 
-test('an unknown command ends with 2 and the list of commands', async () => {
+test('an unknown command exits with 2 and the list of commands', async () => {
   const { code, stderr } = await ended(spawn(process.execPath, [KINORA, 'fly']))
   assert.equal(code, 2)
   assert.match(stderr, /unknown command fly\n\nkinora <command>/)

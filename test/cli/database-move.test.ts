@@ -146,7 +146,7 @@ test('an operator who restored a backup declares that database and files belong 
   await other.remove()
 })
 
-test('a database to move to that cannot be used is one sentence, and the one to move from stays in use', async () => {
+test('an unusable target database is reported in one sentence, and the source stays in use', async () => {
   const missing = new URL(external.url)
   missing.pathname = '/nosuch'
   const { code, stderr } = await move(missing.href)

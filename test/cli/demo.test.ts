@@ -34,7 +34,7 @@ test('the demo goes from sign-in to an MP4, prints the cost, and leaves only the
   }
 })
 
-test('a demo that was killed does not disturb the next one, which takes its database away', async () => {
+test('a demo that was killed does not disturb the next one, which removes the database left behind', async () => {
   const child = startKinora(['demo', '--config', 'kinora.yaml', '--keep'], { env, cwd: dir })
   const gone = ended(child)
   await printed(child, 'stdout', /runs until Ctrl-C/)

@@ -43,7 +43,7 @@ test('a start names every outside engine that would be handed a loopback URL, wi
     assert.notEqual(await warningOf({ video: video('openrouter', 'https://openrouter.ai/api') }, loopback), null)
 })
 
-test('no warning for engines of this machine, for those handed bytes or nothing, and once engine_url leads here', async () => {
+test('no warning for engines on this machine, for those that get bytes or no files, or when engine_url is set', async () => {
   const outside = 'http://10.0.0.6:3000'
   assert.equal(await warningOf({}), null)
   for (const each of [

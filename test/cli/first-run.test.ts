@@ -48,7 +48,7 @@ for (const workers of ['1', '2']) {
 }
 
 for (const point of ['first_run_written', 'first_run_committed']) {
-  test(`killed at ${point}: the next start has a first-run.json that signs in, and nothing else of it`, async () => {
+  test(`killed at ${point}: the next start has a first-run.json that signs in, and no other file of the first run`, async () => {
     const dir = newDir()
     const args = ['serve', '--data-dir', dir.path, '--port', '0']
     await ended(startKinora(args, { env: { KINORA_FAILPOINT: point } }))

@@ -34,7 +34,7 @@ async function tablesOf(url: string): Promise<number> {
   return rows[0].n
 }
 
-test('DATABASE_URL of an empty database on a used data directory is refused in words: files and first-run.json stay, the database is not touched', async () => {
+test('DATABASE_URL of an empty database on a used data directory is refused with a message: files and first-run.json stay, the database is not touched', async () => {
   const dir = newDir()
   const serving = await dir.serve()
   await upload(serving)
@@ -94,7 +94,7 @@ test('a copy of a data directory cannot be served beside the original on their c
   await shared.drop()
 })
 
-test('a service that lost its connections to the database is still alone on it', async () => {
+test('a service that lost its connections to the database still keeps a second service off it', async () => {
   const [here, copy] = [newDir(), newDir()]
   const shared = await emptyDatabase()
   const first = await here.serve({ DATABASE_URL: shared.url })

@@ -31,7 +31,7 @@ function assertSentence({ code, stdout, stderr }: Ran, pattern: RegExp): void {
   assert.equal(stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{')).length, 1, stderr)
 }
 
-test('a PostgreSQL that cannot be reached is one sentence for serve, migrate and admin', async () => {
+test('a PostgreSQL that cannot be reached is reported in one sentence by serve, migrate and admin', async () => {
   const env = { DATABASE_URL: nowhere, KINORA_DATA_DIR: join(dir, 'unreachable') }
   for (const args of [['serve', '--port', '0'], ['migrate'], ['admin', 'org', 'list']]) {
     assertSentence(
@@ -66,7 +66,7 @@ test('no admin command makes tables in a database that was never used: one sente
   }
 })
 
-test('a data directory that another service holds is one sentence', async () => {
+test('a data directory that another service holds is reported in one sentence', async () => {
   const path = join(dir, 'taken')
   const held = openDataDir(path)
   try {
@@ -79,7 +79,7 @@ test('a data directory that another service holds is one sentence', async () => 
   }
 })
 
-test('a command written wrongly ends with 2 and its usage, never with a stack', async () => {
+test('a malformed command exits with 2 and its usage, never with a stack trace', async () => {
   for (const args of [
     ['migrate', '--nonsense'],
     ['migrate', 'now'],
@@ -134,7 +134,7 @@ test('credits grant names --note as required, in its help and in the error', asy
   assert.match(stderr, /--note <text> is required/)
 })
 
-test('admin and migrate need no secret of an engine, and name no mistake of one', async () => {
+test('admin and migrate need no secret of an engine, and report no mistake in its entry', async () => {
   const path = join(dir, 'kinora.yaml')
   writeFileSync(
     path,

@@ -44,7 +44,7 @@ test('a prompt becomes an MP4 named for its job, with path, size and cost on sta
   assert.ok(!stderr.includes('\x1b'))
 })
 
-test('--json prints one object, --out names the file, and what stood there is replaced whole', async () => {
+test('--json prints one object, --out names the file, and an existing file is replaced whole', async () => {
   writeFileSync(join(dir, 'clip.mp4'), 'old')
   const { code, stdout } = await render(
     'A paper boat',
@@ -95,7 +95,7 @@ test('frames and references are uploaded for their purpose and referred to in or
   ])
 })
 
-test('a job that fails ends with 1, its code, its text, and no file', async () => {
+test('a job that fails exits with 1, its code, its text, and no file', async () => {
   const { code, stdout, stderr } = await render('something forbidden', '--json')
   assert.equal(code, 1)
   assert.match(stderr, /kinora render: moderation_blocked: The request was rejected/)
@@ -119,7 +119,7 @@ test('a refusal shows the error of the service, with the field and the remedy', 
   assert.match(unknown.stderr, /Make a key in the console/)
 })
 
-test('wrong usage ends with 2 before anything is sent', async () => {
+test('wrong usage exits with 2 before anything is sent', async () => {
   const cases: Array<[string[], RegExp]> = [
     [[], /the prompt is missing/],
     [['A', 'boat'], /more than one prompt/],
@@ -137,7 +137,7 @@ test('wrong usage ends with 2 before anything is sent', async () => {
   assert.deepEqual([keyless.code, /KINORA_API_KEY is not set/.test(keyless.stderr)], [2, true])
 })
 
-test('Ctrl-C cancels the job, which is not charged, and ends with 130', async () => {
+test('Ctrl-C cancels the job, which is not charged, and exits with 130', async () => {
   const child = startKinora(['render', 'A boat', '--model', 'endless-1'], { env: env({}), cwd: dir })
   const running = ended(child)
   const [, id] = await printed(child, 'stderr', /^(video_\w{26}) [\s\S]*in_progress/m)
@@ -149,7 +149,7 @@ test('Ctrl-C cancels the job, which is not charged, and ends with 130', async ()
   assert.equal(job?.status, 'canceled')
 })
 
-test('an answer that is lost on the way makes no second job', async () => {
+test('an answer that is lost on the way causes no second job', async () => {
   const lossy = await losingProxy(app.url)
   try {
     const count = async () => (await app.database.db.selectFrom('video_jobs').select('id').execute()).length

@@ -6,18 +6,28 @@ import { test } from 'node:test'
 import { serve } from '../../server/cli/serve.ts'
 import { loadConfig } from '../../server/config/config.ts'
 import { silentLog } from '../../server/platform/log.ts'
+import { emptyDatabase } from '../support/data/data-dir.ts'
 
-/** What `serve` warns of before it opens a database, which it does not find here. */
+/** What `serve` warns of by the time it answers. */
 async function warningsOf(text: string): Promise<string[]> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-warnings-'))
   const path = join(dir, 'kinora.yaml')
   writeFileSync(path, text)
-  const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }
-  const config = loadConfig({ config: path, data_dir: join(dir, 'data'), port: '0' }, env, () => [])
+  const database = await emptyDatabase()
   const warned: string[] = []
   const log = { ...silentLog, warn: (event: string) => void warned.push(event) }
-  await assert.rejects(serve(config, log))
-  rmSync(dir, { recursive: true, force: true })
+  try {
+    const env = { DATABASE_URL: database.url }
+    await (
+      await serve(
+        loadConfig({ config: path, data_dir: join(dir, 'data'), port: '0' }, env, () => []),
+        log,
+      )
+    ).stop()
+  } finally {
+    await database.drop()
+    rmSync(dir, { recursive: true, force: true })
+  }
   return warned
 }
 

@@ -146,29 +146,69 @@ test('files are private to the service', async (t) => {
   assert.equal(statSync(join(root, key.slice(0, 2), key)).mode & 0o777, 0o600)
 })
 
-test('a reader that never reads holds one buffer of memory; when it leaves, sending ends', async (t) => {
+test('readers that never read hold a buffer each, eight of them a large one; when they leave, others get theirs', async (t) => {
   const { blobs } = store(t)
   const size = 64 * 1024 * 1024
   const { key } = await blobs.write(
     Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024))),
     ANY_SIZE,
   )
-  const outcome = Promise.withResolvers<unknown>()
-  const sending = Promise.withResolvers<ServerResponse>()
+  let outcomes: Promise<unknown>[] = []
+  let responses: ServerResponse[] = []
   const server = createServer((_, response) => {
     response.setHeader('content-length', size)
-    blobs.send(key, null, response).then(outcome.resolve, outcome.resolve)
-    sending.resolve(response)
+    outcomes.push(blobs.send(key, null, response).catch((error: unknown) => error))
+    responses.push(response)
   }).listen(0, '127.0.0.1')
+  t.after(() => server.close())
   await once(server, 'listening')
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
-  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
-  const response = await sending.promise
-  while (!response.writableNeedDrain) await new Promise(setImmediate)
-  assert.ok(response.writableLength <= 256 * 1024)
-  client.destroy()
-  assert.ok((await outcome.promise) instanceof Error)
-  server.close()
+  for (let round = 0; round < 2; round++) {
+    outcomes = []
+    responses = []
+    const clients = Array.from({ length: 20 }, () =>
+      connect((server.address() as AddressInfo).port, '127.0.0.1').pause(),
+    )
+    t.after(() => clients.forEach((client) => void client.destroy()))
+    for (const client of clients) client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    while (responses.length < 20 || responses.some(({ writableNeedDrain }) => !writableNeedDrain))
+      await new Promise(setImmediate)
+    const held = responses.map(({ writableLength }) => writableLength)
+    assert.ok(held.every((bytes) => bytes <= 1024 * 1024))
+    assert.equal(held.filter((bytes) => bytes > 256 * 1024).length, 8)
+    for (const client of clients) client.destroy()
+    for (const outcome of outcomes) assert.ok((await outcome) instanceof Error)
+  }
+})
+
+test('every reader gets its own bytes, whoever read and left before, and the bytes of one who left stay its own', async (t) => {
+  const { blobs } = store(t)
+  const sizes = [10, 100_000, 300_000, 1_500_000, 3_000_000]
+  const wanted = sizes.map((size, i) => Buffer.alloc(size, i + 1))
+  const keys = await Promise.all(wanted.map(async (bytes) => (await blobs.write(Readable.from([bytes]), ANY_SIZE)).key))
+  const read = async (i: number) => {
+    const received: Buffer[] = []
+    const write = (chunk: Buffer, _: unknown, done: () => void) => {
+      setImmediate(() => {
+        received.push(Buffer.from(chunk))
+        done()
+      })
+    }
+    await blobs.send(keys[i]!, null, new Writable({ write }))
+    assert.ok(Buffer.concat(received).equals(wanted[i]!))
+  }
+  const left: Array<{ chunk: Buffer; i: number }> = []
+  const leave = (i: number) => {
+    const write = (chunk: Buffer) => {
+      left.push({ chunk, i })
+      out.destroy()
+    }
+    const out: Writable = new Writable({ write })
+    return assert.rejects(blobs.send(keys[i]!, null, out))
+  }
+  for (let round = 0; round < 4; round++)
+    await Promise.all(sizes.flatMap((_, i) => [read(i), leave(i), read(sizes.length - 1 - i)]))
+  assert.equal(left.length, 4 * sizes.length)
+  for (const { chunk, i } of left) assert.ok(chunk.equals(wanted[i]!.subarray(0, chunk.length)))
 })
 
 function store(t: TestContext) {

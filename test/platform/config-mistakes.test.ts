@@ -106,7 +106,7 @@ test('signed URLs that would outlive the render are refused with the line, where
   assert.deepEqual(mistakesOf(`${ttl}: 901\n`), [`1 ${ttl}: must be at most 900`])
 })
 
-test('what may be chosen is listed: capabilities, parameters, dialects, log levels, kinds of storage', () => {
+test('the allowed values are listed: capabilities, parameters, dialects, log levels, kinds of storage', () => {
   assert.deepEqual(mistakesOf(chat('capabilities: [vision, sight]')), [
     '5 chat_models[0].capabilities[1]: must be one of vision, video, audio, tools, reasoning, structured_outputs, logprobs',
   ])
@@ -117,7 +117,7 @@ test('what may be chosen is listed: capabilities, parameters, dialects, log leve
   assert.deepEqual(dialect, ['3 video_models[0].engine.dialect: Must be one of openai, openrouter, sglang, vllm-omni.'])
 })
 
-test('a tab is one mistake that names the line, whatever else the reader of YAML makes of it', () => {
+test('a tab is reported as one mistake that names the line, whatever else the YAML parser makes of it', () => {
   const tab = 'is indented with a tab; YAML takes spaces alone'
   assert.deepEqual(mistakesOf('plans:\n\tfree: {}\n'), [`2: ${tab}`])
   assert.deepEqual(mistakesOf('limits: {\n\tqueue_seconds: 10 }\n'), [`2: ${tab}`])
@@ -126,7 +126,7 @@ test('a tab is one mistake that names the line, whatever else the reader of YAML
   assert.deepEqual(mistakesOf('currency:\tusd\n'), [])
 })
 
-test('a member that is missing has its own place, and a value of a wrong kind is answered in words', () => {
+test('a missing member is reported with its path, and a value of the wrong kind with an explanation', () => {
   const text = `port: "8080"
 workers: 0
 terms: {}
@@ -187,12 +187,12 @@ test('a base URL works with and without /v1; one that would have it twice, or en
   }
 })
 
-test('a star without quotation marks is answered with how to write it', () => {
+test('the message about an asterisk without quotation marks says how to write it', () => {
   assert.deepEqual(mistakesOf('plans:\n  free:\n    video_models: [*]\n'), ['3: write "*" in quotation marks'])
   assert.deepEqual(mistakesOf('plans:\n  free:\n    video_models:\n      - *\n'), ['4: write "*" in quotation marks'])
 })
 
-test('a log level of the environment that is none is a mistake beside the others', () => {
+test('an invalid log level in the environment is reported with the other mistakes', () => {
   const env = { KINORA_LOG_LEVEL: 'loud', KINORA_SECRET: 'short' }
   assert.throws(
     () => loadConfig({}, env, engineMistakes),
@@ -202,4 +202,27 @@ test('a log level of the environment that is none is a mistake beside the others
       return true
     },
   )
+})
+
+test('a model has one engine or several, each with a name of its own, and their mistakes have their lines', () => {
+  const model = (engines: string) => `video_models:\n  - id: one\n    per_second: "0.01"\n${engines}`
+  const two = (first: string, second: string) =>
+    model(`    engines:\n      - { name: ${first}, engine: storyboard }\n      - { name: ${second} }\n`)
+  assert.deepEqual(mistakesOf(model('    engine: storyboard\n')), [])
+  assert.deepEqual(mistakesOf(two('own', 'rented, weight: 2, max_renders: 3, engine: instant')), [])
+  assert.deepEqual(mistakesOf(model('')), ['2 video_models[0]: needs an engine, or engines'])
+  assert.deepEqual(mistakesOf(model('    engine: instant\n    engines: [{ name: own, engine: storyboard }]\n')), [
+    '5 video_models[0].engines: cannot be used with engine; make it the first of engines',
+  ])
+  assert.deepEqual(mistakesOf(two('own', 'own, engine: instant')), [
+    '6 video_models[0].engines[1].name: the name own is used twice',
+  ])
+  assert.match(
+    mistakesOf(two('own', 'rented, engine: sora'))[0]!,
+    /^6 video_models\[0\]\.engines\[1\]\.engine: Must be/,
+  )
+  const slow = '{ kind: videos-api, dialect: openai, base_url: "http://h3:30000", seconds: [1, 3] }'
+  assert.deepEqual(mistakesOf(two('own', `rented, engine: ${slow}`)), [
+    '6 video_models[0].engines[1].engine.seconds: No clip has such a length: they are of 4 to 15 seconds.',
+  ])
 })

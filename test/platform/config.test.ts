@@ -21,8 +21,8 @@ test('nothing configured is a complete service: embedded engines, one plan, a pr
   assert.deepEqual([config.host, config.port, config.workers, config.currency], ['127.0.0.1', 8080, 1, 'usd'])
   assert.deepEqual([config.database_url, config.secret, config.public_url], [null, null, null])
   assert.deepEqual(
-    config.video_models.map(({ id, engine, per_second }) => [id, engine, per_second]),
-    [['storyboard-1', 'storyboard', 1_000_000n]],
+    config.video_models.map(({ id, engines, per_second }) => [id, engines, per_second]),
+    [['storyboard-1', [{ name: null, engine: 'storyboard', weight: 1, max_renders: null }], 1_000_000n]],
   )
   assert.deepEqual([...config.plans.keys(), config.default_plan], ['free', 'free'])
   assert.deepEqual(
@@ -109,13 +109,13 @@ moderation: { engine: { kind: rules, deny: ["/(/"] } }
   at(13, /moderation/)
 })
 
-test('a text that is not YAML is refused with the line where it breaks, and a file that is not there by its name', () => {
+test('text that is not YAML is refused with the line at fault, and a missing file with its name', () => {
   assert.match(refusal({ config: write('plans:\n  free: {\n') }, {}), /:\d+: /)
   assert.match(refusal({ config: write('currency: usd\ncurrency: eur\n') }, {}), /:2: .*unique/i)
   assert.match(refusal({ config: join(dir, 'nowhere.yaml') }, {}), /Cannot read the configuration .*nowhere\.yaml/)
 })
 
-test('environment variables are put in wherever a text names them, and one that is not set is a mistake', () => {
+test('environment variables are substituted wherever a text names them, and one that is not set is a mistake', () => {
   const text = `moderation:
   engine: { kind: openai-moderations, base_url: "http://\${GUARD_HOST}:9000", api_key: "\${GUARD_KEY}" }
 `
@@ -130,6 +130,25 @@ test('environment variables are put in wherever a text names them, and one that 
     api_key: 'secret $& {x}',
   })
   assert.match(refusal({ config: write(text) }, { GUARD_HOST: 'guard.internal' }), /:2 .*GUARD_KEY is not set/)
+})
+
+test('moderation of outputs needs an engine that judges images', () => {
+  const load = (engine: string) =>
+    loadConfig({ config: write(`moderation:\n  output: true\n${engine}`) }, {}, engineMistakes)
+  const guard = 'kind: chat-guard, base_url: "http://guard:8000", model: g'
+  for (const engine of [
+    '',
+    '  engine: rules\n',
+    `  engine: { ${guard}, format: qwen3guard }\n`,
+    `  engine: { ${guard}, format: llama-guard, images: false }\n`,
+  ])
+    assert.throws(
+      () => load(engine),
+      (error: Error) => /:2 moderation\.output: Needs a moderation engine that judges images\./.test(error.message),
+      engine,
+    )
+  assert.equal(load(`  engine: { ${guard}, format: llama-guard }\n`).moderation_output, true)
+  assert.equal(loadConfig({}, {}, engineMistakes).moderation_output, false)
 })
 
 test('a mistake never shows the secret it is about', () => {

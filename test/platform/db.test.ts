@@ -40,7 +40,7 @@ test('a numeric with a fraction is refused, not rounded, and the connection goes
   assert.deepEqual((await pool.query('select 2::numeric as x')).rows, [{ x: 2n }])
 })
 
-test('a unique violation is known by its constraint', async () => {
+test('a unique violation is recognized by its constraint', async () => {
   await truncateAll()
   await db.insertInto('db_test_things').values({ id: 1, amount: 1n }).execute()
   const error: unknown = await db
@@ -82,7 +82,7 @@ test('a backend killed under a query is "database down"; the pool goes on with a
   await victim.close()
 })
 
-test('a server that is not there is "database down"', async () => {
+test('a missing server is "database down"', async () => {
   const nowhere = openDb('postgres://nobody@127.0.0.1:1/none')
   assert.ok(isDatabaseDown(await nowhere.pool.query('select 1').catch((e: unknown) => e)))
   const noSocket = openDb('postgres://nobody@localhost/none?host=%2Fnowhere')

@@ -57,7 +57,7 @@ test('missing library links are restored', async (t) => {
   assert.equal(readlinkSync(join(copy, 'lib/libpq.so.5')), readlinkSync(join(native, 'lib/libpq.so.5')))
 })
 
-test('as root the server is another user, and the data directory stays closed to that user', asRoot, async (t) => {
+test('as root the server runs as another user, and the data directory stays closed to that user', asRoot, async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
   chmodSync(dir.path, 0o700)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { isDatabaseDown } from '../../server/platform/db/db.ts'
 import { openGroups, writeGroupOrEach } from '../../server/platform/db/groups.ts'
 
-test('what comes while a group is written is written together, in order, one group of a name at a time', async () => {
+test('items that arrive while a group is written are written together next, in order, one group of a name at a time', async () => {
   const groups = openGroups()
   const written: number[][] = []
   const gate = Promise.withResolvers<void>()

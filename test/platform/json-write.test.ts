@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { JSON_MEMBERS_MAX } from '../../server/platform/json/scan.ts'
 import { writeJson, writeLarge } from '../../server/platform/json/write.ts'
-import { longestTurn } from '../support/longest-turn.ts'
+import { longestTurn } from '../support/processor-time.ts'
 
 const LONG = 'x'.repeat(70_000)
 

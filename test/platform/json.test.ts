@@ -6,7 +6,7 @@ import { ApiError } from '../../server/platform/errors.ts'
 import { parseJson } from '../../server/platform/json/parse.ts'
 import { parsePieces } from '../../server/platform/json/pieces.ts'
 import { newScan } from '../../server/platform/json/scan.ts'
-import { longestTurn } from '../support/longest-turn.ts'
+import { longestTurn } from '../support/processor-time.ts'
 
 const LARGE = 64 * 1024 * 1024
 const NOT_JSON = Symbol('not JSON')

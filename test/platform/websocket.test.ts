@@ -102,7 +102,7 @@ test('an Upgrade that the service does not support is ignored', async () => {
   assert.equal((await handshake(echo.url, { 'content-length': '0' }, 'POST /echo')).status, 404)
 })
 
-test('the path is meant with a trailing slash, a query and capital letters of the protocol', async () => {
+test('the path also matches with a trailing slash, a query and capital letters in the protocol', async () => {
   for (const request of ['GET /echo', 'GET /echo/', 'GET /echo?model=x', 'GET /echo/?']) {
     assert.equal(
       (await handshake(echo.url, { upgrade: 'WebSocket', connection: 'keep-alive, upgrade' }, request)).status,
@@ -143,7 +143,7 @@ test('a refusal is an ordinary answer before any upgrade, and a line of the log'
   )
 })
 
-test('a handshake behind a request that is not answered yet ends the connection, and nothing else', async () => {
+test('a handshake after a request that is not answered yet ends the connection, and nothing else', async () => {
   const connection = await rawConnection(echo.url)
   const body = 'POST /slow HTTP/1.1\r\nhost: kinora\r\ncontent-length: 0\r\n\r\n'
   await connection.write(body + handshakeText({}, 'GET /echo'))
@@ -197,7 +197,7 @@ test('frames that break the protocol close the connection with the code for it',
   }
 })
 
-test('a client that leaves pings unanswered is gone after the second; one that answers stays', async () => {
+test('a client that leaves two pings unanswered is disconnected; one that answers is not', async () => {
   const timing = { ping_seconds: 0.03, stalled_seconds: 30, close_timeout_seconds: 1 }
   const { url, served } = await startEcho({ timing })
   const lively = await openSocket(url, PATH)

@@ -2,7 +2,7 @@ import { findAccounts } from '../../billing/store.ts'
 import { findOrganizationNames } from '../../identity/people/store.ts'
 import { listKeysOfAnybody, listOrganizations, listPeople } from '../../identity/people/store-lists.ts'
 import { formatMoney } from '../../platform/money.ts'
-import { listJobsOfAnyOrg } from '../../videos/store.ts'
+import { listJobsOfAnyOrg } from '../../videos/store-list.ts'
 import { UsageError } from '../flags.ts'
 import { type Admin, command, type Report, requireOrganization } from './command.ts'
 

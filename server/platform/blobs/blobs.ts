@@ -29,6 +29,8 @@ export type Blobs = {
   open(key: string, range?: ByteRange): Promise<Readable>
   /** Copies into `out` no faster than it drains and does not end it. Throws BlobMissing, or when `out` closes early. */
   send(key: string, range: ByteRange | null, out: Writable): Promise<void>
+  /** The URL path under which the reverse proxy may send a blob itself; null where the operator has no such proxy. Throws BlobMissing. */
+  proxyPath: ((key: string) => Promise<string>) | null
   /** Throws BlobMissing. */
   size(key: string): Promise<number>
   /** Gives `use` a local path, to read only and only until it settles: probes and renderers want files. Throws BlobMissing. */

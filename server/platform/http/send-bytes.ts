@@ -21,7 +21,8 @@ export type Content = {
 const IDLE_SECONDS = 300
 
 /**
- * Answers GET and HEAD with the content, a range of it, or 304, no faster than the reader drains, and returns the sent reply.
+ * Answers GET and HEAD with the content, a range of it, or 304, no faster than the reader drains, and returns the sent reply; or leaves
+ * the bytes to the reverse proxy, where that offers to send them.
  * Throws ApiError `range_not_satisfiable`, or BlobMissing before anything was sent.
  * Source: contract 5.5; headers against sniffing and script: docs/api/files.md, content.
  */
@@ -47,8 +48,23 @@ export async function sendBytes(
     if (answer.status === 206) headers['content-range'] = `bytes ${answer.start}-${answer.end}/${size}`
   }
   const hasBody = answer.status !== 304 && request.method !== 'HEAD'
+  if (hasBody && blobs.proxyPath && takesPath(request)) {
+    // The proxy adds these itself, from the file and the request it has.
+    const { 'content-length': _, 'content-range': __, 'accept-ranges': ___, ...rest } = headers
+    const path = await blobs.proxyPath(blob_key)
+    await write(reply, { status: 200, headers: { ...rest, 'x-accel-redirect': path } }, null)
+    return reply
+  }
   await write(reply, { status: answer.status, headers }, hasBody ? (out) => blobs.send(blob_key, answer, out) : null)
   return reply
+}
+
+/**
+ * Whether a proxy sends the bytes itself, given a path: nginx says so in each request. One that comes past it, from an engine for
+ * instance, does not, and is sent the bytes. Source: docs/operating.md, videos through nginx.
+ */
+function takesPath({ headers }: FastifyRequest): boolean {
+  return headers['x-sendfile-type'] === 'X-Accel-Redirect'
 }
 
 /** The name in ASCII for old clients and in full for the rest. Source: RFC 6266, RFC 8187. */

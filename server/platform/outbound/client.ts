@@ -15,7 +15,7 @@ export type EngineClientOptions = {
 }
 
 export type EngineCall = {
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below the base URL, beginning with a slash; parts that are not ours are encoded by the caller. */
   path: string
   json?: unknown

@@ -5,7 +5,7 @@ import { OutboundError } from './error.ts'
 export type OutboundBody = string | Uint8Array | { size_bytes: number; chunks: AsyncIterable<Uint8Array> }
 
 export type OutboundRequest = {
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path with its query, as it goes on the wire. */
   path: string
   headers: Record<string, string>

@@ -26,7 +26,8 @@ const DATABASE = 'kinora'
 /**
  * Runs the embedded PostgreSQL in `dir`, on a Unix socket only, every commit on disk, and restarts it whenever it exits
  * before `stop`. Adopts a server that a killed service left behind. The caller holds the data directory's lock.
- * `bin` selects the programs of another installation, `native` another copy of the package.
+ * `bin` selects the programs of another installation, `native` another copy of the package. `meanwhile` is called when PostgreSQL works
+ * and there is nothing to do but wait for it.
  * Throws StartError, with the last lines of the server's log, when it cannot run.
  */
 export async function startEmbeddedPostgres(options: {
@@ -34,10 +35,11 @@ export async function startEmbeddedPostgres(options: {
   log?: (line: string) => void
   bin?: string
   native?: string
+  meanwhile?: (() => unknown) | undefined
 }): Promise<EmbeddedPostgres> {
-  const log = options.log ?? (() => {})
+  const { log = () => {}, meanwhile } = options
   const cluster = await openCluster(options)
-  let server = await bringUp(cluster)
+  let server = await bringUp(cluster, meanwhile)
   const { adopted } = server
   let stopping = false
 
@@ -73,7 +75,12 @@ export function runningPostgresUrl(dir: string): string | null {
   return findPostmaster(path)?.status === 'ready' ? socketUrl(path, DATABASE) : null
 }
 
-async function openCluster(options: { dir: string; bin?: string; native?: string }): Promise<Cluster> {
+async function openCluster(options: {
+  dir: string
+  bin?: string
+  native?: string
+  meanwhile?: (() => unknown) | undefined
+}): Promise<Cluster> {
   const home = resolve(options.dir)
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const path = clusterPath(home)
@@ -82,15 +89,24 @@ async function openCluster(options: { dir: string; bin?: string; native?: string
     ? programsIn(options.bin, runAs)
     : packagedPrograms({ run_as: runAs, home, ...(options.native ? { native: options.native } : {}) })
   const cluster = { path, programs, run_as: runAs, log_file: join(home, 'log') }
-  if (!existsSync(path)) await initCluster(cluster, (dir) => makeOwnedDir(dir, runAs))
+  if (!existsSync(path)) {
+    const made = initCluster(cluster, (dir) => makeOwnedDir(dir, runAs))
+    options.meanwhile?.()
+    await made
+  }
   makeOwnedDir(path, runAs)
   requireSameMajor(cluster)
   return cluster
 }
 
-async function bringUp(cluster: Cluster): Promise<Postmaster> {
+async function bringUp(cluster: Cluster, meanwhile?: () => unknown): Promise<Postmaster> {
   const found = await adopt(cluster.path)
-  if (!found) return prepared(cluster, await launch(cluster))
+  if (!found) {
+    const launched = launch(cluster)
+    meanwhile?.()
+    return prepared(cluster, await launched)
+  }
+  meanwhile?.()
   const version = await prepare(cluster)
   if (version === cluster.programs.version) return found
   await shutDown(found)

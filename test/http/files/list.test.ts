@@ -38,7 +38,7 @@ test('200 newest first or oldest first, page after page without gap or duplicate
   assert.deepEqual(ids(await list(`?order=asc&after=${made[3]}`)), [made[4]])
 })
 
-test('a position holds when its file is deleted, foreign or was never there', async () => {
+test('a cursor works when its file was deleted, belongs to another organization or never existed', async () => {
   const [first, second, third] = await upload(3)
   await call(app, `/v1/files/${second}`, { method: 'DELETE' })
   assert.deepEqual(ids(await list(`?after=${second}`)), [first])
@@ -48,7 +48,7 @@ test('a position holds when its file is deleted, foreign or was never there', as
   assert.deepEqual(ids(await list('?order=asc&after=file-00000000000000000000000000')), [first, third])
 })
 
-test('400 for a limit, cursor, order or purpose that is not one, naming it', async () => {
+test('400 that names an invalid limit, cursor, order or purpose', async () => {
   const [id] = await upload(1)
   const refusals: Record<string, string[]> = {
     limit: ['0', '-1', '10001', '1e9', '10abc', '1.5', '', '%20', '99999999999999999999', '1&limit=2'],
@@ -90,7 +90,7 @@ test('200 at both ends of limit, 100 by default, and unknown parameters are igno
   assert.equal(body.has_more, true)
 })
 
-test('purpose keeps the others out', async () => {
+test('a list with a purpose has no files of another one', async () => {
   const [document] = await upload(1)
   const [batch] = await upload(1, { purpose: 'batch' })
   assert.deepEqual(ids(await list('?purpose=batch')), [batch])
@@ -98,7 +98,7 @@ test('purpose keeps the others out', async () => {
   assert.deepEqual(ids(await list('?purpose=fine-tune')), [])
 })
 
-test('a colleague sees, reads and deletes the file; another organization meets the 404 of a missing one everywhere', async () => {
+test('a colleague sees, reads and deletes the file; another organization gets the 404 of a missing one everywhere', async () => {
   const { id } = await uploaded(app, 'secret')
   const missing = 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV'
   const routes: ReadonlyArray<[method: string, path: (file: string) => string]> = [

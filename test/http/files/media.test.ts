@@ -46,13 +46,13 @@ async function assertOnlyFits(bytes: Uint8Array, purpose: string, mediaType: str
   }
 }
 
-test('pictures are recognized by their bytes and fit vision alone', async () => {
+test('pictures are recognized by their bytes and accepted for vision alone', async () => {
   for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
     await assertOnlyFits(await samplePicture(format), 'vision', `image/${format}`)
   }
 })
 
-test('clips and sounds are recognized by their bytes and fit their purpose alone', async () => {
+test('clips and sounds are recognized by their bytes and accepted for their purpose alone', async () => {
   const types: Partial<Record<SampleKind, [purpose: string, mediaType: string]>> = {
     mp4: ['video', 'video/mp4'],
     mov: ['video', 'video/quicktime'],
@@ -114,7 +114,7 @@ test('400 for a picture whose header cannot be read', async () => {
   assert.equal(body.error.code, 'invalid_file')
 })
 
-test('nothing is left of refused media', async () => {
+test('refused media leave nothing behind', async () => {
   const before = app.stored()
   const picture = Buffer.from(await samplePicture('jpeg'))
   for (const [bytes, purpose] of [

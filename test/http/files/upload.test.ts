@@ -74,7 +74,7 @@ test('200 for every document purpose, and 400 for any other word', async () => {
   await assertNothingKept(before)
 })
 
-test('400 for a missing, empty, repeated, renamed or textual file and leaves nothing', async () => {
+test('400 for a missing, empty, repeated, renamed or textual file, and nothing is left behind', async () => {
   const before = app.stored()
   const text = { name: 'file', body: 'hello' }
   assertRefused(await sendForm(app, [PURPOSE]), 400, 'missing_required_parameter', 'file')
@@ -120,7 +120,7 @@ test('expires_after shortens the life from one hour to thirty days and refuses a
   }
 })
 
-test('200 at exactly 100,000,000 bytes, 413 with one more, and nothing is left of it', async () => {
+test('200 at exactly 100,000,000 bytes, 413 with one more, which leaves nothing behind', async () => {
   const bytes = Buffer.alloc(100_000_001, 7)
   const largest = await uploaded(app, bytes.subarray(1))
   assert.equal(largest.bytes, 100_000_000)

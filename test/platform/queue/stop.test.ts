@@ -8,7 +8,7 @@ const { pool, claims, work, add, finish, rowOf } = queue
 after(queue.close)
 afterEach(queue.clear)
 
-test('stop lets short work finish, aborts long work, and releases what will not end and what waits', async () => {
+test('stop lets short work finish, aborts long work, and releases work that does not end or has not begun', async () => {
   const begun = collector(4)
   const short = Promise.withResolvers<void>()
   const aborted: string[] = []

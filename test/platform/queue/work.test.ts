@@ -83,7 +83,7 @@ test('a row that waits stays with its worker, takes no slot, and keeps its claim
   assert.equal(first, second)
 })
 
-test('rows that are stuck while every slot is taken hold up no row that is in hand', async () => {
+test('rows that are stuck while every slot is taken do not delay rows that are being worked on', async () => {
   const [stuck, again] = [Promise.withResolvers<void>(), collector(2)]
   work({
     concurrency: 1,

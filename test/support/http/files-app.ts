@@ -23,8 +23,8 @@ export const KEYS = { acme: '', acme_colleague: '', rival: '' }
 
 export type FilesApp = Awaited<ReturnType<typeof startFiles>>
 
-/** The files routes on a real socket, database and disk, with a clock moved by hand and the callers of KEYS. */
-export async function startFiles() {
+/** The files routes on a real socket, database and disk, with a clock moved by hand and the callers of KEYS. `proxied`: as for `diskBlobs`. */
+export async function startFiles({ proxied = false, requests_per_minute = null as number | null } = {}) {
   const database = await testDatabase()
   const root = await mkdtemp(join(tmpdir(), 'kinora-files-'))
   const clock = handMovedClock()
@@ -34,11 +34,15 @@ export async function startFiles() {
     clock,
     log: silentLog,
     db: database.db,
-    blobs: fillable(diskBlobs(root), disk),
+    blobs: fillable(diskBlobs(root, { proxied }), disk),
     secret,
     secrets: [secret],
     site: { public_url: '', engine_url: '' },
-    config: { api_key_prefix: 'kin', plans: new Map(), login: { oidc: null } },
+    config: {
+      api_key_prefix: 'kin',
+      plans: new Map(requests_per_minute ? [['free', { requests_per_minute }]] : []),
+      login: { oidc: null },
+    },
   } as unknown as Context
   const identity = await openIdentity(ctx)
   const orgs = await addPeople(database, clock.now())

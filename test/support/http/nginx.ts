@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../free-port.ts'
+
+/** Why what needs nginx is skipped, or false. */
+export const withoutNginx =
+  process.platform !== 'linux'
+    ? 'reads /proc: run it on Linux'
+    : spawnSync('nginx', ['-v']).error
+      ? 'no nginx here: install nginx'
+      : false
+
+/** `pid`: of its one worker. */
+export type Nginx = { url: string; pid: number; stop(): Promise<void> }
+
+/** An nginx on a free port of loopback, with these locations. `command` may put another program before it. */
+export async function startNginx(
+  locations: string,
+  command: (program: string, args: string[]) => [string, string[]] = (program, args) => [program, args],
+): Promise<Nginx> {
+  const dir = mkdtempSync(join(tmpdir(), 'kinora-nginx-'))
+  const port = await freePort()
+  const config = join(dir, 'nginx.conf')
+  const log = join(dir, 'error.log')
+  writeFileSync(config, configOf({ dir, port, locations }))
+  const [program, args] = command('nginx', ['-c', config, '-e', log])
+  const master = spawn(program, args, { stdio: 'ignore' })
+  const pid = await workerOf(master, log)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    pid,
+    async stop() {
+      const gone = once(master, 'exit')
+      master.kill('SIGTERM')
+      await gone
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+function configOf({ dir, port, locations }: { dir: string; port: number; locations: string }): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${dir}/${kind};`,
+  )
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  return `daemon off; ${user} worker_processes 1; pid ${dir}/pid;
+events { worker_connections 1024; }
+http { access_log off; keepalive_requests 1000000; ${temporary.join(' ')}
+  server { listen 127.0.0.1:${port}; ${locations} } }
+`
+}
+
+/** Its worker: the port is open before there is one. */
+async function workerOf(master: ChildProcess, log: string): Promise<number> {
+  for (;;) {
+    if (master.exitCode !== null) throw new Error(`nginx ended: ${readFileSync(log, 'utf8')}`)
+    const children = readFileSync(`/proc/${master.pid}/task/${master.pid}/children`, 'utf8').trim()
+    if (children) return Number(children.split(' ')[0])
+    await sleep(25)
+  }
+}
