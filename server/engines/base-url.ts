@@ -3,12 +3,20 @@ import type { Mistake } from './engine-entry.ts'
 
 const NOT_AN_ADDRESS = 'must begin with http:// or https://, and hold no credential, query or fragment'
 
+const addressSchema = (description: string) =>
+  Type.String({
+    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+    patternErrorMessage: NOT_AN_ADDRESS,
+    description,
+  })
+
 /** The address of a server, which may be private. */
-export const BaseUrl = Type.String({
-  pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
-  patternErrorMessage: NOT_AN_ADDRESS,
-  description: 'Such as http://gpu.internal:8000. Ends in /v1 or not: /v1 is added when the URL names no version.',
-})
+export const BaseUrl = addressSchema(
+  'Such as http://gpu.internal:8000. Ends in /v1 or not: /v1 is added when the URL names no version.',
+)
+
+/** The address of a server, which may be private, to which only the path of a call is added. */
+export const ServerUrl = addressSchema('Such as http://translate.internal:5000. Only the path of a call is added.')
 
 /** Scheme, host and port, without a path. */
 export const Origin = Type.String({

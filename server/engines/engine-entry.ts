@@ -14,16 +14,33 @@ export type Mistake = { path: string; message: string }
 export type EngineEnv = {
   /** Existing directory in which an engine may keep its working files. */
   work_dir: string
+  /** The directory of `kinora.yaml`, from which relative paths in an entry start; the working directory when absent. */
+  config_dir?: string
   /** Where an engine reports what only the operator can mend. */
   log?: Pick<Log, 'error'>
   /** How long chat engines may be silent and may take, unless their entry says otherwise. */
   upstream?: { idle_seconds: number; total_seconds: number }
 }
 
+/** An engine that serves a model of ours: its name for the model, and its kind. */
+export type Served<E> = {
+  engine: E
+  model: string
+  name: string
+  /** Where it is, for the log: the base URL of its entry, and that of renders from references where they have their own. */
+  url?: string
+  references_url?: string
+  /** Every address it is called at; none for what runs in this process. */
+  urls?: readonly string[]
+}
+
+/** What an entry is checked against besides itself. */
+export type CheckEnv = Pick<EngineEnv, 'config_dir'>
+
 /** One kind of engine: what its entry looks like, what else can be wrong with it, how it is built. */
 export type Kind<E> = {
   schema: TSchema
-  mistakes(options: unknown): Mistake[]
+  mistakes(options: unknown, env: CheckEnv): Mistake[]
   build(options: unknown, env: EngineEnv): E
 }
 
@@ -31,11 +48,11 @@ export type Kind<E> = {
 export function kind<S extends TSchema, E>(
   schema: S,
   build: (options: Static<S>, env: EngineEnv) => E,
-  mistakes: (options: Static<S>) => Mistake[] = () => [],
+  mistakes: (options: Static<S>, env: CheckEnv) => Mistake[] = () => [],
 ): Kind<E> {
   return {
     schema,
-    mistakes: (options) => mistakes(options as Static<S>),
+    mistakes: (options, env) => mistakes(options as Static<S>, env),
     build: (options, env) => build(options as Static<S>, env),
   }
 }
@@ -46,7 +63,11 @@ export function entryOptions(setting: EngineEntry): { kind: string; [option: str
 }
 
 /** Mistakes of one entry, each with the path of the option inside the entry. None means that it can be built. */
-export function entryMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineEntry): Mistake[] {
+export function entryMistakes<E>(
+  kinds: ReadonlyMap<string, Kind<E>>,
+  setting: EngineEntry,
+  env: CheckEnv = {},
+): Mistake[] {
   const options = entryOptions(setting)
   const known = kinds.get(options.kind)
   if (known === undefined) {
@@ -55,7 +76,7 @@ export function entryMistakes<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: E
     ]
   }
   const found = shapeMistakes(known.schema, options)
-  return found.length > 0 ? found : known.mistakes(options)
+  return found.length > 0 ? found : known.mistakes(options, env)
 }
 
 /** The same for two entries of one engine, whatever the order of their options and the model they ask it for. */

@@ -1,26 +1,31 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { EngineEntry } from './engine-entry.ts'
 import { buildEngines, engineMistakes } from './registry.ts'
 
 const quiet = { chat_models: [], moderation: 'rules', translation: 'none' }
 const env = { work_dir: '/tmp' }
+/** A model with one engine. */
+const sole = (id: string, engine: EngineEntry) => ({
+  ...{ id, engines: [{ name: null, engine, weight: 1, max_renders: null }] },
+})
 const h3 = { kind: 'videos-api', dialect: 'sglang', base_url: 'http://h3:30000' }
 
 test('models whose entries differ in the model alone share one engine, others do not', async () => {
   const engines = buildEngines(
     {
       video_models: [
-        { id: 'a', engine: { ...h3, model: 'MiniMax-H3' } },
-        { id: 'b', engine: { base_url: 'http://h3:30000', model: 'Wan', dialect: 'sglang', kind: 'videos-api' } },
-        { id: 'c', engine: { ...h3, seconds: [4, 8] } },
-        { id: 'd', engine: 'instant' },
-        { id: 'e', engine: { kind: 'instant' } },
+        sole('a', { ...h3, model: 'MiniMax-H3' }),
+        sole('b', { base_url: 'http://h3:30000', model: 'Wan', dialect: 'sglang', kind: 'videos-api' }),
+        sole('c', { ...h3, seconds: [4, 8] }),
+        sole('d', 'instant'),
+        sole('e', { kind: 'instant' }),
       ],
       ...quiet,
     },
     env,
   )
-  const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map((id) => engines.video.get(id)!)
+  const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map((id) => engines.video.get(id)!.members[0]!)
   assert.equal(a!.engine, b!.engine)
   assert.notEqual(a!.engine, c!.engine)
   assert.equal(d!.engine, e!.engine)
@@ -49,7 +54,7 @@ test('chat models share an engine likewise, and keep what it calls each of them'
   await engines.close()
 })
 
-test('the mistakes of a chat engine have their places', () => {
+test('mistakes in the entry of a chat engine are reported with their path', () => {
   const paths = (more: object) => engineMistakes('chat', { kind: 'openai', ...more }).map(({ path }) => path)
   const base_url = 'http://vllm:8000'
   assert.deepEqual(paths({ base_url }), [])
@@ -68,14 +73,14 @@ test('the mistakes of a chat engine have their places', () => {
 test('an entry with a mistake is not built, and the error holds none of its values', () => {
   const secret = { ...h3, api_key: 5, headers: { authorization: 'leak-marker' }, dialect: 'leak-marker' }
   assert.throws(
-    () => buildEngines({ video_models: [{ id: 'a', engine: secret }], ...quiet }, env),
+    () => buildEngines({ video_models: [sole('a', secret)], ...quiet }, env),
     (error: Error) => /dialect/.test(error.message) && !/leak-marker/.test(error.message),
   )
 })
 
 test('every mistake of an entry is reported at once, each with its place', () => {
   assert.deepEqual(engineMistakes('video', 'sora'), [
-    { path: '', message: 'Must be one of storyboard, videos-api, instant.' },
+    { path: '', message: 'Must be one of storyboard, videos-api, comfyui, queue, content-tasks, instant.' },
   ])
   assert.equal(engineMistakes('translation', { kind: 'rules' })[0]?.path, 'kind')
   const paths = engineMistakes('video', { kind: 'videos-api', dialect: 'x', inputs: ['y'], typo: 1 }).map(

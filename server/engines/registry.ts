@@ -4,6 +4,7 @@ import { fanOut } from './chat/fan-out.ts'
 import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat/openai/adapter.ts'
 import { SandboxOptions, sandboxChat } from './chat/sandbox/adapter.ts'
 import {
+  type CheckEnv,
   type EngineEntry,
   type EngineEnv,
   entryIdentity,
@@ -12,6 +13,7 @@ import {
   type Kind,
   kind,
   type Mistake,
+  type Served,
 } from './engine-entry.ts'
 import { ChatGuardOptions, chatGuard, chatGuardMistakes } from './moderation/chat-guard.ts'
 import type { ModerationEngine } from './moderation/contract.ts'
@@ -19,29 +21,23 @@ import { OpenaiModerationsOptions, openaiModerations } from './moderation/openai
 import { RulesOptions, rulesMistakes, rulesModeration } from './moderation/rules.ts'
 import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './moderation/transcription.ts'
 import { openaiClientMistakes } from './openai-client.ts'
+import { BergamotOptions, bergamotTranslation } from './translation/bergamot/adapter.ts'
 import { ChatTranslationOptions, chatTranslation } from './translation/chat.ts'
 import type { TranslationEngine } from './translation/contract.ts'
+import { HttpTranslationOptions, httpTranslation, httpTranslationMistakes } from './translation/http.ts'
 import { NoneOptions, noTranslation } from './translation/none.ts'
+import { ComfyuiOptions, comfyuiMistakes, comfyuiVideo } from './video/comfyui/adapter.ts'
+import { ContentTasksOptions, contentTasks, contentTasksMistakes } from './video/content-tasks/adapter.ts'
 import type { VideoEngine } from './video/contract.ts'
 import { InstantOptions, instantVideo } from './video/instant.ts'
+import { type EnginePool, enginePool } from './video/pool.ts'
+import { QueueOptions, queueMistakes, queueVideo } from './video/queue/adapter.ts'
 import { storyboardVideo } from './video/storyboard/adapter.ts'
 import { VideosApiOptions, videosApi, videosApiMistakes } from './video/videos-api/adapter.ts'
 
-/** An engine that serves a model of ours: its name for the model, and its kind. */
-export type Served<E> = {
-  engine: E
-  model: string
-  name: string
-  /** Where it is, for the log: the base URL of its entry, and that of renders from references where they have their own. */
-  url?: string
-  references_url?: string
-  /** Every address it is called at; none for what runs in this process. */
-  urls?: readonly string[]
-}
-
 /** Every engine of the configuration. `video` and `chat` are keyed by the id of the model. */
 export type Engines = {
-  video: ReadonlyMap<string, Served<VideoEngine>>
+  video: ReadonlyMap<string, EnginePool>
   chat: ReadonlyMap<string, Served<ChatEngine>>
   moderation: ModerationEngine
   /** Absent when none is configured: then sound cannot be judged. */
@@ -52,10 +48,16 @@ export type Engines = {
 
 type ModelEntry = { id: string; engine: EngineEntry }
 
+/** A video model, with one engine or several. */
+export type VideoModelEntry = {
+  id: string
+  engines: ReadonlyArray<{ name: string | null; engine: EngineEntry; weight: number; max_renders: number | null }>
+}
+
 /** Builds every configured engine. Models whose entries differ in `model` alone share one. Throws on an entry with mistakes. */
 export function buildEngines(
   input: {
-    video_models: readonly ModelEntry[]
+    video_models: readonly VideoModelEntry[]
     chat_models: ReadonlyArray<ModelEntry & { n?: 'native' | 'fan_out' | 1 }>
     moderation: EngineEntry
     transcription?: TranscriptionOptions | null
@@ -63,7 +65,7 @@ export function buildEngines(
   },
   env: EngineEnv,
 ): Engines {
-  const video = serve(FAMILIES.video, input.video_models, env)
+  const video = servePools(input.video_models, env)
   const chat = serve(FAMILIES.chat, input.chat_models, env)
   const fanned = input.chat_models.filter(({ n }) => n === 'fan_out').map(({ id }) => [id, chat.get(id)!] as const)
   const moderation = build(FAMILIES.moderation, input.moderation, env)
@@ -79,16 +81,29 @@ export function buildEngines(
     transcription,
     translation,
     async close() {
-      const served = [...video.values(), ...chat.values()].map(({ engine }) => engine)
+      const rendering = [...video.values()].flatMap(({ members }) => members)
+      const served = [...rendering, ...chat.values()].map(({ engine }) => engine)
       await Promise.all([...new Set(served)].map((engine) => engine.close?.()))
       await Promise.all([moderation.close?.(), transcription?.close(), translation.close?.()])
     },
   }
 }
 
-/** Mistakes of one engine entry, each with the path of the option inside the entry. */
-export function engineMistakes(family: keyof typeof FAMILIES, setting: EngineEntry): Mistake[] {
-  return entryMistakes<unknown>(FAMILIES[family], setting)
+/**
+ * Mistakes of one engine entry, each with the path of the option inside the entry. `needs`: what a moderation engine without other mistakes
+ * must be able to judge.
+ */
+export function engineMistakes(
+  family: keyof typeof FAMILIES,
+  setting: EngineEntry,
+  needs?: 'pictures',
+  env: CheckEnv = {},
+): Mistake[] {
+  const mistakes = entryMistakes<unknown>(FAMILIES[family], setting, env)
+  if (needs === undefined || mistakes.length > 0) return mistakes
+  const engine = build(FAMILIES.moderation, setting, { work_dir: '' })
+  void engine.close?.()
+  return engine.sees_images ? [] : [{ path: '', message: 'Needs a moderation engine that judges images.' }]
 }
 
 /** The schema of every kind of a family, by its name: what editors complete an entry from. */
@@ -102,6 +117,9 @@ const FAMILIES = {
   video: new Map<string, Kind<VideoEngine>>([
     ['storyboard', kind(StoryboardOptions, (_, { work_dir }) => storyboardVideo({ work_dir }))],
     ['videos-api', kind(VideosApiOptions, videosApi, videosApiMistakes)],
+    ['comfyui', kind(ComfyuiOptions, comfyuiVideo, comfyuiMistakes)],
+    ['queue', kind(QueueOptions, queueVideo, queueMistakes)],
+    ['content-tasks', kind(ContentTasksOptions, contentTasks, contentTasksMistakes)],
     ['instant', kind(InstantOptions, instantVideo)],
   ]),
   chat: new Map<string, Kind<ChatEngine>>([
@@ -116,33 +134,54 @@ const FAMILIES = {
   translation: new Map<string, Kind<TranslationEngine>>([
     ['none', kind(NoneOptions, noTranslation)],
     ['chat', kind(ChatTranslationOptions, chatTranslation, openaiClientMistakes)],
+    ['http', kind(HttpTranslationOptions, httpTranslation, httpTranslationMistakes)],
+    ['bergamot', kind(BergamotOptions, (options) => bergamotTranslation(options))],
   ]),
 }
 
-/** One engine for each entry that differs in more than the model it asks for. */
+/** Several entries of one model may share an engine with entries of others. */
+function servePools(models: readonly VideoModelEntry[], env: EngineEnv): Map<string, EnginePool> {
+  const serveOne = server(FAMILIES.video, env)
+  return new Map(
+    models.map(({ id, engines }) => [
+      id,
+      enginePool(
+        engines.map(({ name, engine, weight, max_renders }) => ({
+          ...serveOne({ id, engine }),
+          ...{ id: name, weight, renders_max: max_renders },
+        })),
+      ),
+    ]),
+  )
+}
+
 function serve<E>(
   kinds: ReadonlyMap<string, Kind<E>>,
   models: readonly ModelEntry[],
   env: EngineEnv,
 ): Map<string, Served<E>> {
+  const serveOne = server(kinds, env)
+  return new Map(models.map((model) => [model.id, serveOne(model)]))
+}
+
+/** Builds one engine for each entry that differs in more than the model it asks for. */
+function server<E>(kinds: ReadonlyMap<string, Kind<E>>, env: EngineEnv): (model: ModelEntry) => Served<E> {
   const engines = new Map<string, E>()
-  const served = new Map<string, Served<E>>()
-  for (const { id, engine: setting } of models) {
+  return ({ id, engine: setting }) => {
     const identity = entryIdentity(setting)
     const engine = engines.get(identity) ?? build(kinds, setting, env)
     engines.set(identity, engine)
     const { kind: name, model, base_url, references_base_url, endpoints } = entryOptions(setting)
     const addresses = [base_url, references_base_url, ...baseUrlsOf(endpoints)]
-    served.set(id, {
+    return {
       engine,
       model: typeof model === 'string' ? model : id,
       name,
       urls: addresses.filter((url) => typeof url === 'string').map(hostAndPath),
       ...(typeof base_url === 'string' && { url: hostAndPath(base_url) }),
       ...(typeof references_base_url === 'string' && { references_url: hostAndPath(references_base_url) }),
-    })
+    }
   }
-  return served
 }
 
 function baseUrlsOf(endpoints: unknown): unknown[] {
@@ -156,7 +195,7 @@ function hostAndPath(text: string): string {
 }
 
 function build<E>(kinds: ReadonlyMap<string, Kind<E>>, setting: EngineEntry, env: EngineEnv): E {
-  const mistakes = entryMistakes(kinds, setting)
+  const mistakes = entryMistakes(kinds, setting, env)
   if (mistakes.length > 0)
     throw new Error(`The engine entry is not valid: ${mistakes.map((m) => `${m.path}: ${m.message}`).join(' ')}`)
   const options = entryOptions(setting)

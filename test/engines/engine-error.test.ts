@@ -77,7 +77,7 @@ test('every way an outgoing request can fail is an engine error; only our own ad
   }
 })
 
-test('after an error that leaves open whether the engine has begun, nothing is taken as not begun', () => {
+test('an error that leaves open whether the engine has begun is not marked not_begun', () => {
   for (const kind of ENGINE_ERROR_KINDS)
     assert.equal(new EngineError(kind, 'x').not_begun, !['transient', 'timeout', 'failed'].includes(kind), kind)
   for (const [code, not_begun] of [

@@ -7,6 +7,7 @@ import { openaiModerations } from '../../server/engines/moderation/openai-modera
 import { engineMistakes } from '../../server/engines/registry.ts'
 import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { startEngineServer } from '../support/upstream/engine-server/server.ts'
+import { ok, REPLY_FAULTS } from './reply-faults.ts'
 
 const server = await startEngineServer()
 after(() => server.close())
@@ -37,43 +38,17 @@ const ENGINES: Array<{ name: string; engine: ModerationEngine; format: Format | 
 ]
 after(() => Promise.all(ENGINES.map(({ engine }) => engine.close?.())))
 
-const json = { 'content-type': 'application/json' }
-const ok = (body: string | object): Fault => ({ kind: 'status', status: 200, body, headers: json })
 const chat = (choice: object | null): Fault => ok({ choices: [choice] })
 const verdictOf = (content: unknown, finish_reason: unknown = 'stop') => chat({ finish_reason, message: { content } })
 const result = (fields: object) => ok({ results: [{ flagged: false, categories: { violence: false }, ...fields }] })
 
-/** Faults of the connection and of HTTP, which every engine may meet. */
 const TRANSPORT: Record<string, Fault> = {
-  reset: { kind: 'reset' },
-  'reset after the work was done': { kind: 'lost_reply' },
-  'cut body': { kind: 'cut' },
-  'a length that is too long': { kind: 'wrong_length' },
-  'not HTTP': { kind: 'garbage' },
-  'gzip bomb': { kind: 'gzip_bomb' },
-  'giant line': { kind: 'giant_line' },
-  stall: { kind: 'stall' },
-  ...Object.fromEntries(
-    [301, 400, 401, 403, 404, 408, 422, 429, 500, 502, 503].map((status) => [
-      `status ${status}`,
-      { kind: 'status', status } as Fault,
-    ]),
-  ),
+  ...REPLY_FAULTS,
   'status 201 with a verdict': {
     kind: 'status',
     status: 201,
     body: { results: [{ flagged: false, categories: { a: false } }] },
   },
-  'empty body': ok(''),
-  'bad JSON': ok('{"results":[{"flagged":false,'),
-  HTML: { kind: 'status', status: 200, body: '<html>safe</html>', headers: { 'content-type': 'text/html' } },
-  'the text safe': ok('safe'),
-  'JSON null': ok('null'),
-  'JSON true': ok('true'),
-  'JSON array': ok([]),
-  'JSON string': ok('"safe"'),
-  'empty object': ok({}),
-  'an error with status 200': ok({ error: { message: 'overloaded' } }),
 }
 
 const MODERATION_REPLIES: Record<string, Fault> = {
@@ -198,6 +173,27 @@ test('qwen3guard: what controversial means is a setting, and blocks without one'
     assert.equal((await engine.moderate(input('a cat'), live())).verdict, verdict)
     await engine.close?.()
   }
+})
+
+test('a policy of the operator takes the place of ours, and the question with the form of the answer stays', async () => {
+  const systemOf = async (format: Format, policy?: string) => {
+    speak(format, 'safe')
+    const engine = guard(format, policy === undefined ? {} : { policy })
+    await engine.moderate(input('a cat'), live())
+    await engine.close?.()
+    const { messages } = server.requests.at(-1)!.json as { messages: Array<{ role: string; content: string }> }
+    return messages[0]!.role === 'system' ? messages[0]!.content : null
+  }
+  for (const [format, form] of [
+    ['gpt-oss-safeguard', /"violation": 0 or 1/],
+    ['yes-no', /one word, Yes or No/],
+  ] as const) {
+    assert.match((await systemOf(format))!, form)
+    const own = (await systemOf(format, 'Forbidden: lighthouses.'))!
+    assert.match(own, /^Forbidden: lighthouses\.\n\n/)
+    assert.match(own, form)
+  }
+  for (const format of ['llama-guard', 'qwen3guard'] as const) assert.equal(await systemOf(format), null)
 })
 
 test('options that a guard format cannot honor are mistakes, not ignored', () => {

@@ -41,7 +41,7 @@ test(`${ROWS.length} prompts: each goes to the translator or to the engine as it
   assert.deepEqual(wrong, [])
 })
 
-law('what is added behind a prompt on a line of its own leaves the segments before it as they were', (seed) => {
+law('text added after a prompt on a line of its own leaves the segments before it as they were', (seed) => {
   const row = fc.constantFrom(...ROWS.filter(([, prompt]) => /\p{Letter}/u.test(maskPrompt(prompt).text)))
   const property = fc.property(
     row,

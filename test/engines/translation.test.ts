@@ -126,7 +126,7 @@ test('a translation over 7000 characters is asked for again, shorter', async () 
   assert.ok([...engine_prompt].length <= 7000)
 })
 
-test('a fault of the engine is not an answer: it rises as it is, and nothing is asked again', async () => {
+test('a fault of the engine is not an answer: it is thrown unchanged, and nothing is asked again', async () => {
   const engine = scripted(new EngineError('transient', 'down'))
   await assert.rejects(translatePrompt(engine, '猫が歩く', live()), { name: 'EngineError', kind: 'transient' })
   assert.equal(engine.asked.length, 1)
@@ -171,7 +171,7 @@ law(
   },
 )
 
-test('chat: answers in code fences and behind thoughts are read, everything else is a fault', async () => {
+test('chat: answers in code fences and after thoughts are read, everything else is a fault', async () => {
   const engine = chatTranslation({ kind: 'chat', base_url: server.url, model: 'm', timeout_seconds: 5 })
   const translation = '{"translation":"A cat {walks}","depicted_text":[]}'
   for (const answer of [translation, `\`\`\`json\n${translation}\n\`\`\``, `<think>{hm}</think>\n${translation}`]) {

@@ -26,6 +26,8 @@ export type Capabilities = {
   cancel: 'none' | 'queued' | 'any'
   /** What the engine offers so that a start whose outcome is unknown is not repeated blindly. */
   idempotency: 'client_id' | 'header' | 'none'
+  /** Renders run in this process and end with it: every restart of the service loses them. */
+  embedded?: true
 }
 
 export type InputRole = 'first_frame' | 'last_frame' | 'reference_image' | 'reference_video' | 'reference_audio'
@@ -96,7 +98,10 @@ export type VideoEngine = {
   start(request: RenderRequest, signal: AbortSignal): Promise<Ticket>
   /** After a start whose outcome is unknown: looks for its render among those begun since, leaving out what other jobs have. */
   recover?(request: RenderRequest, options: RecoverOptions): Promise<Recovery>
-  /** Names the list in which the render would be looked for; null where the engine has none. */
+  /**
+   * Equal for requests whose renders the engine's list could not distinguish, and different for different lists; null where the engine
+   * has none. Such starts are made one at a time.
+   */
   listKey?(request: RenderRequest): string | null
   /** Names the render for everybody who reaches it, by whatever entry of the configuration. Absent where no two jobs can meet. */
   renderKey?(ticket: Ticket): string

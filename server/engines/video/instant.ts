@@ -105,6 +105,7 @@ const EVERYTHING: Capabilities = {
   audio_out: true,
   cancel: 'any',
   idempotency: 'client_id',
+  embedded: true,
 }
 
 function readTicket(ticket: Ticket): InstantTicket {

@@ -54,7 +54,7 @@ export function chatEngineContract(name: string, open: () => Promise<ChatEngineU
   )
 
   test(
-    `${name}: a request given up before it was asked is never answered`,
+    `${name}: a request aborted before it was sent is never answered`,
     using(async ({ engine, model }) => {
       await assert.rejects(engine.generate(textRequest(model), AbortSignal.abort()))
     }),
@@ -71,9 +71,9 @@ export function chatEngineContract(name: string, open: () => Promise<ChatEngineU
           seen.push(...batch)
           leaving.abort()
         }
-        if (seen.some(({ type }) => type === 'end'))
-          throw new Error('The answer was one batch: nothing was left to give up.')
       })
+      assert.ok(seen.length > 0)
+      assert.ok(!seen.some(({ type }) => type === 'end'))
     }),
   )
 

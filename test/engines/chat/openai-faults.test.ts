@@ -130,7 +130,7 @@ for (const [what, reply, fault] of BREAKS) {
     }))
 }
 
-test('timeout: a server that drips for ever ends at the total limit', () =>
+test('timeout: an answer that trickles in forever is ended at the total limit', () =>
   withEngine({ idle_seconds: 5, total_seconds: 0.5 }, async ({ engine, upstream }) => {
     upstream.reply({ kind: 'flood', frame: chunk({ content: 'x' }) })
     const broken = await faultOf(collect(await engine.generate(streamed, live()), []))

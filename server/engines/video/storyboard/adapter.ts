@@ -46,6 +46,7 @@ const CAPABILITIES: Capabilities = {
   audio_out: true,
   cancel: 'any',
   idempotency: 'client_id',
+  embedded: true,
 }
 
 /**

@@ -1,22 +1,30 @@
 import Type from 'typebox'
 import { isRecord } from '../../../platform/json/record.ts'
-import { type EngineClient, type EngineReply, engineClient } from '../../../platform/outbound/client.ts'
+import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
 import type { Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
-import { callError, statusError } from '../../reply-error.ts'
-import { ASPECT_RATIOS, type JsonValue, type RenderRequest, type Ticket, type VideoEngine } from '../contract.ts'
+import { statusError } from '../../reply-error.ts'
+import {
+  CapabilityOptions,
+  capabilityMistakes,
+  type InputName,
+  narrowCapabilities,
+  type Protocol,
+} from '../capabilities.ts'
+import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
+import { ask, send } from '../http/call.ts'
+import { jsonWithDataUrls } from '../http/data-url.ts'
+import { openOutput } from '../http/open-output.ts'
+import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
 import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
-import { isReference, readCapabilities } from './capabilities.ts'
-import { jsonWithDataUrls } from './data-url.ts'
-import { type Dialect, INPUTS, type WrittenStart } from './dialects/dialect.ts'
+import type { Dialect, WrittenStart } from './dialects/dialect.ts'
 import { openaiDialect } from './dialects/openai.ts'
 import { openrouterDialect } from './dialects/openrouter.ts'
 import { sglangDialect } from './dialects/sglang.ts'
 import { RATIOS } from './dialects/sizes.ts'
 import { vllmOmniDialect } from './dialects/vllm-omni.ts'
-import { openOutput } from './open-output.ts'
-import { findCandidates, hasSeed, type ListPage } from './recover.ts'
+import { hasSeed, isRenderOf } from './listed-render.ts'
 import { readView, renderState } from './render-view.ts'
 
 /**
@@ -41,8 +49,7 @@ export const VideosApiOptions = Type.Object(
     api_key: Type.Optional(Type.String()),
     headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
     model: Type.Optional(Type.String({ minLength: 1 })),
-    seconds: Type.Optional(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ minimum: 1 })])),
-    ratios: Type.Optional(Type.Array(Type.Enum([...ASPECT_RATIOS]), { minItems: 1 })),
+    ...CapabilityOptions,
     sizes: Type.Optional(
       Type.Partial(
         Type.Record(
@@ -56,11 +63,6 @@ export const VideosApiOptions = Type.Object(
           additionalProperties: false,
         },
       ),
-    ),
-    inputs: Type.Optional(
-      Type.Array(Type.Enum([...INPUTS]), {
-        errorMessage: 'must be a list of inputs; how they are sent is set by input_transport: url or data',
-      }),
     ),
     input_transport: Type.Optional(Type.Enum(['url', 'data'])),
     signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
@@ -79,8 +81,8 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
   const dialect = DIALECTS[options.dialect]
   const addresses = readAddresses(options)
   const clients = openClients(options, addresses)
-  const capabilities = readCapabilities(dialect, options)
-  const started: Started = new Map()
+  const capabilities = narrowCapabilities(carriedBy(dialect, options), options)
+  const started = startedRenders()
 
   return {
     capabilities: () => capabilities,
@@ -91,29 +93,27 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await writeStart(dialect, request, options)
       const reply = await ask(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
-      return { id: remember(started, readView(reply.json).id, request), where }
+      return { id: started.remember(readView(reply.json).id, request), where }
     },
 
-    async recover(request, { since, taken }) {
+    async recover(request, options) {
       const where = addressOf(dialect, request)
-      // The engine had answered, but the host could not store the ticket.
-      const keyOf = ({ id }: { id: string }) => renderKey(addresses[where], id)
-      const [own, known] = [...started].find(([, { attempt_id }]) => attempt_id === request.attempt_id) ?? []
-      if (own !== undefined && known !== undefined && (await taken([keyOf({ id: own })])).size === 0)
-        return { found: { id: own, where }, certain: known.certain }
-      if (!dialect.lists) return 'unknown'
-      const { views, complete } = await findCandidates(request, since, (after) => readList(clients[where], after))
-      const others = await taken(views.map(keyOf))
-      const free = views.filter((view) => !others.has(keyOf(view)) && !started.has(view.id))
-      const marked = free.filter((view) => hasSeed(view, request))
-      const [view, ...more] = marked.length > 0 ? marked : free
-      if (view === undefined) return complete ? 'absent' : 'unknown'
-      if (more.length > 0) return 'several'
-      const certain = marked.length > 0
-      return { found: { id: remember(started, view.id, request, certain), where }, certain }
+      const recovery = await recoverFromList(request, {
+        ...options,
+        started,
+        keyOf: (id) => renderKey(addresses[where], id),
+        readPage: dialect.lists ? (after) => readList(clients[where], after) : undefined,
+        match: (view) => isRenderOf(view, request),
+        isMarked: (view) => hasSeed(view, request),
+      })
+      if (typeof recovery === 'string') return recovery
+      return { found: { id: recovery.id, where }, certain: recovery.certain }
     },
 
-    listKey: (request) => (dialect.lists ? addresses[addressOf(dialect, request)] : null),
+    listKey(request) {
+      const { model, prompt, seconds } = request
+      return dialect.lists ? JSON.stringify([addresses[addressOf(dialect, request)], model, prompt, seconds]) : null
+    },
 
     renderKey(ticket) {
       const { id, where } = readTicket(ticket)
@@ -171,14 +171,10 @@ async function writeStart(
 /** Options that contradict each other or the dialect. */
 export function videosApiMistakes(options: VideosApiOptions): Mistake[] {
   const dialect = DIALECTS[options.dialect]
-  const [min, max] = options.seconds ?? [4, 15]
-  const mistakes = (options.inputs ?? []).flatMap((input, i) => {
-    if (!dialect.inputs.has(input))
-      return [{ path: `inputs.${i}`, message: `The dialect ${options.dialect} cannot carry it.` }]
-    const unserved = dialect.separate_references && isReference(input) && options.references_base_url === undefined
-    return unserved ? [{ path: `inputs.${i}`, message: 'Needs references_base_url.' }] : []
-  })
-  if (min > max) mistakes.push({ path: 'seconds', message: 'The first number must not be above the second.' })
+  const mistakes = capabilityMistakes(options, { ...dialect, ...PROMISED }, `The dialect ${options.dialect}`)
+  for (const [i, input] of (options.inputs ?? []).entries())
+    if (dialect.inputs.has(input) && !serves(dialect, options, input))
+      mistakes.push({ path: `inputs.${i}`, message: 'Needs references_base_url.' })
   if (options.input_transport !== undefined && dialect.media !== 'signed_url')
     mistakes.push({ path: 'input_transport', message: `The dialect ${options.dialect} is always sent the bytes.` })
   if (options.references_base_url !== undefined && !dialect.separate_references)
@@ -198,6 +194,20 @@ function addressMistakes({ base_url, references_base_url, path_prefix }: VideosA
   ]
 }
 
+/** No dialect offers idempotency. */
+const PROMISED = { seconds: [4, 15], idempotency: 'none' } as const
+
+function carriedBy(dialect: Dialect, options: VideosApiOptions): Protocol {
+  const inputs = new Set([...dialect.inputs].filter((input) => serves(dialect, options, input)))
+  const media = options.input_transport === 'data' ? 'data_url' : dialect.media
+  return { ...dialect, ...PROMISED, inputs, media }
+}
+
+/** SGLang takes references only at an address of their own. */
+function serves(dialect: Dialect, { references_base_url }: VideosApiOptions, input: InputName): boolean {
+  return !dialect.separate_references || !input.startsWith('reference_') || references_base_url !== undefined
+}
+
 const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
   openai: openaiDialect,
   openrouter: openrouterDialect,
@@ -211,12 +221,7 @@ const OUTPUT_MS = 900_000
 const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 const LIST_LIMIT = 100
 
-/** Renders this process started, by their attempts: found again by the same attempt, never taken for another's. Bounded; older ones no longer match by time. */
-const STARTED_MAX = 10_000
-
 type Where = 'base' | 'references'
-/** `certain`: the engine named the render for this attempt, or it bears its mark. */
-type Started = Map<string, { attempt_id: string; certain: boolean }>
 
 function readAddresses({ base_url, references_base_url = base_url, path_prefix }: VideosApiOptions) {
   const complete = (address: string) =>
@@ -246,34 +251,6 @@ async function readList(client: EngineClient, after: string | null): Promise<Lis
   const { data, has_more } = (reply.json ?? {}) as { data?: unknown; has_more?: unknown }
   if (!Array.isArray(data)) return { views: [], has_more: true }
   return { views: data, has_more: typeof has_more === 'boolean' ? has_more : data.length >= LIST_LIMIT }
-}
-
-async function send(
-  client: EngineClient,
-  call: Parameters<EngineClient['call']>[0],
-  signal: AbortSignal,
-): Promise<EngineReply> {
-  try {
-    return await client.call(call, signal)
-  } catch (error) {
-    throw callError(error)
-  }
-}
-
-async function ask(
-  client: EngineClient,
-  call: Parameters<EngineClient['call']>[0],
-  signal: AbortSignal,
-): Promise<EngineReply> {
-  const reply = await send(client, call, signal)
-  if (reply.status < 200 || reply.status > 299) throw statusError(reply.status, reply.headers, reply.json)
-  return reply
-}
-
-function remember(started: Started, id: string, { attempt_id }: RenderRequest, certain = true): string {
-  started.set(id, { attempt_id, certain })
-  if (started.size > STARTED_MAX) started.delete(started.keys().next().value!)
-  return id
 }
 
 function addressOf(dialect: Dialect, request: RenderRequest): Where {

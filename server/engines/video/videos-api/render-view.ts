@@ -3,6 +3,7 @@ import type { EngineReply } from '../../../platform/outbound/client.ts'
 import { EngineError } from '../../engine-error.ts'
 import { renderError, retryAfterSeconds, unreadableReply } from '../../reply-error.ts'
 import type { JsonValue, RenderState } from '../contract.ts'
+import { isRenderId } from '../recover-from-list.ts'
 
 /** An engine's view of one render; read leniently, since no two engines agree. */
 export type RenderView = Record<string, unknown> & { id: string }
@@ -40,11 +41,6 @@ export function renderState(reply: EngineReply, id: string): RenderState {
 const DONE = new Set(['completed', 'succeeded', 'success', 'done'])
 const FAILED = new Set(['failed', 'failure', 'error', 'rejected'])
 const ENDED = new Set(['cancelled', 'canceled', 'expired'])
-
-/** An id becomes a part of a path: `..` and the like would lead elsewhere. */
-export function isRenderId(id: string): boolean {
-  return id.length > 0 && id.length <= 512 && !/^\.+$/.test(id)
-}
 
 function outputUrl(view: Record<string, unknown>): { url?: JsonValue } {
   const urls = Array.isArray(view.unsigned_urls) ? view.unsigned_urls : []

@@ -10,6 +10,10 @@ export type Answers = {
   moderation(body: { input: unknown }): unknown
   /** The words heard in one multipart request. */
   transcription(body: Buffer): string
+  /** The English of one text of a machine translator, without its markup. */
+  translation(text: string): string
+  /** What a machine translator makes of a whole reply with markup, before it is sent. */
+  translatedMarkup(markup: string): string
 }
 
 /** Guards find everything safe but text with "forbidden"; a translator says the same in Latin letters. */
@@ -19,7 +23,7 @@ export function defaultAnswers(): Answers {
       const text = textOf(body)
       const system = body.messages.find(({ role }) => role === 'system')?.content
       if (typeof system === 'string' && system.includes('Translate')) {
-        return JSON.stringify({ translation: text.replace(JAPANESE, 'scene '), depicted_text: [] })
+        return JSON.stringify({ translation: inLatinLetters(text), depicted_text: [] })
       }
       return text.includes('forbidden') ? 'unsafe\nS1' : 'safe'
     },
@@ -33,6 +37,8 @@ export function defaultAnswers(): Answers {
       }
     },
     transcription: () => 'a quiet song',
+    translation: inLatinLetters,
+    translatedMarkup: (markup) => markup,
   }
 }
 
@@ -58,6 +64,10 @@ export function answerTranscription(answers: Answers, body: Buffer): Reply {
 }
 
 const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー、。]+/gu
+
+function inLatinLetters(text: string): string {
+  return text.replace(JAPANESE, 'scene ')
+}
 
 function textOf(body: ChatBody): string {
   const content = body.messages.findLast(({ role }) => role === 'user')?.content

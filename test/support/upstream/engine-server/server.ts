@@ -2,14 +2,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
 import { type Answers, answerChat, answerModerations, answerTranscription, defaultAnswers } from './answers.ts'
+import { comfyuiRoutes } from './comfyui.ts'
+import { contentTasksRoutes } from './content-tasks.ts'
 import type { ReceivedRequest, Reply } from './exchange.ts'
+import { falRoutes } from './fal.ts'
 import { type Fault, sendFault } from './faults.ts'
-import { type Conduct, type Render, renderStore } from './videos.ts'
+import { answerDeepl, answerLibretranslate } from './machine-translation.ts'
+import { type Conduct, jsonReply, type Render, renderStore } from './renders.ts'
+import { replicateRoutes } from './replicate.ts'
+import { videosApiRoutes } from './videos-api.ts'
 
 /** The next `times` requests (1 when absent) whose method and path match meet with the fault. */
 export type ScriptEntry = { method?: string; path?: string | RegExp; times?: number; fault: Fault }
 
-/** Outside engines on one real socket: the `/v1/videos` dialects, `/v1/moderations`, `/v1/chat/completions` and `/v1/audio/transcriptions`, with faults on demand. */
+/** Outside engines on one real socket: every dialect of the video adapters, `/v1/moderations`, `/v1/chat/completions`, `/v1/audio/transcriptions` and machine translators, with faults on demand. */
 export type EngineServer = {
   url: string
   requests: ReceivedRequest[]
@@ -33,8 +39,12 @@ export type EngineServer = {
   close(): Promise<void>
 }
 
+/** What the server speaks as an engine of videos: the first that knows a path answers. */
+const DIALECTS = [videosApiRoutes, comfyuiRoutes, falRoutes, replicateRoutes, contentTasksRoutes]
+
 export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer> {
-  const videos = renderStore()
+  const store = renderStore()
+  const dialects = DIALECTS.map((routes) => routes(store))
   const answers = defaultAnswers()
   const requests: ReceivedRequest[] = []
   const scripted: ScriptEntry[] = []
@@ -61,17 +71,23 @@ export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer
     if (path.endsWith('/chat/completions')) return answerChat(answers, request.json)
     if (path.endsWith('/moderations')) return answerModerations(answers, request.json)
     if (path.endsWith('/audio/transcriptions')) return answerTranscription(answers, request.body)
-    return videos.route(request)
+    if (path.endsWith('/v2/translate')) return answerDeepl(answers, request)
+    if (path.endsWith('/translate')) return answerLibretranslate(answers, request)
+    for (const answer of dialects) {
+      const reply = answer(request)
+      if (reply !== null) return reply
+    }
+    return jsonReply(404, { error: { message: 'Not Found' } })
   }
 
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    renders: videos.renders,
-    started: videos.started,
-    setClock: videos.setClock,
-    conduct: videos.conduct,
+    renders: store.renders,
+    started: store.started,
+    setClock: store.setClock,
+    conduct: store.conduct,
     answers,
     script: (...entries) => void scripted.push(...entries.map((entry) => ({ ...entry }))),
     unscript: () => void scripted.splice(0),
@@ -83,7 +99,7 @@ export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer
       return Promise.resolve(earlier)
     },
     release: () => stalled.splice(0).forEach((proceed) => void proceed()),
-    forget: () => videos.renders.clear(),
+    forget: () => store.renders.clear(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

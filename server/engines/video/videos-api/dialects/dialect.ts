@@ -1,9 +1,7 @@
 import type { EngineCall } from '../../../../platform/outbound/client.ts'
+import type { InputName } from '../../capabilities.ts'
 import type { Capabilities, RenderInput, RenderRequest } from '../../contract.ts'
 import type { Ratio } from './sizes.ts'
-
-export const INPUTS = ['first_frame', 'last_frame', 'reference_images', 'reference_videos', 'reference_audio'] as const
-export type InputName = (typeof INPUTS)[number]
 
 /**
  * What of the configuration shapes a request. `sizes` are the operator's own pixels per ratio, `WxH`; `urlOf` is how a file is named where

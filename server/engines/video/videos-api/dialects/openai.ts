@@ -1,4 +1,4 @@
-import { multipart, type Part } from '../multipart.ts'
+import { multipart, type Part } from '../../http/multipart.ts'
 import type { Dialect } from './dialect.ts'
 import { listedRatio } from './sizes.ts'
 

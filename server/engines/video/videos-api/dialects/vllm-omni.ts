@@ -1,6 +1,6 @@
 import type { RenderInput, RenderRequest } from '../../contract.ts'
+import { multipart, type Part } from '../../http/multipart.ts'
 import { renderMode } from '../../refuse-unsupported.ts'
-import { multipart, type Part } from '../multipart.ts'
 import type { Dialect } from './dialect.ts'
 import { H3_SIZES, listedRatio } from './sizes.ts'
 

@@ -1,0 +1,241 @@
+import Type from 'typebox'
+import { isRecord } from '../../../platform/json/record.ts'
+import { type EngineClient, type EngineReply, engineClient } from '../../../platform/outbound/client.ts'
+import { BaseUrl, Origin } from '../../base-url.ts'
+import type { Mistake } from '../../engine-entry.ts'
+import { EngineError } from '../../engine-error.ts'
+import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
+import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
+import { send } from '../http/call.ts'
+import { jsonWithDataUrls } from '../http/data-url.ts'
+import { openOutput } from '../http/open-output.ts'
+import { isRenderId, type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
+import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { arkDialect } from './dialects/ark.ts'
+import type { Dialect } from './dialects/dialect.ts'
+import { minimaxDialect } from './dialects/minimax.ts'
+import { refuseMedia } from './media-limits.ts'
+import { refusalError } from './task-error.ts'
+import { hasSeed, isTaskOf, readState, readTaskId } from './task-state.ts'
+import { asked, writeStart } from './write-start.ts'
+
+/**
+ * `path_prefix` goes between the base URL and the paths of the dialect: resellers differ only there. `inputs` names what the model takes,
+ * where that is not what the dialect assumes. `input_transport`: files are sent as `data:` URLs, or named by signed URLs to an engine
+ * that can reach this service. `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be
+ * fetched, without the credential.
+ */
+export const ContentTasksOptions = Type.Object(
+  {
+    kind: Type.Literal('content-tasks'),
+    dialect: Type.Enum(['minimax', 'ark']),
+    base_url: BaseUrl,
+    path_prefix: Type.Optional(
+      Type.String({
+        pattern: '^(/[^\\s?#]+)?$',
+        patternErrorMessage: 'must begin with a slash, or be empty',
+        description: 'Between the base URL and the paths of the dialect, for resellers.',
+      }),
+    ),
+    api_key: Type.Optional(Type.String()),
+    headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    resolution: Type.Optional(Type.Enum(['480p', '720p', '768P', '1080p'])),
+    ...CapabilityOptions,
+    input_transport: Type.Optional(Type.Enum(['url', 'data'])),
+    signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
+    output_origins: Type.Optional(Type.Array(Origin)),
+    start_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: false },
+)
+export type ContentTasksOptions = Type.Static<typeof ContentTasksOptions>
+
+/**
+ * Hosted engines whose renders are tasks with a `content` list: MiniMax H3 and Seedance. They offer no idempotency, so a start whose
+ * outcome is unknown is looked for in the list, which does not show prompts. Source: docs/engines.md, video.
+ */
+export function contentTasks(options: ContentTasksOptions): VideoEngine {
+  const dialect = DIALECTS[options.dialect]
+  const { paths } = dialect
+  const address = addressOf(options)
+  const client = openClient(options, address)
+  const capabilities = (model: string) => narrowCapabilities(protocolOf(options, model), options)
+  const started = startedRenders()
+
+  const askState = async (id: string, signal: AbortSignal) =>
+    readState(dialect, await send(client, { method: 'GET', path: taskPath(paths.poll, id) }, signal))
+
+  return {
+    capabilities,
+
+    async start(request, signal) {
+      refuseUnsupported(request, capabilities(request.model))
+      refuseMedia(request, dialect.media_limits)
+      const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
+      const written = await startBody(options, request)
+      const reply = await send(client, { method: 'POST', path: paths.start, timeout_ms, ...written }, signal)
+      return { id: started.remember(readTaskId(dialect, accepted(dialect, reply)), request) }
+    },
+
+    async recover(request, search) {
+      const task = asked(dialect, request)
+      const recovery = await recoverFromList(request, {
+        ...search,
+        started,
+        keyOf: (id) => renderKey(address, dialect, id),
+        readPage: pageReader(client, dialect),
+        match: (view) => isTaskOf(view, task),
+        isMarked: (view) => hasSeed(view, task),
+      })
+      if (typeof recovery === 'string') return recovery
+      return { found: { id: recovery.id }, certain: recovery.certain }
+    },
+
+    // The list does not show prompts, and of a queued task not even its model.
+    listKey: () => address,
+
+    renderKey: (ticket) => renderKey(address, dialect, readTicket(ticket)),
+
+    async poll(ticket, signal) {
+      const { queued: _, ...state } = await askState(readTicket(ticket), signal)
+      return state
+    },
+
+    async fetch(ticket, output, signal) {
+      // URLs expire within hours: a poll gives a fresh one for as long as the task is known.
+      const state = await askState(readTicket(ticket), signal)
+      const url = (state.state === 'succeeded' ? outputUrl(state.output) : null) ?? outputUrl(output)
+      if (url === null) throw new EngineError('transient', 'The engine has not named the finished clip.')
+      const limits = {
+        max_bytes: OUTPUT_BYTES_MAX,
+        timeout_ms: OUTPUT_MS,
+        trusted_origins: options.output_origins ?? [],
+      }
+      return openOutput(client, url, limits, signal)
+    },
+
+    async cancel(ticket, signal = new AbortController().signal) {
+      const id = readTicket(ticket)
+      const reply = await send(client, { method: 'DELETE', path: taskPath(paths.cancel, id) }, signal)
+      if (isAccepted(dialect, reply)) return true
+      const state = await askState(id, signal)
+      if (state.state !== 'running') return true
+      const fault = refusalError(dialect, reply)
+      if (state.queued && fault.kind === 'transient') throw fault
+      return false
+    },
+
+    close: () => client.close(),
+  }
+}
+
+/** Options that contradict each other or the dialect. */
+export function contentTasksMistakes(options: ContentTasksOptions): Mistake[] {
+  const { dialect: name, base_url, path_prefix, resolution, model, seconds } = options
+  const dialect = DIALECTS[name]
+  const protocol = protocolOf(options, model ?? '')
+  const mistakes = capabilityMistakes(options, protocol, `The dialect ${name}`)
+  if (resolution !== undefined && !dialect.resolutions.includes(resolution))
+    mistakes.push({ path: 'resolution', message: `Must be one of ${dialect.resolutions.join(', ')}.` })
+  if (model !== undefined && seconds !== undefined && seconds[0] < protocol.seconds[0])
+    mistakes.push({ path: 'seconds', message: `The model takes ${protocol.seconds.join(' to ')} seconds.` })
+  const call = /\/(v2(\/video_generation|\/query.*)?|contents\/generations(\/tasks)?)\/*$/.exec(base_url)
+  if (call) mistakes.push({ path: 'base_url', message: `Must end before /${call[1]}, which is added.` })
+  if (path_prefix && base_url.replace(/\/+$/, '').endsWith(path_prefix))
+    mistakes.push({
+      path: 'path_prefix',
+      message: `The base URL ends in ${path_prefix} already. Leave one of them off.`,
+    })
+  return mistakes
+}
+
+const DIALECTS: Record<ContentTasksOptions['dialect'], Dialect> = { minimax: minimaxDialect, ark: arkDialect }
+
+/** A start carries the media with it, up to some hundred megabytes. */
+const START_SECONDS = 300
+const OUTPUT_MS = 900_000
+const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
+/** What the clients of both engines ask for. */
+const LIST_LIMIT = 20
+
+function protocolOf({ dialect, inputs, input_transport }: ContentTasksOptions, model: string): Protocol {
+  return {
+    ...DIALECTS[dialect].protocol(model, inputs),
+    ...{ media: input_transport === 'url' ? 'signed_url' : 'data_url', cancel: 'queued', idempotency: 'none' },
+  }
+}
+
+function addressOf({ dialect, base_url, path_prefix }: ContentTasksOptions): string {
+  return base_url.replace(/\/+$/, '') + (path_prefix ?? DIALECTS[dialect].path_prefix(base_url))
+}
+
+function openClient({ api_key, headers }: ContentTasksOptions, base_url: string): EngineClient {
+  return engineClient({
+    base_url,
+    ...(api_key === undefined ? {} : { api_key }),
+    ...(headers === undefined ? {} : { headers }),
+  })
+}
+
+async function startBody(options: ContentTasksOptions, request: RenderRequest) {
+  const { dialect: name, input_transport, signed_url_ttl_seconds } = options
+  const dialect = DIALECTS[name]
+  const resolution = options.resolution ?? dialect.resolutions[0]
+  if (input_transport === 'url')
+    return {
+      json: await writeStart(dialect, request, {
+        resolution,
+        urlOf: (input) => input.signedUrl(signed_url_ttl_seconds),
+      }),
+    }
+  const { urlOf, body } = jsonWithDataUrls()
+  return { body: body(await writeStart(dialect, request, { resolution, urlOf })) }
+}
+
+/** Gateways refuse with status 200, too. */
+function isAccepted(dialect: Dialect, { status, json }: EngineReply): boolean {
+  return status >= 200 && status <= 299 && dialect.errorCode(json) === ''
+}
+
+function accepted(dialect: Dialect, reply: EngineReply): EngineReply {
+  if (isAccepted(dialect, reply)) return reply
+  throw refusalError(dialect, reply)
+}
+
+/** Reads the list page by page, newest first. */
+function pageReader(client: EngineClient, dialect: Dialect): () => Promise<ListPage> {
+  let page_num = 0
+  let seen = 0
+  return async () => {
+    page_num += 1
+    const path = `${dialect.paths.list}?page_num=${page_num}&page_size=${LIST_LIMIT}`
+    const reply = accepted(dialect, await send(client, { method: 'GET', path }, new AbortController().signal))
+    const page = dialect.page(reply.json)
+    if (page === null) return { views: [], has_more: true }
+    seen += page.count
+    return {
+      views: page.views,
+      has_more: typeof page.total === 'number' ? seen < page.total : page.count >= LIST_LIMIT,
+    }
+  }
+}
+
+/** The same for every entry of the configuration that leads to this engine. */
+function renderKey(address: string, { paths }: Dialect, id: string): string {
+  return `${new URL(address).href.replace(/\/+$/, '')}${paths.start}/${id}`
+}
+
+function outputUrl(output: JsonValue): string | null {
+  return isRecord(output) && typeof output.url === 'string' ? output.url : null
+}
+
+function readTicket(ticket: Ticket): string {
+  const { id } = (ticket ?? {}) as { id?: unknown }
+  if (typeof id === 'string' && isRenderId(id)) return id
+  throw new EngineError('permanent', 'Not a ticket of this engine.')
+}
+
+function taskPath(path: string, id: string): string {
+  return `${path}/${encodeURIComponent(id)}`
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { GUARD_FORMATS } from '../../server/engines/moderation/guard-formats.ts'
+import { law } from '../support/law.ts'
+
+type Format = keyof typeof GUARD_FORMATS
+
+/** Answers of each model that are verdicts, with the categories they name. */
+const VERDICTS: Record<Format, { allow: string[]; block: Array<[answer: string, ...categories: string[]]> }> = {
+  'llama-guard': {
+    allow: ['safe'],
+    block: [
+      ['unsafe\nS1', 'S1'],
+      ['unsafe\nS1,S14', 'S1', 'S14'],
+      ['unsafe\n\nS9 , S2', 'S9', 'S2'],
+      ['unsafe', 'unsafe'],
+    ],
+  },
+  qwen3guard: {
+    allow: ['Safety: Safe\nCategories: None', 'Safety: Safe\nCategories: None\nRefusal: No'],
+    block: [
+      ['Safety: Unsafe\nCategories: Violent', 'Violent'],
+      ['Safety: Unsafe\nCategories: Violent, PII', 'Violent', 'PII'],
+      ['Safety: Unsafe\nCategories: None', 'None'],
+      ['Safety: Controversial\nCategories: Politically Sensitive Topics', 'Politically Sensitive Topics'],
+    ],
+  },
+  'gpt-oss-safeguard': {
+    allow: [
+      '{"violation":0,"category":null,"rationale":"fine"}',
+      '{ "violation": 0 }',
+      '{"rationale":"it says \\"violation\\": 1 nowhere","violation":0}',
+    ],
+    block: [
+      ['{"violation":1,"category":"weapons","rationale":"no"}', 'weapons'],
+      ['{"violation":1,"category":null}', 'violation'],
+      ['{"violation":1}', 'violation'],
+    ],
+  },
+  'yes-no': { allow: ['No', 'No.', 'no', 'NO'], block: ['Yes', 'yes', 'Yes.'].map((word) => [word, 'policy']) },
+}
+
+/** Answers that say nothing in any format. */
+const NOWHERE = [
+  '',
+  '.',
+  'null',
+  'true',
+  '0',
+  '[]',
+  '{}',
+  '<html><body>safe</body></html>',
+  '<p>No</p>',
+  'safe.',
+  'Safe',
+  'SAFE',
+  '"safe"',
+  '**safe**',
+  'safe\nunsafe',
+  'unsafe\nsafe',
+  'safe unsafe',
+  'safe\nS1',
+  'saf',
+  'unsaf',
+  'This is safe.',
+  'safe, I think',
+  'assistant: safe',
+  '<think>It is harmless.</think>\nsafe',
+  'not safe',
+  'ｓａｆｅ',
+  'sa\u200bfe',
+  'Yes and No',
+  'No and Yes',
+  'No\nYes',
+  'No, it does not.',
+  'Not at all',
+  'N',
+  'Nope',
+  'No!',
+  'Safety: Safe',
+  'Safety: Safe\nCategories:',
+  'Safety: Safe\nCategories: Violent',
+  'Safety: Safe\nCategories: None\nSafety: Unsafe',
+  'Safety: safe\nCategories: None',
+  'safety: Safe\ncategories: None',
+  'Safety: Safe Categories: None',
+  'Safety: Sa',
+  'Safety: Safe\nCategories: No',
+  'Safety: Unknown\nCategories: None',
+  'Result\nSafety: Safe\nCategories: None',
+  '{"violation":"0"}',
+  '{"violation":false}',
+  '{"violation":null}',
+  '{"violation":0.5}',
+  '{"violation":2}',
+  '{"violation":-1}',
+  '{"violation":0,"violation":1}',
+  '{"violation":1,"violation":0}',
+  '{"Violation":0}',
+  '{"violation":0',
+  '{"violation":0} and more',
+  'Sure: {"violation":0}',
+  '[{"violation":0}]',
+  '"{\\"violation\\":0}"',
+  '```json\n{"violation":0}\n```',
+  '```\nsafe\n```',
+  '{"safe":true}',
+]
+const FORMATS = Object.keys(GUARD_FORMATS) as Format[]
+const verdictOf = (format: Format, answer: string) => GUARD_FORMATS[format].read(answer, 'block')
+
+for (const format of FORMATS) {
+  test(`${format}: the model's own words are verdicts, and those of the other formats and ${NOWHERE.length} more are none`, () => {
+    const { allow, block } = VERDICTS[format]
+    for (const answer of allow)
+      assert.deepEqual(verdictOf(format, answer), { verdict: 'allow', categories: [] }, answer)
+    for (const [answer, ...categories] of block)
+      assert.deepEqual(verdictOf(format, answer), { verdict: 'block', categories }, answer)
+    const others = FORMATS.filter((other) => other !== format).flatMap((other) => [
+      ...VERDICTS[other].allow,
+      ...VERDICTS[other].block.map(([answer]) => answer),
+    ])
+    for (const answer of [...others, ...NOWHERE]) assert.equal(verdictOf(format, answer), null, answer)
+  })
+}
+
+test('qwen3guard: a controversial text is allowed where the setting says so, with its categories', () => {
+  assert.deepEqual(GUARD_FORMATS.qwen3guard.read('Safety: Controversial\nCategories: PII', 'allow'), {
+    verdict: 'allow',
+    categories: ['PII'],
+  })
+  assert.equal(GUARD_FORMATS.qwen3guard.read('Safety: Unsafe\nCategories: PII', 'allow')?.verdict, 'block')
+})
+
+law('no edit of an answer turns it into an allow that the model did not give', (seed) => {
+  const answers = fc.constantFrom(
+    ...FORMATS.flatMap((format) => [...VERDICTS[format].allow, ...VERDICTS[format].block.map(([answer]) => answer)]),
+  )
+  const pieces = fc.oneof(answers, fc.constantFrom(...NOWHERE, '\n', ' ', '"', '}', '```'), fc.string())
+  const edited = fc
+    .tuple(pieces, pieces, fc.nat(60), fc.nat(60))
+    .map(([a, b, from, to]) => a.slice(0, from) + b + a.slice(to))
+  fc.assert(
+    fc.property(edited, (text) => {
+      const answer = text.trim()
+      for (const format of FORMATS)
+        assert.equal(verdictOf(format, answer)?.verdict === 'allow', isAllow[format](answer), `${format}: ${answer}`)
+    }),
+    { seed, numRuns: 20_000 },
+  )
+})
+
+/** Independent of the code under test. */
+const isAllow: Record<Format, (answer: string) => boolean> = {
+  'llama-guard': (answer) => answer === 'safe',
+  qwen3guard: (answer) => {
+    const [safety, categories, refusal, ...more] = answer.split(/\s*\n+/)
+    return (
+      safety === 'Safety: Safe' &&
+      categories?.trimEnd() === 'Categories: None' &&
+      (refusal === undefined || /^Refusal: (Yes|No)$/.test(refusal)) &&
+      more.length === 0
+    )
+  },
+  'gpt-oss-safeguard': (answer) => {
+    try {
+      return JSON.parse(answer)?.violation === 0 && answer.split(/"violation"\s*:/).length === 2
+    } catch {
+      return false
+    }
+  },
+  'yes-no': (answer) => ['no', 'no.'].includes(answer.toLowerCase()),
+}

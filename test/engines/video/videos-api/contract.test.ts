@@ -1,0 +1,32 @@
+import { after } from 'node:test'
+import { type VideosApiOptions, videosApi } from '../../../../server/engines/video/videos-api/adapter.ts'
+import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
+import { videoEngineContract } from '../contract.ts'
+import { videoEngineFaults } from '../faults.ts'
+
+const server = await startEngineServer()
+after(() => server.close())
+
+const CALLS = {
+  start: { method: 'POST', path: /\/videos$/ },
+  poll: { method: 'GET', path: /\/videos\/[^/]+$/ },
+  output: { method: 'GET', path: /\/content$/ },
+}
+
+for (const dialect of ['openai', 'openrouter', 'sglang', 'vllm-omni'] as const) {
+  const open = (more: Partial<VideosApiOptions> = {}) => {
+    const options: VideosApiOptions = { kind: 'videos-api', dialect, base_url: server.url, api_key: 'secret-key' }
+    if (dialect === 'sglang') options.references_base_url = `${server.url}/ref`
+    return videosApi({ ...options, ...more })
+  }
+  videoEngineContract(`videos-api ${dialect}`, async () => {
+    server.conduct({ polls: 1 })
+    const engine = open()
+    return { engine, model: 'MiniMax-H3', close: async () => engine.close?.() }
+  })
+  videoEngineFaults(`videos-api ${dialect}`, {
+    server,
+    open: () => open({ start_timeout_seconds: 1 }),
+    calls: CALLS,
+  })
+}
