@@ -2,6 +2,7 @@ import { entitledVideoModel, entitledVideoModels } from '../catalog/entitlements
 import type { VideoModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import type { Capabilities } from '../engines/video/contract.ts'
+import { poolCapabilities } from '../engines/video/pool.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { formatMoney } from '../platform/money.ts'
 import { VideoModelList, VideoModelView } from './schema.ts'
@@ -37,11 +38,10 @@ export const videoModelEndpoints: readonly Endpoint[] = [listModels, readModel]
 /** A catalog entry with the capabilities of its engine, so that clients know them before they submit. */
 function modelView(ctx: Pick<Context, 'config' | 'engines'>, model: VideoModelConfig): VideoModelView {
   const { id, name, description, per_second } = model
-  const served = ctx.engines.video.get(id)!
   return {
     ...{ id, object: 'video_model', name, description },
     pricing: [{ resolution: '768p', per_second: formatMoney(per_second, 6), currency: ctx.config.currency }],
-    ...capabilitiesView(served.engine.capabilities(served.model)),
+    ...capabilitiesView(poolCapabilities(ctx.engines.video.get(id)!)),
   }
 }
 

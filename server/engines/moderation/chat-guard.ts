@@ -10,12 +10,13 @@ import {
 } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
-import { GUARD_FORMATS } from './guard-formats.ts'
+import { DEFAULT_POLICY, GUARD_FORMATS } from './guard-formats.ts'
 import { judgeEach } from './judge-each.ts'
 
 /**
- * `format`: how the guard model is asked and how it answers. `policy`: what is forbidden, for the formats that take one.
- * `controversial`: what Qwen3Guard's middle verdict means. `images`: whether the model sees pictures; `media` counts where it does not.
+ * `format`: how the guard model is asked and how it answers. `policy`: what is forbidden, for the formats that take one; the
+ * question and the form of the answer are added. `controversial`: what Qwen3Guard's middle verdict means. `images`: whether the model sees
+ * pictures; `media` counts where it does not.
  */
 export const ChatGuardOptions = Type.Object(
   {
@@ -46,8 +47,8 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
   ): Promise<ModerationResult> {
     const parts = image === null ? text : [{ type: 'text' as const, text }, imagePart(image)]
     const messages: ChatMessage[] = [{ role: 'user', content: parts }]
-    if (format.default_policy !== null)
-      messages.unshift({ role: 'system', content: options.policy ?? format.default_policy })
+    if (format.question !== null)
+      messages.unshift({ role: 'system', content: `${options.policy ?? DEFAULT_POLICY}\n\n${format.question}` })
     const answer = await completeChat(client, { model, messages, ...format.options }, signal)
     const read = format.read(answer.trim(), options.controversial ?? 'block')
     if (read === null) throw unreadableReply('the answer is no verdict')
@@ -69,7 +70,7 @@ export function chatGuardMistakes(options: ChatGuardOptions): Mistake[] {
   const mistakes: Mistake[] = []
   if (options.images === true && !format.sees_images)
     mistakes.push({ path: 'images', message: `Models of the format ${options.format} do not see pictures.` })
-  if (options.policy !== undefined && format.default_policy === null)
+  if (options.policy !== undefined && format.question === null)
     mistakes.push({ path: 'policy', message: `Models of the format ${options.format} bring their own policy.` })
   if (options.controversial !== undefined && options.format !== 'qwen3guard')
     mistakes.push({ path: 'controversial', message: 'Is a verdict of the format qwen3guard only.' })

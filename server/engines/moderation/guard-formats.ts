@@ -4,15 +4,16 @@ type Reading = Pick<ModerationResult, 'verdict' | 'categories'>
 
 export type GuardFormat = {
   sees_images: boolean
-  /** The system message; null for models that carry their policy in their weights. */
-  default_policy: string | null
+  /** What is asked about the policy, and the form of the answer; null for models that carry their policy in their weights. */
+  question: string | null
   /** Members added to the request. */
   options: Record<string, unknown>
   /** The verdict in a trimmed answer; null for anything that is not exactly one. */
   read(answer: string, controversial: 'allow' | 'block'): Reading | null
 }
 
-const POLICY = [
+/** The policy of formats that take one, unless the operator has written another. */
+export const DEFAULT_POLICY = [
   'You check prompts and pictures for a video generator.',
   'Forbidden: sexual content, any sexualization of minors, graphic violence, self-harm, hatred or harassment of people,',
   'instructions for crime or weapons, and deception about real people.',
@@ -23,17 +24,18 @@ const POLICY = [
  * https://huggingface.co/openai/gpt-oss-safeguard-20b, https://huggingface.co/google/shieldgemma-2-4b-it
  */
 export const GUARD_FORMATS: Record<'llama-guard' | 'qwen3guard' | 'gpt-oss-safeguard' | 'yes-no', GuardFormat> = {
-  'llama-guard': { sees_images: true, default_policy: null, options: { max_tokens: 64 }, read: readLlamaGuard },
-  qwen3guard: { sees_images: false, default_policy: null, options: { max_tokens: 128 }, read: readQwen3Guard },
+  'llama-guard': { sees_images: true, question: null, options: { max_tokens: 64 }, read: readLlamaGuard },
+  qwen3guard: { sees_images: false, question: null, options: { max_tokens: 128 }, read: readQwen3Guard },
   'gpt-oss-safeguard': {
     sees_images: false,
-    default_policy: `${POLICY} Answer with JSON: {"violation": 0 or 1, "category": string or null, "rationale": string}.`,
+    question:
+      'Does what the user sends break this policy? Answer with JSON only: {"violation": 0 or 1, "category": string or null, "rationale": string}.',
     options: { response_format: { type: 'json_object' } },
     read: readSafeguard,
   },
   'yes-no': {
     sees_images: true,
-    default_policy: `${POLICY} Does what the user sends break this policy? Answer with one word, Yes or No.`,
+    question: 'Does what the user sends break this policy? Answer with one word, Yes or No.',
     options: { max_tokens: 8 },
     read: readYesNo,
   },
@@ -56,7 +58,9 @@ function readQwen3Guard(answer: string, controversial: 'allow' | 'block'): Readi
   return { verdict: safety === 'Unsafe' ? 'block' : controversial, categories: list.split(/\s*,\s*/) }
 }
 
+/** One JSON object. One that answers twice is no answer, since parsers disagree about which of the two counts. */
 function readSafeguard(answer: string): Reading | null {
+  if (answer.match(/"violation"\s*:/g)?.length !== 1) return null
   const json = parse(answer)
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return null
   const { violation, category } = json as { violation?: unknown; category?: unknown }

@@ -11,7 +11,7 @@ const PAUSES_SECONDS = [2, 8]
 const BACKOFF_SECONDS_MAX = 60
 
 /** Another try of the step, or the failure when it was the third. */
-export function tryAgain(job: VideoJobRow, failure: FailureCode): Outcome {
+export function tryAgain(job: Pick<VideoJobRow, 'tries'>, failure: FailureCode): Outcome {
   const pause = PAUSES_SECONDS[job.tries]
   if (pause === undefined) return { to: 'failed', code: failure }
   return { to: 'same', retry_after_seconds: pause, set: { tries: job.tries + 1 } }

@@ -30,6 +30,12 @@ const FAULTS_MAX = 5
 /** Faults of ours in a row, by job, of one worker. Not counted in `tries`, which an engine may drive up for hours. */
 export type Faults = Map<string, number>
 
+export type Run = {
+  signal: AbortSignal
+  faults: Faults
+  on_completed?: ((job: VideoJobRow) => void) | undefined
+}
+
 type Waiting = { job: VideoJobRow; wait_seconds: number }
 
 /**
@@ -40,7 +46,7 @@ type Waiting = { job: VideoJobRow; wait_seconds: number }
 export async function runJob(
   ctx: Context,
   job: VideoJobRow,
-  { signal, faults }: { signal: AbortSignal; faults: Faults },
+  { signal, faults, on_completed }: Run,
 ): Promise<Waiting | null> {
   let current = job
   for (;;) {
@@ -55,6 +61,7 @@ export async function runJob(
       return retryFaulty(ctx, current, { error, faults })
     }
     faults.delete(current.id)
+    if (next?.job.status === 'completed') on_completed?.(next.job)
     if (!next || isTerminal(next.job.status)) return null
     current = next.job
     if (next.outcome.to === 'same' && next.outcome.retry_after_seconds > 0) {
@@ -102,7 +109,7 @@ async function retryFaulty(
  */
 async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || outcome.to === 'canceled' || !outcome.set) return
-  const { blob_key, ticket } = outcome.set
+  const { blob_key, ticket, engine = job.engine } = outcome.set
   if (blob_key !== undefined) await ctx.blobs.remove(blob_key)
   if (ticket == null) return
   const { render_key } = outcome
@@ -110,6 +117,6 @@ async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Pr
     await recordRenders(ctx.db, [{ render_key, job_id: job.id, created_at: ctx.clock.now() }])
   const now = await findJobOfAnyOrg(ctx.db, job.id)
   if (now && !isTerminal(now.status) && (now.ticket === null || isDeepStrictEqual(now.ticket, ticket))) return
-  const served = servedModel(ctx, job)
+  const served = servedModel(ctx, { ...job, engine })
   if (served) await cancelQuietly(ctx, served.engine, { ...job, ticket })
 }

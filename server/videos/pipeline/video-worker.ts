@@ -9,7 +9,7 @@ import type { VideoJobRow } from '../store.ts'
 import { cancelAtEngine } from './cancel.ts'
 import { askedToStop, cancelClaims, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
-import { type Faults, runJob } from './step.ts'
+import { type Faults, type Run, runJob } from './step.ts'
 
 /** A job that waits no longer than this stays with its worker; others are released, and claimed again when they are due. */
 const HELD_SECONDS = 6
@@ -24,15 +24,21 @@ const CANCEL_PAUSE_SECONDS_MAX = 300
 
 export type Pipeline = { stop(): Promise<void> }
 
-/** Works on video jobs as they become due. `sole` says that no other worker can be alive on this database. */
-export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeline {
+type PipelineOptions = {
+  /** No other worker can be alive on this database. */
+  sole: boolean
+  on_completed: (job: VideoJobRow) => void
+}
+
+/** Works on video jobs as they become due. */
+export function startPipeline(ctx: Context, { sole, on_completed }: PipelineOptions): Pipeline {
   const { db, clock, changes, config } = ctx
   const shared = { db, clock, changes, sole, stop_seconds: STOP_SECONDS }
   const faults: Faults = new Map()
   const jobs = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
-    run: (job, signal) => work(ctx, job, { signal, faults }),
+    run: (job, signal) => work(ctx, job, { signal, faults, on_completed }),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startWorker<VideoJobRow>({
@@ -59,7 +65,7 @@ export function startPipeline(ctx: Context, { sole }: { sole: boolean }): Pipeli
 async function work(
   ctx: Context,
   claimed: VideoJobRow,
-  run: { signal: AbortSignal; faults: Faults },
+  run: Run,
 ): Promise<{ row: VideoJobRow; wait_seconds: number } | null> {
   const waiting = await runJob(ctx, claimed, run)
   if (!waiting) return null

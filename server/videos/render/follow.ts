@@ -71,7 +71,7 @@ export async function cancelQuietly(ctx: Pick<Context, 'log'>, engine: VideoEngi
 
 /** One new attempt, then the job fails. Embedded engines lose their renders with every restart of the service, and get more. */
 function lostRender(ctx: Context, job: VideoJobRow, engine: VideoEngine, model: string): Outcome {
-  const lost_max = engine.capabilities(model).idempotency === 'client_id' ? LOST_MAX_EMBEDDED : 1
+  const lost_max = engine.capabilities(model).embedded ? LOST_MAX_EMBEDDED : 1
   ctx.log.warn('render_lost', { video_id: job.id, attempt_id: job.attempt_id ?? undefined, count: job.lost + 1 })
   if (job.lost >= lost_max) return { to: 'failed', code: 'render_failed' }
   return { to: 'same', retry_after_seconds: 0, set: { ...NO_ATTEMPT, lost: job.lost + 1 } }

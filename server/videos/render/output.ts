@@ -8,6 +8,7 @@ import { BlobTooLarge, type StagedBlob } from '../../platform/blobs/blobs.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { isMediaFault } from '../inputs.ts'
 import type { Outcome } from '../job.ts'
+import { judgeOutput } from '../moderation/output.ts'
 import { keepPolling } from '../pipeline/retry.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
@@ -20,8 +21,9 @@ const LENGTH_MIN = 0.8
 const FETCH_SECONDS = 600
 
 /**
- * Downloads, validates and stores the output: staged, mended when it is not an MP4 with picture and sound, hashed, published. The charge
- * comes with the outcome, after the bytes are on disk. A failed download is retried; an output that is not a video fails the job.
+ * Downloads, validates and stores the output: staged, mended when it is not an MP4 with picture and sound, judged where the configuration
+ * says so, hashed, published. The charge comes with the outcome, after the bytes are on disk. A failed download is retried; an output that
+ * is not a video, or that is blocked, fails the job and is not kept.
  */
 export async function collectOutput(
   ctx: Context,
@@ -45,11 +47,15 @@ export async function collectOutput(
   try {
     const kept = await mend(ctx, job, fetched, signal)
     if (kept !== fetched) unpublished.unshift(kept)
+    const judged = await judgeOutput(ctx, job, kept, signal)
+    if ('to' in judged) return judged
+    failpoint('output_judged')
     const blob_key = await ctx.blobs.publish(kept)
     unpublished.shift()
     failpoint('output_published')
     return {
       to: 'completed',
+      ...judged,
       set: { blob_key, output_sha256: kept.sha256, output_size_bytes: BigInt(kept.size_bytes) },
     }
   } catch (error) {

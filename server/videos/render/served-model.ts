@@ -1,5 +1,7 @@
+import type { VideoModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
 import type { VideoEngine } from '../../engines/video/contract.ts'
+import type { EnginePool, PoolMember } from '../../engines/video/pool.ts'
 import type { LogFields } from '../../platform/log.ts'
 import type { VideoJobRow } from '../store.ts'
 
@@ -13,22 +15,43 @@ export type ServedModel = {
   model: string
   render_seconds: number
   signed_url_ttl_seconds: number
+  /** The engine among those of the model. */
+  member: PoolMember
 }
 
-/** The engine and settings of a job's model; null when the operator has taken the model out of the configuration. */
-export function servedModel(ctx: Pick<Context, 'config' | 'engines'>, job: { model: string }): ServedModel | null {
-  const served = ctx.engines.video.get(job.model)
+/**
+ * The engine and settings of a job: the engine that its render was begun on. Null when the operator has taken the model, or that engine,
+ * out of the configuration.
+ */
+export function servedModel(ctx: Pick<Context, 'config' | 'engines'>, job: ModelAndEngine): ServedModel | null {
+  const found = modelOf(ctx, job)
+  const member = found?.pool.member(job.engine) ?? null
+  return found && member && serveOn(member, found.settings)
+}
+
+/** The engines of a job's model, and its settings; null when the operator has taken the model out of the configuration. */
+export function modelOf(
+  ctx: Pick<Context, 'config' | 'engines'>,
+  job: { model: string },
+): { pool: EnginePool; settings: VideoModelConfig } | null {
+  const pool = ctx.engines.video.get(job.model)
   const settings = ctx.config.video_models.find(({ id }) => id === job.model)
-  if (!served || !settings) return null
-  const { render_seconds, signed_url_ttl_seconds } = settings
-  const { engine, model, name, url = null, references_url = null } = served
-  return { engine, model, name, url, references_url, render_seconds, signed_url_ttl_seconds }
+  return pool && settings ? { pool, settings } : null
 }
 
-/** The log fields of an engine: its kind, and the address that renders this job. */
+/** A model as one of its engines renders it. */
+export function serveOn(member: PoolMember, settings: VideoModelConfig): ServedModel {
+  const { render_seconds, signed_url_ttl_seconds } = settings
+  const { engine, model, name, url = null, references_url = null } = member
+  return { engine, model, name, url, references_url, render_seconds, signed_url_ttl_seconds, member }
+}
+
+/** The log fields of an engine: its name or kind, and the address that renders this job. */
 export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs'>): LogFields {
-  const { name: engine, url, references_url } = served
+  const { name, url, references_url, member } = served
   const referred = job.inputs.some(({ role }) => role.startsWith('reference'))
   const address = (referred ? references_url : null) ?? url
-  return { engine, ...(address !== null && { url: address }) }
+  return { engine: member.id ?? name, ...(address !== null && { url: address }) }
 }
+
+type ModelAndEngine = Pick<VideoJobRow, 'model' | 'engine'>

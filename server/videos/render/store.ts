@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
 
 type VideoRendersTable = { render_key: string; job_id: string; created_at: Date }
 type UnsettledStartsTable = { job_id: string; start_key: string; created_at: Date }
@@ -90,4 +90,20 @@ export async function hasUnsettledStart(
 /** Forgets starts left unsettled at or before `before`. */
 export async function deleteUnsettledStartsUntil(db: Db, before: Date): Promise<void> {
   await db.deleteFrom('video_unsettled_starts').where('created_at', '<=', before).execute()
+}
+
+/**
+ * How many renders of a model an engine has, or may have. Until the transaction ends nobody else counts them, so that two starts cannot
+ * both take the last place.
+ */
+export async function countRenders(tx: Tx, { model, engine }: { model: string; engine: string }): Promise<number> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`video-engine:${model}:${engine}`}, 0))`.execute(tx)
+  const { n } = await tx
+    .selectFrom('video_jobs')
+    .select((eb) => eb.fn.countAll<string>().as('n'))
+    .where('model', '=', model)
+    .where('engine', '=', engine)
+    .where('finished_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(n)
 }

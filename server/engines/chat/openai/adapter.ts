@@ -2,12 +2,12 @@ import Type from 'typebox'
 import { Pool } from 'undici'
 import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
+import { type Chance, endpointHealth } from '../../endpoint-health.ts'
 import type { EngineEnv, Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
 import { type CallLimits, type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
-import { type Chance, endpointHealth } from './endpoint-health.ts'
 import { completionReader } from './read/completion.ts'
 
 const Headers = Type.Record(

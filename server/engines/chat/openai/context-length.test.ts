@@ -101,7 +101,7 @@ test('reads the code alone, and the numbers llama.cpp gives beside its message',
   assert.deepEqual(found, { tokens: { limit: 8192, asked: 14429 } })
 })
 
-test('does not take other refusals for it', () => {
+test('does not mistake other errors for a context length error', () => {
   const others = [
     'Invalid value for temperature: 3',
     'Please include more context in your request',

@@ -32,7 +32,7 @@ law('however the bytes are split into reads, the events are the same', (seed) =>
   )
 })
 
-test('LF, CRLF and CR end a line, comments and unknown fields say nothing, data lines are joined', () => {
+test('LF, CRLF and CR end a line, comments and unknown fields are ignored, data lines are joined', () => {
   for (const eol of ['\n', '\r\n', '\r']) {
     const text = [
       ': hello',

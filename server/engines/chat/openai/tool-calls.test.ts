@@ -59,7 +59,7 @@ test('without an index: whole calls are separate, pieces belong to the call of t
   assert.deepEqual(callsOf(pieces), [{ id: 'a', name: 'f', arguments: '12' }])
 })
 
-test('calls that share an index are emitted separately, by name and id; a new id alone is no new call', () => {
+test('calls that share an index are emitted separately, by name and id; a new id alone does not start a new call', () => {
   const gemini = [
     [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }],
     [{ index: 0, id: 'b', function: { name: 'f', arguments: '{}' } }],
@@ -77,7 +77,7 @@ test('calls that share an index are emitted separately, by name and id; a new id
   assert.deepEqual(callsOf(read(repeated)), [{ id: 'a', name: 'f', arguments: '{}' }])
 })
 
-test('what is no call says nothing', () => {
+test('what is not a call emits nothing', () => {
   assert.deepEqual(read([null, 'x', [], [null, 7, {}, { index: 0 }, { index: 0, function: {} }]]), [])
 })
 

@@ -73,7 +73,7 @@ test('content as parts, refusals and empty pieces', () => {
   )
 })
 
-test('nothing is emitted of a choice after its finish, nor of choices nobody asked for', () => {
+test('nothing is emitted for a choice after its finish, nor for choices nobody asked for', () => {
   const emitted = eventsOf([
     delta({ content: 'a' }, 'stop'),
     delta({ content: 'late' }, 'stop'),
