@@ -17,7 +17,7 @@ test('a file gets the purpose of its kind, by type or by name, and is a document
   for (const [name, type, purpose] of files) assert.equal(purposeOf({ name, type }), purpose, name)
 })
 
-test('empty and too large files are refused, and media that are of another kind; documents may be anything', () => {
+test('empty and oversized files are refused, and so are media of another kind; documents may be of any kind', () => {
   const file = { name: 'a.png', type: 'image/png', size: 1 }
   assert.equal(mistakeOf(file, 'vision'), null)
   assert.equal(mistakeOf(file, 'audio'), 'wrong_kind')

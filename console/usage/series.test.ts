@@ -16,7 +16,7 @@ test('a period has each of its days once, across months and leap days', () => {
   assert.equal(boundsOf({ from: '', to: '2026-01-01' }), null)
 })
 
-test('amounts beyond the precision of numbers are ordered rightly', () => {
+test('amounts beyond the precision of numbers are ordered correctly', () => {
   const sums = [sum('a', '90071992547409.92000000'), sum('b', '90071992547409.92000001'), sum('c', '0.00000001')]
   assert.deepEqual(
     byCost(sums).map(({ group }) => group),

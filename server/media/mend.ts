@@ -15,7 +15,7 @@ export type Mended = {
 const RATIO_TOLERANCE = 0.05
 
 /**
- * Makes what an engine delivered a clip as promised: MP4, H.264, short edge 768, sound. What already is one is returned untouched.
+ * Makes what an engine delivered a clip as promised: MP4, H.264, short edge 768, AAC sound. What already is one is returned untouched.
  * Streams that are right are copied, not encoded again; missing sound becomes silence. `width` and `height` are the size ordered.
  * Throws ProbeError when there is no usable video, or only the head of one, FfmpegError when it cannot be decoded.
  */
@@ -27,21 +27,22 @@ export async function mendOutput(
   const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { ...options, whole: true })
   const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
   const isRightVideo = probe.video_codec === 'avc' && isRightSize
-  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec !== null)
+  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec === 'aac')
     return { path, probe, tracks, changed: false }
+  const isSilent = tracks.audio_seconds.length === 0
 
   const mended = `${path}.mended.mp4`
   try {
     await runFfmpeg(
       {
         inputs: { given: path },
-        args: [...mendArgs(probe, { size, isRightVideo }), '-movflags', '+faststart', 'mended.mp4'],
+        args: [...mendArgs(probe, { size, isRightVideo, isSilent }), '-movflags', '+faststart', 'mended.mp4'],
         outputs: { 'mended.mp4': mended },
       },
       { ...options, time_limit_seconds: options.time_limit_seconds ?? 600 },
     )
     const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video', options)
-    if (after.video_codec !== 'avc' || after.audio_codec === null)
+    if (after.video_codec !== 'avc' || after.audio_codec !== 'aac')
       throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
     return { path: mended, probe: after, tracks: afterTracks, changed: true }
   } catch (error) {
@@ -50,12 +51,15 @@ export async function mendOutput(
   }
 }
 
-function mendArgs(probe: ProbeResult, { size, isRightVideo }: { size: Size; isRightVideo: boolean }): string[] {
+function mendArgs(
+  probe: ProbeResult,
+  { size, isRightVideo, isSilent }: { size: Size; isRightVideo: boolean; isSilent: boolean },
+): string[] {
   const target = targetSize(probe, size)
   const video = isRightVideo
     ? ['-c:v', 'copy']
     : ['-vf', coverFilter(target), '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt', 'yuv420p']
-  if (probe.audio_codec === null) {
+  if (isSilent) {
     const silence = ['-f', 'lavfi', '-i', 'anullsrc=r=48000:cl=stereo']
     return [
       '-i',

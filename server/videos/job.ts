@@ -58,6 +58,7 @@ export type JobChanges = Partial<{
   lost: number
   attempt_id: string | null
   attempt_started_at: Date | null
+  engine: string | null
   start_unknown: boolean
   unknown_starts: number
   start_key: string | null
@@ -96,14 +97,14 @@ export function unknownStart(job: { unknown_starts: number }): JobChanges {
 
 /** A verdict, stored with the transition it caused. */
 export type ModerationNote = {
-  stage: 'prompt' | 'translation'
+  stage: 'prompt' | 'translation' | 'output'
   verdict: 'allow' | 'block'
   categories: string[]
   engine: string
   version: string
   text_digest: string
-  /** Files of which every part was judged. */
+  /** Files, or the output, of which every part was judged. */
   file_sha256s: string[]
-  /** Files let through although no engine could judge this part of them: `all` of a picture or sound, or pictures or sound of a clip. */
+  /** Those let through although no engine could judge this part of them: `all` of a picture or sound, or pictures or sound of a clip. */
   unjudged: Array<{ file_sha256: string; part: 'pictures' | 'sound' | 'all' }>
 }

@@ -50,9 +50,9 @@ async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'chan
   const before = addSeconds(ctx.clock.now(), -JOB_RETENTION_SECONDS)
   for (;;) {
     const removed = await deleteJobsEndedBefore(ctx.db, before, BATCH)
-    for (const { id, blob_key } of removed) {
+    for (const { id, blob_keys } of removed) {
       ctx.changes.announce(VIDEO_TOPIC, id)
-      if (blob_key !== null) await ctx.blobs.remove(blob_key)
+      for (const key of blob_keys) await ctx.blobs.remove(key)
     }
     if (removed.length < BATCH) return
   }

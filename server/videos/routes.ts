@@ -1,16 +1,13 @@
-import { createHash } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditGate } from '../billing/audit-state.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
-import { BlobMissing } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { namesTag } from '../platform/http/byte-range.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
-import { sendBytes } from '../platform/http/send-bytes.ts'
 import { isId } from '../platform/ids.ts'
 import { acceptTerms, readAcceptance } from './acceptance.ts'
+import { sendPolled } from './answer.ts'
 import type { JobCache } from './cache.ts'
+import { readVariant, sendContent } from './content.ts'
 import { submitVideo } from './create/create.ts'
 import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
@@ -31,8 +28,10 @@ import {
   VideoView,
   videoView,
 } from './schema.ts'
-import { deleteEndedJob, type VideoJobRow } from './store.ts'
+import { deleteEndedJob } from './store.ts'
 import { type JobFilter, listJobs } from './store-list.ts'
+import type { Variants } from './variants/prepare.ts'
+import { FORMS } from './variants/variant.ts'
 
 /** How long a poller should wait, in milliseconds; SDK helpers obey it. */
 const POLL_AFTER_MS = '10000'
@@ -125,8 +124,15 @@ const deleteVideo = endpoint({
   },
 })
 
-/** The routes of videos. Polled jobs come from `cache`; `audit` blocks new ones while the books do not balance. */
-export function videoEndpoints({ cache, audit }: { cache: JobCache; audit: AuditGate }): readonly Endpoint[] {
+type VideoRoutes = {
+  /** Polled jobs come from it. */
+  cache: JobCache
+  /** Blocks new jobs while the books do not balance. */
+  audit: AuditGate
+  variants: Variants
+}
+
+export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonly Endpoint[] {
   const createVideo = endpoint({
     ...common,
     method: 'POST',
@@ -177,25 +183,21 @@ export function videoEndpoints({ cache, audit }: { cache: JobCache; audit: Audit
     async handle(ctx, { principal, params, request, reply }) {
       const job = await find(ctx, principal.org_id, params.video_id!)
       if (!isTerminal(job.status)) reply.header('openai-poll-after-ms', POLL_AFTER_MS)
-      return sendIfChanged(request, reply, videoView(job))
+      return sendPolled(request, reply, job)
     },
   })
   const readContent = endpoint({
     ...common,
     method: 'GET',
     path: '/v1/videos/:video_id/content',
-    summary: 'Download the MP4 of a completed job; byte ranges work',
+    summary: 'Download the MP4 of a completed job, its thumbnail or its spritesheet; byte ranges work',
     query: ContentQuery,
-    response_type: 'video/mp4',
+    response_type: FORMS.video.media_type,
+    other_response_types: [FORMS.thumbnail.media_type, FORMS.spritesheet.media_type],
     async handle(ctx, { principal, params, query, request, reply }) {
       const job = await find(ctx, principal.org_id, params.video_id!)
-      const { variant = 'video' } = query
-      if (variant !== 'video') {
-        throw new ApiError('invalid_value', `Invalid value: '${variant.slice(0, 64)}'. Supported value is: 'video'.`, {
-          param: 'variant',
-        })
-      }
-      return sendVideo(ctx, job, { request, reply })
+      const variant = readVariant(query.variant)
+      return sendContent(ctx, variants, { job, variant }, { request, reply })
     },
   })
   return [
@@ -209,36 +211,6 @@ export function videoEndpoints({ cache, audit }: { cache: JobCache; audit: Audit
     cancelVideo,
     deleteVideo,
   ]
-}
-
-async function sendVideo(
-  ctx: Context,
-  job: VideoJobRow,
-  call: { request: FastifyRequest; reply: FastifyReply },
-): Promise<unknown> {
-  const { id, status, blob_key, output_sha256, output_size_bytes } = job
-  if (status !== 'completed' || blob_key === null || output_sha256 === null || output_size_bytes === null) {
-    throw new ApiError('invalid_request_error', `This job is ${status}; it has content once it is completed.`)
-  }
-  const size_bytes = Number(output_size_bytes)
-  const shown = { media_type: 'video/mp4', disposition: 'attachment', filename: `${id}.mp4` } as const
-  try {
-    return await sendBytes(call, ctx.blobs, { blob_key, size_bytes, sha256: output_sha256, ...shown })
-  } catch (error) {
-    // Deleted between the look-up and the first byte.
-    if (error instanceof BlobMissing) throw notFound('video')
-    throw error
-  }
-}
-
-/** The answer with an entity tag; `304` when the poller has it already. */
-function sendIfChanged(request: FastifyRequest, reply: FastifyReply, view: object): unknown {
-  const text = JSON.stringify(view)
-  const etag = `W/"${createHash('sha1').update(text).digest('base64url')}"`
-  reply.header('etag', etag).header('cache-control', 'private, no-cache')
-  const known = request.headers['if-none-match']
-  if (known !== undefined && namesTag(known, etag.slice(2))) return reply.status(304).send()
-  return reply.type('application/json; charset=utf-8').send(text)
 }
 
 /** A malformed id is answered like an unknown one, unless it is the name of a call that is not offered. */
@@ -265,7 +237,8 @@ export function explainNotOffered(path: string): string | undefined {
 }
 
 /**
- * Permanently deletes a job that has ended, with its video. Ledger entries and the moderation record stay; uploaded files are left alone.
+ * Permanently deletes a job that has ended, with its video, thumbnail and spritesheet. Ledger entries and the moderation record stay;
+ * uploaded files are left alone.
  * Throws ApiError `not_found`, or `conflict` while the job is still running or under review.
  */
 async function removeJob(
@@ -282,5 +255,5 @@ async function removeJob(
   }
   ctx.changes.announce(VIDEO_TOPIC, id)
   ctx.changes.announce(DELETED_TOPIC, `${org_id}/${id}`)
-  if (deleted.blob_key !== null) await ctx.blobs.remove(deleted.blob_key)
+  for (const key of deleted.blob_keys) await ctx.blobs.remove(key)
 }

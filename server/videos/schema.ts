@@ -7,6 +7,7 @@ import { NOT_BLANK } from '../platform/schema/explain.ts'
 import { FAILURES, STATUSES } from './job.ts'
 import { JOB_RETENTION_SECONDS } from './retention.ts'
 import type { VideoJobRow } from './store.ts'
+import { VARIANTS } from './variants/variant.ts'
 
 const Strict = { additionalProperties: false }
 const FileId = Type.String({ minLength: 1, maxLength: 64 })
@@ -98,7 +99,9 @@ export const VideoListQuery = Type.Object({
 })
 export const VideoList = listSchema(VideoView)
 
-export const ContentQuery = Type.Object({ variant: Type.Optional(Type.String({ description: 'Only video.' })) })
+export const ContentQuery = Type.Object({
+  variant: Type.Optional(Type.String({ description: `One of ${VARIANTS.join(', ')}. Default video.` })),
+})
 
 const Count = Type.Integer({ minimum: 0 })
 

@@ -37,3 +37,15 @@ async function listAll(db: Db, org_id: string, page: Position): Promise<VideoJob
     .execute()
   return rows as unknown as VideoJobRow[]
 }
+
+/** For the operator only, who belongs to no organization: newest first, one more than `limit` when there is more. No prompts. */
+export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; limit: number }) {
+  let query = db
+    .selectFrom('video_jobs')
+    .select(['id', 'org_id', 'status', 'model', 'seconds', 'cost', 'currency', 'error_code', 'created_at'])
+  if (wanted.org_id !== null) query = query.where('org_id', '=', wanted.org_id)
+  return query
+    .orderBy('id', 'desc')
+    .limit(wanted.limit + 1)
+    .execute()
+}

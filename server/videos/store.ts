@@ -2,8 +2,9 @@ import { type ColumnType, type Generated, type JSONColumnType, sql } from 'kysel
 import type { AspectRatio, Ticket } from '../engines/video/contract.ts'
 import type { Db } from '../platform/db/db.ts'
 import { type FailureCode, type JobChanges, type JobInput, type Status, TERMINAL } from './job.ts'
+import type { VariantColumns } from './variants/variant.ts'
 
-export type VideoJobRow = {
+export type VideoJobRow = VariantColumns & {
   id: string
   org_id: string
   user_id: string
@@ -30,6 +31,8 @@ export type VideoJobRow = {
   finished_at: Date | null
   attempt_id: string | null
   attempt_started_at: Date | null
+  /** Of a model with several engines, the one that the attempt is begun on. */
+  engine: string | null
   start_unknown: boolean
   unknown_starts: number
   start_key: string | null
@@ -49,6 +52,7 @@ export type VideoJobRow = {
 }
 
 type Optional =
+  | keyof VariantColumns
   | 'engine_prompt'
   | 'error_code'
   | 'error_message'
@@ -58,6 +62,7 @@ type Optional =
   | 'finished_at'
   | 'attempt_id'
   | 'attempt_started_at'
+  | 'engine'
   | 'start_unknown'
   | 'unknown_starts'
   | 'start_key'
@@ -139,18 +144,6 @@ export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow |
   return (row as VideoJobRow | undefined) ?? null
 }
 
-/** For the operator only, who belongs to no organization: newest first, one more than `limit` when there is more. No prompts. */
-export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; limit: number }) {
-  let query = db
-    .selectFrom('video_jobs')
-    .select(['id', 'org_id', 'status', 'model', 'seconds', 'cost', 'currency', 'error_code', 'created_at'])
-  if (wanted.org_id !== null) query = query.where('org_id', '=', wanted.org_id)
-  return query
-    .orderBy('id', 'desc')
-    .limit(wanted.limit + 1)
-    .execute()
-}
-
 /** Columns of a job that change after it was made. */
 export type JobColumns = JobChanges &
   Partial<
@@ -192,7 +185,17 @@ const CHANGING = [
     'lost',
     'attempt_id',
   ],
-  ...['attempt_started_at', 'start_unknown', 'unknown_starts', 'start_key', 'ticket', 'width', 'height', 'blob_key'],
+  ...[
+    'attempt_started_at',
+    'engine',
+    'start_unknown',
+    'unknown_starts',
+    'start_key',
+    'ticket',
+    'width',
+    'height',
+    'blob_key',
+  ],
   ...['output_sha256', 'output_size_bytes'],
 ]
 
@@ -225,20 +228,27 @@ function fencedMove({ job, set }: { job: VideoJobRow; set: JobColumns }) {
   return { id, was, claim, attempt, has_ticket: ticket !== null, set: columns }
 }
 
-/** Deletes a job that has ended and returns the blob it leaves behind; `running` when it has not ended, null when there is none. */
+const BLOB_COLUMNS = ['blob_key', 'thumbnail_key', 'spritesheet_key'] as const
+
+/** Keys of the blobs that belong to a job. */
+function blobsOf(row: Pick<VideoJobRow, (typeof BLOB_COLUMNS)[number]>): string[] {
+  return BLOB_COLUMNS.flatMap((name) => row[name] ?? [])
+}
+
+/** Deletes a job that has ended and returns the blobs it leaves behind; `running` when it has not ended, null when there is none. */
 export async function deleteEndedJob(
   tx: Db,
   org_id: string,
   id: string,
-): Promise<{ blob_key: string | null } | 'running' | null> {
+): Promise<{ blob_keys: string[] } | 'running' | null> {
   const deleted = await tx
     .deleteFrom('video_jobs')
     .where('org_id', '=', org_id)
     .where('id', '=', id)
     .where('status', 'in', TERMINAL)
-    .returning('blob_key')
+    .returning(BLOB_COLUMNS)
     .executeTakeFirst()
-  if (deleted) return deleted
+  if (deleted) return { blob_keys: blobsOf(deleted) }
   return (await findJob(tx, org_id, id)) ? 'running' : null
 }
 
@@ -247,12 +257,12 @@ export async function deleteJobsEndedBefore(
   db: Db,
   before: Date,
   limit: number,
-): Promise<Array<{ id: string; blob_key: string | null }>> {
-  const result = await sql<{ id: string; blob_key: string | null }>`
+): Promise<Array<{ id: string; blob_keys: string[] }>> {
+  const result = await sql<Pick<VideoJobRow, 'id' | (typeof BLOB_COLUMNS)[number]>>`
     delete from video_jobs where id in (
       select id from video_jobs where finished_at <= ${before} order by finished_at limit ${limit} for update skip locked)
-    returning id, blob_key`.execute(db)
-  return result.rows
+    returning id, blob_key, thumbnail_key, spritesheet_key`.execute(db)
+  return result.rows.map((row) => ({ id: row.id, blob_keys: blobsOf(row) }))
 }
 
 /** Those of the jobs that belong to one of the organizations. */
@@ -272,6 +282,10 @@ export async function findJobsOfOrganizations(
 /** Which of these blobs belong to a job. */
 export async function findKnownBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set()
-  const rows = await db.selectFrom('video_jobs').select('blob_key').where('blob_key', 'in', keys).execute()
-  return new Set(rows.map(({ blob_key }) => blob_key!))
+  const [clips, thumbnails, spritesheets] = BLOB_COLUMNS.map((name) => {
+    const column = sql.ref(name)
+    return sql`select ${column} as key from video_jobs where ${column} = any(${[...keys]}::text[])`
+  })
+  const found = await sql<{ key: string }>`${clips} union all ${thumbnails} union all ${spritesheets}`.execute(db)
+  return new Set(found.rows.map(({ key }) => key))
 }

@@ -37,7 +37,7 @@ test('a refused image shows its specific cause: damaged, wrong type or too large
   await close()
 })
 
-test('in Japanese as well, where a video takes it', async () => {
+test('a damaged frame of a video shows its cause in Japanese as well', async () => {
   const look = { language: 'ja', path: '/videos' } as const
   const { page, close, allow } = await openConsole(browser, { app, as: person, ...look })
   allow(/status of 400/)

@@ -56,11 +56,13 @@ for (const { contents, back, ...look } of LOOKS) {
   })
 }
 
-test('the terms of the service are readable in both languages, on a phone too, and lead to each other', async () => {
+test('the terms of the service are readable in both languages, on a phone too, and link to each other', async () => {
   const { page, close } = await open('/terms', { width: 390, locale: 'ja' })
   await page.getByRole('heading', { level: 1, name: '動画の利用規約' }).waitFor()
   await page.getByRole('link', { name: 'English' }).click()
   await page.getByRole('heading', { level: 1, name: 'Video terms' }).waitFor()
   await page.getByText(`Version ${app.ctx.config.terms.version}`).waitFor()
+  await page.getByRole('link', { name: '日本語' }).click()
+  await page.getByRole('heading', { level: 1, name: '動画の利用規約' }).waitFor()
   await close()
 })

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { CLIENT_PATHS } from '../../server/console/assets.ts'
@@ -114,9 +117,9 @@ test('on a narrow screen the navigation is a drawer that opens, navigates and cl
 })
 
 test('a mark and a word are shown while the first script loads, in the language of the reader', async () => {
-  for (const [language, word] of [
-    ['en', 'Loading…'],
-    ['ja', '読み込んでいます…'],
+  for (const [language, word, other] of [
+    ['en', 'Loading…', '読み込んでいます…'],
+    ['ja', '読み込んでいます…', 'Loading…'],
   ] as const) {
     const { context, close } = await openConsole(browser, { app, as: person, language })
     // A page of its own: leaving the one just opened would break off the scripts it still loads.
@@ -132,6 +135,8 @@ test('a mark and a word are shown while the first script loads, in the language 
     await page.goto(`${app.url}/keys`, { waitUntil: 'commit' })
     const status = page.getByRole('status').filter({ hasText: word })
     await status.locator('img').waitFor()
+    // The browser shows nothing before the style sheet, which hides the other language, but lets a script read both.
+    await page.getByText(other).waitFor({ state: 'hidden' })
     const seen = await status.innerText()
     assert.equal(seen.trim(), word)
     release()
@@ -176,4 +181,21 @@ test('a page whose code does not load says that the service does not respond, an
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('heading', { name: 'Billing' }).waitFor()
   await close()
+})
+
+test('a visit ends without an error while a held answer is still on its way', async () => {
+  const { page, close } = await openConsole(browser, { app, as: person })
+  const upstream = createServer(() => {}).listen(0, '127.0.0.1')
+  const asked = once(upstream, 'request')
+  await once(upstream, 'listening')
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`
+  await page.route('**/held', async (route) => route.fulfill({ response: await route.fetch({ url }) }))
+  await page.evaluate(() => void fetch('/held').catch(() => {}))
+  await asked
+  try {
+    await close()
+  } finally {
+    upstream.closeAllConnections()
+    upstream.close()
+  }
 })

@@ -196,7 +196,7 @@ test('an invitation that was used says so in the language of the reader, asks fo
   await close()
 })
 
-test('who has an account is led to sign in, and who is signed in as somebody else to sign out, before joining', async () => {
+test('before joining, a person with an account is led to sign in, and one signed in as somebody else to sign out', async () => {
   const guest = await newCustomer(app)
   const house = await newOrganization(app, 'Third House')
   const host = await newColleague(app, house, { role: 'owner' })

@@ -63,7 +63,7 @@ test('every text is used', () => {
   assert.deepEqual(idle, [])
 })
 
-test('the checks see what they look for', () => {
+test('the checks find what they look for', () => {
   const text = `
     export function A({ t: other }) {
       const t = useText('shell')

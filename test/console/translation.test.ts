@@ -30,7 +30,7 @@ async function takeExample(config?: string) {
 
 const HINT = /日本語のプロンプトを翻訳できません/
 
-test('where Japanese prompts cannot be translated an example is English but for its dialogue, and a Japanese prompt is warned of', async () => {
+test('where Japanese prompts cannot be translated an example is English except for its dialogue, and a Japanese prompt gets a warning', async () => {
   const { page, area, example, end } = await takeExample()
   assert.match(example, /<d>[^<]*[ぁ-ん][^<]*<\/d>/)
   assert.doesNotMatch(example.replace(/<d>.*?<\/d>/g, ''), /[ぁ-んァ-ヶ一-龠]/)
@@ -42,7 +42,7 @@ test('where Japanese prompts cannot be translated an example is English but for 
   await end()
 })
 
-test('where they can, examples are Japanese and nothing is warned of', async () => {
+test('where Japanese prompts can be translated, examples are Japanese and there is no warning', async () => {
   const { page, area, example, end } = await takeExample(TRANSLATOR)
   assert.match(example.replace(/<d>.*?<\/d>/g, ''), /[ぁ-ん]/)
   await area.fill('静かな湖をゆっくり漂う紙の舟。')

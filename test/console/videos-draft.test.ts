@@ -101,7 +101,7 @@ test('a dropped, pasted or previously uploaded image goes to the right slot', as
   await close()
 })
 
-test('files picked from those uploaded before fill a slot, and the rest is not dropped in silence', async () => {
+test('files picked from those uploaded before fill a slot, and the rest is not dropped silently', async () => {
   const own = await newCustomer(app)
   for (let i = 0; i < 4; i++) await storedFile(app, own, { purpose: 'audio' })
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })

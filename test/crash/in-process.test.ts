@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import type { Ticket, VideoEngine } from '../../server/engines/video/contract.ts'
+import { soleEngine } from '../../server/engines/video/pool.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { videoClaims } from '../../server/videos/pipeline/claims.ts'
 import { books, COST, newPayer, remove, SCRIPTED_CONFIG, scriptedEngines, submit } from '../laws/scripted-app.ts'
@@ -29,7 +30,7 @@ let app: TestApp
 before(async () => {
   const engines = scriptedEngines({ render: 'succeed', moderation: 'allow' })
   const listing: VideoEngine = {
-    ...engines.video.get('outside-1')!.engine,
+    ...engines.video.get('outside-1')!.members[0]!.engine,
     async start({ job_id, attempt_id }): Promise<Ticket> {
       begun.set(job_id, [...(begun.get(job_id) ?? []), attempt_id])
       if (answers === 'no start') throw new EngineError('transient', 'The answer was lost.')
@@ -38,7 +39,7 @@ before(async () => {
     recover: async ({ job_id, attempt_id }) =>
       begun.get(job_id)?.includes(attempt_id) ? { found: { attempt_id }, certain: true } : 'absent',
   }
-  const video = new Map([['outside-1', { engine: listing, model: 'outside-1', name: 'listing' }]])
+  const video = new Map([['outside-1', soleEngine({ engine: listing, model: 'outside-1', name: 'listing' })]])
   app = await startApp({ config: SCRIPTED_CONFIG(1000), engines: { ...engines, video } })
 })
 after(() => app.close())

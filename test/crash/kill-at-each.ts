@@ -11,8 +11,11 @@ const PATIENCE_SECONDS = 3
  * Kills the service at each point in turn, `name:n` being the nth pass of it, and starts it again; then every job must have ended, been
  * charged once if it completed, and been rendered once.
  */
-export async function killAtEach(points: readonly string[]): Promise<void> {
-  const site = await openSite()
+export async function killAtEach(
+  points: readonly string[],
+  options: { engine?: string; moderation?: string } = {},
+): Promise<void> {
+  const site = await openSite(options)
   const acknowledged = new Map<string, string>()
   const passed: string[] = []
   let submitted = 0

@@ -7,6 +7,7 @@ const POINTS = [
   ...['output_staged:1', 'output_published:2'],
   ...['within_group_moved:3', 'within_group_settled:2'],
   ...['before_completed:1', 'within_completed:1', 'after_completed:1'],
+  ...['thumbnail_published:1', 'variants_saved:1'],
 ]
 
 test(`killed at ${POINTS.length} points of the render: every job ends, is charged once if it completed, and rendered once`, () =>

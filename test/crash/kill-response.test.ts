@@ -19,7 +19,7 @@ video_models: []
 chat_models: [{ id: sandbox-1, engine: sandbox, price_per_million: { input: "1", output: "2" } }]
 `
 
-test(`killed at ${POINTS.length} points of the background: every response completes, has one end, and is charged once`, async () => {
+test(`killed at ${POINTS.length} points of a background response: every response completes, has one end, and is charged once`, async () => {
   const site = await openSite()
   writeFileSync(site.config, CONFIG)
   const acknowledged: string[] = []

@@ -32,7 +32,11 @@ export type Kinora = {
 
 const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
 
-export async function openSite(): Promise<Site> {
+const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }'
+const RULES = '{ engine: { kind: rules, deny: [forbidden] } }'
+
+/** `engine`: the entry of the model; in it and in `moderation`, `{engines}` stands for the address of the engine server. */
+export async function openSite({ engine = OUTSIDE, moderation = RULES } = {}): Promise<Site> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-crash-'))
   const engines = await startEngineServer()
   const config = join(dir, 'kinora.yaml')
@@ -41,8 +45,8 @@ export async function openSite(): Promise<Site> {
     `plans: { free: { max_concurrent_renders: 100000 } }
 first_run: { balance: "1000000.00" }
 video_models:
-  - { id: outside-1, engine: { kind: videos-api, dialect: openai, base_url: "${engines.url}", model: wan }, per_second: "0.010000" }
-moderation: { engine: { kind: rules, deny: [forbidden] } }
+  - { id: outside-1, engine: ${engine.replaceAll('{engines}', engines.url)}, per_second: "0.010000" }
+moderation: ${moderation.replaceAll('{engines}', engines.url)}
 `,
   )
   const site = { dir, data_dir: join(dir, 'data'), config, engines, services: [] as Kinora[] }
@@ -217,7 +221,9 @@ export async function orphans(site: Site): Promise<string[]> {
     .filter((entry) => entry.isFile() && entry.parentPath !== blobs && !entry.parentPath.endsWith('staging'))
     .map(({ name }) => name)
   const known = new Set(
-    (await query(site, 'select blob_key from video_jobs where blob_key is not null')).map(({ blob_key }) => blob_key),
+    (await query(site, 'select unnest(array[blob_key, thumbnail_key, spritesheet_key]) as key from video_jobs')).map(
+      ({ key }) => key,
+    ),
   )
   return keys.filter((key) => !known.has(key))
 }

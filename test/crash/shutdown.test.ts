@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { audit, drained, openSite, ownerOf, query, type Site, start, stop, submit } from './kinora.ts'
 
-test('SIGTERM under load: the service drains and ends with 0, no acknowledged job is lost, none is charged without a clip', async () => {
+test('SIGTERM under load: the service drains and exits with 0, no acknowledged job is lost, none is charged without a clip', async () => {
   const site = await openSite()
   try {
     let kinora = await start(site)

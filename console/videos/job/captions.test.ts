@@ -24,7 +24,7 @@ test('no prompt adds a cue or markup', () => {
   assert.ok(cues.every((cue) => cue.length === 2 && !/[<>]/.test(cue[1]!)))
 })
 
-test('text without spaces or sentences is cut all the same', () => {
+test('text without spaces or sentences is still split into cues', () => {
   const cues = cuesOf(captionsOf('湖'.repeat(400), 15))
   assert.equal(cues.length, 5)
   assert.equal(cues.map(([, text]) => text).join(''), '湖'.repeat(400))

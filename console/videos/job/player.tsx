@@ -4,20 +4,19 @@ import { Note } from '../../ui/failure-note.tsx'
 import { widthByHeight } from '../draft/draft.ts'
 import { contentPath, type VideoJob } from '../jobs/job.ts'
 import { captionsOf } from './captions.ts'
-import { usePoster } from './posters.ts'
 
 /** The video with the browser's own controls. Its box has the right aspect ratio before anything loads. */
 export function VideoPlayer({ job }: { job: VideoJob }) {
   const t = useText('videos')
   const [broken, setBroken] = useState(false)
-  const poster = usePoster(job.id)
   const captions = useTextUrl(useMemo(() => captionsOf(job.prompt, job.seconds), [job.prompt, job.seconds]))
   return (
     <div className="flex flex-col gap-3">
       <VideoFrame job={job}>
+        {/* biome-ignore lint/a11y/useMediaCaption: the captions come a moment later. */}
         <video
           src={contentPath(job.id)}
-          {...(poster && { poster })}
+          poster={contentPath(job.id, 'thumbnail')}
           controls
           playsInline
           preload="metadata"

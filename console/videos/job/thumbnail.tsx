@@ -1,45 +1,68 @@
 import { Ban, CircleAlert } from 'lucide-react'
 import { type PointerEvent, useEffect, useRef, useState } from 'react'
 import { contentPath, isRunning, type VideoJob } from '../jobs/job.ts'
-import { usePoster } from './posters.ts'
+import { SpritesheetCell } from './spritesheet-cell.tsx'
 
-/** How long the pointer has to rest before the video plays. */
-const REST_MS = 350
+/** How long the pointer has to rest before the spritesheet is loaded. */
+const REST_MS = 150
 
-/**
- * The first frame of a video, or a placeholder until there is one. Fills its box. While the pointer rests on it the video plays
- * muted, unless the person prefers reduced motion.
- */
-export function JobThumbnail({ job }: { job: Pick<VideoJob, 'id' | 'status'> }) {
-  const poster = usePoster(job.status === 'completed' ? job.id : null)
-  const [plays, setPlays] = useState(false)
-  const resting = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const rest = ({ pointerType }: PointerEvent) => {
-    if (pointerType !== 'mouse' || matchMedia('(prefers-reduced-motion: reduce)').matches) return
-    resting.current = setTimeout(() => setPlays(true), REST_MS)
-  }
-  const leave = () => {
-    clearTimeout(resting.current)
-    setPlays(false)
-  }
-  useEffect(() => () => clearTimeout(resting.current), [])
-  if (!poster) return <PlaceholderThumbnail id={job.id} status={job.status} />
+type ThumbnailProps = { job: Pick<VideoJob, 'id' | 'status' | 'seconds'> }
+
+/** The thumbnail of a completed video; a placeholder before, and where there is none. Fills its box. */
+export function JobThumbnail({ job }: ThumbnailProps) {
+  const [failed, setFailed] = useState(false)
+  if (job.status !== 'completed' || failed) return <PlaceholderThumbnail id={job.id} status={job.status} />
+  return <LoadedThumbnail job={job} onError={() => setFailed(true)} />
+}
+
+/** A mouse that moves over it goes through the seconds of the video, unless the person prefers reduced motion. */
+function LoadedThumbnail({ job, onError }: ThumbnailProps & { onError: () => void }) {
+  const [ratio, setRatio] = useState<number | null>(null)
+  const { rested, share, ...pointer } = usePointerShare()
   return (
-    <span className="relative block size-full" onPointerEnter={rest} onPointerLeave={leave}>
-      <img src={poster} alt="" decoding="async" className="size-full animate-appear object-contain" />
-      {plays && (
-        <video
-          src={contentPath(job.id)}
-          autoPlay
-          muted
-          loop
-          playsInline
-          aria-hidden
-          className="absolute inset-0 size-full object-contain"
-        />
-      )}
+    <span className="relative block size-full" {...pointer}>
+      {ratio === null && <PlaceholderThumbnail id={job.id} status={job.status} />}
+      <img
+        src={contentPath(job.id, 'thumbnail')}
+        alt=""
+        loading="lazy"
+        decoding="async"
+        onLoad={({ currentTarget: image }) => setRatio(image.naturalWidth / image.naturalHeight)}
+        onError={onError}
+        className={`absolute inset-0 size-full object-contain ${ratio === null ? 'opacity-0' : 'animate-appear'}`}
+      />
+      {ratio !== null && rested && <SpritesheetCell job={job} ratio={ratio} share={share} />}
     </span>
   )
+}
+
+/** How far across the element a mouse is that rests there, from 0 to 1; null while it is elsewhere. `rested`: it has been there. */
+function usePointerShare() {
+  const [share, setShare] = useState<number | null>(null)
+  const [rested, setRested] = useState(false)
+  const resting = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(resting.current), [])
+  const shareOf = ({ currentTarget, clientX }: PointerEvent) => {
+    const { left, width } = currentTarget.getBoundingClientRect()
+    return Math.min(1, Math.max(0, (clientX - left) / width))
+  }
+  return {
+    rested,
+    share,
+    onPointerEnter: (event: PointerEvent) => {
+      if (event.pointerType !== 'mouse' || matchMedia('(prefers-reduced-motion: reduce)').matches) return
+      const first = shareOf(event)
+      resting.current = setTimeout(() => {
+        setRested(true)
+        setShare(first)
+      }, REST_MS)
+    },
+    onPointerMove: (event: PointerEvent) => share !== null && setShare(shareOf(event)),
+    onPointerLeave: () => {
+      clearTimeout(resting.current)
+      setShare(null)
+    },
+  }
 }
 
 /** A gradient derived from the id, pulsing while the job runs; gray with an icon when it failed or was canceled. */

@@ -13,6 +13,6 @@ export function videoPath(id: string): string {
   return `/v1/videos/${encodeURIComponent(id)}`
 }
 
-export function contentPath(id: string): string {
-  return `${videoPath(id)}/content`
+export function contentPath(id: string, variant?: 'thumbnail' | 'spritesheet'): string {
+  return `${videoPath(id)}/content${variant ? `?variant=${variant}` : ''}`
 }

@@ -54,7 +54,7 @@ test('jobs that came in since are shown once the first page was read again, howe
   }
 })
 
-test('deleted jobs leave neither a gap nor a double', () => {
+test('deleted jobs leave neither a gap nor a duplicate', () => {
   const before = idsFrom(23, 23)
   const ids = before.filter((_, at) => ![0, 4, 5, 11, 12, 22].includes(at))
   let list = readAll(before)
@@ -62,6 +62,6 @@ test('deleted jobs leave neither a gap nor a double', () => {
   assert.deepEqual(shown(list, ids), ids)
 })
 
-test('a place beyond the end is none', () => {
+test('a place beyond the end is null', () => {
   assert.equal(placeOf(readAll(idsFrom(6, 6)).pages, 6), null)
 })

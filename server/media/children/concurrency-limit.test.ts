@@ -75,3 +75,18 @@ test("one owner's documents delay another's by one, and leave half of the places
   assert.deepEqual(started.slice(2), ['many', 'one'])
   for (const each of many) (await each)()
 })
+
+test('thumbnails delay a render of another organization by one, and a render leaves a slot for them', async () => {
+  limitChildren(2)
+  const started: string[] = []
+  const leaves = [await ask('variant', started, 'many', 'many'), await ask('variant', started, 'many', 'many')]
+  const many = Array.from({ length: WAITING_OF_ONE_MAX }, () => ask('variant', started, 'many', 'many'))
+  await assert.rejects(ask('variant', started, 'many', 'many'), ChildrenBusy)
+  const render = ask('render', started, 'render', 'one')
+  leaves[0]!()
+  const leaveRender = await render
+  assert.equal(started.indexOf('render'), 2)
+  leaves[1]!()
+  for (const each of many) (await each)()
+  leaveRender()
+})

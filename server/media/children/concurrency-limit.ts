@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { type FairQueue, openFairQueue } from '../../platform/fair-queue.ts'
 
 /** What a child does. Renders and mending take minutes, the others seconds. */
-export type ChildKind = 'render' | 'mending' | 'moderation' | 'document'
+export type ChildKind = 'render' | 'mending' | 'moderation' | 'document' | 'variant'
 
 /** Default of `limits.media_children`: two long jobs and a short one, fewer on a small machine. */
 export const CHILDREN_DEFAULT = Math.max(2, Math.min(3, availableParallelism()))
@@ -58,7 +58,7 @@ export async function enterChild(
   }
 }
 
-const KINDS: readonly ChildKind[] = ['moderation', 'document', 'mending', 'render']
+const KINDS: readonly ChildKind[] = ['moderation', 'document', 'mending', 'render', 'variant']
 const LONG: ReadonlySet<ChildKind> = new Set(['render', 'mending'])
 
 // The limit protects the machine from this process, so it is one for the process, whatever runs in it.

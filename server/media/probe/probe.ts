@@ -1,4 +1,3 @@
-import sharp from 'sharp'
 import type { MediaFamily } from './recognize.ts'
 import { askWorker, WorkerError } from './workers.ts'
 
@@ -38,6 +37,8 @@ export type ProbeOptions = { owner?: string | undefined; signal?: AbortSignal | 
 
 /** Reads the header of a picture, decoding nothing. Throws ProbeError `too_large` over 50 megapixels, `unreadable` for a broken one. */
 export async function checkPicture(bytes: Uint8Array): Promise<void> {
+  // Not at the start: it brings a native library, of which a service without pictures has no need.
+  const { default: sharp } = await import('sharp')
   try {
     await sharp(bytes, { limitInputPixels: IMAGE_PIXELS_MAX }).metadata()
   } catch (error) {

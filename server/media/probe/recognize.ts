@@ -1,4 +1,4 @@
-import { type FileTypeResult, fileTypeFromBuffer, fileTypeFromFile } from 'file-type'
+import type { FileTypeResult } from 'file-type'
 
 export type MediaFamily = 'image' | 'video' | 'audio'
 
@@ -29,13 +29,18 @@ const ACCEPTED: Record<string, RecognizedType> = {
 
 /** The media type of a file from its bytes alone, never from its name. Unknown bytes are `application/octet-stream`. */
 export async function recognizeType(path: string): Promise<RecognizedType> {
+  const { fileTypeFromFile } = await fileType()
   return typeFound(await fileTypeFromFile(path).catch(() => undefined))
 }
 
 /** As `recognizeType`, for bytes in memory. */
 export async function recognizeBytes(bytes: Uint8Array): Promise<RecognizedType> {
+  const { fileTypeFromBuffer } = await fileType()
   return typeFound(await fileTypeFromBuffer(bytes).catch(() => undefined))
 }
+
+/** Read with the first file, not at the start. */
+const fileType = () => import('file-type')
 
 function typeFound(found: FileTypeResult | undefined): RecognizedType {
   return acceptedType(found?.mime.split(';')[0] ?? 'application/octet-stream')

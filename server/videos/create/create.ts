@@ -69,8 +69,7 @@ async function createJob(
   const body = checkBody(unchecked) // 400
   requireConsistentReferences(body) // 400
   const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
-  const served = ctx.engines.video.get(model.id)!
-  requireCapable(body, served.engine.capabilities(served.model)) // 400
+  requireCapable(body, ctx.engines.video.get(model.id)!) // 400
   const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs }) // 400
 

@@ -1,4 +1,5 @@
 import type { Capabilities, InputRole, RenderMode } from '../../engines/video/contract.ts'
+import { type EnginePool, poolCapabilities } from '../../engines/video/pool.ts'
 import type { Purpose } from '../../files/purposes.ts'
 import { type FileRow, findFiles } from '../../files/store/files.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -48,36 +49,48 @@ export function requireConsistentReferences(body: CreateVideo): void {
   }
 }
 
-/** Refuses what the model's engine cannot do, instead of accepting a job that must fail. Throws ApiError 400 with the field as `param`. */
-export function requireCapable(body: CreateVideo, can: Capabilities): void {
-  const refuse = (param: string, what: string) => {
-    throw new ApiError(
-      'unsupported_value',
-      `The model '${body.model}' cannot take ${what}. Choose another model or leave it out.`,
-      { param },
-    )
-  }
+/**
+ * Refuses what none of the model's engines can do, instead of accepting a job that must fail. Throws ApiError 400 with the field as
+ * `param`.
+ */
+export function requireCapable(body: CreateVideo, pool: Pick<EnginePool, 'members'>): void {
+  const refusals = pool.members.map(({ engine, model }) => refusalOf(body, engine.capabilities(model)))
+  if (refusals.includes(null)) return
+  // What all of them together cannot do says more than what one of them cannot.
+  const { param, what } = refusalOf(body, poolCapabilities(pool)) ?? refusals[0]!
+  throw new ApiError(
+    'unsupported_value',
+    `The model '${body.model}' cannot take ${what}. Choose another model or leave it out.`,
+    { param },
+  )
+}
+
+/** The field that an engine cannot serve, and what it asks for; null when it can serve all of them. */
+function refusalOf(body: CreateVideo, can: Capabilities): { param: string; what: string } | null {
   const [shortest, longest] = can.seconds
   if (body.seconds < shortest || body.seconds > longest)
-    refuse('seconds', `${body.seconds} seconds, only ${shortest} to ${longest}`)
+    return { param: 'seconds', what: `${body.seconds} seconds, only ${shortest} to ${longest}` }
   const ratio = body.aspect_ratio
   if (ratio === 'Auto' ? !can.auto_aspect_ratio : !can.aspect_ratios.has(ratio))
-    refuse('aspect_ratio', `the aspect ratio ${ratio}`)
+    return { param: 'aspect_ratio', what: `the aspect ratio ${ratio}` }
   const mode = modeOf(body)
   if (mode !== 'references') {
-    if (!can.modes.has(mode)) refuse(body.image_reference ? 'image_reference' : 'prompt', MODE_NAMES[mode])
-    return
+    if (!can.modes.has(mode))
+      return { param: body.image_reference ? 'image_reference' : 'prompt', what: MODE_NAMES[mode] }
+    return null
   }
   const { images = [], videos = [], audio = [] } = body.references ?? {}
-  if (!can.modes.has('references')) refuse('references', MODE_NAMES.references)
+  if (!can.modes.has('references')) return { param: 'references', what: MODE_NAMES.references }
   const max = can.references_max
   if (images.length > max.images)
-    refuse('references.images', `${images.length} reference images, at most ${max.images}`)
+    return { param: 'references.images', what: `${images.length} reference images, at most ${max.images}` }
   if (videos.length > max.videos)
-    refuse('references.videos', `${videos.length} reference videos, at most ${max.videos}`)
-  if (audio.length > max.audio) refuse('references.audio', `${audio.length} reference sounds, at most ${max.audio}`)
+    return { param: 'references.videos', what: `${videos.length} reference videos, at most ${max.videos}` }
+  if (audio.length > max.audio)
+    return { param: 'references.audio', what: `${audio.length} reference sounds, at most ${max.audio}` }
   const all = images.length + videos.length + audio.length
-  if (all > max.files) refuse('references', `${all} references together, at most ${max.files}`)
+  if (all > max.files) return { param: 'references', what: `${all} references together, at most ${max.files}` }
+  return null
 }
 
 /** Finds every file the body names, in one query, and checks purpose and size. Throws ApiError 400 whose `param` names the `file_id`. */

@@ -27,17 +27,18 @@ const CALLS_MAX = 4
 
 /**
  * Judges the parts that no earlier try allowed, four calls at a time, each with the time limit of its engine. Verdicts are stored only for
- * jobs with files. The first block aborts the rest; after an error the other parts are still judged, unless four calls in a row fail.
+ * jobs with files, unless `keepsVerdicts` says otherwise. The first block aborts the rest; after an error the other parts are still judged,
+ * unless four calls in a row fail.
  */
 export async function judgeParts(
   ctx: Context,
   job: VideoJobRow,
   parts: readonly Part[],
   signal: AbortSignal,
+  // A prompt alone is one call: repeating it after a crash costs less than storing every verdict.
+  keepsVerdicts = job.inputs.length > 0,
 ): Promise<Judgement> {
   if (parts.length === 0) return { to: 'allow', results: [] }
-  // A prompt alone is one call: repeating it after a crash costs less than storing every verdict.
-  const keepsVerdicts = job.inputs.length > 0
   const known = keepsVerdicts ? await findAllowed(ctx.db, job) : new Map<string, ModerationResult>()
   const knownOf = (part: Part) =>
     known.size === 0 ? undefined : part.digests.map((digest) => known.get(digest)).find((each) => each !== undefined)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { JOYO_KANJI } from '../../../test/support/data/joyo-kanji.ts'
 import { isJapanese, JAPANESE_FORMS, SIMPLIFIED_FORMS } from './detect-japanese.ts'
 
-test('Japanese prompts are Japanese, in kana, in half width and in kanji alone', () => {
+test('Japanese prompts are detected in kana, in half width and in kanji alone', () => {
   for (const text of [
     '猫が歩く',
     'ネコ',
@@ -19,7 +19,7 @@ test('Japanese prompts are Japanese, in kana, in half width and in kanji alone',
     assert.ok(isJapanese(text), text)
 })
 
-test('other prompts are not: English, Chinese of both writings, Korean, and kanji that could be either', () => {
+test('other prompts are not detected: English, Chinese in both scripts, Korean, and kanji that could be either', () => {
   for (const text of [
     '',
     'a cat walks',
@@ -44,7 +44,7 @@ const BIG5 = hanOf('big5', range(0xa4, 0xf9), [...range(0x40, 0x7e), ...range(0x
 /** Variants that Chinese text has although neither GB 2312 nor Big5 does. */
 const WRITTEN_IN_CHINA = new Set('峯疎遡焔呑兎')
 
-test('forms that only Japan writes stand in JIS X 0208 and in no Chinese character set, level 1 whole', () => {
+test('forms that only Japan writes are in JIS X 0208 and in no Chinese character set, and cover all such forms of level 1', () => {
   const forms = [...JAPANESE_FORMS].filter((form) => !/[々〆]/.test(form))
   assert.deepEqual(
     forms.filter((form) => !JIS.has(form) || GB_2312.has(form) || BIG5.has(form)),
@@ -58,7 +58,7 @@ test('forms that only Japan writes stand in JIS X 0208 and in no Chinese charact
   assert.ok(forms.length > 350 && forms.length < 420, `${forms.length}`)
 })
 
-test('no jōyō kanji is among the forms that only simplified Chinese writes, and those of Japan know each that is', () => {
+test('no jōyō kanji is among the simplified Chinese forms, and each that only Japan writes is among the Japanese forms', () => {
   assert.equal(JOYO_KANJI.size, 2136)
   assert.deepEqual(
     [...JOYO_KANJI].filter((kanji) => SIMPLIFIED_FORMS.has(kanji)),
@@ -74,7 +74,7 @@ test('no jōyō kanji is among the forms that only simplified Chinese writes, an
     assert.ok(!SIMPLIFIED_FORMS.has(shared) && !JAPANESE_FORMS.has(shared), shared)
 })
 
-test('forms that only simplified Chinese writes stand in GB 2312 alone', () => {
+test('forms that only simplified Chinese writes are in GB 2312 alone', () => {
   assert.deepEqual(
     [...SIMPLIFIED_FORMS].filter((form) => !GB_2312.has(form) || JIS.has(form) || BIG5.has(form)),
     [],
@@ -98,7 +98,7 @@ const TRADITIONAL = [
   '夜市的攤位賣著鱈魚和海鮮，老闆娘笑著招呼客人，霓虹招牌在雨中發亮。',
 ]
 
-test('Chinese text of either writing has no form of Japan, every simplified sentence has its own, and no traditional one', () => {
+test('Chinese in either script has no Japanese form; every simplified sentence has a simplified form, no traditional one has', () => {
   for (const sentence of [...SIMPLIFIED, ...TRADITIONAL])
     assert.deepEqual(
       [...sentence].filter((character) => JAPANESE_FORMS.has(character)),

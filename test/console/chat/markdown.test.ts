@@ -67,7 +67,7 @@ test('a fence that is not closed yet is code to the end', () => {
   assert.deepEqual(blocks('~~~\na\n```\nb'), [{ kind: 'code', language: '', text: 'a\n```\nb' }])
 })
 
-test('text within a line stands out as it was meant', () => {
+test('emphasis, code and links within a line are recognized', () => {
   assert.deepEqual(seen('a **b *c* d** _e_ ~~f~~'), [
     ...['a ', { strong: ['b ', { emphasis: ['c'] }, ' d'] }, ' ', { emphasis: ['e'] }, ' ', { struck: ['f'] }],
   ])
@@ -89,7 +89,7 @@ test('text within a line stands out as it was meant', () => {
   assert.deepEqual(seen('![alt](https://x.example/p.png)'), [{ link: ['alt'], href: 'https://x.example/p.png' }])
 })
 
-test('what CommonMark and GitHub read differently from a plain reader comes out as they read it', () => {
+test('where CommonMark and GitHub differ from a naive reading, theirs is followed', () => {
   assert.deepEqual(seen('*foo **bar***'), [{ emphasis: ['foo ', { strong: ['bar'] }] }])
   assert.deepEqual(seen('*a**b**c*'), [{ emphasis: ['a', { strong: ['b'] }, 'c'] }])
   assert.deepEqual(seen('[a](<https://x.example/a b>)'), [{ link: ['a'], href: 'https://x.example/a%20b' }])
@@ -104,7 +104,7 @@ test('what CommonMark and GitHub read differently from a plain reader comes out 
   ] satisfies Block[])
 })
 
-test('what stands out in Japanese needs no space around it, brackets or not', () => {
+test('emphasis, code and links in Japanese need no spaces around them, with or without brackets', () => {
   assert.deepEqual(seen('これは**「重要」**です。'), ['これは', { strong: ['「重要」'] }, 'です。'])
   assert.deepEqual(seen('**注意：**確認してください'), [{ strong: ['注意：'] }, '確認してください'])
   assert.deepEqual(seen('*（例）*を`「x」`で'), [{ emphasis: ['（例）'] }, 'を', { code: '「x」' }, 'で'])
@@ -114,7 +114,7 @@ test('what stands out in Japanese needs no space around it, brackets or not', ()
   assert.deepEqual(seen('\ue001 \ue701 \ue814'), ['\ue001 \ue701 \ue814'])
 })
 
-test('HTML, addresses of mail, definitions of links and boxes of tasks are text, and nothing of them is lost', () => {
+test('HTML, email addresses, link definitions and task boxes are text, and nothing of them is lost', () => {
   const text = ['<div onclick="x()">', '**a** <b>c</b>', '', '[1]: https://x.example/', '', '- [x] done', '- [ ] open']
   assert.deepEqual(blocks(text.join('\n')), [
     { kind: 'paragraph', text: '<div onclick="x()">\n**a** <b>c</b>' },
@@ -146,7 +146,7 @@ test('a long line is read in parts that stay as they are while it grows', () => 
   }
 })
 
-test('no address but those of the web becomes a link', () => {
+test('only web addresses become links', () => {
   const addresses = [
     'javascript:alert(1)',
     'JaVaScRiPt:alert(1)',
@@ -234,7 +234,7 @@ test('blocks that are done stay the same objects while a text grows, and are not
   }
 })
 
-test('hostile text is read in a time in proportion to its length', () => {
+test('hostile text is read in time proportional to its length', () => {
   const n = 50_000
   const corpus = [
     '[',

@@ -161,7 +161,7 @@ for (const [tools, problem, line] of [
   })
 }
 
-test('one tool may stand alone, and no text is no tools', () => {
+test('a single tool needs no array, and blank text means no tools', () => {
   assert.deepEqual(readTools(JSON.stringify(tool({}))), { tools: [tool({})] })
   assert.deepEqual(readTools(' \n'), { tools: [] })
 })

@@ -6,6 +6,7 @@ import { after, afterEach, before, mock, test } from 'node:test'
 import { EngineError } from '../../../server/engines/engine-error.ts'
 import type { ModerationEngine } from '../../../server/engines/moderation/contract.ts'
 import { instantVideo } from '../../../server/engines/video/instant.ts'
+import { soleEngine } from '../../../server/engines/video/pool.ts'
 import { describeUnjudged } from '../../../server/videos/moderation/coverage.ts'
 import { sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { assertInvalid, jobsOf, submit } from '../../support/http/videos-app.ts'
@@ -71,7 +72,7 @@ test('400 for media that an outside engine cannot judge, with the field and the 
   assert.equal((await service.drive(await service.submit())).status, 'completed', 'text alone is judged')
 })
 
-test('400 for sound that nothing transcribes, a soundtrack included; a silent clip is taken', async () => {
+test('400 for sound that nothing transcribes, a soundtrack included; a silent clip is accepted', async () => {
   const service = await stageOf(SEES)
   const { image, audio, loud, quiet } = await filesOf(service)
   const refused = async (references: object, param: string) =>
@@ -168,7 +169,9 @@ test('eight pictures and two clips pass at three seconds a call, and a call may 
     [45, 'one'],
   ] as const) {
     const slow = slowEngine(seconds)
-    const video = new Map([[MODEL, { engine: instantVideo({ kind: 'instant' }), model: MODEL, name: 'instant' }]])
+    const video = new Map([
+      [MODEL, soleEngine({ engine: instantVideo({ kind: 'instant' }), model: MODEL, name: 'instant' })],
+    ])
     const translation = { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) }
     const engines = { video, moderation: slow.moderation, translation, chat: new Map(), close: async () => {} }
     const service = await startPipelineApp({ model: INSTANT }, { engines })

@@ -35,7 +35,7 @@ const record = (person: TestPerson, accepted_at: number | null) => ({
   ...{ user_id: person.user_id, organization_id: person.org_id },
 })
 
-test('200 with the record before and after agreeing, by key and by console login', async () => {
+test('200 with the record before and after a person agrees, by key and by console login', async () => {
   const person = await newCustomer(app, { agreed: false })
   assert.deepEqual((await read(key(person))).body, record(person, null))
   assert.deepEqual((await read(browser(person))).body, record(person, null))
@@ -46,7 +46,7 @@ test('200 with the record before and after agreeing, by key and by console login
   assert.equal((await submit(app, key(person))).status, 200)
 })
 
-test('repeating is 200 and keeps the first moment', async () => {
+test('repeating it is 200 and keeps the first time', async () => {
   const person = await newCustomer(app, { agreed: false })
   const first = await accept(browser(person))
   app.clock.advance(1000)
@@ -68,7 +68,7 @@ test('403 for an API key, also beside the cookie of a login, and nothing is reco
   assert.equal(rowCount, 0)
 })
 
-test('401 without a credential or with a cookie that is none', async () => {
+test('401 without a credential or with an invalid cookie', async () => {
   const missing = { status: 401, code: 'missing_api_key', type: 'authentication_error' }
   assertRefused(await accept({}), missing)
   assertRefused(await accept({ cookie: 'kinora_session=forged' }), missing)

@@ -59,7 +59,7 @@ test('200 with variant=video, for a HEAD without the body, and whatever is accep
   assert.ok(odd.bytes.equals(CLIP))
 })
 
-test('206 for one range, the whole file for several or for what is none, 416 outside', async () => {
+test('206 for one range, the whole file for several or for an invalid one, 416 outside', async () => {
   const size = CLIP.length
   const partial: ReadonlyArray<[range: string, first: number, last: number]> = [
     ['bytes=0-0', 0, 0],
@@ -117,12 +117,15 @@ test('404, then the variant, then the status decide', async () => {
   const get = (id: string, variant: string) => send(app, 'GET', `/v1/videos/${id}/content?variant=${variant}`, person)
   assertRefused(await get('video_00000000000000000000000000', 'thumbnail'), { status: 404, code: 'not_found' })
   for (const id of [running, done]) {
-    for (const variant of ['thumbnail', 'spritesheet', 'x', '', 'VIDEO', 'video&variant=video']) {
+    for (const variant of ['x', '', 'VIDEO', 'thumbnails', 'video&variant=video', 'thumbnail&variant=video']) {
       assertInvalid(await get(id, variant), 'variant')
     }
   }
-  assertInvalid(await get(running, 'thumbnail'), 'variant', "Invalid value: 'thumbnail'. Supported value is: 'video'.")
-  assertInvalid(await get(running, 'video'), null)
+  const supported = "Supported values are: 'video', 'thumbnail', and 'spritesheet'."
+  assertInvalid(await get(running, 'gif'), 'variant', `Invalid value: 'gif'. ${supported}`)
+  for (const variant of ['video', 'thumbnail', 'spritesheet']) {
+    assertInvalid(await get(running, variant), null, /^This job is \w+; it has content once it is completed\.$/)
+  }
 })
 
 test('404 once the job is deleted, and when its bytes are gone', async () => {

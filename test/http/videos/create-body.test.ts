@@ -145,14 +145,14 @@ test('400 for text that cannot be kept: U+0000 and lone surrogates, in values an
   }
 })
 
-test('400 for nesting deeper than 64 levels by that rule, at 64 by the shape', async () => {
+test('400 names the depth for nesting deeper than 64 levels, and the shape at 64', async () => {
   const nested = (levels: number) => `{"model":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
   assertInvalid(await sendRaw(app, person, nested(64)), 'model', got('an array', 'model', 'a string'))
   assertInvalid(await sendRaw(app, person, nested(65)), null, /64 levels/)
   assertInvalid(await sendRaw(app, person, nested(100_000)), null, /64 levels/)
 })
 
-test('400 for numbers no integer can be, __proto__ as a member, and a body that is no object', async () => {
+test('400 for numbers that cannot be integers, __proto__ as a member, and a body that is not an object', async () => {
   const body = JSON.stringify(videoBody({ seconds: 8 }))
   for (const number of ['1e400', '-1e400', '8.5', '1e-7']) {
     const answer = await sendRaw(app, person, body.replace('"seconds":8', `"seconds":${number}`))

@@ -71,7 +71,7 @@ test('200 with 8 images, 2 videos and 3 sounds, a video alone, and empty lists b
   assert.equal((await submit(app, person, { references: { images, videos: [], audio: null } })).status, 200)
 })
 
-test('400 for one more than each list takes, and for no or three frames', async () => {
+test('400 for one more than each list may hold, and for no frames or three', async () => {
   const tooLong = (name: string, max: number) =>
     `Invalid '${name}': array too long. Expected an array with maximum length ${max}, but got an array with length ${max + 1} instead.`
   const images = await files('vision', 9)
@@ -186,7 +186,7 @@ test('200 a second before a file expires, and with a file a colleague uploaded',
   assert.equal((await submit(app, colleague, frames([theirs, 'first_frame']))).status, 200)
 })
 
-test('400 for every purpose but the one a place takes', async () => {
+test('400 for every purpose but the one that the field accepts', async () => {
   const places: ReadonlyArray<
     [purpose: Purpose, param: string, body: (file_id: string, image: string) => Record<string, unknown>]
   > = [

@@ -63,7 +63,7 @@ test('200 with the models of the plan, in the order of the configuration, each w
   })
 })
 
-test('200 with one model of the plan, also when its id holds a slash; 404 for those of other plans and for none', async () => {
+test('200 with one model of the plan, also when its id holds a slash; 404 for one of another plan and for an unknown one', async () => {
   const { body } = await models()
   const one = (id: string) => send(app, 'GET', `/v1/videos/models/${id}`, { key: person.key })
   for (const entry of body.data) assert.deepEqual((await one(entry.id)).body, entry)
@@ -86,7 +86,7 @@ test('the quote is price times seconds, exact to the last digit', async () => {
   assert.equal(await cost('frames-1', 4), '0.00000400')
 })
 
-test('400 with the field as param for what the engine of a model cannot take', async () => {
+test('400 with the field as param for what the engine of a model does not accept', async () => {
   const file_id = await storedFile(app, person)
   const model = 'frames-1'
   const first = { file_id, role: 'first_frame' }
@@ -118,7 +118,7 @@ test('a model of another plan is not listed, and its 404 is that of an unknown o
   assert.equal(refused.body.error.message.replace('hidden-1', 'hidden-2'), unknown.body.error.message)
 })
 
-test('a plan decides for every organization on it; one that left the configuration entitles to nothing', async () => {
+test('a plan decides for every organization on it; one that was removed from the configuration gives access to nothing', async () => {
   const expected = { all: ['full-1', 'hidden-1', 'maker/slash-1', 'frames-1'], none: [], gone: [] }
   for (const [plan, ids] of Object.entries(expected)) {
     const customer = await newCustomer(app)

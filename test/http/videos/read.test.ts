@@ -42,7 +42,7 @@ test('openai-poll-after-ms until the job has ended, and not after', async () => 
   assert.equal((await read(id!)).headers.get('openai-poll-after-ms'), null)
 })
 
-test('304 while nothing changed and 200 as soon as something did', async () => {
+test('304 while nothing has changed, and 200 as soon as something has', async () => {
   const [id] = await submitted(1)
   const first = await read(id!)
   const etag = first.headers.get('etag')!
@@ -98,7 +98,7 @@ test('404 with one body for ids that are unknown, malformed, foreign or of anoth
   }
 })
 
-test('404 unknown_url, never 500, for a path that is not one', async () => {
+test('404 unknown_url, never 500, for a malformed path', async () => {
   for (const path of ['x'.repeat(600), '%00', '%zz', '%', '%c0%af', `${'a/'.repeat(50)}b`]) {
     assertRefused(await read(path), { status: 404, code: 'unknown_url' })
   }
@@ -167,7 +167,7 @@ test('list: a cursor that was deleted or is foreign is still a place in time', a
   assert.deepEqual(ids(await list('?after=video_00000000000000000000000000', org)), [])
 })
 
-test('400 for a limit, order or cursor that is not one', async () => {
+test('400 for an invalid limit, order or cursor', async () => {
   const [id] = await submitted(1)
   const values: Record<string, string[]> = {
     limit: ['0', '101', '-1', '10abc', '1e1', '1.0', '', '%2010', '1e9', '9'.repeat(30), '1&limit=2', 'null', '０'],

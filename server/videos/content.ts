@@ -1,0 +1,50 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../context.ts'
+import { BlobMissing } from '../platform/blobs/blobs.ts'
+import { ApiError, notFound } from '../platform/errors.ts'
+import { sendBytes } from '../platform/http/send-bytes.ts'
+import type { VideoJobRow } from './store.ts'
+import type { Variants } from './variants/prepare.ts'
+import { FORMS, type StoredVariant, VARIANTS, type Variant } from './variants/variant.ts'
+
+type Call = { request: FastifyRequest; reply: FastifyReply }
+
+/** Throws ApiError `invalid_value` for an unknown one. */
+export function readVariant(text: string | undefined): Variant {
+  const variant = VARIANTS.find((known) => known === (text ?? 'video'))
+  if (variant) return variant
+  const message = `Invalid value: '${text!.slice(0, 64)}'. Supported values are: 'video', 'thumbnail', and 'spritesheet'.`
+  throw new ApiError('invalid_value', message, { param: 'variant' })
+}
+
+/** Sends a variant of a completed job. Throws ApiError, `not_found` when it was deleted between the look-up and the first byte. */
+export async function sendContent(
+  ctx: Context,
+  variants: Variants,
+  { job, variant }: { job: VideoJobRow; variant: Variant },
+  call: Call,
+): Promise<unknown> {
+  const clip = clipOf(job)
+  const { media_type, extension } = FORMS[variant]
+  const shown = { media_type, disposition: 'attachment', filename: `${job.id}.${extension}` } as const
+  const send = (stored: StoredVariant) => sendBytes(call, ctx.blobs, { ...stored, ...shown })
+  try {
+    if (variant === 'video') return await send(clip)
+    const stored = await variants.find(job, variant)
+    // A service of the version before does not know these blobs, and sweeps them away as orphans.
+    return await send(stored).catch(async (error: unknown) => {
+      if (!(error instanceof BlobMissing)) throw error
+      return send(await variants.replace(job, variant))
+    })
+  } catch (error) {
+    if (error instanceof BlobMissing) throw notFound('video')
+    throw error
+  }
+}
+
+function clipOf({ status, blob_key, output_sha256, output_size_bytes }: VideoJobRow): StoredVariant {
+  if (status !== 'completed' || blob_key === null || output_sha256 === null || output_size_bytes === null) {
+    throw new ApiError('invalid_request_error', `This job is ${status}; it has content once it is completed.`)
+  }
+  return { blob_key, sha256: output_sha256, size_bytes: Number(output_size_bytes) }
+}
