@@ -58,7 +58,7 @@ test('answers in flight are completed while the service closes, plain and stream
     )
   }))
 
-test('503 with a retry delay for requests that arrive meanwhile, the health check included; no engine is called and nothing charged', () =>
+test('503 with a retry delay for requests that arrive during the drain, the health check included; no engine is called and nothing charged', () =>
   closing(async (service, close) => {
     const person = await customer(service)
     const body = JSON.stringify({ model: 'far-1', messages: [{ role: 'user', content: 'Hello' }] })

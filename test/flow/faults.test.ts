@@ -3,6 +3,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
+import { soleEngine } from '../../server/engines/video/pool.ts'
 import { MODEL, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 /** What the engine of this file does next; null lets it be the instant engine. */
@@ -21,7 +22,7 @@ before(async () => {
     {},
     {
       engines: {
-        video: new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]]),
+        video: new Map([[MODEL, soleEngine({ engine, model: MODEL, name: 'instant' })]]),
         moderation: { sees_images: false, media: 'allow', moderate },
         translation: { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) },
         chat: new Map(),

@@ -101,7 +101,7 @@ test('a hold that was already settled keeps its own job from ending, and no othe
   await advance(service.app.ctx, jobs[0]!, outcome)
 })
 
-test('of an end and a cancellation of one job in one group exactly one is written', async () => {
+test('when one group holds an end and a cancellation of the same job, exactly one is written', async () => {
   for (let round = 0; round < 5; round++) {
     const [job] = await claimed(1)
     const [ended, canceled]: Array<Applied | null> = await Promise.all([

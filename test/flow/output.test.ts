@@ -6,6 +6,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
+import { soleEngine } from '../../server/engines/video/pool.ts'
 import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
 import { factsOf } from '../support/data/clip.ts'
 import { sampleMedia } from '../support/data/media.ts'
@@ -148,7 +149,7 @@ async function startWithEngine(change: Partial<VideoEngine>): Promise<PipelineAp
     moderate: async () => ({ verdict: 'allow' as const, categories: [], engine: 't', version: '1' }),
   }
   const translation = { available: false, translate: () => Promise.reject(new EngineError('permanent', 'none')) }
-  const video = new Map([[MODEL, { engine, model: MODEL, name: 'instant' }]])
+  const video = new Map([[MODEL, soleEngine({ engine, model: MODEL, name: 'instant' })]])
   return startPipelineApp({}, { engines: { video, moderation, translation, chat: new Map(), close: async () => {} } })
 }
 

@@ -40,6 +40,8 @@ export const COST = 4_000_000n
 /** Sections of kinora.yaml by name; `{engines}` stands for the address of the engine server. */
 export type Sections = {
   model?: string
+  /** Several engines of the model, instead of `model`. */
+  several?: string
   moderation?: string
   /** Further members of `moderation`. */
   moderation_more?: string
@@ -163,6 +165,7 @@ const OBSERVE = `
 
 function configText({
   model = OUTSIDE,
+  several,
   moderation = '{ kind: rules, deny: [forbidden] }',
   moderation_more,
   translation = 'none',
@@ -172,7 +175,7 @@ function configText({
   return `
 plans: { free: { max_concurrent_renders: 1000 } }
 video_models:
-  - { id: ${MODEL}, engine: ${model}, per_second: "0.010000", render_seconds: 600 }
+  - { id: ${MODEL}, ${several ? `engines: ${several}` : `engine: ${model}`}, per_second: "0.010000", render_seconds: 600 }
 moderation: { engine: ${moderation}${moderation_more ? `, ${moderation_more}` : ''} }
 translation: { engine: ${translation} }
 limits: { queue_seconds: 600${limits ? `, ${limits}` : ''} }

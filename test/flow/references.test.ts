@@ -84,7 +84,7 @@ test('a file deleted once its render has started changes nothing', async () => {
   service.engines.conduct({ polls: 0 })
 })
 
-test('reference sounds of 2.0 and 15.0 seconds are taken, of 1.9 and 15.2 seconds fail the job before any render', async () => {
+test('reference sounds of 2.0 and 15.0 seconds are accepted, those of 1.9 and 15.2 seconds fail the job before any render', async () => {
   const image = await upload(service, await samplePicture('jpeg'))
   for (const [seconds, ends] of [
     [1.9, 'failed'],
@@ -102,7 +102,7 @@ test('reference sounds of 2.0 and 15.0 seconds are taken, of 1.9 and 15.2 second
   }
 })
 
-test('a reference clip of 1.9 seconds fails the job, one of 2.2 seconds is taken', async () => {
+test('a reference clip of 1.9 seconds fails the job, one of 2.2 seconds is accepted', async () => {
   for (const [seconds, ends] of [
     [1.9, 'failed'],
     [2.2, 'completed'],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openLog } from '../../server/platform/log.ts'
 import { MODEL, startPipelineApp } from './pipeline-app.ts'
 
-test('a start that fails names the engine and its address in the log, without credential and query', async () => {
+test('a start that fails names the engine and its address in the log, without its credential and query', async () => {
   const lines: string[] = []
   const log = openLog('debug', { write: (line) => void lines.push(line) })
   const model =

@@ -54,7 +54,7 @@ async function endOf(service: PipelineApp) {
   }
 }
 
-test('an engine without a list that drops every answer is asked to start twice, never a third time; then the operator is alarmed', async () => {
+test('an engine without a list that drops every answer is asked to start twice, never a third time; then the operator is alerted', async () => {
   for (const kind of ['lost_reply', 'cut', 'wrong_length'] as const) {
     unlisted.engines.script({ ...START, times: 999, fault: { kind } })
     const { id, ...rest } = await endOf(unlisted)
@@ -65,7 +65,7 @@ test('an engine without a list that drops every answer is asked to start twice, 
   }
 })
 
-test('an engine that accepts after its time-out is asked to start twice, never a third time', async () => {
+test('an engine that accepts after its timeout is asked to start twice, never a third time', async () => {
   unlisted.engines.script({ ...START, times: 999, fault: { kind: 'stall' } })
   const asked = unlisted.engines.requests.length
   const id = await unlisted.submit()
@@ -113,7 +113,7 @@ test('with several matching renders none is chosen: render_failed, nothing charg
   assert.deepEqual(raised(), ALARM(id))
 })
 
-test('an engine that names the render of another job at every start is asked twice, at intervals, then the operator is alarmed', async () => {
+test('an engine that names the render of another job at every start is asked twice, at intervals, then the operator is alerted', async () => {
   const body = { id: 'video_again', status: 'queued' }
   listed.engines.script({ ...START, times: 999, fault: { kind: 'status', status: 200, body } })
   listed.engines.script({ method: 'GET', path: '/v1/videos/video_again', times: 999, fault: { kind: 'reset' } })
@@ -129,7 +129,7 @@ test('an engine that names the render of another job at every start is asked twi
   await send(listed.app, 'POST', `/v1/videos/${first}/cancel`, listed.customer)
 })
 
-test('a start whose outcome is learned after all does not count as unknown: a render that is lost later may have its new attempt', async () => {
+test('a start whose outcome is learned after all does not count as unknown: a render that is lost later may be attempted again', async () => {
   listed.engines.conduct({ polls: 2 })
   listed.engines.script({ ...START, fault: { kind: 'reset' } })
   listed.engines.script({ ...START, fault: { kind: 'lost_reply' } })
@@ -164,9 +164,9 @@ test('a render whose job was canceled before it was known goes to nobody: not to
 
 test('only the engine limits how long a start may take', async (t) => {
   const timeouts = t.mock.method(AbortSignal, 'timeout')
-  const served = listed.app.ctx.engines.video.get(MODEL)!
+  const [served] = listed.app.ctx.engines.video.get(MODEL)!.members
   let given: AbortSignal | undefined
-  t.mock.method(served.engine, 'start', async (_request: unknown, signal: AbortSignal) => {
+  t.mock.method(served!.engine, 'start', async (_request: unknown, signal: AbortSignal) => {
     given = signal
     return { id: 'video_patient', where: 'base' }
   })

@@ -43,7 +43,7 @@ type Entry = {
   created_at: number
 }
 
-test('200 balance: what is there, what is held for jobs in flight, what is left', async () => {
+test('200 balance: the balance, the amount on hold for running jobs, and what is available', async () => {
   const org = await newCustomer(app, { balance: 1_000_000_000n })
   const at = async () => (await get('balance', org)).body
   assert.deepEqual(await at(), {
@@ -204,7 +204,7 @@ test('usage counts from the first second up to, not including, the last', async 
   assert.deepEqual([body.to - body.from, body.group_by, body.total], [30 * 86_400, 'day', '0.00000400'])
 })
 
-test('400 for a period, group, limit or cursor that is not one, with its code', async () => {
+test('400 for an invalid period, group, limit or cursor, with its code', async () => {
   const cases: ReadonlyArray<[query: string, param: string, code: string]> = [
     ['usage?from=x', 'from', 'invalid_type'],
     ['usage?from=-1', 'from', 'integer_below_min_value'],

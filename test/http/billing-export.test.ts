@@ -64,7 +64,7 @@ test('the ledger as CSV has every entry, oldest first, and adds up to the balanc
   assert.equal(new Date(charge!.created_at!).toISOString(), charge!.created_at)
 })
 
-test('the ledger as CSV holds a time, from its first second up to, not including, its last', async () => {
+test('the ledger as CSV covers a period, from its first second up to, not including, its last', async () => {
   const all = (await csv('ledger.csv')).rows
   const at = (row: Record<string, string>) => Math.floor(new Date(row.created_at!).getTime() / 1000)
   const [first, last] = [at(all[0]!), at(all.at(-1)!)]
@@ -161,7 +161,7 @@ test('usage as CSV is the same sums', async () => {
   )
 })
 
-test('400 for a time that ends before it begins or a pair that is none; another organization has none of it', async () => {
+test('400 for a period that ends before it begins or an invalid pair of groups; another organization sees none of the rows', async () => {
   for (const path of ['ledger.csv?from=10&to=9', 'usage.csv?from=10&to=9'])
     assertRefused(await get(path), { status: 400, code: 'invalid_value', param: 'from' })
   for (const pair of ['model,day', 'day,day', 'day,model,key', 'day,hour'])

@@ -54,7 +54,7 @@ test('401 before the body arrives on every route with a credential', async () =>
   }
 })
 
-test('405 and an answer without a body of ours come before the body of the request too', async () => {
+test('405, and the answers of routes that take no body, come before the body of the request arrives', async () => {
   const large = `content-length: ${40 * MEBIBYTE}`
   assert.equal((await answerToHead('POST /healthz HTTP/1.1', large)).status, 405)
   assert.equal((await answerToHead('GET /healthz HTTP/1.1', large)).status, 200)

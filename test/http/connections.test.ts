@@ -104,7 +104,7 @@ async function sendFirst(head: string, bytes: number): Promise<{ status: number;
   return answer
 }
 
-test('413 reaches a client that sends its whole body first, and the connection ends behind it', async () => {
+test('413 reaches a client that sends its whole body first, and the connection ends after it', async () => {
   const bytes = 70 * MEBIBYTE
   const { status, headers } = await sendFirst(post('/echo', `content-length: ${bytes}`), bytes)
   assert.deepEqual([status, headers.connection], [413, 'close'])

@@ -102,6 +102,6 @@ test('every call that takes JSON shows a body that its schema accepts', async ()
   }
 })
 
-test('where it is narrow the contents are folded, and there is one list of them at a time', () => {
+test('on a narrow screen the contents are folded, and there is one list of them at a time', () => {
   for (const page of Object.values(pages)) assert.match(page, /<details class="fold"><summary>/)
 })

@@ -103,7 +103,7 @@ test('requests of one second share one check, so that asking often costs nothing
   assert.equal(fault.writes, 2)
 })
 
-test('what hangs is failing after its limit, is not asked a second time meanwhile, and holds up nothing', async () => {
+test('a check that hangs has failed after its limit, is not started again meanwhile, and delays nothing', async () => {
   const clock = handMovedClock()
   const { fault, blobs } = faultyBlobs()
   const check = openHealth({ ...database, clock, blobs, limit_ms: 5 })

@@ -55,7 +55,7 @@ test('401 on every route without a credential', async () => {
   }
 })
 
-test('401 on every route with a key that was revoked, and with one that never was', async () => {
+test('401 on every route with a key that was revoked, and with one that never existed', async () => {
   const spare = await send(app, 'POST', '/console/api_keys', { cookie: person.cookie }, { name: 'spare' })
   const key = spare.body.key
   assert.equal((await send(app, 'GET', '/v1/videos', { key })).status, 200)

@@ -60,7 +60,7 @@ test('a recovery code made under the previous secret signs in once, and the othe
   assert.equal((await signInBy(change.settled, person, { recovery_code: two })).status, 200)
 })
 
-test('a sign-in begun before the change is completed after it, by a code or a recovery code', async () => {
+test('a sign-in begun before the change can be completed after it, with a code or a recovery code', async () => {
   for (const proofOf of [
     ({ secret }: Protected) => ({ code: codeOf(secret) }),
     ({ recovery_codes }: Protected) => ({ recovery_code: recovery_codes[0] }),
@@ -76,7 +76,7 @@ test('a sign-in begun before the change is completed after it, by a code or a re
   }
 })
 
-test('a code taken before the change is not taken again after it', async () => {
+test('a code used before the change cannot be used again after it', async () => {
   const person = await protectedPerson(old, org)
   const challenge = await challenged(old, person)
   const code = codeOf(person.secret)
@@ -85,7 +85,7 @@ test('a code taken before the change is not taken again after it', async () => {
   assert.deepEqual([again.status, again.body.error.param], [401, 'code'])
 })
 
-test('who is signed in under the previous secret reads, renews and turns off their second factor', async () => {
+test('a person signed in under the previous secret can read, renew and turn off their second factor', async () => {
   const person = await protectedPerson(old, org)
   const call = (path: string, body?: object) =>
     send(change.after, body ? 'POST' : 'GET', `/console/two_factor${path}`, person.browser, body)
@@ -107,7 +107,7 @@ test('an enrollment begun before the change is confirmed after it', async () => 
   assert.equal(confirmed.body.recovery_codes.length, 10)
 })
 
-test('409 in words, and nothing used up, for a second factor whose secret is not known any more', async () => {
+test('409 with an explanation, and nothing used up, for a second factor whose secret is no longer known', async () => {
   const person = await protectedPerson(old, org)
   const [one, two] = person.recovery_codes
   for (const proof of [{ code: codeOf(person.secret) }, { recovery_code: one }, { recovery_code: two }]) {

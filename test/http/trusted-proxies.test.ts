@@ -39,7 +39,7 @@ test('behind a trusted proxy ten wrong passwords lock out the address they came 
   }
 })
 
-test('what a client writes into X-Forwarded-For itself makes no other address', async () => {
+test('an X-Forwarded-For of the client itself does not change its address', async () => {
   const proxied = await start(['127.0.0.1'])
   try {
     await failTenTimes(proxied, (n) => `198.51.100.${n}, 10.0.0.${n}, 203.0.113.9`)
@@ -55,7 +55,7 @@ test('what a client writes into X-Forwarded-For itself makes no other address', 
   }
 })
 
-test('a peer that is no trusted proxy is not believed, nor is any when none is named', async () => {
+test('only trusted proxies are believed, and nobody when none is configured', async () => {
   for (const trusted of [[], ['192.0.2.0/24', 'fd00::/8']]) {
     const proxied = await start(trusted)
     try {

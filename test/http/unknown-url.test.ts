@@ -38,7 +38,7 @@ test('404 for a URL with /v1 twice, or below another prefix, asks the same', asy
   assert.match(await messageOf('GET', '/api/v1/models'), /Did you mean \/v1\/models\?/)
 })
 
-test('404 for what no prefix mends asks nothing', async () => {
+test('404 for a URL that no prefix would fix asks nothing', async () => {
   for (const [method, path] of [
     ['GET', '/nosuch'],
     ['GET', '/v1/nosuch'],

@@ -110,7 +110,7 @@ test('checking a body costs in proportion to each of its arrays, whichever it is
   }
 })
 
-test('what is wrong with the last of 20,000 messages is found at about the cost of checking them', async () => {
+test('an error in the last of 20,000 messages is found at about the cost of checking them', async () => {
   const messages = Array.from({ length: LENGTHS_MAX.items }, () => ({
     role: 'user',
     content: [{ type: 'text', text: 'a' }],

@@ -10,7 +10,7 @@ import { countInput } from '../../server/engines/chat/sandbox/input-tokens.ts'
 import { maxTokensOf } from '../../server/responses/context/count.ts'
 import { checkTools } from '../../server/responses/request/check/tools.ts'
 import { bodyDigests } from '../../server/videos/create/idempotency.ts'
-import { longestTurn } from '../support/longest-turn.ts'
+import { longestTurn } from '../support/processor-time.ts'
 
 const MEBIBYTE = 1024 * 1024
 const LONG = 'x'.repeat(60 * MEBIBYTE)

@@ -25,7 +25,7 @@ async function held() {
   return { org_id, job: { id, user_id, key_id: null, request_id: 'req', model: 'm', seconds: 4 } }
 }
 
-test('law: a hold is settled once, whatever tries to settle it how often at the same time', async () => {
+test('law: a hold is settled once, whatever tries to settle it, and however often at the same time', async () => {
   for (let round = 0; round < 5; round++) {
     const { org_id, job } = await held()
     const now = app.clock.now()

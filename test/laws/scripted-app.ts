@@ -3,6 +3,7 @@ import { grantCredits } from '../../server/billing/ledger.ts'
 import { EngineError } from '../../server/engines/engine-error.ts'
 import type { Engines } from '../../server/engines/registry.ts'
 import type { RenderState, VideoEngine } from '../../server/engines/video/contract.ts'
+import { soleEngine } from '../../server/engines/video/pool.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { startApp, type TestApp, videoBody } from '../support/http/app.ts'
@@ -43,7 +44,9 @@ export async function startScriptedApp(options: { slots: number }): Promise<Scri
 
 export function scriptedEngines(script: Script): Engines {
   return {
-    video: new Map([['outside-1', { engine: scriptedVideo(script), model: 'outside-1', name: 'scripted' }]]),
+    video: new Map([
+      ['outside-1', soleEngine({ engine: scriptedVideo(script), model: 'outside-1', name: 'scripted' })],
+    ]),
     moderation: {
       sees_images: false,
       media: 'allow',

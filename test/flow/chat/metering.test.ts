@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { formatMoney, parseMoney } from '../../../server/platform/money.ts'
 import type { TestPerson } from '../../support/http/app.ts'
@@ -175,7 +176,16 @@ test('no answer ends before its usage is committed: not a plain one, not a strea
 test('500 concurrent requests make 500 entries whose sum is the balance, in few commits', async () => {
   const person = await customer(service)
   await ask(service.app, person)
-  const answers = await times(499, (i) => ask(service.app, person, { stream: i % 2 === 0 }))
+  const before = service.upstream.requests.length
+  // No charge can be committed until all have been asked for.
+  const lock = await service.app.database.pool.connect()
+  await lock.query('begin')
+  await lock.query('select 1 from accounts where org_id = $1 for update', [person.org_id])
+  const answering = times(499, (i) => ask(service.app, person, { stream: i % 2 === 0 }))
+  while (service.upstream.requests.length < before + 499) await pause(5)
+  await lock.query('commit')
+  lock.release()
+  const answers = await answering
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   const entries = await chargesOf(service.app, person)
   assert.equal(entries.length, 500)

@@ -115,17 +115,17 @@ async function runAfter(change: (person: TestPerson) => Promise<unknown>) {
   return [row.status, row.body.error.code]
 }
 
-test('a key that was revoked while a response waited: it fails with `invalid_api_key`, and no model is asked', async () => {
+test('a key that was revoked while a response waited: the response fails with `invalid_api_key`, and no model is asked', async () => {
   const ended = await runAfter(({ key_id }) => query('update api_keys set revoked_at = now() where id = $1', [key_id]))
   assert.deepEqual(ended, ['failed', 'invalid_api_key'])
 })
 
-test('a person who is no longer a member: it fails with `invalid_api_key`, and no model is asked', async () => {
+test('a person who is no longer a member: the response fails with `invalid_api_key`, and no model is asked', async () => {
   const ended = await runAfter(({ user_id }) => query('delete from members where user_id = $1', [user_id]))
   assert.deepEqual(ended, ['failed', 'invalid_api_key'])
 })
 
-test('a plan that lost the model: it fails with `model_not_found`, and no model is asked', async () => {
+test('a plan that lost the model: the response fails with `model_not_found`, and no model is asked', async () => {
   const ended = await runAfter(({ org_id }) => query(`update organizations set plan = 'bare' where id = $1`, [org_id]))
   assert.deepEqual(ended, ['failed', 'model_not_found'])
 })

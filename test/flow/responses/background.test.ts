@@ -50,7 +50,7 @@ const sweep = async () => {
 const TERMINAL = /^response\.(completed|incomplete|failed)$/
 const endsOf = (events: ReadonlyArray<{ type: string }>) => events.filter(({ type }) => TERMINAL.test(type)).length
 
-test('after a crash at any step it runs again with the same ids, and its events and its charge exist once', async () => {
+test('after a crash at any step a response runs again with the same ids, and its events and its charge exist once', async () => {
   for (const point of ['response_begun', 'before_response_end', 'within_response_end', 'after_response_end']) {
     const before = (await chargesOf(service.app, service.person)).length
     const id = await submitted()
@@ -96,7 +96,7 @@ test('a follower that had read more events of a lost run than the next run emits
   assert.deepEqual(await service.events(id, last.sequence_number - 1), [last])
 })
 
-test('after three lost runs it fails with `server_error` and is not charged', async () => {
+test('after three lost runs a response fails with `server_error` and is not charged', async () => {
   const id = await submitted()
   for (let run = 0; run < 3; run++) {
     crashAt('response_begun')
@@ -126,7 +126,7 @@ test('a response that waited longer than its time limit fails; one second less d
   assert.deepEqual([response.status, response.error!.code], ['failed', 'server_is_overloaded'])
 })
 
-test('it fails with that code when the balance was used up or the plan changed while it waited', async () => {
+test('a response fails with the matching code when the balance was used up or the plan changed while it waited', async () => {
   const poor = await newCustomer(service.app)
   const { body } = await service.submit({}, poor)
   await query(
@@ -154,7 +154,7 @@ test('it fails with that code when the balance was used up or the plan changed w
   assert.equal(service.upstream.requests.length, asked)
 })
 
-test('it fails with `previous_response_not_found` when the previous response is deleted while it waits', async () => {
+test('a response fails with `previous_response_not_found` when the one it continues is deleted while it waits', async () => {
   const first = await submitted()
   await service.tick()
   const second = await submitted({ previous_response_id: first })
@@ -167,7 +167,7 @@ test('it fails with `previous_response_not_found` when the previous response is 
   )
 })
 
-test('cancelled before a worker has claimed it, it ends at once, is not charged and never runs', async () => {
+test('a response canceled before a worker has claimed it ends at once, is not charged and never runs', async () => {
   const id = await submitted()
   const asked = service.upstream.requests.length
   const { status, body } = await service.call('POST', `${id}/cancel`)
@@ -182,7 +182,7 @@ test('cancelled before a worker has claimed it, it ends at once, is not charged 
   assert.deepEqual(events.at(-1)!.response, body)
 })
 
-test('cancelled while its worker is dead, it ends with the items of its stored events', async () => {
+test('a response canceled while its worker is dead ends with the items of its stored events', async () => {
   const charged = await chargesOf(service.app, service.person)
   const id = await submitted()
   service.upstream.always({ kind: 'stream', frames: textFrames(['Whole']) })
@@ -203,7 +203,7 @@ test('cancelled while its worker is dead, it ends with the items of its stored e
   assert.equal(endsOf(await service.events(id)), 1)
 })
 
-test('the sweep releases claims of a dead worker once its lease has expired, and never those of a live one', async () => {
+test('the sweep releases claims of a dead worker once their lease has expired, and never those of a live one', async () => {
   const id = await submitted()
   crashAt('response_begun')
   await assert.rejects(service.tick(), Crash)

@@ -65,7 +65,7 @@ test('a run that ends in time completes while its worker stops', async () => {
   assert.deepEqual([status, attempts], ['completed', 1])
 })
 
-test('one that does not is released, counts no attempt, and is completed by the next worker', async () => {
+test('a run that does not end in time is released, counts no attempt, and is completed by the next worker', async () => {
   const before = (await chargesOf(service.app, service.person)).length
   const worker = await startWorker(0)
   service.upstream.reply(HANGING)

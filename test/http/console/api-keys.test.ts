@@ -121,7 +121,7 @@ test('an owner revokes anybody’s key in the organization', async () => {
   assert.equal((await send(app, 'GET', '/v1/whoami', { key })).status, 401)
 })
 
-test('404, the same for a foreign key, a colleague’s, a revoked one and one that never was', async () => {
+test('404, the same for a foreign key, a colleague’s, a revoked one and one that never existed', async () => {
   const gone = (await make(browsers.member, { name: 'x' })).body.id
   await send(app, 'DELETE', `/console/api_keys/${gone}`, browsers.member)
   const bodies = new Set<string>()
@@ -168,7 +168,7 @@ test('last_used_at is the time of the last call of a key, to the minute', async 
   assert.equal(await seen(), first + 60)
 })
 
-test('401 for what is not a bearer key: other schemes, keys in the URL, two keys, none', async () => {
+test('401 for anything but a bearer key: other schemes, keys in the URL, two keys, none', async () => {
   for (const authorization of [
     '',
     'Bearer',

@@ -108,7 +108,7 @@ test('404 for paths that climb out of the built files', async () => {
   }
 })
 
-test('the page may be kept but must be asked for again, and comes with a policy that lets nothing foreign in', async () => {
+test('the page may be cached but must be revalidated, and its policy allows nothing from other origins', async () => {
   const { headers } = await ask('/videos')
   assert.equal(headers['cache-control'], 'no-cache')
   const policy = headers['content-security-policy']!
@@ -122,12 +122,12 @@ test('the page may be kept but must be asked for again, and comes with a policy 
   assert.match(headers['permissions-policy']!, /camera=\(\)/)
 })
 
-test('the page holds no script or style of its own and names no other host', async () => {
+test('the page has no inline script or style and names no other host', async () => {
   const page = (await ask('/')).body.toString()
   assert.doesNotMatch(page, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=|https?:\/\//)
 })
 
-test('304 for the page and for a file that the browser has', async () => {
+test('304 for the page and for a file that the browser has cached', async () => {
   for (const path of ['/', await scriptOf()]) {
     for (const encoding of ['identity', 'br']) {
       const { etag } = (await ask(path, { encoding })).headers
@@ -139,7 +139,7 @@ test('304 for the page and for a file that the browser has', async () => {
   }
 })
 
-test('files are kept for a year, and sent in the form the browser takes', async () => {
+test('files are cached for a year, and sent in an encoding the browser accepts', async () => {
   const path = await scriptOf()
   const plain = await ask(path)
   assert.equal(plain.headers['cache-control'], 'public, max-age=31536000, immutable')

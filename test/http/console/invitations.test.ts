@@ -35,7 +35,7 @@ const invite = (email: string, role = 'member', by = browser) =>
 const accept = (body: Record<string, unknown>, by: { cookie?: string } = {}): Promise<Answer> =>
   send(app, 'POST', '/console/invitations/accept', by, body)
 
-test('200 with an address to hand over; the secret is shown once and stored nowhere', async () => {
+test('200 with a link to pass on; the secret is shown once and stored nowhere', async () => {
   const email = freshEmail()
   const { status, body } = await invite(email.toUpperCase(), 'admin')
   assert.equal(status, 200)
@@ -171,7 +171,7 @@ test('of two invitations of one new address accepted at once one creates the acc
   assert.equal((await signInAs(app, email)).body.organizations.length, 2)
 })
 
-test('409 for somebody who is a member, 400 for what is no address or role', async () => {
+test('409 for somebody who is already a member, 400 for an invalid address or role', async () => {
   assert.equal((await invite(owner.email)).status, 409)
   for (const [email, role] of [
     ['nobody', 'member'],

@@ -82,7 +82,7 @@ test('403 for an admin who makes, unmakes or removes an owner, themselves includ
   for (const { status } of answers) assert.equal(status, 403)
 })
 
-test('404 alike for a person of another organization and for an unknown id, and the person is unchanged', async () => {
+test('the same 404 for a person of another organization and for an unknown id, and the person is unchanged', async () => {
   const bodies = new Set<string>()
   for (const id of [outsider.user_id, 'user_00000000000000000000000000', 'nonsense']) {
     for (const answer of [await remove(owner, id), await setRole(owner, id, 'member')]) {

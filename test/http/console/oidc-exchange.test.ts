@@ -26,7 +26,7 @@ test('302 to the provider with a code flow, a state, a nonce and a challenge, an
   assert.equal(set_cookie, `kinora.oidc_state=${state}; Max-Age=600; Path=/console/auth/oidc; HttpOnly; SameSite=Lax`)
 })
 
-test('a state is good in its own browser, once, for ten minutes; else the code is not even looked at', async () => {
+test('a state is valid in its own browser, once, for ten minutes; otherwise the code is not even looked at', async () => {
   const { email } = await newPerson(app, org)
   provider.conduct.person = { sub: freshSubject(), email, email_verified: true }
   const exchanges = () => provider.requests.filter((path) => path === '/token').length

@@ -62,7 +62,7 @@ test('302 to the sign-in page, and no session, for an ID token with anything wro
   assert.equal((await signInBy({ sub: freshSubject(), email, email_verified: true })).to, `${app.url}/`)
 })
 
-test('an ID token is timed by the clock of the service, with a minute of tolerance', async () => {
+test('the times of an ID token are checked by the clock of the service, with a minute of tolerance', async () => {
   const { email } = await newPerson(app, org)
   const person = { sub: freshSubject(), email, email_verified: true }
   const withTimes = (claims: Record<string, unknown>) => {
@@ -80,7 +80,7 @@ test('an ID token is timed by the clock of the service, with a minute of toleran
   }
 })
 
-test('a key of the provider counts from the sign-in after it is published to the one after it is withdrawn', async () => {
+test('a key of the provider is accepted from the first sign-in after it is published until it is withdrawn', async () => {
   const person = { sub: freshSubject(), email: (await newPerson(app, org)).email, email_verified: true }
   const signInUnder = async (algorithm: 'RS256' | 'ES256', withdrawn: string[]) => {
     Object.assign(provider.conduct, { algorithm, withdrawn })

@@ -99,7 +99,7 @@ test('401 without a cookie, with a forged one, and with the token of one whose s
   assert.equal((await send(app, 'GET', '/console/session')).status, 401)
 })
 
-test('401 says that the session has ended where a cookie of ours is no longer good, and that no credential was given where there is none', async () => {
+test('401 says that the session has ended where a cookie of ours is no longer valid, and that no credential was given where there is none', async () => {
   const browser = await browserOf(app, ada)
   await send(app, 'POST', '/console/auth/sign-out', browser)
   const [name] = browser.cookie.split('=')
@@ -117,7 +117,7 @@ test('401 says that the session has ended where a cookie of ours is no longer go
   }
 })
 
-test('403 console_login_required for an API key, even with a good cookie beside it', async () => {
+test('403 console_login_required for an API key, even with a valid cookie beside it', async () => {
   const { cookie } = await browserOf(app, ada)
   for (const path of ['/console/session', '/console/api_keys', '/console/members']) {
     const answer = await send(app, 'GET', path, { key: ada.key, cookie })

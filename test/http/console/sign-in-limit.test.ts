@@ -57,7 +57,7 @@ test('the limit is the same for accounts that do not exist', async () => {
   assert.equal((await signInAs(app, 'nobody@example.com', 'wrong')).status, 429)
 })
 
-test('X-Forwarded-For does not make another address', async () => {
+test('X-Forwarded-For does not change the address', async () => {
   await fail(10, (n) => `somebody-${n}@example.com`)
   const caller = {
     headers: { 'x-forwarded-for': '203.0.113.7', 'x-real-ip': '203.0.113.8', forwarded: 'for=203.0.113.9' },
@@ -65,12 +65,12 @@ test('X-Forwarded-For does not make another address', async () => {
   assert.equal((await signInAs(app, ada.email, PASSWORD, caller)).status, 429)
 })
 
-test('good sign-ins are not counted', async () => {
+test('successful sign-ins are not counted', async () => {
   await fail(9, () => ada.email)
   for (let n = 0; n < 5; n++) assert.equal((await signInAs(app, ada.email, PASSWORD)).status, 200)
 })
 
-test('of fifty tries at once no more than ten are tried', async () => {
+test('of fifty attempts at once no more than ten are checked', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => signInAs(app, ada.email, 'wrong')))
   const tried = answers.filter(({ status }) => status === 401).length
   assert.ok(tried <= 10, `${tried} were tried`)

@@ -85,7 +85,7 @@ test('a right password alone opens nothing: no session, only a challenge of ten 
   assert.equal((await send(app, 'GET', '/console/session', { cookie: cookieOf(answer) })).status, 401)
 })
 
-test('200 in two steps; the challenge is over then', async () => {
+test('200 in two steps, and the challenge is used up', async () => {
   const person = await protectedPerson(app, org)
   const challenge = await challenged(app, person)
   const answer = await secondStep(app, challenge, { code: codeOf(person.secret) })
@@ -96,7 +96,7 @@ test('200 in two steps; the challenge is over then', async () => {
   assertWrong(await secondStep(app, challenge, { code: codeOf(person.secret, 1) }), 'missing_api_key', null)
 })
 
-test('401 for a code that was taken already, whatever the challenge; the next one is good', async () => {
+test('401 for a code that was used before, whatever the challenge; the next one works', async () => {
   const person = await protectedPerson(app, org)
   const code = codeOf(person.secret)
   assert.equal((await secondStep(app, await challenged(app, person), { code })).status, 200)
@@ -105,7 +105,7 @@ test('401 for a code that was taken already, whatever the challenge; the next on
   assert.equal((await secondStep(app, second, { code: codeOf(person.secret, 1) })).status, 200)
 })
 
-test('of five tries with one code at once one signs in', async () => {
+test('of five simultaneous attempts with one code, one signs in', async () => {
   const person = await protectedPerson(app, org)
   const challenges = await Promise.all(Array.from({ length: 5 }, () => challenged(app, person)))
   const code = codeOf(person.secret)
@@ -113,7 +113,7 @@ test('of five tries with one code at once one signs in', async () => {
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
 })
 
-test('401 for wrong, old and future codes, and 400 for what is none', async () => {
+test('401 for wrong, old and future codes, and 400 for what is not a code', async () => {
   const person = await protectedPerson(app, org)
   const challenge = await challenged(app, person)
   for (const steps of [-3, 3]) {
@@ -135,7 +135,7 @@ test('401 for a challenge that is forged, over, or another cookie', async () => 
   assertWrong(await secondStep(app, { cookie }, { code }), 'missing_api_key', null)
 })
 
-test("a challenge beside another person's session signs in whom it is for, and ends the session", async () => {
+test("a challenge beside another person's session signs in its own person, and ends the session", async () => {
   const [person, other] = [await protectedPerson(app, org), await newPerson(app, org)]
   const theirs = await browserOf(app, other)
   const { cookie } = await challenged(app, person)
@@ -203,7 +203,7 @@ test('401 with the param that is wrong, 409 when it is on already: enrolling, re
   }
 })
 
-test('200 renewing recovery codes, and the old ones are good no more', async () => {
+test('200 renewing recovery codes, and the old ones no longer work', async () => {
   const person = await protectedPerson(app, org)
   const body = { password: PASSWORD, code: codeOf(person.secret) }
   const answer = await send(app, 'POST', '/console/two_factor/recovery_codes', person.browser, body)

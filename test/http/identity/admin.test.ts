@@ -199,7 +199,7 @@ test('the audit exits 1 and names what is broken; the service follows its result
   assert.deepEqual([broken.length, broken[0].invariant], [1, 'I1'])
 })
 
-test('what cannot be found is one line that names the remedy, exit code 1', async () => {
+test('what cannot be found is reported in one line that names the remedy, with exit code 1', async () => {
   const cases: Array<[string[], RegExp]> = [
     [['job', 'cancel', 'video_00000000000000000000000000'], /There is no job/],
     [['key', 'create', '--user', 'ghost@example.com', '--name', 'x'], /There is no person ghost@example.com/],
@@ -218,7 +218,7 @@ test('what cannot be found is one line that names the remedy, exit code 1', asyn
   }
 })
 
-test('wrong usage is exit code 2 with the usage; help is exit code 0', async () => {
+test('wrong usage exits with 2 and prints the usage; help exits with 0', async () => {
   const wrong = [
     ['org', 'create', '--nmae', 'x'],
     ['org', 'create'],

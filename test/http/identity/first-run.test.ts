@@ -47,7 +47,7 @@ test('a database that has an organization is left alone', async () => {
   assert.equal(await count('organizations'), 1)
 })
 
-test('of five processes that start together one makes it', async () => {
+test('of five processes that start together, one creates the first organization', async () => {
   const runs = await Promise.all(Array.from({ length: 5 }, () => firstRun()))
   assert.equal(runs.filter((run) => run !== null).length, 1)
   for (const table of ['organizations', 'users', 'api_keys', 'ledger_entries', 'accounts'] as const) {

@@ -133,7 +133,7 @@ test('200 for keys made by many at once, and 200 or 404 for one key revoked by m
   assert.deepEqual(statusesOf(revoked), [200, 404])
 })
 
-test('a demoted owner, and an admin made a member, leave no open invitation; one who invites at that moment neither', async () => {
+test('a demoted owner, and an admin made a member, leave no open invitation; nor does one who invites at that moment', async () => {
   for (const [from, to] of [
     ['owner', 'admin'],
     ['owner', 'member'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { loadContext, loadHistory, resolveReferences } from '../../../server/responses/context/load.ts'
 import type { Item } from '../../../server/responses/schema/items.ts'
+import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import {
   assistantMessage,
   responseObject,
@@ -191,4 +192,51 @@ test('an id used twice in one request is that of the later item, and both items 
   assert.deepEqual(items.map(textOf), ['one', 'two', 'Hello there.'])
   assert.equal(new Set(items.map((item) => item.id)).size, 3)
   assert.equal(textOf((await resolveReferences(app.ctx, person, ['msg_twice'])).get('msg_twice')!), 'two')
+})
+
+test('responses that are stored at the same time share one statement, each with its own items, byte for byte', async () => {
+  const texts = Array.from({ length: 50 }, (_, i) => `${i} " \\ \n \u0000 \u2028 é 😀 \\u0041 {"a":[1,2]}`)
+  let chains: ResponseObject[] = []
+  const statements = await queries(async (on) => {
+    const at = { ...app, ctx: { ...app.ctx, ...on } }
+    chains = await Promise.all(
+      texts.map((text) =>
+        storeResponse(at, person, { output: [assistantMessage(text)] }, [userMessage(text), userMessage('b')]),
+      ),
+    )
+  })
+  assert.equal(statements, 1)
+  for (const [i, { id }] of chains.entries())
+    assert.deepEqual((await history(id)).map(textOf), [texts[i], 'b', texts[i]])
+})
+
+test('a long response has a statement of its own, and is stored as it is', async () => {
+  const text = 'a long line 😀\n'.repeat(20_000)
+  let stored: ResponseObject[] = []
+  const statements = await queries(async (on) => {
+    const at = { ...app, ctx: { ...app.ctx, ...on } }
+    stored = await Promise.all([
+      storeResponse(at, person, { output: [assistantMessage(text)] }, [userMessage(text)]),
+      storeResponse(at, person),
+      storeResponse(at, person),
+    ])
+  })
+  assert.equal(statements, 2)
+  const [long, short] = stored as [ResponseObject, ResponseObject]
+  assert.deepEqual((await history(long.id)).map(textOf), [text, text])
+  assert.equal((await history(short.id)).length, 2)
+})
+
+test('of responses that are stored together, one that cannot be stored fails alone', async () => {
+  const taken = await storeResponse(app, person)
+  const stored = await Promise.allSettled([
+    storeResponse(app, person),
+    storeResponse(app, person, { id: taken.id }),
+    storeResponse(app, person),
+  ])
+  assert.deepEqual(
+    stored.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  for (const each of stored) if (each.status === 'fulfilled') assert.equal((await history(each.value.id)).length, 2)
 })

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { customer, grant, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
 import { openSocket } from '../../support/http/socket/client.ts'
 import { assertError, turnSocket } from '../../support/http/socket/turns.ts'
-import { longestTurn } from '../../support/longest-turn.ts'
+import { longestTurn } from '../../support/processor-time.ts'
 
 let service: MeteredChatApp
 before(async () => {

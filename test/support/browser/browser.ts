@@ -31,7 +31,7 @@ export type OpenConsole = {
 }
 
 /** Longest a page may take to show what a test waits for, on a busy machine. */
-const TIMEOUT_MS = 30_000
+const TIMEOUT_MS = 90_000
 
 /** One browser for a test file. It plays H.264, and needs no package of the system. */
 export async function openBrowser(): Promise<Browser> {
@@ -67,6 +67,13 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
     allow: (pattern) => void allowed.push(pattern),
     screenshot: (name) => screenshot(page, name),
     async close() {
+      // A handler of a route may still wait for its answer, which nobody needs once the page is gone. It would go on to the service
+      // if the handler left first.
+      for (const each of context.pages()) {
+        await each.close()
+        await each.unrouteAll({ behavior: 'ignoreErrors' }).catch(() => {})
+      }
+      await context.unrouteAll({ behavior: 'ignoreErrors' })
       await context.close()
       const faults = wrong.filter((text) => !allowed.some((pattern) => pattern.test(text)))
       if (faults.length > 0) throw new Error(`The console did wrong:\n  ${faults.join('\n  ')}`)

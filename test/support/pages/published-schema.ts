@@ -12,6 +12,8 @@ export function publishedSchema(): Json {
   const schema = plain(ConfigFile) as Json
   const { video_models, chat_models, moderation, translation } = schema.properties as Record<string, Json>
   replaceEngine(video_models!.items as Json, 'video')
+  const { engines } = (video_models!.items as Json).properties as Record<string, Json>
+  replaceEngine(engines!.items as Json, 'video')
   replaceEngine(chat_models!.items as Json, 'chat')
   replaceEngine(moderation!, 'moderation')
   replaceEngine(translation!, 'translation')
