@@ -44,16 +44,17 @@ export async function startTurn(
   const admitted = meter.admit(request.principal.org_id)
   if (admitted) await admitted
   meter.expect()
-  const events = produce(ctx, meter, request, left)
-  const first = await events.next()
+  const run = openRun(ctx, meter, request, left)
+  let latest: Promise<readonly ChatEvent[] | null> = begin(run)
   return {
-    first: first.value ?? [],
-    async next() {
-      const { value } = await events.next()
-      return value ?? null
+    first: (await latest) ?? [],
+    next() {
+      latest = advance(run)
+      return latest
     },
     async stop() {
-      await events.return()
+      await latest.catch(() => {})
+      if (!run.over) await settle(run)
     },
   }
 }
@@ -73,37 +74,71 @@ type Produced = {
 /** How long to wait for the usage when the client disconnects after the last choice has finished. Source: contract 13. */
 const USAGE_MILLISECONDS = 5000
 
-async function* produce(
-  ctx: Pick<Context, 'clock' | 'log'>,
-  meter: Meter,
-  given: TurnRequest,
-  left: AbortSignal,
-): AsyncGenerator<readonly ChatEvent[], void, void> {
-  const turn = { ...given }
+/** A turn from the first question to the charge. `over`: it was charged, or failed to be. */
+type Run = {
+  ctx: Pick<Context, 'clock' | 'log'>
+  meter: Meter
+  turn: TurnRequest
+  left: AbortSignal
+  call: Call
+  produced: Produced
+  batches: AsyncIterator<readonly ChatEvent[]> | null
+  over: boolean
+}
+
+function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: AbortSignal): Run {
+  const turn = { ...request }
   const produced: Produced = { choices: [], asked: false, finished: 0, ended: false, usage: null, usages: new Map() }
-  const isFinished = () => produced.finished >= turn.request.n
-  const call = openCall(left, isFinished)
-  let batches: AsyncIterator<readonly ChatEvent[]> | null = null
-  let usage: TokenUsage
+  const call = openCall(left, () => produced.finished >= turn.request.n)
+  return { ctx, meter, turn, left, call, produced, batches: null, over: false }
+}
+
+async function begin(run: Run): Promise<readonly ChatEvent[] | null> {
   try {
-    left.throwIfAborted()
-    produced.asked = true
-    batches = (await ask(turn, call.signal))[Symbol.asyncIterator]()
+    run.left.throwIfAborted()
+    run.produced.asked = true
+    run.batches = (await ask(run.turn, run.call.signal))[Symbol.asyncIterator]()
+  } catch (error) {
+    return endBy(run, error)
+  }
+  return advance(run)
+}
+
+/** The next batch; after the last one of the engine the charge, then null. An async generator would do the same in more steps. */
+async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
+  if (run.over) return null
+  const { batches, produced } = run
+  try {
     while (!produced.ended) {
-      const { done, value } = await nextOf(batches, call)
+      const { done, value } = await batches!.next()
       if (done) throw new EngineError('failed', 'the answer broke off')
       const shown = observe(produced, value)
-      if (shown.length > 0) yield shown
+      if (shown.length > 0) return shown
     }
   } catch (error) {
-    if (!left.aborted) throw engineFailure(ctx.log, turn, error)
-  } finally {
-    if (batches && !call.failed && isFinished()) await awaitUsage(batches, produced, call)
-    await batches?.return?.()
-    call.close()
-    usage = await charge(ctx, meter, turn, { produced, left })
+    run.call.failed = true
+    return endBy(run, error)
   }
-  yield [{ type: 'end', usage }]
+  return [{ type: 'end', usage: await settle(run) }]
+}
+
+/** What was produced is charged. A client that has left gets no error. */
+async function endBy(run: Run, error: unknown): Promise<readonly ChatEvent[]> {
+  const failure = run.left.aborted ? null : engineFailure(run.ctx.log, run.turn, error)
+  const usage = await settle(run)
+  if (failure) throw failure
+  return [{ type: 'end', usage }]
+}
+
+/** Ends the call of the engine and charges what it produced. */
+async function settle(run: Run): Promise<TokenUsage> {
+  const { batches, call, produced, turn } = run
+  run.over = true
+  if (batches && !call.failed && !produced.ended && produced.finished >= turn.request.n)
+    await awaitUsage(batches, produced, call)
+  if (batches?.return) await batches.return()
+  call.close()
+  return charge(run)
 }
 
 /** `turn.request` is what the engine has accepted. */
@@ -117,7 +152,7 @@ async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterabl
   }
 }
 
-/** A call of the engine. `signal` ends it; `failed`: it has thrown and will produce nothing more. */
+/** A call of the engine. `signal` ends it; `failed`: it will produce nothing more. */
 type Call = { signal: AbortSignal; failed: boolean; endSoon(): void; close(): void }
 
 /** A disconnect of the client ends the call at once, or after a while when only the usage is still missing. */
@@ -137,18 +172,6 @@ function openCall(left: AbortSignal, isFinished: () => boolean): Call {
       clearTimeout(timer)
       left.removeEventListener('abort', disconnect)
     },
-  }
-}
-
-async function nextOf(
-  batches: AsyncIterator<readonly ChatEvent[]>,
-  call: Call,
-): Promise<IteratorResult<readonly ChatEvent[]>> {
-  try {
-    return await batches.next()
-  } catch (error) {
-    call.failed = true
-    throw error
   }
 }
 
@@ -198,12 +221,7 @@ function record(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' 
   }
 }
 
-async function charge(
-  ctx: Pick<Context, 'clock' | 'log'>,
-  meter: Meter,
-  turn: TurnRequest,
-  { produced, left }: { produced: Produced; left: AbortSignal },
-): Promise<TokenUsage> {
+async function charge({ ctx, meter, turn, produced, left }: Run): Promise<TokenUsage> {
   const { principal, model, request_id } = turn
   const { org_id, user_id, key_id } = principal
   const reported = produced.usage

@@ -62,7 +62,7 @@ test('ai-sdk: structured output satisfies its zod schema, plain and streamed', a
   }
 })
 
-test('ai-sdk: a loop of tools calls, is answered and ends in text, plain and streamed', async () => {
+test('ai-sdk: a tool loop makes its calls, gets their results and ends in text, plain and streamed', async () => {
   for (const { name, chat } of providers) {
     const asked: string[] = []
     const options = {
@@ -114,7 +114,7 @@ test('ai-sdk: reasoning is asked for by effort, counted, and returned where the 
   }
 })
 
-test('ai-sdk: pictures and PDFs are taken inline', async () => {
+test('ai-sdk: pictures and PDFs are accepted inline', async () => {
   const picture = await samplePicture('png', { width: 32, height: 24 })
   for (const { name, chat } of providers) {
     const { text } = await generateText({
@@ -135,7 +135,7 @@ test('ai-sdk: pictures and PDFs are taken inline', async () => {
   }
 })
 
-test('ai-sdk: refusals are its API call errors, repeated only where that may help', async () => {
+test('ai-sdk: refusals become its API call errors, retried only where that may help', async () => {
   for (const { name, chat } of providers) {
     const failure = async (model: string, text: string) => {
       const error = await generateText({ model: chat(model), prompt: text, maxRetries: 0 }).then(

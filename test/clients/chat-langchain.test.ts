@@ -31,14 +31,14 @@ test('langchain: invoke and stream return the same text and the same usage', asy
   assert.ok(plain.usage_metadata!.output_tokens > 0)
 })
 
-test('langchain: stop sequences and limits hold', async () => {
+test('langchain: stop sequences and limits are honored', async () => {
   const stopped = await chat().invoke(prompt, { stop: ['.'] })
   assert.ok(!stopped.text.includes('.'))
   const cut = await chat({ maxTokens: 3 }).invoke(prompt)
   assert.deepEqual([cut.response_metadata.finish_reason, cut.usage_metadata!.output_tokens], ['length', 3])
 })
 
-test('langchain: bound tools are called, answered and put into words, plain and streamed', async () => {
+test('langchain: bound tools are called and their results put into words, plain and streamed', async () => {
   const weather = tool(({ city }: { city: string }) => `21 degrees in ${city}`, {
     ...{ name: 'get_weather', description: 'The weather of a city.' },
     schema: z.object({ city: z.string() }),
@@ -84,7 +84,7 @@ test('langchain: reasoning comes in reasoning_content, and its tokens in the usa
   }
 })
 
-test('langchain: pictures are taken inline', async () => {
+test('langchain: pictures are accepted inline', async () => {
   const picture = await samplePicture('png', { width: 32, height: 24 })
   const url = `data:image/png;base64,${Buffer.from(picture).toString('base64')}`
   const content = [

@@ -110,7 +110,7 @@ test('openai: parse gives the arguments of a strict tool', async () => {
   assert.equal((call.function.parsed_arguments as { city: string }).city, 'Paris')
 })
 
-test('openai: a picture is taken by file id, and a refusal is one', async () => {
+test('openai: a picture is accepted by file id, and a refusal comes in refusal, without content', async () => {
   const file = await client.files.create({ file: await pictureFile(), purpose: 'vision' })
   const content: OpenAI.ChatCompletionContentPart[] = [
     { type: 'text', text: 'What is this?' },

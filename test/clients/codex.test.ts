@@ -59,7 +59,7 @@ for (const transport of ['http', 'websocket'] as const) {
       )
   })
 
-  test(`codex over ${transport} knows the tools of its namespaces again`, { skip }, async () => {
+  test(`codex over ${transport} recognizes calls to the tools of its namespaces`, { skip }, async () => {
     const id = '01a200ea-0000-7000-8000-000000000000'
     service.upstream.reply(calling('multi_agent_v1__close_agent', { target: id }), answering('No such agent.'))
     const { code } = await codex('Close the agent.', transport)
@@ -70,7 +70,7 @@ for (const transport of ['http', 'websocket'] as const) {
   })
 }
 
-test('codex shows why it may not go on', { skip }, async () => {
+test('codex shows why it cannot continue', { skip }, async () => {
   service.upstream.reply({
     kind: 'json',
     status: 400,

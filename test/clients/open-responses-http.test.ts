@@ -99,13 +99,13 @@ test('assistant-phase: earlier answers may say which part of the work they were'
   assert.ok(output.every((item: Wire) => item.phase !== null))
 })
 
-test('streaming-response: every event is one that clients take, and the last holds the response', async () => {
+test('streaming-response: every event is one that clients accept, and the last holds the response', async () => {
   const input = [message('user', 'Count from 1 to 5.')]
   const { text } = await createResponse(service.app, service.person, { model, input, stream: true })
   assertResponse(acceptStream(readEvents(text)))
 })
 
-test('system-prompt: a system message is taken', async () => {
+test('system-prompt: a system message is accepted', async () => {
   await answered([
     message('system', 'You are a pirate. Always createResponse in pirate speak.'),
     message('user', 'Say hello.'),
@@ -119,7 +119,7 @@ test('tool-calling: a function that fits is called, with arguments that fit it',
   assert.equal(response.tools[0].strict, null)
 })
 
-test('image-input: a picture is taken', async () => {
+test('image-input: a picture is accepted', async () => {
   const content = [
     { type: 'input_text', text: 'What do you see?' },
     { type: 'input_image', image_url: HEART },
@@ -127,7 +127,7 @@ test('image-input: a picture is taken', async () => {
   assert.deepEqual(types(await answered([message('user', content)])), ['message'])
 })
 
-test('multi-turn: a conversation is taken whole', async () => {
+test('multi-turn: a whole conversation is accepted', async () => {
   const input = [
     message('user', 'My name is Alice.'),
     message('assistant', 'Hello Alice!'),
@@ -136,7 +136,7 @@ test('multi-turn: a conversation is taken whole', async () => {
   assert.deepEqual(types(await answered(input)), ['message'])
 })
 
-test('compact-response: a conversation becomes its user’s words and a summary, which opens the next one', async () => {
+test('compact-response: a conversation becomes its user messages and a summary, which begin the next one', async () => {
   const input = [message('user', 'We agreed to launch on Tuesday.'), message('assistant', 'Understood.')]
   const { status, body } = await send(service.app, 'POST', '/v1/responses/compact', service.person, {
     ...{ model, input, prompt_cache_key: 'compacting' },

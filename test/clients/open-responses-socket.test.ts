@@ -87,7 +87,7 @@ test('websocket-continuation: a turn goes on from one that is not stored, sendin
   assert.ok(two!.usage.input_tokens > one!.usage.input_tokens, 'the context went along')
 })
 
-test('websocket-reconnect-store-false-recovery: a new connection knows nothing of it, and begins anew', async () => {
+test('websocket-reconnect-store-false-recovery: a new connection does not know an earlier response, and can start over', async () => {
   const [first] = await session([{ store: false, input: user('Remember this.') }])
   const { id } = assertCompleted(first!)
   const [lost, fresh] = await session([
@@ -98,7 +98,7 @@ test('websocket-reconnect-store-false-recovery: a new connection knows nothing o
   assertCompleted(fresh!)
 })
 
-test('websocket-previous-response-not-found: for an id that never was', async () => {
+test('websocket-previous-response-not-found: an id that never existed is not found', async () => {
   const [turn] = await session([{ store: false, previous_response_id: 'resp_never', input: user('Go on.') }])
   assertNotFound(turn!)
 })

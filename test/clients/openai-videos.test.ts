@@ -41,6 +41,14 @@ test('openai: a job is created from an uploaded picture, read until it is comple
   const bytes = Buffer.from(await clip.arrayBuffer())
   assert.equal(bytes.subarray(4, 8).toString(), 'ftyp')
   assert.equal(bytes.length, Number(clip.headers.get('content-length')))
+  for (const [variant, type] of [
+    ['thumbnail', 'image/webp'],
+    ['spritesheet', 'image/jpeg'],
+  ] as const) {
+    const picture = await client.videos.downloadContent(done.id, { variant })
+    assert.deepEqual([picture.status, picture.headers.get('content-type')], [200, type])
+    await picture.arrayBuffer()
+  }
   assert.deepEqual({ ...(await client.videos.delete(done.id)) }, { id: done.id, object: 'video', deleted: true })
   await assert.rejects(client.videos.retrieve(done.id), OpenAI.NotFoundError)
   assert.equal((await client.files.retrieve(file.id)).id, file.id)
@@ -142,7 +150,7 @@ test('openai: refusals arrive as its typed errors with code, param and request i
   ])
 })
 
-test('openai: it does not repeat what waiting cannot help, and a repeated key gives the same job', async () => {
+test('openai: the client does not retry errors that waiting cannot fix, and a repeated key gives the same job', async () => {
   const customer = await newCustomer(app)
   const asked: string[] = []
   const fetchCounted: typeof fetch = (input, init) => {

@@ -84,7 +84,7 @@ test('ai-sdk: reasoning is returned as its summary, and goes along through a too
   }
 })
 
-test('ai-sdk: a conversation refers to earlier items that were stored, and is refused those that were not', async () => {
+test('ai-sdk: a conversation can refer to earlier items that were stored, and is refused if they were not', async () => {
   const sent: string[] = []
   const recording: typeof fetch = (url, init) => {
     sent.push(String(init?.body))
@@ -117,7 +117,7 @@ test('ai-sdk: a chain goes on by previousResponseId', async () => {
   assert.ok(second.usage.inputTokens! > first.usage.inputTokens!)
 })
 
-test('ai-sdk: pictures and PDF files are taken', async () => {
+test('ai-sdk: pictures and PDF files are accepted', async () => {
   const files = [
     { data: await samplePicture('png'), mediaType: 'image/png' },
     { data: await samplePdf(1), mediaType: 'application/pdf', filename: 'a.pdf' },

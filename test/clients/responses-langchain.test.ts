@@ -32,7 +32,7 @@ test('langchain: invoke and stream return the same text and the same usage', asy
   assert.ok(plain.usage_metadata!.output_tokens > 0)
 })
 
-test('langchain: bound tools are called, answered and put into words, plain and streamed', async () => {
+test('langchain: bound tools are called and their results put into words, plain and streamed', async () => {
   const weather = tool(({ city }: { city: string }) => `21 degrees in ${city}`, {
     ...{ name: 'get_weather', description: 'The weather of a city.' },
     schema: z.object({ city: z.string() }),
@@ -86,7 +86,7 @@ test('langchain: withStructuredOutput gives an object of the schema', async () =
   }
 })
 
-test('langchain: pictures are taken, and what is refused is told', async () => {
+test('langchain: pictures are accepted, and a refusal keeps its status and code', async () => {
   const url = `data:image/png;base64,${Buffer.from(await samplePicture('png')).toString('base64')}`
   const content = [
     { type: 'text', text: 'What is this?' },

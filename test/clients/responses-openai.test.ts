@@ -110,7 +110,7 @@ test('openai: stored responses are read, their input listed over pages, and dele
   await assert.rejects(client.responses.retrieve(id), { status: 404, code: 'not_found' })
 })
 
-test('openai: input tokens are counted, and a context is compacted and gone on from', async () => {
+test('openai: input tokens are counted, and a context is compacted and continued', async () => {
   const { input_tokens, object } = await client.responses.inputTokens.count({ model, input })
   assert.ok(input_tokens > 0)
   assert.equal(object, 'response.input_tokens')

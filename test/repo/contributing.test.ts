@@ -56,7 +56,7 @@ test('the recipe for an endpoint names the files that every endpoint is in', () 
   for (const path of [...everywhere, ...of_a_folder]) assert.ok(named.includes(path), path)
 })
 
-test('npm test takes files and folders, and refuses a name that leads to no test', () => {
+test('npm test accepts files and folders, and refuses a name that matches no test', () => {
   const http = testFilesOf(['test/http'], ROOT)
   assert.ok(http.length > 40)
   assert.ok(http.every((path) => path.startsWith('test/http/') && path.endsWith('.test.ts')))
@@ -75,7 +75,7 @@ test('npm test takes files and folders, and refuses a name that leads to no test
   }
 })
 
-test('tests of packages that are installed below test/ are not taken for ours', (t) => {
+test('tests of packages that are installed below test/ are not run as ours', (t) => {
   const root = mkdtempSync(join(tmpdir(), 'kinora-tests-'))
   t.after(() => rmSync(root, { recursive: true, force: true }))
   for (const folder of ['test/own', 'test/clients/x/node_modules/y/src']) {

@@ -93,7 +93,7 @@ test('a file has at most 300 lines, a test 400; a function 60 of its own, and 10
   report(wrong)
 })
 
-test('no file does nothing but pass on what others define', () => {
+test('no file only re-exports what others define', () => {
   const wrong = server.filter(({ lines }) => {
     const code = lines.filter((line) => line.trim() !== '' && !/^\s*(\/\/|\/?\*)/.test(line))
     return code.length > 0 && code.every((line) => /^export (type )?[*{].* from /.test(line))
@@ -132,7 +132,7 @@ function report(wrong: string[]): void {
   assert.equal(wrong.length, 0, `\n  ${wrong.join('\n  ')}\n`)
 }
 
-test('the checks see what they look for', () => {
+test('the checks find what they look for', () => {
   const source = (text: string): Source => ({ path: 'x.ts', text, lines: text.split('\n') })
   const names = importsOf(
     source(

@@ -27,7 +27,7 @@ test('a beginning that three files share is a folder', () => {
   assert.deepEqual(sharedBeginnings(rooms).sort(), Object.keys(SHARED).sort())
 })
 
-test('the checks see what they look for', () => {
+test('the checks find what they look for', () => {
   const file = (path: string, ...names: string[]): Source => {
     const text = names.map((name) => `import type { A } from '${name}'\n`).join('')
     return { path, text, lines: text.split('\n') }

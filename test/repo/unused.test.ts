@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ROOT } from '../support/sources.ts'
 
 /** Source: knip.json, docs/decisions/0030-unused-code.md. */
-test('no file, export or package is there that nobody uses', () => {
+test('no file, export or package is unused', () => {
   const knip = join(ROOT, 'node_modules', 'knip', 'bin', 'knip.js')
   const { status, stdout, stderr } = spawnSync(process.execPath, [knip, '--no-progress', '--no-config-hints'], {
     cwd: ROOT,

@@ -192,8 +192,8 @@ const STREAM_TEXT =
   'The answer, or with `stream: true` its events: the `data` of each has this schema, but for the last, which is `[DONE]`.'
 
 /** Bytes have a media type and no schema: https://spec.openapis.org/oas/v3.1.1#considerations-for-file-uploads */
-function bytesOf({ response_type }: Endpoint): Json {
-  return { [response_type!]: {} }
+function bytesOf({ response_type, other_response_types = [] }: Endpoint): Json {
+  return Object.fromEntries([response_type!, ...other_response_types].map((type) => [type, {}]))
 }
 
 /** The schema as plain JSON, without what the validator keeps beside it. */

@@ -33,8 +33,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Agree to the video terms, from a console login only': '動画の利用規約に同意する（コンソールのサインインのみ）',
   'Read a job': 'ジョブを取得する',
   'Delete a job that has ended, with its video': '終了したジョブを動画とともに削除する',
-  'Download the MP4 of a completed job; byte ranges work':
-    '完成したジョブの MP4 をダウンロードする（バイト範囲に対応）',
+  'Download the MP4 of a completed job, its thumbnail or its spritesheet; byte ranges work':
+    '完成したジョブの MP4、サムネイル、スプライトシートをダウンロードする（バイト範囲に対応）',
   'Cancel a job that has not ended; 409 when its engine cannot stop a render that has begun':
     '終了していないジョブを取り消す（始まったレンダリングをエンジンが止められないときは 409）',
   'List the chat models of your plan': 'プランで使えるチャットモデルの一覧',
@@ -114,7 +114,7 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'First frame, last frame or both. Not together with references.':
     '最初のフレーム、最後のフレーム、または両方。参照素材とは併用できません。',
   'At least one image or video.': '画像か動画が 1 つ以上必要です。',
-  'Only video.': '動画のみ。',
+  'One of video, thumbnail, spritesheet. Default video.': 'video、thumbnail、spritesheet のいずれか。既定は video。',
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
   'Values as on create. What was stored is returned in any case.':
     '値は作成時と同じ。保存された内容は常に表示されます。',

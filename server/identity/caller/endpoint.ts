@@ -56,6 +56,8 @@ export type EndpointSpec<A extends Auth, B extends TSchema, Q extends TSchema> =
   response?: TSchema
   /** Media type of the 200 answer when it is not JSON. */
   response_type?: string
+  /** For the API page: those of bytes that the same call sends when asked to. */
+  other_response_types?: readonly string[]
   /** Shape of the JSON in each event, where the same call can be answered with server-sent events. The last has `[DONE]` instead. */
   events?: TSchema
   /** The answer is an upgrade of the connection. */

@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
+import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { responseEvent } from '../events/event.ts'
@@ -7,18 +8,32 @@ import { type ItemKind, newItemId } from '../ids.ts'
 import type { Item } from '../schema/items.ts'
 import type { CreateResponse, ResponseObject } from '../schema/response.ts'
 import { insertEvents } from './store/events.ts'
-import { insertResponse, RESPONSE_QUEUE } from './store/responses.ts'
+import { insertResponses, RESPONSE_QUEUE, writeResponse } from './store/responses.ts'
 
 /** A response with the items of its request alone, in order, each with an id: what is stored, and what a socket caches. */
 export type ResponseRecord = { response: ResponseObject; input: readonly Item[] }
 
-/** Stores a response that has ended, with its input and output, in one statement. */
+/** Longer ones have a statement of their own, so that a group of them does not hold up others. */
+const SHARED_CHARACTERS_MAX = 16 * 1024
+
+/**
+ * Stores a response that has ended, with its input and output, in a commit shared with others of its organization that are stored at the
+ * same time. It is stored as it is at the call.
+ */
 export async function saveResponse(
-  ctx: Pick<Context, 'db' | 'clock'>,
+  ctx: Pick<Context, 'db' | 'clock' | 'groups'>,
   call: { principal: Principal; request_id: string },
   record: ResponseRecord,
 ): Promise<void> {
-  await insertResponse(ctx.db, { ...newRow(ctx, call, record), request: null })
+  const stored = await writeResponse({ ...newRow(ctx, call, record), request: null })
+  if (stored.body.length + stored.items.length > SHARED_CHARACTERS_MAX || typeof stored.items !== 'string')
+    return insertResponses(ctx.db, [stored])
+  await ctx.groups.join(`responses/${call.principal.org_id}`, stored, (group) =>
+    writeGroupOrEach(group, async (list) => {
+      await insertResponses(ctx.db, list)
+      return list.map(() => undefined)
+    }),
+  )
 }
 
 /**
@@ -35,7 +50,7 @@ export async function enqueueResponse(
   const created = responseEvent('response.created', 0, response)
   const queued = responseEvent('response.queued', 1, response)
   await ctx.db.transaction().execute(async (tx) => {
-    await insertResponse(tx, { ...newRow(ctx, call, record), request })
+    await insertResponses(tx, [await writeResponse({ ...newRow(ctx, call, record), request })])
     await insertEvents(tx, response.id, { first_number: 0, events: [created.data, queued.data] })
     failpoint('within_queue_response')
   })

@@ -75,29 +75,69 @@ export type NewResponse = Owner & {
   request: QueuedRequest | null
 }
 
-/** Inserts a response with its items, in one statement. */
-export async function insertResponse(db: Db, stored: NewResponse): Promise<void> {
+/** A response as it is inserted: what is a column of its own, and JSON that is kept byte for byte. */
+export type WrittenResponse = { row: object; body: string; request: string; items: string | readonly Buffer[] }
+
+/** Writes a response as JSON; a long one in pieces, with other work between. */
+export async function writeResponse(stored: NewResponse): Promise<WrittenResponse> {
   const { org_id, user_id, key_id, request_id, response, input, now, request } = stored
-  const { id, previous_response_id, model, status, background } = response
-  const created_at = new Date(response.created_at * 1000)
-  const items = input.concat(response.output)
-  const written = writeJson(items)
-  // A buffer is sent as it is; a string would be measured and copied in one go, whatever its length.
-  const text = typeof written === 'string' ? written : await joinInTurns(await written)
-  await sql`
-    with stored as (
+  const { id, previous_response_id, model, status, background, output } = response
+  const body = bodyText(response)
+  const written = writeJson(input.concat(output))
+  const items = typeof written === 'string' ? written : await written
+  const row = {
+    ...{ id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background },
+    ...{ created_at: new Date(response.created_at * 1000), now, queued: request !== null, inputs: input.length },
+    size_bytes: bytesOf(items),
+    item_ids: [...idsOf(input), ...idsOf(output)],
+  }
+  return { row, body, request: JSON.stringify(request), items }
+}
+
+function bytesOf(items: WrittenResponse['items']): number {
+  return typeof items === 'string' ? Buffer.byteLength(items) : items.reduce((sum, { length }) => sum + length, 0)
+}
+
+/**
+ * Inserts responses with their items, in one statement: all of them, or none. One whose items are in pieces comes alone. JSON goes beside
+ * the rows, since `json_to_recordset` would read every escape in it.
+ */
+export async function insertResponses(db: Db, list: readonly WrittenResponse[]): Promise<void> {
+  const [{ items: first } = { items: '' }] = list
+  // A buffer is sent as it is; a long string would be measured and copied in one go.
+  const items =
+    typeof first === 'string'
+      ? listText(list.map(({ items }) => items as string))
+      : await joinInTurns([Buffer.from('['), ...first, Buffer.from(']')])
+  await sql`-- prepared as insert_responses
+    with given as (
+      select * from rows from (
+        json_to_recordset(${JSON.stringify(list.map(({ row }) => row))}::json) as (
+          id text, org_id text, user_id text, key_id text, request_id text, previous_response_id text, model text, status text,
+          background boolean, size_bytes bigint, created_at timestamptz, now timestamptz, queued boolean, inputs int, item_ids json),
+        json_array_elements(${listText(list.map(({ body }) => body))}::json),
+        json_array_elements(${listText(list.map(({ request }) => request))}::json),
+        json_array_elements(${items}::json)
+      ) as g (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, size_bytes, created_at, now,
+              queued, inputs, item_ids, body, request, items)
+    ), stored as (
       insert into responses (id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes,
                              created_at, completed_at, finished_at, request, next_run_at)
-      values (${id}, ${org_id}, ${user_id}, ${key_id}, ${request_id}, ${previous_response_id}, ${model}, ${status}, ${background},
-              ${bodyText(response)}::json, ${Buffer.byteLength(text)}, ${created_at}, ${status === 'completed' ? now : null},
-              ${request ? null : now}, ${request ? JSON.stringify(request) : null}::json, ${request ? now : null})
+      select id, org_id, user_id, key_id, request_id, previous_response_id, model, status, background, body, size_bytes, created_at,
+             case when status = 'completed' then now end, case when not queued then now end,
+             case when queued then request end, case when queued then now end
+      from given
     )
     insert into response_items (response_id, direction, position, org_id, user_id, item_id, item)
-    select ${id}, case when n <= ${input.length} then 'input' else 'output' end,
-           case when n <= ${input.length} then n else n - ${input.length} end, ${org_id}, ${user_id}, item_id, item
-    from rows from (json_array_elements(${text}::json), unnest(${idsOf(items)}::text[])) with ordinality as e (item, item_id, n)`.execute(
+    select id, case when n <= inputs then 'input' else 'output' end, case when n <= inputs then n else n - inputs end,
+           org_id, user_id, item_id, item
+    from given, rows from (json_array_elements(items), json_array_elements_text(item_ids)) with ordinality as e (item, item_id, n)`.execute(
     db,
   )
+}
+
+function listText(elements: readonly string[]): string {
+  return `[${elements.join(',')}]`
 }
 
 /** A stored response, with its output in `body`. Null when this person has none with this id. */
