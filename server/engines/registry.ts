@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import type { ChatEngine } from './chat/contract.ts'
 import { fanOut } from './chat/fan-out.ts'
+import { LlamaOptions, llamaChat } from './chat/llama/adapter.ts'
 import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat/openai/adapter.ts'
 import { SandboxOptions, sandboxChat } from './chat/sandbox/adapter.ts'
 import {
@@ -125,6 +126,7 @@ const FAMILIES = {
   chat: new Map<string, Kind<ChatEngine>>([
     ['sandbox', kind(SandboxOptions, sandboxChat)],
     ['openai', kind(OpenaiChatOptions, openaiChat, openaiChatMistakes)],
+    ['llama', kind(LlamaOptions, (options, env) => llamaChat(options, env))],
   ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],

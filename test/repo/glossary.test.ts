@@ -21,16 +21,16 @@ const ORDINARY = new Set(
     exchange export fact failure fal fault field file filename filter final finish finished first fit fitting follow
     form format forwarded from function gate given grouping guard hashed head header health history holder http id image in
     include inline input instant invitation japanese json judge judgement keyword kind known layer leaf length
-    library limit list listed load login logprob main make markup mask
+    library limit list listed llama load loaded login logprob main make markup mask
     masked match media message method minimax mistake mode moderate money move
-    multipart music name named namespace new none normalize object oidc omni open openai openrouter option origin
+    multipart music name named namespace new none normalize object oidc omni open openai openrouter option order origin
     other output overflow overlay owner page pair pairing palette parser part path pattern people period pipeline place
-    prepare prepared preview pricing produced profile prompt proof provision query queued random rate ratio read
+    prepare prepared preview pricing process produced profile prompt proof provision query queued random rate ratio read
     reader reason reasoning recorder recover refusal refuse registry remembered remote replicate reply report request
     required resolve result retention retry role route row rule save scene schema script seal seeded sent served
     sglang sign site size socket sound source spec spooled sse started state still store stored stream submission summary
     table target task term text thread time timeline token tool translate translation truncate two unsupported upload
-    user value video visual vllm wanted word wording work write writer written
+    user value video visual vllm wanted word wording work wrapper write writer written
   `
     .trim()
     .split(/\s+/),

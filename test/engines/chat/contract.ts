@@ -105,6 +105,7 @@ export function assertEventOrder(events: readonly ChatEvent[], choices: number):
       continue
     }
     assert.ok(event.choice >= 0 && event.choice < choices, `choice ${event.choice} of ${choices}`)
+    if (event.type === 'choice-usage') continue
     assert.ok(!finished.has(event.choice), `choice ${event.choice} goes on after its finish`)
     if (event.type === 'finish') finished.add(event.choice)
     if (event.type === 'tool-call-delta') assertCall(event, calls)

@@ -1,0 +1,107 @@
+import { availableParallelism } from 'node:os'
+import Type from 'typebox'
+import type { EngineEnv } from '../../engine-entry.ts'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEngine } from '../contract.ts'
+import { fanOut } from '../fan-out.ts'
+import type { Call } from './call.ts'
+import { findModelFile, findPackage } from './model-file.ts'
+import { startModelProcess } from './model-process.ts'
+import type { Turn } from './protocol.ts'
+import { openQueue } from './queue.ts'
+import { readRequest } from './read-request.ts'
+
+/**
+ * `context_tokens`: of one conversation, input and output together. `max_parallel`: answers at once, each with a context of its own.
+ * `max_waiting`: requests that may wait for one of them. `threads`: one fewer than there are processors, since llama.cpp's threads wait for
+ * each other at every layer: one that has to share its processor holds up all.
+ */
+export const LlamaOptions = Type.Object(
+  {
+    kind: Type.Literal('llama'),
+    model_file: Type.String({ minLength: 1 }),
+    context_tokens: Type.Optional(Type.Integer({ minimum: 256, maximum: 10_000_000 })),
+    max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+    max_waiting: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
+    gpu: Type.Optional(Type.Union([Type.Literal('auto'), Type.Literal(false)])),
+    threads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1024 })),
+  },
+  { additionalProperties: false },
+)
+export type LlamaOptions = Type.Static<typeof LlamaOptions>
+
+export type LlamaEnv = Pick<EngineEnv, 'config_dir' | 'log' | 'upstream'>
+
+/**
+ * A language model from a GGUF file, by `node-llama-cpp` in a process of its own, loaded in the background from the start on. Each answer
+ * has a sequence of its own, and no request uses what was computed for another: its timing would reveal what others asked.
+ * Throws StartError when the package or the file is missing. Source: https://node-llama-cpp.withcat.ai
+ */
+export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url = findPackage()): ChatEngine {
+  const { max_parallel = 2, max_waiting = 64, threads = Math.max(1, availableParallelism() - 1) } = options
+  const total_ms = (env.upstream?.total_seconds ?? 900) * 1000
+  const model_file = findModelFile(options.model_file, env.config_dir)
+  const model = startModelProcess(
+    {
+      ...{ package_url, model_file, threads },
+      context_tokens: options.context_tokens ?? null,
+      sequences: max_parallel,
+      gpu: options.gpu ?? 'auto',
+    },
+    env.log,
+  )
+  const queue = openQueue(max_parallel, max_waiting)
+
+  async function generate(turn: Turn, { signal, clear }: TimeLimit) {
+    const leave = await queue.enter(signal)
+    let call: Call | null = null
+    try {
+      await unlessAborted(model.ready(), signal)
+      call = model.call('generate', turn, signal)
+      void call.ended.then(leave).then(clear)
+      await call.accepted
+      return call.batches
+    } finally {
+      // A call that has begun leaves once the model is done with it.
+      if (call === null) leave()
+    }
+  }
+
+  return fanOut({
+    fetches_urls: 'unread',
+    inputs: 'url',
+    async generate(request, signal) {
+      signal.throwIfAborted()
+      const turn = readRequest(request)
+      const limit = timeLimit(signal, total_ms)
+      return generate(turn, limit).catch((error) => {
+        limit.clear()
+        throw error
+      })
+    },
+    async countTokens(request, signal) {
+      const turn = readRequest({ ...request, n: 1 })
+      await unlessAborted(model.ready(), signal)
+      return model.call('count', turn, signal).accepted
+    },
+    close: () => model.close(),
+  })
+}
+
+type TimeLimit = { signal: AbortSignal; clear(): void }
+
+/** The signal, aborted at the time limit too. */
+function timeLimit(signal: AbortSignal, total_ms: number): TimeLimit {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new EngineError('timeout', 'The model was too slow.')), total_ms)
+  return { signal: AbortSignal.any([signal, late.signal]), clear: () => clearTimeout(timer) }
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}

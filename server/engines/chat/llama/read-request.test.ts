@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ChatMessage, ChatRequest } from '../contract.ts'
+import { readRequest } from './read-request.ts'
+
+const request = (more: Partial<ChatRequest> = {}): ChatRequest => ({
+  ...{ model: 'm', n: 1, stream: false, messages: [{ role: 'user', content: 'hi' }] },
+  ...more,
+})
+const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: '{"a":1}' } })
+const tool = { type: 'function' as const, function: { name: 'f', parameters: { type: 'object' } } }
+
+function refused(more: Partial<ChatRequest>): string {
+  try {
+    readRequest(request(more))
+  } catch (error) {
+    return (error as { public_message: string }).public_message
+  }
+  return assert.fail('it was accepted')
+}
+
+test('calls, their results and what the model wrote next are one item of the history', () => {
+  const messages: ChatMessage[] = [
+    {
+      role: 'developer',
+      content: [
+        { type: 'text', text: 'Be' },
+        { type: 'text', text: 'terse.' },
+      ],
+    },
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: 'Wait.', reasoning: 'Hm.', tool_calls: [call('1'), call('2')] },
+    { role: 'tool', tool_call_id: '2', content: 'two' },
+    { role: 'tool', tool_call_id: '1', content: 'one' },
+    { role: 'assistant', content: 'Done.' },
+    { role: 'user', content: 'thanks' },
+  ]
+  const part = (result: string, startsNewChunk: boolean) => ({
+    ...{ type: 'functionCall', name: 'f', params: { a: 1 }, startsNewChunk, result },
+  })
+  assert.deepEqual(readRequest(request({ messages })).history, [
+    { type: 'system', text: 'Be\nterse.' },
+    { type: 'user', text: 'go' },
+    {
+      type: 'model',
+      response: [
+        { type: 'segment', segmentType: 'thought', text: 'Hm.', ended: true },
+        ...['Wait.', part('one', true), part('two', false), 'Done.'],
+      ],
+    },
+    { type: 'user', text: 'thanks' },
+  ])
+})
+
+test('sampling has the defaults of llama-server, a seed of its own each time, and penalties only when asked for', () => {
+  const { seed, ...rest } = readRequest(request()).sampling
+  assert.deepEqual(rest, { temperature: 0.8, top_p: 0.95, top_k: 40, min_p: 0.05, penalty: null })
+  assert.ok(Number.isInteger(seed) && seed >= 0)
+  assert.notEqual(seed, readRequest(request()).sampling.seed)
+  assert.equal(readRequest(request({ seed: -1 })).sampling.seed, 2 ** 32 - 2)
+  assert.deepEqual(readRequest(request({ presence_penalty: 1 })).sampling.penalty, {
+    ...{ repetition: 1, frequency: 0, presence: 1 },
+  })
+})
+
+test('tools are offered as tool_choice allows', () => {
+  const other = { type: 'function' as const, function: { name: 'g' } }
+  const offered = (more: Partial<ChatRequest>) =>
+    Object.keys(readRequest(request({ tools: [tool, other], ...more })).functions ?? {})
+  assert.deepEqual(offered({}), ['f', 'g'])
+  assert.deepEqual(offered({ tool_choice: 'none' }), [])
+  const allowed_tools = { mode: 'auto' as const, tools: [{ type: 'function' as const, function: { name: 'g' } }] }
+  assert.deepEqual(offered({ tool_choice: { type: 'allowed_tools', allowed_tools } }), ['g'])
+  assert.equal(readRequest(request({ tools: [tool], parallel_tool_calls: false })).calls_max, 1)
+})
+
+test('a reasoning effort is a limit of tokens', () => {
+  const limit = (reasoning_effort: string) => readRequest(request({ reasoning_effort })).thought_tokens
+  assert.deepEqual(['none', 'low', 'high'].map(limit), [0, 512, null])
+})
+
+test('what a local model cannot do is refused by its field', () => {
+  const image = { type: 'image_url' as const, image_url: { url: 'https://a.example/a.png' } }
+  const json: ChatRequest['response_format'] = { type: 'json_object' }
+  assert.match(refused({ messages: [{ role: 'user', content: [image] }] }), /^messages\[0\]\.content\[0\]: .*image_url/)
+  assert.match(refused({ messages: [{ role: 'user', content: 'a', name: 'Bo' }] }), /^messages\[0\]\.name: /)
+  assert.match(
+    refused({ messages: [{ role: 'tool', tool_call_id: 'x', content: '' }] }),
+    /^messages\[0\]\.tool_call_id: /,
+  )
+  const broken = { ...call('1'), function: { name: 'f', arguments: '{"a' } }
+  assert.match(
+    refused({ messages: [{ role: 'assistant', content: null, tool_calls: [broken] }] }),
+    /^messages\[0\]\.tool_calls\[0\]\.function\.arguments: /,
+  )
+  assert.match(refused({ logprobs: true }), /^logprobs: /)
+  assert.match(refused({ logit_bias: { hello: 1 } }), /^logit_bias: /)
+  assert.match(refused({ tools: [tool], tool_choice: 'required' }), /^tool_choice: /)
+  assert.match(refused({ tools: [tool], response_format: json }), /^response_format: /)
+  assert.match(refused({ extra: { min_tokens: 3 } }), /^min_tokens: /)
+  assert.match(refused({ reasoning_effort: 'enormous' }), /^reasoning_effort: /)
+  const strict = { ...tool.function, strict: true, parameters: { type: 'object', properties: { a: { pattern: 'x' } } } }
+  assert.match(
+    refused({ tools: [{ type: 'function', function: strict }] }),
+    /^tools\[0\]\.function\.parameters\.properties\.a\.pattern: /,
+  )
+})
