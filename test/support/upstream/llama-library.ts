@@ -4,7 +4,8 @@ import type { HistoryItem } from '../../../server/engines/chat/llama/protocol.ts
 
 /**
  * Speaks as `node-llama-cpp` does, without llama.cpp: a token is a word, and the answer repeats the last user message. Words in it:
- * `EXIT` ends the process, `THROW` fails, `THINK` begins with a thought, `CALL` calls the first function, `FOREVER` never ends.
+ * `EXIT` ends the process, `THROW` fails, `THINK` begins with a thought, `CALL` calls the first function, with `MALFORMED` arguments that
+ * the library rejects, `FOREVER` never ends.
  * A file with `BROKEN` cannot be loaded, one with `CRASH` ends the process. What a sequence still holds when an answer begins is part of
  * the answer, so that a test would see it.
  */
@@ -103,11 +104,15 @@ export const LlamaChat: Library['LlamaChat'] = class implements Chat {
   async #call(options: Parameters<Chat['generateResponse']>[1], asked: string, next: () => Promise<boolean>) {
     const [functionName] = Object.keys(options.functions!)
     const add = options.onFunctionCallParamsChunk!
-    const pieces = asked.includes('FOREVER') ? forever() : ['{"city":', '"Oslo"}']
+    const pieces = asked.includes('FOREVER') ? forever() : ['{"city":', ' ', '"Oslo"}', '\n\n', '\n']
     for (const paramsChunk of asked.includes('UNSTREAMED') ? [] : pieces) {
       await next()
       add({ callIndex: 0, functionName: functionName!, paramsChunk, done: false })
       options.signal.throwIfAborted()
+    }
+    if (asked.includes('MALFORMED')) {
+      add({ callIndex: 0, functionName: functionName!, paramsChunk: '', done: true })
+      throw new Error('Expected type "integer" but got "number"')
     }
     const params = { city: 'Oslo' }
     return { functionCalls: [{ functionName: functionName!, params }], metadata: { stopReason: 'functionCalls' } }

@@ -55,8 +55,9 @@ export function openCall(signal: AbortSignal, abort: () => void): Call {
       while (true) {
         signal.throwIfAborted()
         if (arrived.length > 0) {
-          const batch = arrived
-          arrived = []
+          // The end comes by itself, so that who leaves at what came before it is not answered in full.
+          const batch = arrived.length > 1 && arrived.at(-1)!.type === 'end' ? arrived.slice(0, -1) : arrived
+          arrived = arrived.slice(batch.length)
           yield batch
         } else if (failure !== null) {
           throw failure.error

@@ -48,10 +48,11 @@ test('an answer without an end stops with length where its context ends, in text
   }
 })
 
-test('a tool call has its id and name once and its arguments whole, also when they were not streamed', async () => {
+test('a tool call has its id and name once and its arguments whole, without the lines after them, also when not streamed', async () => {
   const engine = standIn()
   for (const [content, expected] of [
-    ['CALL', '{"city":"Oslo"}'],
+    ['CALL', '{"city": "Oslo"}'],
+    ['CALL MALFORMED', '{"city": "Oslo"}'],
     ['CALL UNSTREAMED', '{"city":"Oslo"}'],
   ] as const) {
     const events = await allEvents(engine, ask(content, { tools: weather }))

@@ -82,6 +82,7 @@ async function answer(
   }
   const calls = callWriter(run.emit)
   let reasoning = 0
+  let call_written = false
   const { LlamaChat, TokenBias } = loaded.library
   const bias = turn.bias.length === 0 ? undefined : new TokenBias(loaded.model.tokenizer)
   for (const [token, value] of turn.bias) bias?.set(token, value <= -100 ? 'never' : { logit: value })
@@ -101,6 +102,7 @@ async function answer(
         ...(turn.calls_max !== null && { maxParallelFunctionCalls: turn.calls_max }),
         onFunctionCallParamsChunk: (chunk) => {
           calls.add(chunk.callIndex, chunk.functionName, chunk.paramsChunk)
+          call_written = chunk.done
           stopWhenFull()
         },
       }),
@@ -119,8 +121,10 @@ async function answer(
     for (const [i, { functionName, params }] of functionCalls.entries()) calls.complete(i, functionName, params)
     reason = FINISH[metadata.stopReason] ?? 'stop'
   } catch (error) {
-    if (!full.signal.aborted || run.signal.aborted) throw error
-    reason = 'length'
+    if (run.signal.aborted) throw error
+    // The library rejects some arguments that its own grammar let through, such as 5e-3 for an integer: they are the client's to check.
+    if (!full.signal.aborted && !call_written) throw error
+    reason = full.signal.aborted ? 'length' : 'tool_calls'
   }
   const output = written()
   const usage = { input, cached_input: 0, output, reasoning: Math.min(reasoning, output) }
@@ -150,20 +154,25 @@ function samplingOf({ sampling }: Turn, context_tokens: number) {
   }
 }
 
-/** Events of tool calls. A call whose parameters were not streamed is completed from the result. */
+/**
+ * Events of tool calls. A call whose parameters were not streamed is completed from the result. Space waits for what follows it: a grammar
+ * ends in lines that are no part of the arguments.
+ */
 function callWriter(emit: (events: ChatEvent[]) => void) {
-  const seen = new Map<number, string>()
+  const seen = new Map<number, { space: string; empty: boolean }>()
   const add = (call: number, name: string, text: string) => {
     const before = seen.get(call)
-    seen.set(call, (before ?? '') + text)
+    const all = (before?.space ?? '') + text
+    const written = all.trimEnd()
+    seen.set(call, { space: all.slice(written.length), empty: (before?.empty ?? true) && written === '' })
     const first = before === undefined ? { id: `call_${randomUUID().replaceAll('-', '')}`, name } : {}
-    if (before === undefined || text !== '')
-      emit([{ type: 'tool-call-delta', choice: 0, call, ...first, arguments: text }])
+    if (before === undefined || written !== '')
+      emit([{ type: 'tool-call-delta', choice: 0, call, ...first, arguments: written }])
   }
   return {
     add,
     complete(call: number, name: string, params: unknown) {
-      if ((seen.get(call) ?? '').trim() === '') add(call, name, JSON.stringify(params ?? {}))
+      if (seen.get(call)?.empty !== false) add(call, name, JSON.stringify(params ?? {}))
     },
   }
 }
