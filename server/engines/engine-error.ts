@@ -33,7 +33,7 @@ type Details = {
   not_begun?: boolean
   /** With `context_length`, when the engine reports it. */
   tokens?: ContextOverflow | undefined
-  /** With `rejected`: the message of the 400 in place of a general one. Only an embedded engine may set it. */
+  /** With `rejected`: the message of the 400 in place of a general one. A text of ours alone, never one of a server. */
   public_message?: string | undefined
   cause?: unknown
 }

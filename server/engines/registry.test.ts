@@ -67,7 +67,7 @@ test('mistakes in the entry of a chat engine are reported with their path', () =
   ])
   assert.deepEqual(paths({ base_url, headers: { Host: 'x' } }), ['headers.Host'])
   assert.deepEqual(paths({ base_url, max_tokens_field: 'tokens' }), ['max_tokens_field'])
-  assert.equal(engineMistakes('chat', 'gpt')[0]?.message, 'Must be one of sandbox, openai, llama.')
+  assert.equal(engineMistakes('chat', 'gpt')[0]?.message, 'Must be one of sandbox, openai, llama, ai-sdk.')
 })
 
 test('an entry with a mistake is not built, and the error holds none of its values', () => {

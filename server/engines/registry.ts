@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox'
+import { AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes } from './chat/ai-sdk/adapter.ts'
 import type { ChatEngine } from './chat/contract.ts'
 import { fanOut } from './chat/fan-out.ts'
 import { LlamaOptions, llamaChat } from './chat/llama/adapter.ts'
@@ -127,6 +128,7 @@ const FAMILIES = {
     ['sandbox', kind(SandboxOptions, sandboxChat)],
     ['openai', kind(OpenaiChatOptions, openaiChat, openaiChatMistakes)],
     ['llama', kind(LlamaOptions, (options, env) => llamaChat(options, env))],
+    ['ai-sdk', kind(AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes)],
   ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],

@@ -14,6 +14,7 @@ const entries = [...readFileSync(join(ROOT, 'docs/glossary.md'), 'utf8').matchAl
 const ORDINARY = new Set(
   `
     admit ahead allowed answer app applied ark asked aspect assemble assembled asset auth authenticate authenticator
+    factory fetch guarded package refused sdk warning
     authorization base begin bergamot billing binding body budget buffer byte cache cached call caller cancel caption cell
     chance change charged chat check checked child choice claimed client clip clue collect column comfyui compact compacted
     completion compose connect console content contract conversation cookie count create csrf csv custom data

@@ -1,0 +1,125 @@
+import Type from 'typebox'
+import { Pool } from 'undici'
+import { ServerUrl } from '../../base-url.ts'
+import type { EngineEnv, Mistake } from '../../engine-entry.ts'
+import { EngineError } from '../../engine-error.ts'
+import type { ChatEngine, ChatEvent, ChatRequest } from '../contract.ts'
+import { fanOut } from '../fan-out.ts'
+import { callFault } from './call-error.ts'
+import { encodeRequest } from './encode-request.ts'
+import { guardedFetch } from './guarded-fetch.ts'
+import type { StreamPart } from './model.ts'
+import { requireFactory } from './package.ts'
+import { partReader } from './read-stream.ts'
+
+/**
+ * `package`: a provider package of the AI SDK, which the operator installs. `base_url` is the address that the package is given, with its
+ * version. `settings` are further settings of its provider, `provider_options` of each call, as the package documents them.
+ */
+export const AiSdkChatOptions = Type.Object(
+  {
+    kind: Type.Literal('ai-sdk'),
+    package: Type.String({
+      pattern: '^@ai-sdk/[a-z0-9][a-z0-9-]*$',
+      patternErrorMessage: 'must be a package such as @ai-sdk/anthropic',
+    }),
+    base_url: ServerUrl,
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    api_key: Type.Optional(Type.String({ minLength: 1 })),
+    headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
+    settings: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.Unknown())),
+    provider_options: Type.Optional(
+      Type.Record(Type.String({ minLength: 1 }), Type.Record(Type.String({ minLength: 1 }), Type.Unknown())),
+    ),
+    idle_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 })),
+    total_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 86_400 })),
+  },
+  { additionalProperties: false },
+)
+export type AiSdkChatOptions = Type.Static<typeof AiSdkChatOptions>
+
+/** Settings that have an option of their own, or that would replace Kinora's guarded client. */
+const RESERVED_SETTINGS = new Set(['apiKey', 'baseURL', 'headers', 'fetch'])
+
+export function aiSdkChatMistakes({ settings = {} }: AiSdkChatOptions): Mistake[] {
+  const reserved = Object.keys(settings).filter((name) => RESERVED_SETTINGS.has(name))
+  return reserved.map((name) => ({ path: `settings.${name}`, message: 'Cannot be set here.' }))
+}
+
+/**
+ * Models that do not speak chat completions, through a provider package of the AI SDK: Anthropic, Gemini and others. The package
+ * only translates; its requests go through Kinora's client, to `base_url` alone. Several choices are one call each.
+ * Throws StartError when the package is missing.
+ * Source: docs/engines/ai-sdk.md.
+ */
+export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' | 'upstream'> = {}): ChatEngine {
+  const { origin } = new URL(options.base_url)
+  const pool = new Pool(origin, { connections: CONNECTIONS, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
+  const limits = {
+    idle_ms: (options.idle_seconds ?? env.upstream?.idle_seconds ?? 120) * 1000,
+    total_ms: (options.total_seconds ?? env.upstream?.total_seconds ?? 900) * 1000,
+  }
+  const provider = requireFactory(options.package)({
+    ...options.settings,
+    baseURL: options.base_url.replace(/\/+$/, ''),
+    fetch: guardedFetch(origin, pool, limits),
+    ...(options.api_key === undefined ? {} : { apiKey: options.api_key }),
+    ...(options.headers === undefined ? {} : { headers: options.headers }),
+  })
+
+  async function* answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<readonly ChatEvent[], void> {
+    const leaving = new AbortController()
+    const reader = partReader()
+    let begun = false
+    try {
+      const call = encodeRequest(request, options.provider_options)
+      const abortSignal = AbortSignal.any([signal, leaving.signal])
+      const { stream } = await provider.languageModel(request.model).doStream({ ...call, abortSignal })
+      for await (const part of stream as AsyncIterable<StreamPart> & ReadableStream<StreamPart>) {
+        signal.throwIfAborted()
+        const events = reader.read(part)
+        if (events.length === 0) continue
+        begun = true
+        yield events
+        if (reader.ended()) return
+      }
+      throw new EngineError('failed', 'The answer of the model server is incomplete.')
+    } catch (thrown) {
+      signal.throwIfAborted()
+      const { error, operator } = callFault(thrown, begun)
+      if (operator) env.log?.error('chat_engine_needs_operator', { engine: 'ai-sdk', detail: error.message })
+      throw error
+    } finally {
+      leaving.abort()
+    }
+  }
+
+  return fanOut({
+    fetches_urls: false,
+    inputs: 'data',
+    async generate(request, signal) {
+      signal.throwIfAborted()
+      const events = answer(request, signal)
+      const first = await events.next()
+      return resumed(first.value ?? [], events)
+    },
+    close: () => pool.destroy(),
+  })
+}
+
+/** More than the streams one process can serve, so that no request waits for a connection. */
+const CONNECTIONS = 4096
+const CONNECT_MS = 10_000
+
+/** The batches of an answer whose first one has been read. */
+async function* resumed(
+  first: readonly ChatEvent[],
+  rest: AsyncGenerator<readonly ChatEvent[], void>,
+): AsyncGenerator<readonly ChatEvent[], void> {
+  try {
+    yield first
+    yield* rest
+  } finally {
+    await rest.return()
+  }
+}

@@ -1,0 +1,68 @@
+import { asRecord } from '../../../platform/json/record.ts'
+import { OutboundError } from '../../../platform/outbound/error.ts'
+import { EngineError } from '../../engine-error.ts'
+import { errorObjectError, needsOperator, statusError } from '../openai/read/error.ts'
+import { refused } from './refused.ts'
+
+/** `operator`: no request can succeed before the operator acts. */
+export type CallFault = { error: EngineError; operator: boolean }
+
+/** The error behind what a package threw or reported in its stream. Texts of packages hold prompts and URLs, so none is kept. `begun`: part of the answer had come. */
+export function callFault(thrown: unknown, begun: boolean): CallFault {
+  if (thrown instanceof EngineError) return { error: thrown, operator: false }
+  const outbound = outboundBehind(thrown)
+  if (outbound !== null) return { error: connectionError(outbound), operator: outbound.reason === 'forbidden' }
+  const { name, statusCode, responseHeaders, responseBody } = asRecord(thrown) ?? {}
+  if (name === 'AI_APICallError' && typeof statusCode === 'number') {
+    const body = parseJson(responseBody)
+    if (typeof responseBody === 'string' && responseBody.includes('API_KEY_INVALID'))
+      return { error: new EngineError('failed', 'The model server rejects the credential.'), operator: true }
+    const error = statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, body)
+    return { error: begun ? late(error) : error, operator: needsOperator(statusCode, body) }
+  }
+  if (typeof name === 'string' && REFUSALS.has(name)) {
+    const error = refused('messages: the request has a part that this model does not take.')
+    return { error: begun ? late(error) : error, operator: false }
+  }
+  if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
+    return { error: new EngineError('failed', 'The package misses a credential or a setting.'), operator: true }
+  if (typeof name === 'string' && name.startsWith('AI_'))
+    return { error: new EngineError('failed', `The package reports ${name}.`), operator: false }
+  return { error: errorObjectError(asRecord(thrown)?.error ?? thrown, begun), operator: false }
+}
+
+/** What packages throw before they send a request that the model cannot take. */
+const REFUSALS = new Set(['AI_UnsupportedFunctionalityError', 'AI_InvalidPromptError'])
+
+/** A refusal that comes after part of the answer is a fault of the server. */
+function late(error: EngineError): EngineError {
+  return error.kind === 'rejected' || error.kind === 'context_length'
+    ? new EngineError('failed', 'The model server reports an error.')
+    : error
+}
+
+function outboundBehind(thrown: unknown): OutboundError | null {
+  let error = thrown
+  for (let depth = 0; depth < 4 && error instanceof Error; depth++) {
+    if (error instanceof OutboundError) return error
+    error = error.cause
+  }
+  return null
+}
+
+function connectionError({ reason, code }: OutboundError): EngineError {
+  if (reason === 'timeout') return new EngineError('timeout', 'The model server did not answer in time.')
+  if (reason === 'unreachable' && NOT_SENT.test(code ?? ''))
+    return new EngineError('unreachable', 'The model server cannot be reached.')
+  return new EngineError('failed', 'The answer of the model server is incomplete or unreadable.', { engine_code: code })
+}
+
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+
+function parseJson(text: unknown): unknown {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,91 @@
+import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
+import type { FilePart, PromptMessage, ToolCallPart } from './model.ts'
+import { refused } from './refused.ts'
+
+/**
+ * The messages as the AI SDK takes them. Earlier reasoning is left out: providers take it back only with a signature of theirs, which
+ * a chat request does not carry. Throws EngineError `rejected` for what cannot be sent.
+ */
+export function encodeMessages(messages: readonly ChatMessage[]): PromptMessage[] {
+  const toolNames = new Map<string, string>()
+  return messages.map((message) => encodeMessage(message, toolNames))
+}
+
+function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): PromptMessage {
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', content: textOf(message.content) }
+    case 'user':
+      return { role: 'user', content: partsOf(message.content).map(encodePart) }
+    case 'assistant':
+      return { role: 'assistant', content: encodeAssistant(message, toolNames) }
+    case 'tool': {
+      const { tool_call_id } = message
+      const toolName = toolNames.get(tool_call_id)
+      if (toolName === undefined) throw refused('messages: a tool result must follow its tool call.')
+      const output = { type: 'text' as const, value: textOf(message.content) }
+      return { role: 'tool', content: [{ type: 'tool-result', toolCallId: tool_call_id, toolName, output }] }
+    }
+  }
+}
+
+function encodeAssistant(
+  { content, refusal, tool_calls = [] }: Extract<ChatMessage, { role: 'assistant' }>,
+  toolNames: Map<string, string>,
+): Extract<PromptMessage, { role: 'assistant' }>['content'] {
+  const text = content === null ? (refusal ?? '') : textOf(content)
+  for (const { id, function: called } of tool_calls) toolNames.set(id, called.name)
+  return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...tool_calls.map(encodeCall)]
+}
+
+function encodeCall({ id, function: { name, arguments: text } }: ChatToolCall): ToolCallPart {
+  try {
+    return { type: 'tool-call', toolCallId: id, toolName: name, input: text.trim() === '' ? {} : JSON.parse(text) }
+  } catch {
+    throw refused('messages: the arguments of a tool call must be JSON for this model.')
+  }
+}
+
+function partsOf(content: string | ChatPart[]): ChatPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+function textOf(content: string | TextPart[]): string {
+  return typeof content === 'string' ? content : content.map(({ text }) => text).join('')
+}
+
+function encodePart(part: ChatPart): { type: 'text'; text: string } | FilePart {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image_url':
+      return encodeFile(part.image_url.url)
+    case 'video_url':
+      return encodeFile(part.video_url.url)
+    case 'audio_url':
+      return encodeFile(part.audio_url.url)
+    case 'input_audio':
+      return filePart(AUDIO_TYPES[part.input_audio.format], part.input_audio.data)
+  }
+}
+
+const AUDIO_TYPES = {
+  wav: 'audio/wav',
+  mp3: 'audio/mpeg',
+  flac: 'audio/flac',
+  ogg: 'audio/ogg',
+  m4a: 'audio/mp4',
+} as const
+
+/** Every URL has become a `data:` URL by now: see `inputs` and `fetches_urls` of the adapter. */
+function encodeFile(url: string): FilePart {
+  const comma = url.indexOf(',')
+  const head = /^data:([^;,]+)(?:;[^,]*)?;base64$/i.exec(url.slice(0, Math.max(comma, 0)))
+  if (head === null) throw refused('messages: a file must be a data URL in base64 for this model.')
+  return filePart(head[1]!.toLowerCase(), url.slice(comma + 1))
+}
+
+function filePart(mediaType: string, data: string): FilePart {
+  return { type: 'file', mediaType, data: { type: 'data', data } }
+}

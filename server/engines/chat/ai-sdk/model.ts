@@ -1,0 +1,69 @@
+/**
+ * What is used of a language model of the AI SDK, as its packages have it in version 4 of the interface.
+ * Source: https://github.com/vercel/ai/tree/main/packages/provider/src/language-model/v4
+ */
+export type Model = {
+  specificationVersion: string
+  doStream(options: CallOptions): PromiseLike<{ stream: ReadableStream<StreamPart> }>
+}
+
+export type CallOptions = {
+  prompt: PromptMessage[]
+  maxOutputTokens?: number
+  temperature?: number
+  stopSequences?: string[]
+  topP?: number
+  topK?: number
+  presencePenalty?: number
+  frequencyPenalty?: number
+  responseFormat?: { type: 'json'; schema?: Record<string, unknown>; name?: string; description?: string }
+  seed?: number
+  tools?: Tool[]
+  toolChoice?: { type: 'auto' | 'none' | 'required' } | { type: 'tool'; toolName: string }
+  reasoning?: string
+  providerOptions?: Record<string, Record<string, unknown>>
+  abortSignal?: AbortSignal
+}
+
+export type Tool = {
+  type: 'function'
+  name: string
+  description?: string
+  inputSchema: Record<string, unknown>
+  strict?: boolean
+}
+
+type TextPart = { type: 'text'; text: string }
+export type FilePart = { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }
+export type ToolCallPart = { type: 'tool-call'; toolCallId: string; toolName: string; input: unknown }
+type ToolResultPart = {
+  type: 'tool-result'
+  toolCallId: string
+  toolName: string
+  output: { type: 'text'; value: string }
+}
+
+export type PromptMessage =
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: Array<TextPart | FilePart> }
+  | { role: 'assistant'; content: Array<TextPart | ToolCallPart> }
+  | { role: 'tool'; content: ToolResultPart[] }
+
+export type Warning = { type: string; feature?: string }
+
+type Count = number | undefined
+export type Usage = {
+  inputTokens: { total: Count; cacheRead: Count }
+  outputTokens: { total: Count; reasoning: Count }
+}
+
+/** Parts of other types, such as the ends of blocks, are skipped. */
+export type StreamPart =
+  | { type: 'stream-start'; warnings: Warning[] }
+  | { type: 'text-delta' | 'reasoning-delta'; delta: string }
+  | { type: 'tool-input-start'; id: string; toolName: string }
+  | { type: 'tool-input-delta'; id: string; delta: string }
+  | { type: 'tool-call'; toolCallId: string; toolName: string; input: string }
+  | { type: 'finish'; usage: Usage; finishReason: { unified: string; raw: string | undefined } }
+  | { type: 'error'; error: unknown }
+  | { type: 'file' | 'reasoning-file' }

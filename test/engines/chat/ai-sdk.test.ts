@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { type AiSdkChatOptions, aiSdkChat } from '../../../server/engines/chat/ai-sdk/adapter.ts'
+import type { ChatEngine, ChatRequest } from '../../../server/engines/chat/contract.ts'
+import { EngineError, type EngineErrorKind } from '../../../server/engines/engine-error.ts'
+import { allEvents, chatEngineContract, live, textRequest } from './contract.ts'
+
+type Reply = (response: ServerResponse) => void
+type Received = { url: string; headers: Record<string, unknown>; body: Record<string, unknown> }
+type Subject = {
+  engine: ChatEngine
+  received: Received[]
+  reply(next: Reply): void
+  close(): Promise<void>
+}
+
+const sse = (frames: object[]) =>
+  frames.map((each) => `event: ${(each as { type?: string }).type ?? 'message'}\ndata: ${JSON.stringify(each)}\n\n`)
+const stream =
+  (frames: object[], { cut = false } = {}): Reply =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const frame of sse(frames)) response.write(frame)
+    if (!cut) response.end()
+  }
+const status =
+  (code: number, body: unknown, headers = {}): Reply =>
+  (response) =>
+    void response
+      .writeHead(code, { 'content-type': 'application/json', ...headers })
+      .end(typeof body === 'string' ? body : JSON.stringify(body))
+
+const block = (index: number, start: object, deltas: object[]) => [
+  { type: 'content_block_start', index, content_block: start },
+  ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+  { type: 'content_block_stop', index },
+]
+const START = {
+  type: 'message_start',
+  message: {
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', content: [], stop_reason: null },
+    usage: { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 90, cache_creation_input_tokens: 5 },
+  },
+}
+const stopped = (stop_reason: string) => [
+  { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 7 } },
+  { type: 'message_stop' },
+]
+const text = block(0, { type: 'text', text: '' }, [
+  { type: 'text_delta', text: 'Waves ' },
+  { type: 'text_delta', text: 'roll.' },
+])
+const ANTHROPIC_TEXT = [START, ...text, ...stopped('end_turn')]
+const GEMINI_TEXT = [
+  { candidates: [{ content: { role: 'model', parts: [{ text: 'Deep.', thought: true }] } }] },
+  { candidates: [{ content: { role: 'model', parts: [{ text: 'Waves roll.' }] } }] },
+  {
+    candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }],
+    usageMetadata: {
+      ...{ promptTokenCount: 20, cachedContentTokenCount: 8, candidatesTokenCount: 4 },
+      ...{ thoughtsTokenCount: 3, totalTokenCount: 27 },
+    },
+  },
+]
+
+const anthropic = (more: Partial<AiSdkChatOptions> = {}) => open('@ai-sdk/anthropic', ANTHROPIC_TEXT, more)
+const gemini = (more: Partial<AiSdkChatOptions> = {}) => open('@ai-sdk/google', GEMINI_TEXT, more)
+const MODEL = 'claude-haiku-4-5'
+const asked = textRequest(MODEL, { max_tokens: 100 })
+
+chatEngineContract('ai-sdk, Anthropic', async () => ({ ...(await anthropic()), model: MODEL }))
+chatEngineContract('ai-sdk, Gemini', async () => ({ ...(await gemini()), model: 'gemini-2.5-flash' }))
+
+test('Anthropic: usage counts cached input as a part of the input', () =>
+  using(anthropic(), async ({ engine }) => {
+    const end = (await allEvents(engine, asked)).at(-1)
+    assert.deepEqual(end, { type: 'end', usage: { input: 105, cached_input: 90, output: 7, reasoning: 0 } })
+  }))
+
+test('Gemini: reasoning is emitted before the text and counted as a part of the output', () =>
+  using(gemini(), async ({ engine }) => {
+    assert.deepEqual(await allEvents(engine, textRequest('gemini-2.5-flash')), [
+      { type: 'reasoning-delta', choice: 0, text: 'Deep.' },
+      { type: 'text-delta', choice: 0, text: 'Waves roll.' },
+      { type: 'finish', choice: 0, reason: 'stop' },
+      { type: 'end', usage: { input: 20, cached_input: 8, output: 7, reasoning: 3 } },
+    ])
+  }))
+
+test('Anthropic: reasoning, then a tool call, whose arguments come in pieces', () =>
+  using(anthropic(), async ({ engine, reply }) => {
+    const frames = [
+      START,
+      ...block(0, { type: 'thinking', thinking: '' }, [{ type: 'thinking_delta', thinking: 'Hm.' }]),
+      ...block(1, { type: 'tool_use', id: 'call_1', name: 'tide', input: {} }, [
+        { type: 'input_json_delta', partial_json: '{"at":' },
+        { type: 'input_json_delta', partial_json: '"noon"}' },
+      ]),
+      ...stopped('tool_use'),
+    ]
+    reply(stream(frames))
+    const events = await allEvents(engine, { ...asked, tools: [tool('tide')] })
+    assert.deepEqual(events[0], { type: 'reasoning-delta', choice: 0, text: 'Hm.' })
+    const calls = events.filter((event) => event.type === 'tool-call-delta')
+    assert.deepEqual([calls[0]?.id, calls[0]?.name], ['call_1', 'tide'])
+    assert.equal(calls.map((call) => call.arguments).join(''), '{"at":"noon"}')
+    assert.deepEqual(events.at(-2), { type: 'finish', choice: 0, reason: 'tool_calls' })
+  }))
+
+test('Anthropic: roles, images, tool results and allowed tools reach the server, earlier reasoning does not', () =>
+  using(anthropic(), async ({ engine, received }) => {
+    await allEvents(engine, {
+      ...asked,
+      tools: [tool('tide'), tool('wind')],
+      tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [tool('tide')] } },
+      messages: [
+        { role: 'developer', content: 'Be brief.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look.' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0K' } },
+          ],
+        },
+        {
+          ...{ role: 'assistant', content: null, reasoning: 'old-reasoning' },
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
+      ],
+    })
+    const [{ body, headers, url }] = received as [Received]
+    assert.equal(url, '/v1/messages')
+    assert.equal(headers['x-api-key'], 'secret-key')
+    assert.equal((body.tools as Array<{ name: string }>).map(({ name }) => name).join(), 'tide')
+    assert.equal((body.tool_choice as { type: string }).type, 'any')
+    const sent = JSON.stringify(body)
+    for (const part of ['Be brief.', 'iVBORw0K', 'tool_use', 'tool_result', 'High.']) assert.ok(sent.includes(part))
+    assert.ok(!sent.includes('old-reasoning'))
+  }))
+
+const FOREIGN: Array<[field: string, more: Partial<ChatRequest>]> = [
+  ['seed', { seed: 1 }],
+  ['frequency_penalty', { frequency_penalty: 1 }],
+  ['logprobs', { logprobs: true }],
+  ['min_p', { min_p: 0.1 }],
+  ['parallel_tool_calls', { parallel_tool_calls: false }],
+  ['guided_choice', { extra: { guided_choice: ['a'] } }],
+  ['reasoning_effort', { reasoning_effort: 'utmost' }],
+]
+for (const [field, more] of FOREIGN) {
+  test(`rejected, with the field's name: ${field}, which Anthropic does not take`, () =>
+    using(anthropic(), async ({ engine }) => {
+      const error = await faultOf(engine, { ...asked, ...more })
+      assert.equal(error.kind, 'rejected')
+      assert.ok(error.public_message?.startsWith(`${field}:`), error.public_message)
+    }))
+}
+
+const LEAK = 'leak-marker'
+const failure = (type: string, message = LEAK) => ({ type: 'error', error: { type, message } })
+const FAULTS: Array<[what: string, kind: EngineErrorKind, reply: Reply, more?: Partial<AiSdkChatOptions>]> = [
+  ['status 400', 'rejected', status(400, failure('invalid_request_error'))],
+  ['a prompt too long', 'context_length', status(400, failure('x', 'prompt is too long: 9000 tokens > 8192 maximum'))],
+  ['status 401', 'failed', status(401, failure('authentication_error'))],
+  ['status 429', 'overloaded', status(429, failure('rate_limit_error'), { 'retry-after': '7' })],
+  ['status 500', 'failed', status(500, failure('api_error'))],
+  ['status 500 with HTML', 'failed', status(500, `<html>${LEAK}</html>`, { 'content-type': 'text/html' })],
+  ['a redirect', 'failed', status(302, '', { location: 'http://127.0.0.1:9/' })],
+  ['a cut stream', 'failed', stream([START, ...text])],
+  ['silence before the head', 'timeout', () => {}, { idle_seconds: 0.2 }],
+  ['silence in the middle', 'timeout', stream([START, ...text], { cut: true }), { idle_seconds: 0.2 }],
+  ['an error in the middle', 'overloaded', stream([START, ...text, failure('overloaded_error')])],
+]
+for (const [what, kind, answer, more] of FAULTS) {
+  test(`${kind}: ${what}, without the server's text or the credential`, () =>
+    using(anthropic(more), async ({ engine, reply, received }) => {
+      reply(answer)
+      const error = await faultOf(engine, asked)
+      assert.equal(error.kind, kind)
+      if (what === 'status 429') assert.equal(error.retry_after_seconds, 7)
+      const shown = `${error.message} ${error.stack} ${JSON.stringify(error)}`
+      for (const secret of [LEAK, 'secret-key', 'about the sea']) assert.ok(!shown.includes(secret), secret)
+      assert.equal(received.length, 1, 'never sent twice')
+    }))
+}
+
+test('unreachable: nothing listens', async () => {
+  const options = { kind: 'ai-sdk', package: '@ai-sdk/anthropic', api_key: 'k' } as const
+  const engine = aiSdkChat({ ...options, base_url: 'http://127.0.0.1:9/v1' })
+  assert.equal((await faultOf(engine, asked)).kind, 'unreachable')
+  await engine.close?.()
+})
+
+test('a package that is not installed is named with the command that installs it', () => {
+  const options = { kind: 'ai-sdk', package: '@ai-sdk/none-such', base_url: 'http://127.0.0.1:9' } as const
+  assert.throws(() => aiSdkChat(options), /npm install @ai-sdk\/none-such/)
+})
+
+function tool(name: string) {
+  return { type: 'function' as const, function: { name, parameters: { type: 'object', properties: {} } } }
+}
+
+async function faultOf(engine: ChatEngine, request: ChatRequest): Promise<EngineError> {
+  const outcome = await allEvents(engine, request, live()).then(
+    () => null,
+    (error: unknown) => error,
+  )
+  assert.ok(outcome instanceof EngineError, String(outcome))
+  return outcome
+}
+
+async function using(opening: Promise<Subject>, body: (subject: Subject) => Promise<void>): Promise<void> {
+  const subject = await opening
+  try {
+    await body(subject)
+  } finally {
+    await subject.engine.close?.()
+    await subject.close()
+  }
+}
+
+async function open(name: string, usual: object[], more: Partial<AiSdkChatOptions>): Promise<Subject> {
+  const received: Received[] = []
+  const replies: Reply[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    received.push({ url: request.url!, headers: request.headers, body: JSON.parse(body) })
+    ;(replies.shift() ?? stream(usual))(response)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  return {
+    engine: aiSdkChat({ kind: 'ai-sdk', package: name, base_url, api_key: 'secret-key', ...more }),
+    received,
+    reply: (next) => void replies.push(next),
+    async close() {
+      const closed = new Promise((done) => server.close(done))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
