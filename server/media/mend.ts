@@ -11,12 +11,16 @@ export type Mended = {
   changed: boolean
 }
 
+/** No tags and chapters of what was given. */
+const BARE = ['-map_metadata', '-1', '-map_chapters', '-1']
+
 /** A clip whose ratio differs less than this from the one ordered is cropped to it; another keeps its own. */
 const RATIO_TOLERANCE = 0.05
 
 /**
- * Makes what an engine delivered a clip as promised: MP4, H.264, short edge 768, AAC sound. What already is one is returned untouched.
- * Streams that are right are copied, not encoded again; missing sound becomes silence. `width` and `height` are the size ordered.
+ * Makes what an engine delivered a clip as promised: MP4, H.264 that browsers play, short edge 768, AAC sound, and no tags: engines write
+ * the prompt that they were given into them. What already is one is returned untouched. Streams that are right are copied, not encoded
+ * again; missing sound becomes silence. `width` and `height` are the size ordered.
  * Throws ProbeError when there is no usable video, or only the head of one, FfmpegError when it cannot be decoded.
  */
 export async function mendOutput(
@@ -24,10 +28,11 @@ export async function mendOutput(
   size: Size,
   options: MediaWork & { time_limit_seconds?: number } = {},
 ): Promise<Mended> {
-  const { result: probe, tracks, media_type } = await probeMedia(path, 'video', { ...options, whole: true })
+  const found = await probeMedia(path, 'video', { ...options, whole: true })
+  const { result: probe, tracks, media_type } = found
   const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
-  const isRightVideo = probe.video_codec === 'avc' && isRightSize
-  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec === 'aac')
+  const isRightVideo = found.plays_everywhere === true && isRightSize
+  if (media_type === 'video/mp4' && isRightVideo && probe.audio_codec === 'aac' && found.has_tags === false)
     return { path, probe, tracks, changed: false }
   const isSilent = tracks.audio_seconds.length === 0
 
@@ -36,7 +41,7 @@ export async function mendOutput(
     await runFfmpeg(
       {
         inputs: { given: path },
-        args: [...mendArgs(probe, { size, isRightVideo, isSilent }), '-movflags', '+faststart', 'mended.mp4'],
+        args: [...mendArgs(probe, { size, isRightVideo, isSilent }), ...BARE, '-movflags', '+faststart', 'mended.mp4'],
         outputs: { 'mended.mp4': mended },
       },
       { ...options, time_limit_seconds: options.time_limit_seconds ?? 600 },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -57,5 +57,33 @@ test('another container, codec or size becomes an MP4 with H.264 at 768p', async
     assert.equal((await probeMedia(path)).media_type, 'video/mp4', name)
     const facts = await factsOf(path)
     assert.deepEqual([facts.size, facts.codecs, facts.index_first], [[768, 768], ['avc', 'aac'], true], name)
+  }
+})
+
+test('what an engine wrote about a clip is not handed on, and picture and sound are copied', async () => {
+  const workflow = JSON.stringify({ prompt: 'the engine’s own words' })
+  const tags = {
+    'comment.mp4': ['-metadata', `comment=${workflow}`],
+    'prompt.mp4': ['-movflags', 'use_metadata_tags', '-metadata', `prompt=${workflow}`],
+    'tool.mp4': ['-metadata', `encoding_tool=${workflow.repeat(4)}`, '-fflags', '+bitexact'],
+  }
+  for (const [name, metadata] of Object.entries(tags)) {
+    const given = await clip(name, [...H264, '-c:a', 'aac', ...metadata])
+    assert.ok((await readFile(given)).includes('own words'), name)
+    const { path, changed } = await mendOutput(given, SIZE, { work_dir: dir })
+    assert.equal(changed, true, name)
+    assert.ok(!(await readFile(path)).includes('own words'), name)
+    assert.equal(psnr(await frameOf(given, 12, dir), await frameOf(path, 12, dir)) > 90, true, name)
+    assert.equal((await mendOutput(path, SIZE, { work_dir: dir })).changed, false, name)
+  }
+})
+
+test('H.264 that browsers do not play is encoded anew', async () => {
+  const codecs = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac']
+  for (const format of ['yuv444p', 'yuv422p']) {
+    const given = await clip(`${format}.mp4`, [...codecs, '-pix_fmt', format])
+    const { path, changed } = await mendOutput(given, SIZE, { work_dir: dir })
+    assert.equal(changed, true, format)
+    assert.equal((await probeMedia(path, 'video', { whole: true })).plays_everywhere, true, format)
   }
 })

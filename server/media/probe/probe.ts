@@ -64,7 +64,7 @@ export async function probeTracks(path: string, kind: 'video' | 'audio', options
 
 /**
  * Everything a probe reads, in one pass over the headers. As `probeFile`; with `whole`, an MP4 that ends before the boxes it announces
- * is `unreadable`.
+ * is `unreadable`, and a video has {@link OutputFacts}.
  */
 export async function probeMedia(
   path: string,
@@ -85,5 +85,10 @@ export async function probeMedia(
 }
 
 export type ProbeTask = { path: string; kind: MediaFamily | null; whole: boolean }
-export type Probed = { media_type: string; result: ProbeResult; tracks: MediaTracks }
+export type Probed = { media_type: string; result: ProbeResult; tracks: MediaTracks } & Partial<OutputFacts>
+/**
+ * Asked for with `whole`, of videos alone. `plays_everywhere`: H.264 of a profile that every browser plays. `has_tags`: the file says more
+ * than which program wrote it.
+ */
+export type OutputFacts = { plays_everywhere: boolean; has_tags: boolean }
 export type ProbeReply = Probed | { fault: ProbeFault; message: string } | { missing: true }

@@ -6,6 +6,7 @@ import {
   FLAC,
   Input,
   type InputTrack,
+  type InputVideoTrack,
   MATROSKA,
   MP3,
   MP4,
@@ -15,7 +16,7 @@ import {
   WEBM,
 } from 'mediabunny'
 import sharp from 'sharp'
-import { IMAGE_PIXELS_MAX, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
+import { IMAGE_PIXELS_MAX, type OutputFacts, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
 import { type RecognizedType, recognizeBytes, recognizeType } from './recognize.ts'
 
 /** The worker of `probeFile`: answers each task with one reply and never throws. */
@@ -89,9 +90,27 @@ async function probeTracks(task: ProbeTask, media_type: string): Promise<ProbeRe
         video_seconds: await secondsOf(tracks.filter((track) => track.isVideoTrack())),
         audio_seconds: await secondsOf(tracks.filter((track) => track.isAudioTrack())),
       },
+      ...(shown && task.whole && (await outputFacts(input, shown))),
     }
   } finally {
     input.dispose()
+  }
+}
+
+/** Profiles of H.264 with 8 bits and 4:2:0, which every browser plays. Source: https://www.itu.int/rec/T-REC-H.264 annex A. */
+const PLAYED_PROFILES = new Set(['42', '4d', '58', '64'])
+/** How the program that wrote a file names itself. */
+const TOOL_TAG = /^(©too|encoder|major_brand|minor_version|compatible_brands)$/
+const TOOL_CHARACTERS_MAX = 80
+
+async function outputFacts(input: Input, shown: InputVideoTrack): Promise<OutputFacts> {
+  const parameters = (await shown.getCodecParameterString()) ?? ''
+  const { raw = {} } = await input.getMetadataTags()
+  return {
+    plays_everywhere: PLAYED_PROFILES.has(/^avc[13]\.(..)/i.exec(parameters)?.[1]?.toLowerCase() ?? ''),
+    has_tags: Object.entries(raw).some(
+      ([name, value]) => !(TOOL_TAG.test(name) && typeof value === 'string' && value.length <= TOOL_CHARACTERS_MAX),
+    ),
   }
 }
 
