@@ -77,15 +77,15 @@ export function queueVideo(options: QueueOptions): VideoEngine {
       const input = await fillInput(template, request, urlOf)
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const ticket = await dialect.start({ model, input, encode, timeout_ms }, signal)
-      remember(started, dialect.idOf(ticket), { ticket, attempt_id: request.attempt_id })
+      remember(started, dialect.idOf(ticket), { ticket, attempt_id: request.attempt_id, certain: true })
       return ticket
     },
 
     async recover(request, { since, taken }) {
-      // The engine had answered, but the host could not store the ticket.
+      // The engine had answered, or the render was found before, but the host could not store the ticket.
       const own = [...started.values()].find(({ attempt_id }) => attempt_id === request.attempt_id)
       if (own !== undefined && (await taken([keyOf(own.ticket)])).size === 0)
-        return { found: own.ticket, certain: true }
+        return { found: own.ticket, certain: own.certain }
       if (dialect.find === undefined) return 'unknown'
       const { model, template } = modelInput(options, request)
       const { tickets, complete } = await dialect.find({ model, input: plainInput(template, request), since })
@@ -94,9 +94,10 @@ export function queueVideo(options: QueueOptions): VideoEngine {
       const [found, ...more] = free
       if (found === undefined) return complete ? 'absent' : 'unknown'
       if (more.length > 0) return 'several'
-      remember(started, dialect.idOf(found), { ticket: found, attempt_id: request.attempt_id })
       // No other attempt has its seed.
-      return { found, certain: placeholdersIn(template).has('seed') }
+      const certain = placeholdersIn(template).has('seed')
+      remember(started, dialect.idOf(found), { ticket: found, attempt_id: request.attempt_id, certain })
+      return { found, certain }
     },
 
     listKey: ({ model, prompt, seconds }) =>
@@ -139,11 +140,12 @@ const START_SECONDS = 300
 const OUTPUT_MS = 900_000
 const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 
-/** Renders this process started, by their ids: found again by the same attempt, never taken for another's. */
-type Started = Map<string, { ticket: JsonValue; attempt_id: RenderRequest['attempt_id'] }>
+/** Renders this process started or found, by their ids: found again by the same attempt, never taken for another's. */
+type Started = Map<string, Start>
+type Start = { ticket: JsonValue; attempt_id: RenderRequest['attempt_id']; certain: boolean }
 const STARTED_MAX = 10_000
 
-function remember(started: Started, id: string, start: { ticket: JsonValue; attempt_id: string }): void {
+function remember(started: Started, id: string, start: Start): void {
   started.set(id, start)
   if (started.size > STARTED_MAX) started.delete(started.keys().next().value!)
 }
