@@ -11,7 +11,12 @@ import { storedFile } from '../support/http/videos-app.ts'
 
 const CONFIG = `
 moderation: { engine: { kind: rules, deny: [forbidden], media: allow } }
-video_models: [{ id: instant-1, name: Quick, engine: instant, per_second: "0.010000" }]
+video_models:
+  - { id: instant-1, name: Quick, engine: instant, per_second: "0.010000" }
+  - id: narrow-1
+    name: Narrow
+    engine: { kind: videos-api, dialect: vllm-omni, base_url: "http://127.0.0.1:9", seconds: [5, 6], ratios: ["16:9", "1:1"], inputs: [first_frame, reference_images, reference_videos] }
+    per_second: "0.010000"
 `
 
 let app: TestApp
@@ -58,6 +63,35 @@ test('files are checked before they are sent: kind, size, length and room', asyn
   await page.getByRole('button', { name: 'Move p1.png earlier' }).press('Enter')
   assert.match(await page.getByRole('group', { name: 'Images' }).getByRole('listitem').first().innerText(), /p1\.png/)
   assert.deepEqual(await findBarriers(page), [])
+  await close()
+})
+
+test('the studio offers what the chosen model can, and keeps the choice for the others', async () => {
+  const { page, close } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })
+  const ratios = page.getByRole('radio', { name: /^Automatic|^\d+:\d+, / })
+  const portrait = page.getByRole('radio', { name: '3:4, portrait' })
+  const length = page.getByRole('spinbutton')
+  const model = async (name: RegExp) => {
+    await page.getByRole('button', { name: /Quick|Narrow/ }).click()
+    await page.getByRole('menuitemradio', { name }).click()
+  }
+  await portrait.click()
+  await length.fill('12')
+  assert.equal(await ratios.count(), 7)
+  await model(/Narrow/)
+  await portrait.waitFor({ state: 'detached' })
+  assert.equal(await page.getByRole('radio', { name: '16:9, widescreen' }).getAttribute('aria-checked'), 'true')
+  assert.deepEqual([await ratios.count(), await length.inputValue()], [2, '6'])
+  await mode(page, 'Frames').click()
+  await page.getByRole('group', { name: 'First frame' }).waitFor()
+  assert.equal(await page.getByRole('group', { name: 'Last frame' }).count(), 0)
+  await mode(page, 'References').click()
+  await page.getByText('0 / 1', { exact: true }).waitFor()
+  assert.equal(await page.getByRole('group', { name: 'Audio' }).count(), 0)
+  await model(/Quick/)
+  await page.getByRole('group', { name: 'Audio' }).waitFor()
+  assert.equal(await portrait.getAttribute('aria-checked'), 'true')
+  assert.deepEqual([await ratios.count(), await length.inputValue()], [7, '12'])
   await close()
 })
 

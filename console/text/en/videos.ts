@@ -119,6 +119,7 @@ export default {
     models_loading: 'Loading models.',
     model_missing: 'Choose a model.',
     mode_missing: 'This model does not support these files. Choose another model or other files.',
+    too_many: 'This model takes fewer files. Remove some, or choose another model.',
     terms: 'Accept the video terms first.',
     credit: 'Your balance does not cover this. Shorten the video, or see the billing page for how to add credit.',
   },

@@ -111,7 +111,7 @@ function readFiles(stored: unknown): Attachment[] {
 }
 
 /** A whole number of seconds within the limits; null when the value is not a number. */
-export function clampSeconds(value: unknown): number | null {
+function clampSeconds(value: unknown): number | null {
   if (typeof value !== 'number' || !Number.isFinite(value)) return null
   return Math.min(SECONDS.max, Math.max(SECONDS.min, Math.round(value)))
 }

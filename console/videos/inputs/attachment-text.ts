@@ -18,11 +18,11 @@ export function useProblemText(slot: Slot, { problem, bytes }: Attachment): stri
   })
 }
 
-/** What a slot accepts, shown before anything is chosen. */
-export function useLimitText(slot: Slot): string {
+/** What a slot accepts, shown before anything is chosen. `count_max`: how many files the model takes there. */
+export function useLimitText(slot: Slot, count_max = RULES[slot].count_max): string {
   const t = useText('videos')
   const { list } = useFormat()
-  const { count_max, mebibytes, seconds } = RULES[slot]
+  const { mebibytes, seconds } = RULES[slot]
   const formats = list(RULES[slot].formats)
   const size = mebibytesIn(mebibytes)
   if (seconds) return t('limit.timed', { n: count_max, formats, size, from: seconds[0], to: seconds[1] })

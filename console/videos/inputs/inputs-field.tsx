@@ -6,7 +6,7 @@ import { Segmented } from '../../ui/form/choice.tsx'
 import { Field } from '../../ui/form/field.tsx'
 import { type Draft, MODES, slotsOf } from '../draft/draft.ts'
 import { changeDraft } from '../draft/draft-store.ts'
-import { accepts } from '../draft/models.ts'
+import { accepts, countMax } from '../draft/models.ts'
 import { swapFrames } from '../draft/uploads.ts'
 import { useLimitText } from './attachment-text.ts'
 import { FrameTile } from './frame-tile.tsx'
@@ -30,22 +30,26 @@ export function InputsField({ draft, model, error }: { draft: Draft; model: Vide
       <Field label={t('inputs')} error={error}>
         <Segmented className="w-full" value={mode} options={options} onChange={(next) => changeDraft({ mode: next })} />
       </Field>
-      {mode === 'frames' && <Frames draft={draft} />}
+      {mode === 'frames' && <Frames draft={draft} model={model} />}
       {mode === 'references' && <References draft={draft} model={model} />}
     </div>
   )
 }
 
-function Frames({ draft: { files } }: { draft: Draft }) {
+function Frames({ draft: { files }, model }: { draft: Draft; model: VideoModel | null }) {
   const t = useText('videos')
   const limit = useLimitText('first_frame')
+  const shown = (['first_frame', 'last_frame'] as const).filter(
+    (slot) => accepts(model, slot) || files[slot].length > 0,
+  )
   return (
     <div className="flex flex-col gap-2">
       <p className="text-[0.8125rem] text-muted">{t('frames_hint', { limit })}</p>
       <div className="relative grid grid-cols-2 gap-3">
-        <FrameTile slot="first_frame" file={files.first_frame[0]} />
-        <FrameTile slot="last_frame" file={files.last_frame[0]} />
-        {files.first_frame.length + files.last_frame.length > 0 && (
+        {shown.map((slot) => (
+          <FrameTile key={slot} slot={slot} file={files[slot][0]} />
+        ))}
+        {shown.length === 2 && files.first_frame.length + files.last_frame.length > 0 && (
           <span className="absolute top-14 left-1/2 -translate-x-1/2">
             <IconButton
               size="sm"
@@ -71,7 +75,7 @@ function References({ draft, model }: { draft: Draft; model: VideoModel | null }
     <div className="flex flex-col gap-4">
       <p className="text-[0.8125rem] text-muted">{t('references_hint')}</p>
       {slots.map((slot) => (
-        <SlotFiles key={slot} slot={slot} files={draft.files[slot]} />
+        <SlotFiles key={slot} slot={slot} files={draft.files[slot]} count_max={countMax(model, slot)} />
       ))}
     </div>
   )

@@ -13,18 +13,23 @@ import { useLimitText, useProblemText } from './attachment-text.ts'
 import { AttachmentPreview } from './preview.tsx'
 import { UploadedPicker } from './uploaded-picker.tsx'
 
+/** `count_max`: how many the model takes. */
+type SlotFilesProps = { slot: 'images' | 'videos' | 'audio'; files: Attachment[]; count_max: number }
+
 /** Reference files of one kind, in their order, and a drop area for more. */
-export function SlotFiles({ slot, files }: { slot: 'images' | 'videos' | 'audio'; files: Attachment[] }) {
+export function SlotFiles({ slot, files, count_max }: SlotFilesProps) {
   const t = useText('videos')
-  const limit = useLimitText(slot)
+  const limit = useLimitText(slot, count_max)
   const [dragged, setDragged] = useState<number | null>(null)
-  const full = files.length >= RULES[slot].count_max
+  const full = files.length >= count_max
   return (
     <fieldset className="flex min-w-0 flex-col gap-1.5" data-slot={slot}>
       <legend className="mb-1.5 flex w-full items-baseline justify-between gap-2 text-[0.8125rem] font-medium">
         {t(`slot.${slot}`)}
-        <span className="text-xs font-normal text-muted tabular-nums">
-          {files.length} / {RULES[slot].count_max}
+        <span
+          className={cx('text-xs font-normal tabular-nums', files.length > count_max ? 'text-danger' : 'text-muted')}
+        >
+          {files.length} / {count_max}
         </span>
       </legend>
       {files.length > 0 && (

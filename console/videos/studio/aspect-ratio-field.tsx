@@ -1,21 +1,27 @@
 import { ToggleGroup } from 'radix-ui'
 import { useText } from '../../text/use-text.ts'
 import { Field, useFieldLabel } from '../../ui/form/field.tsx'
-import { ASPECT_RATIOS, type AspectRatio, widthByHeight } from '../draft/draft.ts'
+import { type AspectRatio, widthByHeight } from '../draft/draft.ts'
 
-type AspectRatioProps = { ratio: AspectRatio; onChange: (ratio: AspectRatio) => void; error: string | null }
+type AspectRatioProps = {
+  ratio: AspectRatio
+  /** What the model renders. */
+  ratios: readonly AspectRatio[]
+  onChange: (ratio: AspectRatio) => void
+  error: string | null
+}
 
 /** The aspect ratio, each drawn to scale. */
-export function AspectRatioField({ ratio, onChange, error }: AspectRatioProps) {
+export function AspectRatioField({ ratio, ratios, onChange, error }: AspectRatioProps) {
   const t = useText('videos')
   return (
     <Field label={t('ratio')} error={error}>
-      <Ratios {...{ ratio, onChange }} />
+      <Ratios {...{ ratio, ratios, onChange }} />
     </Field>
   )
 }
 
-function Ratios({ ratio, onChange }: Pick<AspectRatioProps, 'ratio' | 'onChange'>) {
+function Ratios({ ratio, ratios, onChange }: Pick<AspectRatioProps, 'ratio' | 'ratios' | 'onChange'>) {
   const t = useText('videos')
   const label = useFieldLabel()
   return (
@@ -26,7 +32,7 @@ function Ratios({ ratio, onChange }: Pick<AspectRatioProps, 'ratio' | 'onChange'
       onValueChange={(next) => next && onChange(next as AspectRatio)}
       className="grid grid-cols-7 gap-1"
     >
-      {ASPECT_RATIOS.map((each) => (
+      {ratios.map((each) => (
         <ToggleGroup.Item
           key={each}
           value={each}

@@ -10,9 +10,9 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { cx } from '../../ui/class-names.ts'
 import { FailureNote } from '../../ui/failure-note.tsx'
 import { toast } from '../../ui/overlay/toast.tsx'
-import { type Draft, missingFrom, requestOf, slotsOf } from '../draft/draft.ts'
+import { type Draft, missingFrom, requestOf } from '../draft/draft.ts'
 import { changeDraft, closeEarlierDraft, useDraft, useEarlierDraft } from '../draft/draft-store.ts'
-import { accepts } from '../draft/models.ts'
+import { fitTo, ratiosOf, secondsOf, unfitFiles } from '../draft/models.ts'
 import { attachAnywhere } from '../draft/uploads.ts'
 import { InputsField } from '../inputs/inputs-field.tsx'
 import { AspectRatioField } from './aspect-ratio-field.tsx'
@@ -26,14 +26,15 @@ import { TermsNote } from './terms-note.tsx'
 /** Where a video is described, priced and started. */
 export function Studio() {
   const t = useText('videos')
-  const draft = useDraft()
+  const kept = useDraft()
   const listing = useVideoModels()
   const models = listing.data ?? null
   const acceptance = useAcceptance().data ?? null
   const available = useBalance().data?.available ?? null
-  const submission = useSubmission(draft)
+  const model = chosenModel(models, kept)
+  const draft = fitTo(model, kept)
+  const submission = useSubmission(kept)
   const [tried, setTried] = useState(false)
-  const model = chosenModel(models, draft)
   const price = priceOf(model, draft)
   const obstacle = obstacleOf({ draft, model, models, acceptance, available, price })
   const submit = () => {
@@ -64,11 +65,13 @@ export function Studio() {
         />
         <SecondsField
           seconds={draft.seconds}
+          range={secondsOf(model)}
           onChange={(seconds) => changeDraft({ seconds })}
           error={refused('seconds')}
         />
         <AspectRatioField
           ratio={draft.aspect_ratio}
+          ratios={ratiosOf(model)}
           onChange={(aspect_ratio) => changeDraft({ aspect_ratio })}
           error={refused('aspect_ratio')}
         />
@@ -134,7 +137,8 @@ function obstacleOf({ draft, model, models, acceptance, available, price }: Stat
   const missing = missingFrom(draft)
   if (missing) return missing
   if (model === null) return models === null ? 'models_loading' : 'model_missing'
-  if (slotsOf(draft.mode).some((slot) => draft.files[slot].length > 0 && !accepts(model, slot))) return 'mode_missing'
+  const unfit = unfitFiles(model, draft)
+  if (unfit !== null) return unfit
   if (acceptance && !acceptance.accepted) return 'terms'
   if (available !== null && price && isNegative(subtract(available, price.cost))) return 'credit'
   return null
