@@ -2,19 +2,19 @@ import { Compile } from 'typebox/compile'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { isNetwork } from '../platform/http/client-address.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
-import { ConfigFile, type EngineEntry, RENDER_SECONDS } from './file.ts'
+import { type Capability, ConfigFile, type EngineEntry, RENDER_SECONDS } from './file.ts'
 
 /** One thing wrong with the settings, and where: `kinora.yaml:12 plans.free`, `--port`, `KINORA_SECRET`. */
 export type Mistake = { place: string; message: string }
 
 /**
- * Checks one engine entry; each mistake has the path of the option inside the entry. `needs`: what it must be able to do besides; asked
- * of an entry without mistakes. `config_dir`: where relative paths start.
+ * Checks one engine entry; each mistake has the path of the option inside the entry. `needs`: what it must be able to do besides: judge
+ * pictures, or carry a capability of a chat model; asked of an entry without mistakes. `config_dir`: where relative paths start.
  */
 export type EngineCheck = (
   family: 'video' | 'chat' | 'moderation' | 'translation',
   entry: EngineEntry,
-  needs?: 'pictures',
+  needs?: 'pictures' | Capability,
   env?: { config_dir: string },
 ) => ReadonlyArray<{ path: string; message: string }>
 
@@ -69,7 +69,7 @@ function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Generator
   for (const [i, model] of (file.chat_models ?? []).entries()) {
     if (chat.has(model.id) || video.has(model.id)) yield [['chat_models', i, 'id'], `the id ${model.id} is used twice`]
     chat.add(model.id)
-    yield* engineMistakes('chat', model.engine, ['chat_models', i, 'engine'], checkEngine)
+    yield* chatEngineMistakes(model, ['chat_models', i], checkEngine)
   }
   for (const [i, proxy] of (file.trusted_proxies ?? []).entries()) {
     if (!isNetwork(proxy)) {
@@ -103,6 +103,23 @@ function* moderationMistakes(
   if (output !== true || mistakes.length > 0) return
   for (const { message } of checkEngine('moderation', (engine as EngineEntry | undefined) ?? 'rules', 'pictures'))
     yield [['moderation', 'output'], message]
+}
+
+type ChatModel = NonNullable<ConfigFile['chat_models']>[number]
+
+/** What a model is listed with, its engine has to carry: clients rely on the listing. */
+function* chatEngineMistakes(
+  { engine, capabilities = [] }: ChatModel,
+  path: Path,
+  checkEngine: EngineCheck,
+): Generator<[Path, string]> {
+  const mistakes = [...engineMistakes('chat', engine, [...path, 'engine'], checkEngine)]
+  yield* mistakes
+  if (mistakes.length > 0) return
+  for (const [i, capability] of capabilities.entries()) {
+    for (const { message } of checkEngine('chat', engine as EngineEntry, capability))
+      yield [[...path, 'capabilities', i], message]
+  }
 }
 
 type VideoModel = NonNullable<ConfigFile['video_models']>[number]

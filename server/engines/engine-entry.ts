@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import type { Capability } from '../config/file.ts'
 import { canonicalPieces } from '../platform/json/canonical.ts'
 import type { Log } from '../platform/log.ts'
 import { problemsIn } from '../platform/schema/problems.ts'
@@ -42,6 +43,8 @@ export type Kind<E> = {
   schema: TSchema
   mistakes(options: unknown, env: CheckEnv): Mistake[]
   build(options: unknown, env: EngineEnv): E
+  /** What a model behind a chat engine may be listed with; all capabilities when absent. */
+  carries: readonly Capability[] | undefined
 }
 
 /** Ties the options of a kind to its schema, so that `build` sees them typed. `mistakes` is asked only once the shape is right. */
@@ -49,9 +52,11 @@ export function kind<S extends TSchema, E>(
   schema: S,
   build: (options: Static<S>, env: EngineEnv) => E,
   mistakes: (options: Static<S>, env: CheckEnv) => Mistake[] = () => [],
+  carries?: readonly Capability[],
 ): Kind<E> {
   return {
     schema,
+    carries,
     mistakes: (options, env) => mistakes(options as Static<S>, env),
     build: (options, env) => build(options as Static<S>, env),
   }

@@ -1,8 +1,9 @@
 import Type, { type TSchema } from 'typebox'
-import { AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes } from './chat/ai-sdk/adapter.ts'
+import type { Capability } from '../config/file.ts'
+import { AI_SDK_CARRIES, AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes } from './chat/ai-sdk/adapter.ts'
 import type { ChatEngine } from './chat/contract.ts'
 import { fanOut } from './chat/fan-out.ts'
-import { LlamaOptions, llamaChat } from './chat/llama/adapter.ts'
+import { LLAMA_CARRIES, LlamaOptions, llamaChat } from './chat/llama/adapter.ts'
 import { OpenaiChatOptions, openaiChat, openaiChatMistakes } from './chat/openai/adapter.ts'
 import { SandboxOptions, sandboxChat } from './chat/sandbox/adapter.ts'
 import {
@@ -92,20 +93,28 @@ export function buildEngines(
 }
 
 /**
- * Mistakes of one engine entry, each with the path of the option inside the entry. `needs`: what a moderation engine without other mistakes
- * must be able to judge.
+ * Mistakes of one engine entry, each with the path of the option inside the entry. `needs`: what an engine without other mistakes must be
+ * able to do: a moderation engine to judge pictures, a chat engine to carry a capability.
  */
 export function engineMistakes(
   family: keyof typeof FAMILIES,
   setting: EngineEntry,
-  needs?: 'pictures',
+  needs?: 'pictures' | Capability,
   env: CheckEnv = {},
 ): Mistake[] {
   const mistakes = entryMistakes<unknown>(FAMILIES[family], setting, env)
   if (needs === undefined || mistakes.length > 0) return mistakes
+  if (needs !== 'pictures') return capabilityMistakes(needs, entryOptions(setting).kind)
   const engine = build(FAMILIES.moderation, setting, { work_dir: '' })
   void engine.close?.()
   return engine.sees_images ? [] : [{ path: '', message: 'Needs a moderation engine that judges images.' }]
+}
+
+function capabilityMistakes(capability: Capability, name: string): Mistake[] {
+  const { carries } = FAMILIES.chat.get(name)!
+  if (carries === undefined || carries.includes(capability)) return []
+  const message = `The engine ${name} cannot carry ${capability}; it carries ${carries.join(', ')}.`
+  return [{ path: '', message }]
 }
 
 /** The schema of every kind of a family, by its name: what editors complete an entry from. */
@@ -127,8 +136,8 @@ const FAMILIES = {
   chat: new Map<string, Kind<ChatEngine>>([
     ['sandbox', kind(SandboxOptions, sandboxChat)],
     ['openai', kind(OpenaiChatOptions, openaiChat, openaiChatMistakes)],
-    ['llama', kind(LlamaOptions, (options, env) => llamaChat(options, env))],
-    ['ai-sdk', kind(AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes)],
+    ['llama', kind(LlamaOptions, (options, env) => llamaChat(options, env), undefined, LLAMA_CARRIES)],
+    ['ai-sdk', kind(AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes, AI_SDK_CARRIES)],
   ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],

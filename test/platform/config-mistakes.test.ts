@@ -226,3 +226,21 @@ test('a model has one engine or several, each with a name of its own, and their 
     '6 video_models[0].engines[1].engine.seconds: No clip has such a length: they are of 4 to 15 seconds.',
   ])
 })
+
+test('a capability that the engine of a chat model cannot carry is a mistake at its line', () => {
+  const llama = `chat_models:
+  - id: local
+    engine: { kind: llama, model_file: model.gguf }
+    capabilities:
+      - tools
+      - vision
+    price_per_million: { input: "0.10", output: "0.40" }
+`
+  assert.deepEqual(mistakesOf(llama), [
+    '6 chat_models[0].capabilities[1]: The engine llama cannot carry vision; it carries tools, reasoning, structured_outputs.',
+  ])
+  assert.deepEqual(
+    mistakesOf(chat('capabilities: [vision, video, audio, tools, reasoning, structured_outputs, logprobs]')),
+    [],
+  )
+})

@@ -9,7 +9,7 @@ import { callFault } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
 import { guardedFetch } from './guarded-fetch.ts'
 import type { StreamPart } from './model.ts'
-import { requireFactory } from './package.ts'
+import { requireFactory, requireVersion } from './package.ts'
 import { partReader } from './read-stream.ts'
 
 /**
@@ -38,6 +38,9 @@ export const AiSdkChatOptions = Type.Object(
 )
 export type AiSdkChatOptions = Type.Static<typeof AiSdkChatOptions>
 
+/** What a model of this engine may be listed with: providers report no probabilities in one form. */
+export const AI_SDK_CARRIES = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs'] as const
+
 /** Settings that have an option of their own, or that would replace Kinora's guarded client. */
 const RESERVED_SETTINGS = new Set(['apiKey', 'baseURL', 'headers', 'fetch'])
 
@@ -49,7 +52,7 @@ export function aiSdkChatMistakes({ settings = {} }: AiSdkChatOptions): Mistake[
 /**
  * Models that do not speak chat completions, through a provider package of the AI SDK: Anthropic, Gemini and others. The package
  * only translates; its requests go through Kinora's client, to `base_url` alone. Several choices are one call each.
- * Throws StartError when the package is missing.
+ * Throws StartError when the package is missing, or too old.
  * Source: docs/engines/ai-sdk.md.
  */
 export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' | 'upstream'> = {}): ChatEngine {
@@ -66,6 +69,8 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
     ...(options.api_key === undefined ? {} : { apiKey: options.api_key }),
     ...(options.headers === undefined ? {} : { headers: options.headers }),
   })
+
+  requireVersion(options.package, provider.languageModel(options.model ?? 'any'))
 
   async function* answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<readonly ChatEvent[], void> {
     const leaving = new AbortController()

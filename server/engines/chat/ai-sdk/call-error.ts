@@ -12,9 +12,10 @@ export function callFault(thrown: unknown, begun: boolean): CallFault {
   if (thrown instanceof EngineError) return { error: thrown, operator: false }
   const outbound = outboundBehind(thrown)
   if (outbound !== null) return { error: connectionError(outbound), operator: outbound.reason === 'forbidden' }
-  const { name, statusCode, responseHeaders, responseBody } = asRecord(thrown) ?? {}
-  if (name === 'AI_APICallError' && typeof statusCode === 'number') {
-    const body = parseJson(responseBody)
+  const { name, statusCode, responseHeaders, responseBody, message } = asRecord(thrown) ?? {}
+  // Errors within a stream have a status of the package's and no name.
+  if (typeof statusCode === 'number' && (name === 'AI_APICallError' || !(thrown instanceof Error))) {
+    const body = name === undefined ? { error: { message } } : parseJson(responseBody)
     if (typeof responseBody === 'string' && responseBody.includes('API_KEY_INVALID'))
       return { error: new EngineError('failed', 'The model server rejects the credential.'), operator: true }
     const error = statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, body)

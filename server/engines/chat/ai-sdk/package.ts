@@ -8,7 +8,11 @@ export type Provider = { languageModel(model: string): Model }
 export type Factory = (settings: Record<string, unknown>) => Provider
 
 /** Versions that were tried; of other packages the newest is installed. */
-const TRIED: Readonly<Record<string, string>> = { '@ai-sdk/anthropic': '4.0.105', '@ai-sdk/google': '4.0.121' }
+const TRIED: Readonly<Record<string, string>> = {
+  '@ai-sdk/anthropic': '4.0.105',
+  '@ai-sdk/google': '4.0.121',
+  '@ai-sdk/amazon-bedrock': '5.0.101',
+}
 
 const packages = createRequire(import.meta.url)
 
@@ -26,6 +30,17 @@ export function requireFactory(name: string): Factory {
   if (factory === null) throw new StartError(`chat_models: the package ${name} does not create a provider.`)
   return factory
 }
+
+/** Throws StartError when the models of a package do not speak the version of the AI SDK's interface that this adapter does. */
+export function requireVersion(name: string, { specificationVersion }: Model): void {
+  if (specificationVersion === VERSION) return
+  const version = Object.hasOwn(TRIED, name) ? TRIED[name] : 'latest'
+  throw new StartError(
+    `chat_models: the package ${name} speaks ${specificationVersion} of the AI SDK's interface, not ${VERSION}. In Kinora's directory, run: npm install ${name}@${version}`,
+  )
+}
+
+const VERSION = 'v4'
 
 /** Such as `createAnthropic`: the first by name, since the others are older names for it. */
 function findFactory(name: string): Factory | null {

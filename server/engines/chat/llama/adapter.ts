@@ -30,6 +30,9 @@ export const LlamaOptions = Type.Object(
 )
 export type LlamaOptions = Type.Static<typeof LlamaOptions>
 
+/** What a model of this engine may be listed with: it sees no media, and reports no probabilities. */
+export const LLAMA_CARRIES = ['tools', 'reasoning', 'structured_outputs'] as const
+
 export type LlamaEnv = Pick<EngineEnv, 'config_dir' | 'log' | 'upstream'>
 
 /**

@@ -1,36 +1,10 @@
 import assert from 'node:assert/strict'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { type AiSdkChatOptions, aiSdkChat } from '../../../server/engines/chat/ai-sdk/adapter.ts'
-import type { ChatEngine, ChatRequest } from '../../../server/engines/chat/contract.ts'
-import { EngineError, type EngineErrorKind } from '../../../server/engines/engine-error.ts'
-import { allEvents, chatEngineContract, live, textRequest } from './contract.ts'
-
-type Reply = (response: ServerResponse) => void
-type Received = { url: string; headers: Record<string, unknown>; body: Record<string, unknown> }
-type Subject = {
-  engine: ChatEngine
-  received: Received[]
-  reply(next: Reply): void
-  close(): Promise<void>
-}
-
-const sse = (frames: object[]) =>
-  frames.map((each) => `event: ${(each as { type?: string }).type ?? 'message'}\ndata: ${JSON.stringify(each)}\n\n`)
-const stream =
-  (frames: object[], { cut = false } = {}): Reply =>
-  (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const frame of sse(frames)) response.write(frame)
-    if (!cut) response.end()
-  }
-const status =
-  (code: number, body: unknown, headers = {}): Reply =>
-  (response) =>
-    void response
-      .writeHead(code, { 'content-type': 'application/json', ...headers })
-      .end(typeof body === 'string' ? body : JSON.stringify(body))
+import { type AiSdkChatOptions, aiSdkChat } from '../../../../server/engines/chat/ai-sdk/adapter.ts'
+import type { ChatRequest } from '../../../../server/engines/chat/contract.ts'
+import type { EngineErrorKind } from '../../../../server/engines/engine-error.ts'
+import { allEvents, chatEngineContract, textRequest } from '../contract.ts'
+import { faultOf, openAiSdk, type Reply, status, stream, tool, using } from './open.ts'
 
 const block = (index: number, start: object, deltas: object[]) => [
   { type: 'content_block_start', index, content_block: start },
@@ -53,40 +27,16 @@ const text = block(0, { type: 'text', text: '' }, [
   { type: 'text_delta', text: 'roll.' },
 ])
 const ANTHROPIC_TEXT = [START, ...text, ...stopped('end_turn')]
-const GEMINI_TEXT = [
-  { candidates: [{ content: { role: 'model', parts: [{ text: 'Deep.', thought: true }] } }] },
-  { candidates: [{ content: { role: 'model', parts: [{ text: 'Waves roll.' }] } }] },
-  {
-    candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }],
-    usageMetadata: {
-      ...{ promptTokenCount: 20, cachedContentTokenCount: 8, candidatesTokenCount: 4 },
-      ...{ thoughtsTokenCount: 3, totalTokenCount: 27 },
-    },
-  },
-]
-
-const anthropic = (more: Partial<AiSdkChatOptions> = {}) => open('@ai-sdk/anthropic', ANTHROPIC_TEXT, more)
-const gemini = (more: Partial<AiSdkChatOptions> = {}) => open('@ai-sdk/google', GEMINI_TEXT, more)
+const anthropic = (more: Partial<AiSdkChatOptions> = {}) => openAiSdk('@ai-sdk/anthropic', stream(ANTHROPIC_TEXT), more)
 const MODEL = 'claude-haiku-4-5'
 const asked = textRequest(MODEL, { max_tokens: 100 })
 
 chatEngineContract('ai-sdk, Anthropic', async () => ({ ...(await anthropic()), model: MODEL }))
-chatEngineContract('ai-sdk, Gemini', async () => ({ ...(await gemini()), model: 'gemini-2.5-flash' }))
 
 test('Anthropic: usage counts cached input as a part of the input', () =>
   using(anthropic(), async ({ engine }) => {
     const end = (await allEvents(engine, asked)).at(-1)
     assert.deepEqual(end, { type: 'end', usage: { input: 105, cached_input: 90, output: 7, reasoning: 0 } })
-  }))
-
-test('Gemini: reasoning is emitted before the text and counted as a part of the output', () =>
-  using(gemini(), async ({ engine }) => {
-    assert.deepEqual(await allEvents(engine, textRequest('gemini-2.5-flash')), [
-      { type: 'reasoning-delta', choice: 0, text: 'Deep.' },
-      { type: 'text-delta', choice: 0, text: 'Waves roll.' },
-      { type: 'finish', choice: 0, reason: 'stop' },
-      { type: 'end', usage: { input: 20, cached_input: 8, output: 7, reasoning: 3 } },
-    ])
   }))
 
 test('Anthropic: reasoning, then a tool call, whose arguments come in pieces', () =>
@@ -131,7 +81,7 @@ test('Anthropic: roles, images, tool results and allowed tools reach the server,
         { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
       ],
     })
-    const [{ body, headers, url }] = received as [Received]
+    const { body, headers, url } = received[0]!
     assert.equal(url, '/v1/messages')
     assert.equal(headers['x-api-key'], 'secret-key')
     assert.equal((body.tools as Array<{ name: string }>).map(({ name }) => name).join(), 'tide')
@@ -198,49 +148,3 @@ test('a package that is not installed is named with the command that installs it
   const options = { kind: 'ai-sdk', package: '@ai-sdk/none-such', base_url: 'http://127.0.0.1:9' } as const
   assert.throws(() => aiSdkChat(options), /npm install @ai-sdk\/none-such/)
 })
-
-function tool(name: string) {
-  return { type: 'function' as const, function: { name, parameters: { type: 'object', properties: {} } } }
-}
-
-async function faultOf(engine: ChatEngine, request: ChatRequest): Promise<EngineError> {
-  const outcome = await allEvents(engine, request, live()).then(
-    () => null,
-    (error: unknown) => error,
-  )
-  assert.ok(outcome instanceof EngineError, String(outcome))
-  return outcome
-}
-
-async function using(opening: Promise<Subject>, body: (subject: Subject) => Promise<void>): Promise<void> {
-  const subject = await opening
-  try {
-    await body(subject)
-  } finally {
-    await subject.engine.close?.()
-    await subject.close()
-  }
-}
-
-async function open(name: string, usual: object[], more: Partial<AiSdkChatOptions>): Promise<Subject> {
-  const received: Received[] = []
-  const replies: Reply[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    received.push({ url: request.url!, headers: request.headers, body: JSON.parse(body) })
-    ;(replies.shift() ?? stream(usual))(response)
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  return {
-    engine: aiSdkChat({ kind: 'ai-sdk', package: name, base_url, api_key: 'secret-key', ...more }),
-    received,
-    reply: (next) => void replies.push(next),
-    async close() {
-      const closed = new Promise((done) => server.close(done))
-      server.closeAllConnections()
-      await closed
-    },
-  }
-}

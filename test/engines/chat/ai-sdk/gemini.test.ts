@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AiSdkChatOptions } from '../../../../server/engines/chat/ai-sdk/adapter.ts'
+import type { EngineErrorKind } from '../../../../server/engines/engine-error.ts'
+import { allEvents, chatEngineContract, textRequest } from '../contract.ts'
+import { faultOf, openAiSdk, type Reply, status, stream, tool, using } from './open.ts'
+
+const MODEL = 'gemini-2.5-flash'
+const GEMINI_TEXT = [
+  { candidates: [{ content: { role: 'model', parts: [{ text: 'Deep.', thought: true }] } }] },
+  { candidates: [{ content: { role: 'model', parts: [{ text: 'Waves roll.' }] } }] },
+  {
+    candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }],
+    usageMetadata: {
+      ...{ promptTokenCount: 20, cachedContentTokenCount: 8, candidatesTokenCount: 4 },
+      ...{ thoughtsTokenCount: 3, totalTokenCount: 27 },
+    },
+  },
+]
+
+const gemini = (more: Partial<AiSdkChatOptions> = {}) => openAiSdk('@ai-sdk/google', stream(GEMINI_TEXT), more)
+const asked = textRequest(MODEL, { max_tokens: 100 })
+
+chatEngineContract('ai-sdk, Gemini', async () => ({ ...(await gemini()), model: MODEL }))
+
+test('Gemini: reasoning is emitted before the text and counted as a part of the output', () =>
+  using(gemini(), async ({ engine }) => {
+    assert.deepEqual(await allEvents(engine, asked), [
+      { type: 'reasoning-delta', choice: 0, text: 'Deep.' },
+      { type: 'text-delta', choice: 0, text: 'Waves roll.' },
+      { type: 'finish', choice: 0, reason: 'stop' },
+      { type: 'end', usage: { input: 20, cached_input: 8, output: 7, reasoning: 3 } },
+    ])
+  }))
+
+test('Gemini: a tool call, its arguments as JSON text', () =>
+  using(gemini(), async ({ engine, reply }) => {
+    const call = { functionCall: { name: 'tide', args: { at: 'noon' } } }
+    const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 3, totalTokenCount: 12 }
+    reply(
+      stream([{ candidates: [{ content: { role: 'model', parts: [call] }, finishReason: 'STOP' }], usageMetadata }]),
+    )
+    const events = await allEvents(engine, { ...asked, tools: [tool('tide')] })
+    const calls = events.filter((event) => event.type === 'tool-call-delta')
+    assert.equal(calls[0]?.name, 'tide')
+    assert.ok(calls[0]?.id)
+    assert.deepEqual(JSON.parse(calls.map((each) => each.arguments).join('')), { at: 'noon' })
+    assert.deepEqual(events.at(-2), { type: 'finish', choice: 0, reason: 'tool_calls' })
+  }))
+
+test('Gemini: images, PDF, sound, tool results and a schema reach the server in its own words', () =>
+  using(gemini(), async ({ engine, received }) => {
+    const schema = { type: 'object', properties: { tide: { type: 'string' } }, required: ['tide'] }
+    await allEvents(engine, {
+      ...asked,
+      response_format: { type: 'json_schema', json_schema: { name: 'tide', schema } },
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look and listen.' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0K' } },
+            { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } },
+          ],
+        },
+        {
+          ...{ role: 'assistant', content: null },
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{"at":"noon"}' } }],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
+      ],
+    })
+    const { url, headers, body } = received[0]!
+    assert.match(url, /\/models\/gemini-2\.5-flash:streamGenerateContent\?alt=sse$/)
+    assert.equal(headers['x-goog-api-key'], 'secret-key')
+    assert.ok(!url.includes('secret-key'))
+    const sent = JSON.stringify(body)
+    for (const part of [
+      'Be brief.',
+      'image/png',
+      'iVBORw0K',
+      'audio/wav',
+      'UklGRg==',
+      'functionCall',
+      'functionResponse',
+      'High.',
+    ])
+      assert.ok(sent.includes(part), part)
+    const { generationConfig } = body as { generationConfig: Record<string, unknown> }
+    assert.equal(generationConfig.responseMimeType, 'application/json')
+    assert.equal(generationConfig.maxOutputTokens, 100)
+  }))
+
+const LEAK = 'leak-marker'
+const failure = (code: number, name: string, message = LEAK) => ({ error: { code, status: name, message } })
+const BLOCKED = [{ candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'SAFETY' }] }]
+const FAULTS: Array<[what: string, kind: EngineErrorKind, reply: Reply]> = [
+  ['status 400', 'rejected', status(400, failure(400, 'INVALID_ARGUMENT'))],
+  ['status 403', 'failed', status(403, failure(403, 'PERMISSION_DENIED'))],
+  ['status 429', 'overloaded', status(429, failure(429, 'RESOURCE_EXHAUSTED'))],
+  ['status 503 with HTML', 'overloaded', status(503, `<html>${LEAK}</html>`, { 'content-type': 'text/html' })],
+  ['a stream without a finish', 'failed', stream(GEMINI_TEXT.slice(0, 2))],
+]
+for (const [what, kind, answer] of FAULTS) {
+  test(`Gemini, ${kind}: ${what}, without the server's text or the credential`, () =>
+    using(gemini(), async ({ engine, reply, received }) => {
+      reply(answer)
+      const error = await faultOf(engine, asked)
+      assert.equal(error.kind, kind)
+      const shown = `${error.message} ${error.stack} ${JSON.stringify(error)}`
+      for (const secret of [LEAK, 'secret-key', 'about the sea']) assert.ok(!shown.includes(secret), secret)
+      assert.equal(received.length, 1, 'never sent twice')
+    }))
+}
+
+test('Gemini: an answer that its filter ends has the finish reason content_filter', () =>
+  using(gemini(), async ({ engine, reply }) => {
+    reply(stream(BLOCKED))
+    const events = await allEvents(engine, asked)
+    assert.deepEqual(events.at(-2), { type: 'finish', choice: 0, reason: 'content_filter' })
+  }))
