@@ -19,6 +19,7 @@ const USAGE = `kinora <command>
   migrate   bring the database up to date and exit
   render    submit a video job and download the clip: kinora render "<prompt>"
   demo      from sign-in to MP4, on a service of its own
+  engines   what the engines of your configuration keep of their promises: kinora engines check [<model>]
   admin     organizations, people, keys, credits, jobs, audit: kinora admin --help
   --version
 `
@@ -34,6 +35,8 @@ async function main([command, ...args]: string[]): Promise<number> {
       return (await import('./cli/render.ts')).runRender(args, process.env)
     case 'demo':
       return (await import('./cli/demo/demo.ts')).runDemo(args, process.env)
+    case 'engines':
+      return (await import('./cli/engines/engines.ts')).runEngines(args, process.env)
     case 'admin':
       return (await import('./cli/admin/admin.ts')).runAdmin(args, process.env)
     case '--version':

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { TranslationEngine } from '../../server/engines/translation/contract.ts'
 import { maskPrompt, unmask } from '../../server/videos/translation/mask.ts'
+import { PLAIN } from '../../server/videos/translation/prompts/plain.ts'
+import { QUOTED } from '../../server/videos/translation/prompts/quoted.ts'
 import { translatePrompt } from '../../server/videos/translation/translate.ts'
 import { law } from '../support/law.ts'
-import { PLAIN } from './prompts/plain.ts'
-import { QUOTED } from './prompts/quoted.ts'
 
 const ROWS = [...PLAIN.map(([decision, prompt]) => [decision, prompt, prompt] as const), ...QUOTED]
 
