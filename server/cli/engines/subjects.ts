@@ -67,6 +67,7 @@ function chatSubject(config: Config, engines: Engines, model: Config['chat_model
   const { engine, model: name, name: kind, urls } = engines.chat.get(model.id)!
   const subject = {
     ...{ engine, model: name, capabilities: new Set<string>(model.capabilities), choices: model.n !== 1 },
+    effort: model.reasoning_efforts.find((effort) => effort !== 'none' && effort !== 'minimal') ?? null,
     ...{ max_tokens: Math.min(MAX_TOKENS, model.max_output_tokens ?? MAX_TOKENS), at_once: AT_ONCE },
   }
   return {

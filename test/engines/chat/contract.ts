@@ -19,7 +19,15 @@ export function chatEngineContract(name: string, open: () => Promise<ChatEngineU
   for (const check of CHAT_CHECKS) {
     test(`${name}: ${check.title}`, async () => {
       const { engine, model, asks = [], capabilities = [], close } = await open()
-      const subject = { engine, model, asks, capabilities: new Set(capabilities), choices: true, at_once: 20 }
+      const subject = {
+        engine,
+        model,
+        asks,
+        capabilities: new Set(capabilities),
+        choices: true,
+        effort: null,
+        at_once: 20,
+      }
       try {
         await check
           .run(subject, live())

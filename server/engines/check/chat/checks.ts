@@ -15,6 +15,8 @@ export type ChatSubject = {
   model: string
   capabilities: ReadonlySet<string>
   choices: boolean
+  /** An effort at which the model reasons; null when its entry lists none. */
+  effort: string | null
   asks?: readonly ChatRequest[]
   max_tokens?: number
   /** How many requests are sent at once. */
@@ -93,7 +95,9 @@ export const CHAT_CHECKS: ReadonlyArray<Check<ChatSubject>> = [
     ...{ level: 'should', starts: 'a call' },
     async run(subject, signal) {
       needs(subject, 'reasoning')
-      const events = await eventsOf(subject, { messages: ASKS_SUM }, signal)
+      const { effort } = subject
+      const request = { messages: ASKS_SUM, ...(effort !== null && { reasoning_effort: effort }) }
+      const events = await eventsOf(subject, request, signal)
       const end = events.at(-1)
       const counted = end?.type === 'end' && (end.usage?.reasoning ?? 0) > 0
       const emitted = events.some(({ type }) => type === 'reasoning-delta')

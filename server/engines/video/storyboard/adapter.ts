@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { ChildrenBusy, isChildQueueFull } from '../../../media/children/concurrency-limit.ts'
 import { ChildError, runChild } from '../../../media/children/run.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg/choose.ts'
+import { isRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
 import {
   ASPECT_RATIOS,
@@ -16,6 +17,7 @@ import {
   type Ticket,
   type VideoEngine,
 } from '../contract.ts'
+import { refuseUnsupported } from '../refuse-unsupported.ts'
 import type { RenderTask } from './child.ts'
 import type { SpooledInput } from './compose.ts'
 import { openRenders, type Render, type Work } from './renders.ts'
@@ -58,13 +60,14 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
   const renders = openRenders({ work_dir: options.work_dir })
 
   const find = (ticket: Ticket): Render | undefined => {
-    const { attempt_id, instance: of } = ticket as { attempt_id: string; instance: string }
+    const { attempt_id, instance: of } = readTicket(ticket)
     return of === instance ? renders.find(attempt_id) : undefined
   }
 
   return {
     capabilities: () => CAPABILITIES,
     async start(request, signal) {
+      refuseUnsupported(request, CAPABILITIES)
       checkReferences(request)
       if (renders.find(request.attempt_id) === undefined) requireRoom()
       await renders.add(request.attempt_id, async (dir) => {
@@ -85,14 +88,22 @@ export function storyboardVideo(options: StoryboardOptions): VideoEngine {
       return Readable.toWeb(bytes) as ReadableStream<Uint8Array>
     },
     async cancel(ticket) {
-      const { instance: of } = ticket as { instance: string }
-      if (of !== instance) throw new EngineError('transient', 'Another process is running this render.')
+      if (readTicket(ticket).instance !== instance)
+        throw new EngineError('transient', 'Another process is running this render.')
       const render = find(ticket)
       if (render !== undefined) await renders.remove(render)
       return true
     },
     close: () => renders.close(),
   }
+}
+
+function readTicket(ticket: Ticket): { attempt_id: string; instance: string } {
+  if (isRecord(ticket)) {
+    const { attempt_id, instance } = ticket
+    if (typeof attempt_id === 'string' && typeof instance === 'string') return { attempt_id, instance }
+  }
+  throw new EngineError('permanent', 'The ticket is of another engine.')
 }
 
 /** Leaves a render with the host, which starts it again later, while too many others are waiting. */
