@@ -23,7 +23,7 @@ test('the recipe for an engine names every file that lists the kinds there are',
   const files = [...sourcesIn('server', 'test'), ...filesMatching(['docs/*.md', 'docs/*.json'])]
     .filter(lists)
     .map(({ path }) => path)
-  assert.ok(files.includes('server/engines/registry.test.ts'), files.join())
+  assert.ok(files.includes('server/engines/registry.ts'), files.join())
   assert.deepEqual(
     files.filter((path) => !named.has(path)),
     [],

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TSchema } from 'typebox'
 import { ConfigFile } from '../../server/config/file.ts'
-import { engineMistakes } from '../../server/engines/registry.ts'
 import { ERRORS } from '../../server/platform/errors.ts'
 import { FAILURES, STATUSES, TRANSITIONS } from '../../server/videos/job.ts'
 import { filesMatching, ROOT, sourcesIn } from '../support/sources.ts'
@@ -47,7 +46,7 @@ test('docs/errors.md and the table of errors are the same', () => {
   assert.deepEqual(documented.sort(), known.sort())
 })
 
-test('docs/configuration.md explains every setting of the file, every environment variable and every kind of engine', () => {
+test('docs/configuration.md explains every setting of the file and every environment variable', () => {
   const text = read('docs/configuration.md')
   const documented = new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!))
   const settings = namesIn(ConfigFile)
@@ -64,15 +63,6 @@ test('docs/configuration.md explains every setting of the file, every environmen
     [...new Set(asked)].filter((name) => !documented.has(name) && !internal.has(name)),
     [],
   )
-  for (const family of ['video', 'chat', 'moderation', 'translation'] as const) {
-    const [mistake] = engineMistakes(family, 'nobody')
-    const kinds = mistake!.message.replace(/^Must be one of |\.$/g, '').split(', ')
-    assert.deepEqual(
-      kinds.filter((kind) => !documented.has(kind)),
-      [],
-      family,
-    )
-  }
 })
 
 test('docs/reliability.md says of each invariant whether the audit checks it', () => {

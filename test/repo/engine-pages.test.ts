@@ -56,6 +56,23 @@ test('the table of all engines has a row for each page, with the kinds that the 
   assert.deepEqual(wrong, [])
 })
 
+test('every option of every kind is explained in docs/configuration.md, or on a page of the kind', () => {
+  const [configuration] = filesMatching(['docs/configuration.md'])
+  const wrong = FAMILIES.flatMap((family) =>
+    [...engineSchemas(family)].flatMap(([name, schema]) => {
+      const own = pages.filter(({ text }) => yamlBlocks(text).flatMap(kindsIn).includes(`${family} ${name}`))
+      const text = [configuration!, ...own].map((page) => page.text).join('\n')
+      const options = Object.keys((schema as { properties?: object }).properties ?? {}).filter(
+        (each) => each !== 'kind',
+      )
+      return options
+        .filter((option) => !new RegExp(`\`${option}[\`:]`).test(text))
+        .map((option) => `${family} ${name}: ${option}`)
+    }),
+  )
+  assert.deepEqual(wrong, [])
+})
+
 function everyKind(): string[] {
   return FAMILIES.flatMap((family) => [...engineSchemas(family).keys()].map((kind) => `${family} ${kind}`))
 }
