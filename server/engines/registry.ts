@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import type { Capability } from '../config/file.ts'
-import { AI_SDK_CARRIES, AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes } from './chat/ai-sdk/adapter.ts'
+import { settingsMistakes } from './ai-sdk/options.ts'
+import { AI_SDK_CARRIES, AiSdkChatOptions, aiSdkChat } from './chat/ai-sdk/adapter.ts'
 import type { ChatEngine } from './chat/contract.ts'
 import { fanOut } from './chat/fan-out.ts'
 import { LLAMA_CARRIES, LlamaOptions, llamaChat } from './chat/llama/adapter.ts'
@@ -29,6 +30,7 @@ import { ChatTranslationOptions, chatTranslation } from './translation/chat.ts'
 import type { TranslationEngine } from './translation/contract.ts'
 import { HttpTranslationOptions, httpTranslation, httpTranslationMistakes } from './translation/http.ts'
 import { NoneOptions, noTranslation } from './translation/none.ts'
+import { AiSdkVideoOptions, aiSdkVideo, aiSdkVideoMistakes } from './video/ai-sdk/adapter.ts'
 import { ComfyuiOptions, comfyuiMistakes, comfyuiVideo } from './video/comfyui/adapter.ts'
 import { ContentTasksOptions, contentTasks, contentTasksMistakes } from './video/content-tasks/adapter.ts'
 import type { VideoEngine } from './video/contract.ts'
@@ -131,13 +133,14 @@ const FAMILIES = {
     ['comfyui', kind(ComfyuiOptions, comfyuiVideo, comfyuiMistakes)],
     ['queue', kind(QueueOptions, queueVideo, queueMistakes)],
     ['content-tasks', kind(ContentTasksOptions, contentTasks, contentTasksMistakes)],
+    ['ai-sdk', kind(AiSdkVideoOptions, aiSdkVideo, aiSdkVideoMistakes)],
     ['instant', kind(InstantOptions, instantVideo)],
   ]),
   chat: new Map<string, Kind<ChatEngine>>([
     ['sandbox', kind(SandboxOptions, sandboxChat)],
     ['openai', kind(OpenaiChatOptions, openaiChat, openaiChatMistakes)],
     ['llama', kind(LlamaOptions, (options, env) => llamaChat(options, env), undefined, LLAMA_CARRIES)],
-    ['ai-sdk', kind(AiSdkChatOptions, aiSdkChat, aiSdkChatMistakes, AI_SDK_CARRIES)],
+    ['ai-sdk', kind(AiSdkChatOptions, aiSdkChat, settingsMistakes, AI_SDK_CARRIES)],
   ]),
   moderation: new Map<string, Kind<ModerationEngine>>([
     ['rules', kind(RulesOptions, rulesModeration, rulesMistakes)],

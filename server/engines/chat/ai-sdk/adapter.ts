@@ -1,36 +1,21 @@
 import Type from 'typebox'
 import { Pool } from 'undici'
-import { ServerUrl } from '../../base-url.ts'
-import type { EngineEnv, Mistake } from '../../engine-entry.ts'
+import { guardedFetch } from '../../ai-sdk/guarded-fetch.ts'
+import { AiSdkOptions, providerSettings } from '../../ai-sdk/options.ts'
+import { requireFactory, requireVersion } from '../../ai-sdk/package.ts'
+import type { EngineEnv } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine, ChatEvent, ChatRequest } from '../contract.ts'
 import { fanOut } from '../fan-out.ts'
 import { callFault } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
-import { guardedFetch } from './guarded-fetch.ts'
-import type { StreamPart } from './model.ts'
-import { requireFactory, requireVersion } from './package.ts'
+import type { Model, StreamPart } from './model.ts'
 import { partReader } from './read-stream.ts'
 
-/**
- * `package`: a provider package of the AI SDK, which the operator installs. `base_url` is the address that the package is given, with its
- * version. `settings` are further settings of its provider, `provider_options` of each call, as the package documents them.
- */
+/** `idle_seconds`: how long the server may be silent; `total_seconds`: how long an answer may take. */
 export const AiSdkChatOptions = Type.Object(
   {
-    kind: Type.Literal('ai-sdk'),
-    package: Type.String({
-      pattern: '^@ai-sdk/[a-z0-9][a-z0-9-]*$',
-      patternErrorMessage: 'must be a package such as @ai-sdk/anthropic',
-    }),
-    base_url: ServerUrl,
-    model: Type.Optional(Type.String({ minLength: 1 })),
-    api_key: Type.Optional(Type.String({ minLength: 1 })),
-    headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
-    settings: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.Unknown())),
-    provider_options: Type.Optional(
-      Type.Record(Type.String({ minLength: 1 }), Type.Record(Type.String({ minLength: 1 }), Type.Unknown())),
-    ),
+    ...AiSdkOptions,
     idle_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 })),
     total_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 86_400 })),
   },
@@ -40,14 +25,6 @@ export type AiSdkChatOptions = Type.Static<typeof AiSdkChatOptions>
 
 /** What a model of this engine may be listed with: providers report no probabilities in one form. */
 export const AI_SDK_CARRIES = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structured_outputs'] as const
-
-/** Settings that have an option of their own, or that would replace Kinora's guarded client. */
-const RESERVED_SETTINGS = new Set(['apiKey', 'baseURL', 'headers', 'fetch'])
-
-export function aiSdkChatMistakes({ settings = {} }: AiSdkChatOptions): Mistake[] {
-  const reserved = Object.keys(settings).filter((name) => RESERVED_SETTINGS.has(name))
-  return reserved.map((name) => ({ path: `settings.${name}`, message: 'Cannot be set here.' }))
-}
 
 /**
  * Models that do not speak chat completions, through a provider package of the AI SDK: Anthropic, Gemini and others. The package
@@ -62,15 +39,9 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
     idle_ms: (options.idle_seconds ?? env.upstream?.idle_seconds ?? 120) * 1000,
     total_ms: (options.total_seconds ?? env.upstream?.total_seconds ?? 900) * 1000,
   }
-  const provider = requireFactory(options.package)({
-    ...options.settings,
-    baseURL: options.base_url.replace(/\/+$/, ''),
-    fetch: guardedFetch(origin, pool, limits),
-    ...(options.api_key === undefined ? {} : { apiKey: options.api_key }),
-    ...(options.headers === undefined ? {} : { headers: options.headers }),
-  })
-
-  requireVersion(options.package, provider.languageModel(options.model ?? 'any'))
+  const factory = requireFactory(options.package, SETTING)
+  const provider = factory(providerSettings(options, guardedFetch(origin, pool, limits))) as Provider
+  requireVersion(options.package, SETTING, provider.languageModel(options.model ?? 'any'))
 
   async function* answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<readonly ChatEvent[], void> {
     const leaving = new AbortController()
@@ -111,6 +82,11 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
     close: () => pool.destroy(),
   })
 }
+
+/** A provider as a package's factory makes it: language models by their name. */
+type Provider = { languageModel(model: string): Model }
+
+const SETTING = 'chat_models'
 
 /** More than the streams one process can serve, so that no request waits for a connection. */
 const CONNECTIONS = 4096

@@ -10,6 +10,7 @@ import { type Fault, sendFault } from './faults.ts'
 import { answerDeepl, answerLibretranslate } from './machine-translation.ts'
 import { type Conduct, jsonReply, type Render, renderStore } from './renders.ts'
 import { replicateRoutes } from './replicate.ts'
+import { veoRoutes } from './veo.ts'
 import { videosApiRoutes } from './videos-api.ts'
 
 /** The next `times` requests (1 when absent) whose method and path match meet with the fault. */
@@ -40,7 +41,7 @@ export type EngineServer = {
 }
 
 /** What the server speaks as an engine of videos: the first that knows a path answers. */
-const DIALECTS = [videosApiRoutes, comfyuiRoutes, falRoutes, replicateRoutes, contentTasksRoutes]
+const DIALECTS = [veoRoutes, videosApiRoutes, comfyuiRoutes, falRoutes, replicateRoutes, contentTasksRoutes]
 
 export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer> {
   const store = renderStore()

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
-import { OutboundError } from '../../../platform/outbound/error.ts'
-import { exchange } from '../../../platform/outbound/exchange.ts'
+import { OutboundError } from '../../platform/outbound/error.ts'
+import { exchange } from '../../platform/outbound/exchange.ts'
 
 export type FetchLimits = { idle_ms: number; total_ms: number }
 

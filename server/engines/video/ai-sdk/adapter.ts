@@ -1,0 +1,191 @@
+import Type from 'typebox'
+import { Pool } from 'undici'
+import { isRecord } from '../../../platform/json/record.ts'
+import { engineClient } from '../../../platform/outbound/client.ts'
+import { StartError } from '../../../platform/start-error.ts'
+import { guardedFetch } from '../../ai-sdk/guarded-fetch.ts'
+import { AiSdkOptions, providerSettings, settingsMistakes } from '../../ai-sdk/options.ts'
+import { requireFactory, requireVersion } from '../../ai-sdk/package.ts'
+import { Origin } from '../../base-url.ts'
+import type { Mistake } from '../../engine-entry.ts'
+import { EngineError } from '../../engine-error.ts'
+import { unreadableReply } from '../../reply-error.ts'
+import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
+import { ASPECT_RATIOS, type JsonValue, type RenderState, type Ticket, type VideoEngine } from '../contract.ts'
+import { errorFromWords } from '../error-words.ts'
+import { openOutput } from '../http/open-output.ts'
+import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { isGone, packageError } from './call-error.ts'
+import { encodeStart } from './encode-start.ts'
+import type { Status, Video, VideoModel } from './model.ts'
+
+const Count = Type.Optional(Type.Integer({ minimum: 0 }))
+
+/**
+ * `inputs` are those that the model takes; without them it is given text alone, since a package drops others with no more than a warning.
+ * `resolution` is what the model is asked for, as width and height; `generate_audio`, whether it is asked for sound or not, for packages that
+ * know the question. `ratio_with_frames`: false for a model that takes its ratio from the frames and warns of another. `input_transport`: files
+ * as bytes, or as signed URLs.
+ */
+export const AiSdkVideoOptions = Type.Object(
+  {
+    ...AiSdkOptions,
+    ...CapabilityOptions,
+    references_max: Type.Optional(Type.Object({ images: Count, videos: Count }, { additionalProperties: false })),
+    resolution: Type.Optional(Type.String({ pattern: '^\\d+x\\d+$', patternErrorMessage: 'must be such as 1280x720' })),
+    generate_audio: Type.Optional(Type.Boolean()),
+    ratio_with_frames: Type.Optional(Type.Boolean()),
+    input_transport: Type.Optional(Type.Enum(['data', 'url'])),
+    signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
+    output_origins: Type.Optional(Type.Array(Origin)),
+    start_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: false },
+)
+export type AiSdkVideoOptions = Type.Static<typeof AiSdkVideoOptions>
+
+export function aiSdkVideoMistakes(options: AiSdkVideoOptions): Mistake[] {
+  return [...settingsMistakes(options), ...capabilityMistakes(options, protocolOf(options), 'The AI SDK')]
+}
+
+/**
+ * Video models of the AI SDK's provider packages that can be started and asked how they are: Veo, MiniMax and others. The package only
+ * translates; its requests go through Kinora's client, to the origin of `base_url` alone. A warning of the package is a rejection: what it
+ * warns of would be missing from the clip. Throws StartError when the package is missing, too old, or renders within one call only.
+ * Source: docs/engines/ai-sdk-video.md.
+ */
+export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
+  const { origin } = new URL(options.base_url)
+  const start_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
+  const pool = new Pool(origin, { connections: CONNECTIONS, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
+  const limits = { idle_ms: start_ms, total_ms: start_ms }
+  const factory = requireFactory(options.package, SETTING)
+  const provider = factory(providerSettings(options, guardedFetch(origin, pool, limits)))
+  const modelOf = openModels(options.package, provider)
+  requireVersion(options.package, SETTING, modelOf(options.model ?? 'any'))
+  // Outputs bring their own credential in the URL, where they need one.
+  const client = engineClient({ base_url: origin })
+  const capabilities = narrowCapabilities(protocolOf(options), { inputs: [], ...options })
+  const byHeader = capabilities.idempotency === 'header'
+
+  async function statusOf(ticket: Ticket, signal: AbortSignal): Promise<Status> {
+    const { model, operation } = readTicket(ticket)
+    return modelOf(model).doStatus({ operation, abortSignal: signal })
+  }
+
+  return {
+    capabilities: () => capabilities,
+
+    async start(request, signal) {
+      refuseUnsupported(request, capabilities)
+      const { model, attempt_id } = request
+      const encoded = await encodeStart(request, options)
+      const headers = byHeader ? { headers: { 'idempotency-key': attempt_id } } : {}
+      try {
+        const { operation, warnings } = await modelOf(model).doStart({ ...encoded, ...headers, abortSignal: signal })
+        if (warnings.length > 0)
+          throw new EngineError('rejected', `The package ignores a part of the request: ${featureOf(warnings[0])}.`)
+        if (operation === undefined || operation === null) throw unreadableReply('it names no render')
+        return { model, operation: JSON.parse(JSON.stringify(operation)) as JsonValue }
+      } catch (error) {
+        throw packageError(error, signal)
+      }
+    },
+
+    async poll(ticket, signal) {
+      readTicket(ticket)
+      try {
+        return stateOf(await statusOf(ticket, signal))
+      } catch (error) {
+        if (isGone(error)) return { state: 'lost' }
+        throw packageError(error, signal)
+      }
+    },
+
+    async fetch(ticket, _output, signal) {
+      // Asked anew: URLs expire, and some hold the credential, which has no place in the database.
+      const status = await statusOf(ticket, signal).catch((error: unknown) => {
+        throw packageError(error, signal)
+      })
+      const video = status.status === 'completed' ? status.videos[0] : undefined
+      const max_bytes = OUTPUT_BYTES_MAX
+      const outputs = { max_bytes, timeout_ms: OUTPUT_MS, trusted_origins: options.output_origins ?? [] }
+      if (video?.type === 'url') return openOutput(client, video.url, outputs, signal)
+      return bytesOf(video)
+    },
+
+    cancel: async (ticket) => {
+      readTicket(ticket)
+      return false
+    },
+
+    close: async () => {
+      await Promise.all([pool.destroy(), client.close()])
+    },
+  }
+}
+
+type AsyncModel = Required<VideoModel>
+
+/** Video models by their name. Throws StartError, now, when the package has none that can be started and polled. */
+function openModels(name: string, provider: Record<string, unknown>): (model: string) => AsyncModel {
+  const create = (provider.videoModel ?? provider.video) as ((model: string) => VideoModel) | undefined
+  if (typeof create !== 'function') throw new StartError(`${SETTING}: the package ${name} has no video models.`)
+  return (model) => {
+    const made = create(model)
+    if (made.doStart === undefined || made.doStatus === undefined)
+      throw new StartError(
+        `${SETTING}: the package ${name} renders within one call, which a restart would lose and pay for again. It needs models with a start and a status.`,
+      )
+    return made as AsyncModel
+  }
+}
+
+function protocolOf({ package: name, references_max = {}, input_transport }: AiSdkVideoOptions): Protocol {
+  const { images = 8, videos = 2 } = references_max
+  return {
+    inputs: new Set(['first_frame', 'last_frame', 'reference_images', 'reference_videos']),
+    seconds: [4, 15],
+    ratios: ASPECT_RATIOS.filter((ratio) => ratio !== 'Auto'),
+    references_max: { images, videos, audio: 0, files: images + videos },
+    media: input_transport === 'url' ? 'signed_url' : 'bytes',
+    cancel: 'none',
+    idempotency: name === GATEWAY ? 'header' : 'none',
+  }
+}
+
+function readTicket(ticket: Ticket): { model: string; operation: JsonValue } {
+  if (isRecord(ticket) && typeof ticket.model === 'string' && ticket.operation !== undefined)
+    return { model: ticket.model, operation: ticket.operation as JsonValue }
+  throw new EngineError('permanent', 'Not a ticket of this engine.')
+}
+
+function stateOf(status: Status): RenderState {
+  if (status.status === 'pending') return { state: 'running' }
+  if (status.status === 'error') return { state: 'failed', error: errorFromWords(String(status.error)) }
+  if (status.status !== 'completed') throw unreadableReply('it has a status that is not known')
+  return { state: 'succeeded', output: null }
+}
+
+function bytesOf(video: Video | undefined): ReadableStream<Uint8Array> {
+  if (video?.type === 'base64') return ReadableStream.from([new Uint8Array(Buffer.from(video.data, 'base64'))])
+  if (video?.type === 'binary') return ReadableStream.from([video.data])
+  throw unreadableReply('it holds no clip')
+}
+
+/** What a warning is about, in the package's own name for it. Its details may hold a part of the request. */
+function featureOf(warning: unknown): string {
+  const { feature, type } = (isRecord(warning) ? warning : {}) as { feature?: unknown; type?: unknown }
+  const name = typeof feature === 'string' ? feature : typeof type === 'string' ? type : ''
+  return /^[\w .-]{1,60}$/.test(name) ? name : 'it does not say which'
+}
+
+const SETTING = 'video_models'
+/** Repeats a start with the same key without rendering again. Source: https://vercel.com/docs/ai-gateway */
+const GATEWAY = '@ai-sdk/gateway'
+const CONNECTIONS = 256
+const CONNECT_MS = 10_000
+/** A start carries the files with it. */
+const START_SECONDS = 300
+const OUTPUT_MS = 900_000
+const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
