@@ -168,8 +168,8 @@ function stateOf(status: Status): RenderState {
 }
 
 function bytesOf(video: Video | undefined): ReadableStream<Uint8Array> {
-  if (video?.type === 'base64') return ReadableStream.from([new Uint8Array(Buffer.from(video.data, 'base64'))])
-  if (video?.type === 'binary') return ReadableStream.from([video.data])
+  if (video?.type === 'base64') return new Blob([Buffer.from(video.data, 'base64')]).stream()
+  if (video?.type === 'binary') return new Blob([new Uint8Array(video.data)]).stream()
   throw unreadableReply('it holds no clip')
 }
 
