@@ -90,7 +90,8 @@ async function compare(
   assert.deepEqual(often, [], `no job was rendered more than ${renders_max} times`)
   if (renders_max === 1) assert.equal(renders.size, completed.length)
   else {
-    assert.ok(completed.length >= JOBS && completed.every((prompt) => renders.has(String(prompt))))
+    // The jobs of the last point had one start cut, the others perhaps two.
+    assert.ok(completed.length >= JOBS - 1 && completed.every((prompt) => renders.has(String(prompt))))
     const codes = jobs.filter(({ prompt }) => !String(prompt).includes('forbidden')).map(({ error_code }) => error_code)
     assert.ok(codes.every((code) => code === null || code === 'render_failed'))
   }
@@ -103,6 +104,11 @@ async function compare(
 
 /** Of a render, in whatever place its dialect has it. */
 function promptOf({ json, fields }: Render): string {
-  const { input, content } = (json ?? {}) as { input?: { prompt?: string }; content?: Array<{ text?: string }> }
-  return input?.prompt ?? content?.find(({ text }) => text !== undefined)?.text ?? fields.prompt ?? ''
+  const { input, content, instances } = (json ?? {}) as {
+    input?: { prompt?: string }
+    content?: Array<{ text?: string }>
+    instances?: Array<{ prompt: string }>
+  }
+  const part = content?.find(({ text }) => text !== undefined)
+  return input?.prompt ?? part?.text ?? instances?.[0]?.prompt ?? fields.prompt ?? ''
 }
