@@ -35,15 +35,22 @@ export function openaiClientMistakes({ base_url }: Pick<OpenaiClientOptions, 'ba
   return baseUrlMistakes('base_url', base_url)
 }
 
+type ChatBody = { model: string; messages: ChatMessage[]; [option: string]: unknown }
+
+/** The text of one complete answer. Throws as `completeChoice` does. */
+export async function completeChat(client: EngineClient, body: ChatBody, signal: AbortSignal): Promise<string> {
+  return (await completeChoice(client, body, signal)).text
+}
+
 /**
- * The text of one complete answer. Throws EngineError when there is none: a status other than 200, an unreadable body, other than one
- * choice, a truncated answer, a refusal.
+ * One complete answer: its text, and the probabilities of its tokens as the server wrote them. Throws EngineError when there is none: a
+ * status other than 200, an unreadable body, other than one choice, a truncated answer, a refusal.
  */
-export async function completeChat(
+export async function completeChoice(
   client: EngineClient,
-  body: { model: string; messages: ChatMessage[]; [option: string]: unknown },
+  body: ChatBody,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ text: string; logprobs: unknown }> {
   const json = (await postJson(
     client,
     '/chat/completions',
@@ -56,7 +63,7 @@ export async function completeChat(
   if (choice?.finish_reason !== 'stop') throw unreadableReply('the answer was cut short')
   const content = choice.message?.content
   if (typeof content !== 'string') throw unreadableReply('the answer holds no text')
-  return content
+  return { text: content, logprobs: choice.logprobs }
 }
 
 /** The JSON object with which a model server answers 200. Throws EngineError. */
@@ -76,4 +83,6 @@ export function imagePart({ media_type, bytes }: { media_type: string; bytes: Ui
   return { type: 'image_url', image_url: { url: `data:${media_type};base64,${Buffer.from(bytes).toString('base64')}` } }
 }
 
-type ChatReply = { choices?: Array<{ finish_reason?: unknown; message?: { content?: unknown } | null } | null> }
+type ChatReply = {
+  choices?: Array<{ finish_reason?: unknown; message?: { content?: unknown } | null; logprobs?: unknown } | null>
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { GUARD_FORMATS } from '../../server/engines/moderation/guard-formats.ts'
+import { GUARD_FORMATS, readProbability } from '../../server/engines/moderation/guard-formats.ts'
 import { law } from '../support/law.ts'
 
 type Format = keyof typeof GUARD_FORMATS
@@ -172,3 +172,36 @@ const isAllow: Record<Format, (answer: string) => boolean> = {
   },
   'yes-no': (answer) => ['no', 'no.'].includes(answer.toLowerCase()),
 }
+
+test('a probability of Yes above the threshold blocks, whichever word was chosen; without probabilities there is no verdict', () => {
+  const logprobs = (...tokens: Array<[string, number]>) => ({
+    content: [
+      {
+        token: 'No',
+        logprob: -0.1,
+        top_logprobs: tokens.map(([token, share]) => ({ token, logprob: Math.log(share) })),
+      },
+    ],
+  })
+  const verdict = (value: unknown, above = 0.3) => readProbability(value, above)?.verdict ?? null
+  assert.equal(verdict(logprobs(['No', 0.6], ['Yes', 0.4])), 'block')
+  assert.equal(verdict(logprobs(['No', 0.8], ['Yes', 0.2])), 'allow')
+  assert.equal(verdict(logprobs(['No', 0.5], [' yes', 0.2], ['YES', 0.2])), 'block', 'forms of a word are added up')
+  assert.equal(verdict(logprobs(['No', 0.2], ['Yes', 0.1], ['Maybe', 0.7])), 'block', 'other words do not count')
+  assert.equal(verdict(logprobs(['No', 0.9])), 'allow')
+  assert.equal(verdict(logprobs(['No', 0.7], ['Yes', 0.3]), 0.3), 'allow', 'above, not at')
+  const nothing = [
+    null,
+    undefined,
+    {},
+    [],
+    'No',
+    { content: [] },
+    { content: [{}] },
+    logprobs(),
+    logprobs(['Maybe', 1]),
+  ]
+  for (const value of [...nothing, { content: [{ top_logprobs: [{ token: 'No', logprob: 'x' }, null, 5] }] }])
+    assert.equal(verdict(value), null, JSON.stringify(value))
+  assert.equal(verdict({ content: [{ top_logprobs: [{ token: 'No', logprob: 5 }] }] }), null, 'more than certain')
+})

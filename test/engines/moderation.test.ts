@@ -238,3 +238,37 @@ function base64(byte: number): string {
 function live(): AbortSignal {
   return new AbortController().signal
 }
+
+test('a yes-no guard with block_above asks for probabilities and judges by them; an answer without them is no verdict', async () => {
+  const engine = guard('yes-no', { block_above: 0.3 })
+  const judged = async (top_logprobs: unknown) => {
+    const logprobs = top_logprobs === null ? null : { content: [{ token: 'No', logprob: -0.1, top_logprobs }] }
+    server.script({ method: 'POST', fault: chat({ finish_reason: 'stop', message: { content: 'No' }, logprobs }) })
+    const { verdict } = await engine.moderate(
+      { text: 'a', images: [], purpose: 'video_prompt' },
+      new AbortController().signal,
+    )
+    return verdict
+  }
+  const share = (yes: number) => [
+    { token: 'No', logprob: Math.log(1 - yes) },
+    { token: 'Yes', logprob: Math.log(yes) },
+  ]
+  assert.equal(await judged(share(0.4)), 'block')
+  assert.equal(await judged(share(0.2)), 'allow')
+  const { json } = server.requests.at(-1)! as { json: { logprobs?: boolean; top_logprobs?: number } }
+  assert.deepEqual([json.logprobs, json.top_logprobs], [true, 20])
+  await assert.rejects(judged(null), EngineError)
+  await engine.close?.()
+  const entry = {
+    kind: 'chat-guard',
+    base_url: 'http://guard:8000',
+    model: 'm',
+    format: 'llama-guard',
+    block_above: 0.5,
+  }
+  assert.deepEqual(
+    engineMistakes('moderation', entry).map(({ path }) => path),
+    ['block_above'],
+  )
+})

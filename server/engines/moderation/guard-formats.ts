@@ -1,3 +1,4 @@
+import { asRecord } from '../../platform/json/record.ts'
 import type { ModerationResult } from './contract.ts'
 
 type Reading = Pick<ModerationResult, 'verdict' | 'categories'>
@@ -73,6 +74,27 @@ function readYesNo(answer: string): Reading | null {
   const word = /^(yes|no)\.?$/i.exec(answer)?.[1]?.toLowerCase()
   if (word === undefined) return null
   return word === 'no' ? { verdict: 'allow', categories: [] } : { verdict: 'block', categories: ['policy'] }
+}
+
+/**
+ * The verdict by the probability of Yes against No at the first token, as ShieldGemma's card has it; null when the server gave neither.
+ * Source: https://huggingface.co/google/shieldgemma-2-4b-it
+ */
+export function readProbability(logprobs: unknown, block_above: number): Reading | null {
+  const [first] = (asRecord(logprobs)?.content ?? []) as unknown[]
+  const candidates = asRecord(first)?.top_logprobs
+  if (!Array.isArray(candidates)) return null
+  const share = (word: string) =>
+    candidates.reduce<number>((sum, candidate) => {
+      const { token, logprob } = asRecord(candidate) ?? {}
+      const says = typeof token === 'string' && token.trim().toLowerCase() === word
+      return says && typeof logprob === 'number' && logprob <= 0 ? sum + Math.exp(logprob) : sum
+    }, 0)
+  const [yes, no] = [share('yes'), share('no')]
+  if (!(yes + no > 0)) return null
+  return yes / (yes + no) > block_above
+    ? { verdict: 'block', categories: ['policy'] }
+    : { verdict: 'allow', categories: [] }
 }
 
 function parse(text: string): unknown {
