@@ -33,12 +33,15 @@ export function headingOf({ family, model, engine, kind, at }: Subject): string 
   return `${name}: ${kind}${at === null ? '' : ` at ${at}`}`
 }
 
+/** A translation or a name may hold what a terminal would obey. */
+const CONTROLS = /\p{Cc}/gu
+
 const MARKS: Record<Finding['outcome'], string> = { holds: '✓', fails: '✗', skipped: '–' }
 
 function rowOf({ title, level, outcome, detail, seconds }: Finding): string {
   const time = outcome === 'skipped' || seconds < 0.1 ? '' : `  ${formatSeconds(seconds)}`
   const weight = outcome === 'fails' && level === 'should' ? ' (not required)' : ''
-  const more = detail === '' ? '' : `      ${detail}\n`
+  const more = detail === '' ? '' : `      ${detail.replace(CONTROLS, ' ')}\n`
   return `  ${MARKS[outcome]} ${title}${weight}${time}\n${more}`
 }
 

@@ -83,10 +83,9 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
       const headers = byHeader ? { headers: { 'idempotency-key': attempt_id } } : {}
       try {
         const { operation, warnings } = await modelOf(model).doStart({ ...encoded, ...headers, abortSignal: signal })
-        if (warnings.length > 0)
+        if (warnings !== undefined && warnings.length > 0)
           throw new EngineError('rejected', `The package ignores a part of the request: ${featureOf(warnings[0])}.`)
-        if (operation === undefined || operation === null) throw unreadableReply('it names no render')
-        return { model, operation: JSON.parse(JSON.stringify(operation)) as JsonValue }
+        return { model, operation: storable(operation) }
       } catch (error) {
         throw packageError(error, signal)
       }
@@ -154,6 +153,13 @@ function protocolOf({ package: name, references_max = {}, input_transport }: AiS
   }
 }
 
+/** What names the render, as JSON that is no longer than an id and a URL. Throws EngineError: a render may have begun. */
+function storable(operation: unknown): JsonValue {
+  const text = JSON.stringify(operation) ?? 'null'
+  if (text === 'null' || text.length > OPERATION_LENGTH_MAX) throw unreadableReply('it names no render')
+  return JSON.parse(text) as JsonValue
+}
+
 function readTicket(ticket: Ticket): { model: string; operation: JsonValue } {
   if (isRecord(ticket) && typeof ticket.model === 'string' && ticket.operation !== undefined)
     return { model: ticket.model, operation: ticket.operation as JsonValue }
@@ -183,6 +189,7 @@ function featureOf(warning: unknown): string {
 const SETTING = 'video_models'
 /** Repeats a start with the same key without rendering again. Source: https://vercel.com/docs/ai-gateway */
 const GATEWAY = '@ai-sdk/gateway'
+const OPERATION_LENGTH_MAX = 8192
 const CONNECTIONS = 256
 const CONNECT_MS = 10_000
 /** A start carries the files with it. */

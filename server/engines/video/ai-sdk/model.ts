@@ -5,7 +5,7 @@
 export type VideoModel = {
   specificationVersion: string
   /** Both are optional in the interface: a package without them can only render within one call. */
-  doStart?(options: StartOptions): PromiseLike<{ operation: unknown; warnings: readonly unknown[] }>
+  doStart?(options: StartOptions): PromiseLike<{ operation: unknown; warnings?: readonly unknown[] }>
   doStatus?(options: { operation: unknown; abortSignal?: AbortSignal }): PromiseLike<Status>
 }
 

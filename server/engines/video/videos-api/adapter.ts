@@ -32,6 +32,7 @@ import { readView, renderState } from './render-view.ts'
  * when absent, nothing when the base URL itself names a version. `inputs` narrows what the dialect can carry to what the model takes.
  * `input_transport`: whether files are handed over as signed URLs, or as `data:` URLs to an engine that cannot reach this service.
  * `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be fetched, without the credential.
+ * `cancel: none`: the server cannot stop a render, though its dialect could; the model listing says so.
  */
 export const VideosApiOptions = Type.Object(
   {
@@ -67,6 +68,7 @@ export const VideosApiOptions = Type.Object(
     input_transport: Type.Optional(Type.Enum(['url', 'data'])),
     signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
     output_origins: Type.Optional(Type.Array(Origin)),
+    cancel: Type.Optional(Type.Literal('none')),
     start_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
   },
   { additionalProperties: false },
@@ -81,7 +83,8 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
   const dialect = DIALECTS[options.dialect]
   const addresses = readAddresses(options)
   const clients = openClients(options, addresses)
-  const capabilities = narrowCapabilities(carriedBy(dialect, options), options)
+  const { cancel = dialect.cancel } = options
+  const capabilities = narrowCapabilities({ ...carriedBy(dialect, options), cancel }, options)
   const started = startedRenders()
 
   return {
@@ -139,7 +142,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
     },
 
     async cancel(ticket, signal = new AbortController().signal) {
-      if (dialect.cancel === 'none') return false
+      if (cancel === 'none') return false
       const { id, where } = readTicket(ticket)
       const path = videoPath(id)
       const reply = await send(clients[where], { method: 'DELETE', path }, signal)

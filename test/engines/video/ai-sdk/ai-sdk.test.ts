@@ -95,6 +95,13 @@ test('what a provider says of a failed render is read for its kind, and not kept
     assert.equal(await end('leak-marker'), 'rejected')
   }))
 
+test('a start whose answer names the render by more than a ticket can hold is one of unknown outcome', () =>
+  using(veo(server.url), async (engine) => {
+    const body = { name: `models/veo/operations/${'x'.repeat(10_000)}` }
+    server.script({ method: 'POST', fault: { kind: 'status', status: 200, body } })
+    await assert.rejects(engine.start(requestFor(engine, VEO), live()), { kind: 'transient', not_begun: false })
+  }))
+
 test('a package without video models, or not installed, is refused at the start with what to do', () => {
   assert.throws(() => veo(server.url, { package: '@ai-sdk/anthropic' }), /no video models/)
   assert.throws(() => veo(server.url, { package: '@ai-sdk/bytedance' }), /within one call|v3 of the AI SDK/)

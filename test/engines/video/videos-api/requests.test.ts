@@ -209,6 +209,15 @@ test('cancel asks the engine where it can stop, and asks nothing where it cannot
   assert.equal(server.requests.length, before)
 })
 
+test('a server that cannot stop a render is not asked to, and clients are told', async () => {
+  const engine = open('openai', { cancel: 'none' })
+  assert.equal(engine.capabilities('H3').cancel, 'none')
+  const ticket = await engine.start(request(), live())
+  const before = server.requests.length
+  assert.equal(await engine.cancel(ticket), false)
+  assert.equal(server.requests.length, before)
+})
+
 test('capabilities follow the dialect, the addresses and the inputs of the model', () => {
   assert.deepEqual([...open('openai').capabilities('H3').modes], ['text', 'first_frame'])
   assert.ok(!open('sglang').capabilities('H3').modes.has('references'))
