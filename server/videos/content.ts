@@ -34,7 +34,7 @@ export async function sendContent(
     // A service of the version before does not know these blobs, and sweeps them away as orphans.
     return await send(stored).catch(async (error: unknown) => {
       if (!(error instanceof BlobMissing)) throw error
-      return send(await variants.replace(job, variant))
+      return send(await variants.replace(job, variant, stored))
     })
   } catch (error) {
     if (error instanceof BlobMissing) throw notFound('video')

@@ -7,7 +7,7 @@ import { DiskFull } from '../../platform/blobs/blobs.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { freshCache } from '../../platform/fresh-cache.ts'
 import { isMediaFault } from '../inputs.ts'
-import type { VideoJobRow } from '../store.ts'
+import { findJob, type VideoJobRow } from '../store.ts'
 import { openAhead } from './ahead.ts'
 import { type MakeContext, makeAndStore, removeBoth } from './make.ts'
 import { forgetVariants } from './store.ts'
@@ -22,8 +22,8 @@ import {
 export type Variants = {
   /** The stored variant of a completed job, made now if need be. Throws ApiError `not_found` or `server_is_overloaded`. */
   find(job: VideoJobRow, variant: PreparedVariant): Promise<StoredVariant>
-  /** As `find`, after the bytes that the job names were found missing. */
-  replace(job: VideoJobRow, variant: PreparedVariant): Promise<StoredVariant>
+  /** As `find`, after the bytes of `lost`, which `find` gave, were found missing. */
+  replace(job: VideoJobRow, variant: PreparedVariant, lost: StoredVariant): Promise<StoredVariant>
   /** Makes them soon, if the service is not busy. Otherwise the first request does. */
   expect(job: VideoJobRow): void
   /** Ends the work under way. */
@@ -72,9 +72,14 @@ export function openVariants(ctx: MakeContext & Pick<Context, 'log'>): Variants 
 
   return {
     find,
-    async replace(job, variant) {
-      const lost = storedVariants(job)
-      if (lost && (await forgetVariants(ctx.db, job, lost))) await removeBoth(ctx, lost)
+    async replace(job, variant, lost) {
+      // The job of the caller may be older than `lost`.
+      const current = await findJob(ctx.db, job.org_id, job.id)
+      const stored = current && storedVariants(current)
+      const isLost = stored?.[variant].blob_key === lost.blob_key
+      if (isLost && (await forgetVariants(ctx.db, job, stored))) await removeBoth(ctx, stored)
+      // Work that began before may end with the lost ones.
+      await active.get(job.id)?.catch(() => {})
       return find({ ...job, ...NO_VARIANTS }, variant)
     },
     expect: ahead.add,

@@ -6,6 +6,8 @@ import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { enterChild, isChildQueueFull } from '../../../server/media/children/concurrency-limit.ts'
 import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
+import { findJob } from '../../../server/videos/store.ts'
+import { openVariants } from '../../../server/videos/variants/prepare.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
 import { assertRefused, submit } from '../../support/http/videos-app.ts'
@@ -132,6 +134,18 @@ test('200 after the bytes were swept away: they are made again', async () => {
   const { thumbnail_key, spritesheet_key } = await rowOf(id)
   assert.ok(thumbnail_key !== lost.thumbnail_key && spritesheet_key !== lost.spritesheet_key)
   assert.equal(stored(), before)
+})
+
+test('200 after they were swept away, also for a process that had not seen them made', async () => {
+  const id = await completed()
+  const variants = openVariants(app.ctx)
+  const job = (await findJob(app.ctx.db, person.org_id, id))!
+  const lost = await variants.find(job, 'thumbnail')
+  await app.ctx.blobs.remove(lost.blob_key)
+  const again = await variants.replace(job, 'thumbnail', lost)
+  assert.equal(await app.ctx.blobs.size(again.blob_key), lost.size_bytes)
+  assert.equal((await rowOf(id)).thumbnail_key, again.blob_key)
+  await variants.close()
 })
 
 test('404 for another organization as for an unknown job, and once the job is deleted, with nothing left of it', async () => {
