@@ -200,8 +200,15 @@ test('a probability of Yes above the threshold blocks, whichever word was chosen
     { content: [{}] },
     logprobs(),
     logprobs(['Maybe', 1]),
+    { content: 5 },
+    { content: [{ top_logprobs: [{ token: 'No', logprob: -9 }, { token: 'Yes' }] }] },
   ]
   for (const value of [...nothing, { content: [{ top_logprobs: [{ token: 'No', logprob: 'x' }, null, 5] }] }])
     assert.equal(verdict(value), null, JSON.stringify(value))
   assert.equal(verdict({ content: [{ top_logprobs: [{ token: 'No', logprob: 5 }] }] }), null, 'more than certain')
+  const rounded = [
+    { token: 'Yes', logprob: 1.2e-7 },
+    { token: 'No', logprob: -16 },
+  ]
+  assert.equal(verdict({ content: [{ top_logprobs: rounded }] }), 'block', 'a certain Yes, rounded up')
 })

@@ -81,21 +81,26 @@ function readYesNo(answer: string): Reading | null {
  * Source: https://huggingface.co/google/shieldgemma-2-4b-it
  */
 export function readProbability(logprobs: unknown, block_above: number): Reading | null {
-  const [first] = (asRecord(logprobs)?.content ?? []) as unknown[]
-  const candidates = asRecord(first)?.top_logprobs
+  const content = asRecord(logprobs)?.content
+  const candidates = Array.isArray(content) ? asRecord(content[0])?.top_logprobs : null
   if (!Array.isArray(candidates)) return null
-  const share = (word: string) =>
-    candidates.reduce<number>((sum, candidate) => {
-      const { token, logprob } = asRecord(candidate) ?? {}
-      const says = typeof token === 'string' && token.trim().toLowerCase() === word
-      return says && typeof logprob === 'number' && logprob <= 0 ? sum + Math.exp(logprob) : sum
-    }, 0)
-  const [yes, no] = [share('yes'), share('no')]
-  if (!(yes + no > 0)) return null
+  const shares = { yes: 0, no: 0 }
+  for (const candidate of candidates) {
+    const { token, logprob } = asRecord(candidate) ?? {}
+    const word = typeof token === 'string' ? token.trim().toLowerCase() : null
+    if (word !== 'yes' && word !== 'no') continue
+    if (typeof logprob !== 'number' || logprob > ROUNDING) return null
+    shares[word] += Math.exp(logprob)
+  }
+  const { yes, no } = shares
+  if (yes + no === 0) return null
   return yes / (yes + no) > block_above
     ? { verdict: 'block', categories: ['policy'] }
     : { verdict: 'allow', categories: [] }
 }
+
+/** Servers round the logarithm of certainty, to slightly above 0 at times. */
+const ROUNDING = 1e-3
 
 function parse(text: string): unknown {
   try {
