@@ -1,5 +1,6 @@
 import { asRecord } from '../../../platform/json/record.ts'
-import { OutboundError } from '../../../platform/outbound/error.ts'
+import type { OutboundError } from '../../../platform/outbound/error.ts'
+import { outboundBehind, parseBody } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
 import { errorObjectError, needsOperator, statusError } from '../openai/read/error.ts'
 import { refused } from './refused.ts'
@@ -15,7 +16,7 @@ export function callFault(thrown: unknown, begun: boolean): CallFault {
   const { name, statusCode, responseHeaders, responseBody, message } = asRecord(thrown) ?? {}
   // Errors within a stream have a status of the package's and no name.
   if (typeof statusCode === 'number' && (name === 'AI_APICallError' || !(thrown instanceof Error))) {
-    const body = name === undefined ? { error: { message } } : parseJson(responseBody)
+    const body = name === undefined ? { error: { message } } : parseBody(responseBody)
     if (typeof responseBody === 'string' && responseBody.includes('API_KEY_INVALID'))
       return { error: new EngineError('failed', 'The model server rejects the credential.'), operator: true }
     const error = statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, body)
@@ -42,15 +43,6 @@ function late(error: EngineError): EngineError {
     : error
 }
 
-function outboundBehind(thrown: unknown): OutboundError | null {
-  let error = thrown
-  for (let depth = 0; depth < 4 && error instanceof Error; depth++) {
-    if (error instanceof OutboundError) return error
-    error = error.cause
-  }
-  return null
-}
-
 function connectionError({ reason, code }: OutboundError): EngineError {
   if (reason === 'timeout') return new EngineError('timeout', 'The model server did not answer in time.')
   if (reason === 'unreachable' && NOT_SENT.test(code ?? ''))
@@ -59,11 +51,3 @@ function connectionError({ reason, code }: OutboundError): EngineError {
 }
 
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
-
-function parseJson(text: unknown): unknown {
-  try {
-    return typeof text === 'string' ? JSON.parse(text) : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -1,5 +1,5 @@
 import { asRecord } from '../../../platform/json/record.ts'
-import { OutboundError } from '../../../platform/outbound/error.ts'
+import { outboundBehind, parseBody } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
 import { callError, statusError, unreadableReply } from '../../reply-error.ts'
 
@@ -11,7 +11,7 @@ export function packageError(thrown: unknown, signal: AbortSignal): unknown {
   if (outbound !== null) return callError(outbound)
   const { name, statusCode, responseHeaders, responseBody } = asRecord(thrown) ?? {}
   if (typeof statusCode === 'number' && statusCode >= 400)
-    return statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, parsed(responseBody))
+    return statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, parseBody(responseBody))
   if (typeof name === 'string' && BEFORE_SENDING.has(name))
     return new EngineError('rejected', `The package does not take the request: ${name}.`, { engine_code: name })
   if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
@@ -32,23 +32,3 @@ const BEFORE_SENDING = new Set([
   'AI_InvalidArgumentError',
   'AI_NoSuchModelError',
 ])
-
-/** Errors of packages wrap each other. */
-const DEPTH = 5
-
-function outboundBehind(thrown: unknown): OutboundError | null {
-  let error = thrown
-  for (let depth = 0; depth < DEPTH && error instanceof Error; depth++) {
-    if (error instanceof OutboundError) return error
-    error = error.cause
-  }
-  return null
-}
-
-function parsed(text: unknown): unknown {
-  try {
-    return typeof text === 'string' ? JSON.parse(text) : null
-  } catch {
-    return null
-  }
-}
