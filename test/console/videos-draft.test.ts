@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
+import { wavHeader } from '../../server/media/wav.ts'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { choose, mode, prompt } from '../support/browser/video-studio.ts'
 import { samplePicture } from '../support/data/media.ts'
@@ -194,18 +195,6 @@ test('the prompt is counted in code points, and the selection becomes dialogue b
 
 /** A WAV file of this length without a sound. */
 function silence(seconds: number): Buffer {
-  const bytes = Buffer.alloc(44 + 8000 * seconds, 128)
-  bytes.write('RIFF', 0)
-  bytes.writeUInt32LE(36 + 8000 * seconds, 4)
-  bytes.write('WAVEfmt ', 8)
-  bytes.writeUInt32LE(16, 16)
-  bytes.writeUInt16LE(1, 20)
-  bytes.writeUInt16LE(1, 22)
-  bytes.writeUInt32LE(8000, 24)
-  bytes.writeUInt32LE(8000, 28)
-  bytes.writeUInt16LE(1, 32)
-  bytes.writeUInt16LE(8, 34)
-  bytes.write('data', 36)
-  bytes.writeUInt32LE(8000 * seconds, 40)
-  return bytes
+  const samples = Buffer.alloc(8000 * 2 * seconds)
+  return Buffer.concat([wavHeader(samples.length, { rate: 8000, channels: 1 }), samples])
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Engines } from '../../server/engines/registry.ts'
+import { wavHeader } from '../../server/media/wav.ts'
 import type { Log } from '../../server/platform/log.ts'
 import { isTerminal } from '../../server/videos/job.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from '../../server/videos/store.ts'
@@ -136,20 +137,7 @@ export async function upload(
 export function silence(seconds: number): Uint8Array {
   const rate = 8000
   const size = Math.round(seconds * rate) * 2
-  const wav = Buffer.alloc(44 + size)
-  wav.write('RIFF', 0)
-  wav.writeUInt32LE(36 + size, 4)
-  wav.write('WAVEfmt ', 8)
-  wav.writeUInt32LE(16, 16)
-  wav.writeUInt16LE(1, 20)
-  wav.writeUInt16LE(1, 22)
-  wav.writeUInt32LE(rate, 24)
-  wav.writeUInt32LE(rate * 2, 28)
-  wav.writeUInt16LE(2, 32)
-  wav.writeUInt16LE(16, 34)
-  wav.write('data', 36)
-  wav.writeUInt32LE(size, 40)
-  return wav
+  return Buffer.concat([wavHeader(size, { rate, channels: 1 }), Buffer.alloc(size)])
 }
 
 /** More than any job of a test needs. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { wavHeader } from '../../media/wav.ts'
 import type { ModerationEngine } from '../moderation/contract.ts'
 import type { TranscriptionEngine } from '../moderation/transcription.ts'
 import { type Check, NotApplicable } from './check.ts'
@@ -96,18 +97,6 @@ async function verdicts(
 function tone(): Uint8Array {
   const rate = 16_000
   const samples = Int16Array.from({ length: rate * 2 }, (_, i) => Math.sin((i * 2 * Math.PI * 440) / rate) * 8_000)
-  const header = Buffer.alloc(44)
-  header.write('RIFF', 0, 'latin1')
-  header.writeUInt32LE(36 + samples.byteLength, 4)
-  header.write('WAVEfmt ', 8, 'latin1')
-  header.writeUInt32LE(16, 16)
-  header.writeUInt16LE(1, 20)
-  header.writeUInt16LE(1, 22)
-  header.writeUInt32LE(rate, 24)
-  header.writeUInt32LE(rate * 2, 28)
-  header.writeUInt16LE(2, 32)
-  header.writeUInt16LE(16, 34)
-  header.write('data', 36, 'latin1')
-  header.writeUInt32LE(samples.byteLength, 40)
+  const header = wavHeader(samples.byteLength, { rate, channels: 1 })
   return Buffer.concat([header, Buffer.from(samples.buffer)])
 }

@@ -1,3 +1,4 @@
+import { wavHeader } from '../../../media/wav.ts'
 import type { SeededRandom } from '../../seeded-random.ts'
 
 const RATE = 48_000
@@ -111,26 +112,14 @@ function echo([left, right]: Stereo): void {
 }
 
 function toWav([left, right]: Stereo, seconds: number): Uint8Array {
-  const bytes = Buffer.alloc(44 + left.length * 4)
-  bytes.write('RIFF', 0, 'latin1')
-  bytes.writeUInt32LE(bytes.length - 8, 4)
-  bytes.write('WAVEfmt ', 8, 'latin1')
-  bytes.writeUInt32LE(16, 16)
-  bytes.writeUInt16LE(1, 20)
-  bytes.writeUInt16LE(2, 22)
-  bytes.writeUInt32LE(RATE, 24)
-  bytes.writeUInt32LE(RATE * 4, 28)
-  bytes.writeUInt16LE(4, 32)
-  bytes.writeUInt16LE(16, 34)
-  bytes.write('data', 36, 'latin1')
-  bytes.writeUInt32LE(left.length * 4, 40)
+  const samples = Buffer.alloc(left.length * 4)
   for (let i = 0; i < left.length; i++) {
     const at = i / RATE
     const gain = Math.min(1, at / 0.8, (seconds - at) / 1.6)
-    bytes.writeInt16LE(toSample(left[i]! * gain), 44 + i * 4)
-    bytes.writeInt16LE(toSample(right[i]! * gain), 46 + i * 4)
+    samples.writeInt16LE(toSample(left[i]! * gain), i * 4)
+    samples.writeInt16LE(toSample(right[i]! * gain), i * 4 + 2)
   }
-  return bytes
+  return Buffer.concat([wavHeader(samples.length, { rate: RATE, channels: 2 }), samples])
 }
 
 function toSample(value: number): number {
