@@ -136,7 +136,7 @@ test('200 after the bytes were swept away: they are made again', async () => {
   assert.equal(stored(), before)
 })
 
-test('200 after they were swept away, also for a process that had not seen them made', async () => {
+test('they are made again also for a request that had the job from before they were first made', async () => {
   const id = await completed()
   const variants = openVariants(app.ctx)
   const job = (await findJob(app.ctx.db, person.org_id, id))!
