@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AiSdkChatOptions } from '../../../../server/engines/chat/ai-sdk/adapter.ts'
-import type { EngineErrorKind } from '../../../../server/engines/engine-error.ts'
 import { allEvents, chatEngineContract, textRequest } from '../contract.ts'
-import { faultOf, openAiSdk, type Reply, status, stream, tool, using } from './open.ts'
+import { type Fault, faultTests, LEAK, openAiSdk, status, stream, tool, using } from './open.ts'
 
 const MODEL = 'gemini-2.5-flash'
 const GEMINI_TEXT = [
@@ -92,27 +91,16 @@ test('Gemini: images, PDF, sound, tool results and a schema reach the server in 
     assert.equal(generationConfig.maxOutputTokens, 100)
   }))
 
-const LEAK = 'leak-marker'
 const failure = (code: number, name: string, message = LEAK) => ({ error: { code, status: name, message } })
 const BLOCKED = [{ candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'SAFETY' }] }]
-const FAULTS: Array<[what: string, kind: EngineErrorKind, reply: Reply]> = [
+const FAULTS: Fault[] = [
   ['status 400', 'rejected', status(400, failure(400, 'INVALID_ARGUMENT'))],
   ['status 403', 'failed', status(403, failure(403, 'PERMISSION_DENIED'))],
   ['status 429', 'overloaded', status(429, failure(429, 'RESOURCE_EXHAUSTED'))],
   ['status 503 with HTML', 'overloaded', status(503, `<html>${LEAK}</html>`, { 'content-type': 'text/html' })],
   ['a stream without a finish', 'failed', stream(GEMINI_TEXT.slice(0, 2))],
 ]
-for (const [what, kind, answer] of FAULTS) {
-  test(`Gemini, ${kind}: ${what}, without the server's text or the credential`, () =>
-    using(gemini(), async ({ engine, reply, received }) => {
-      reply(answer)
-      const error = await faultOf(engine, asked)
-      assert.equal(error.kind, kind)
-      const shown = `${error.message} ${error.stack} ${JSON.stringify(error)}`
-      for (const secret of [LEAK, 'secret-key', 'about the sea']) assert.ok(!shown.includes(secret), secret)
-      assert.equal(received.length, 1, 'never sent twice')
-    }))
-}
+faultTests('Gemini', { open: gemini, asked, faults: FAULTS })
 
 test('Gemini: an answer that its filter ends has the finish reason content_filter', () =>
   using(gemini(), async ({ engine, reply }) => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
 import { type AiSdkChatOptions, aiSdkChat } from '../../../../server/engines/chat/ai-sdk/adapter.ts'
 import type { ChatEngine, ChatRequest } from '../../../../server/engines/chat/contract.ts'
-import { EngineError } from '../../../../server/engines/engine-error.ts'
+import { EngineError, type EngineErrorKind } from '../../../../server/engines/engine-error.ts'
 import { allEvents, live } from '../contract.ts'
 
 /** How a server of a provider answers one request. */
@@ -46,6 +47,33 @@ export async function faultOf(engine: ChatEngine, request: ChatRequest): Promise
   )
   assert.ok(outcome instanceof EngineError, String(outcome))
   return outcome
+}
+
+/** What every text of a provider's errors holds. No message of ours may. */
+export const LEAK = 'leak-marker'
+
+export type Fault = [what: string, kind: EngineErrorKind, reply: Reply, more?: Partial<AiSdkChatOptions>]
+
+/** Each fault of the provider ends the request as its kind, with nothing of the provider's text, the credential or the prompt in the error. */
+export function faultTests(
+  name: string,
+  {
+    open,
+    asked,
+    faults,
+  }: { open(more?: Partial<AiSdkChatOptions>): Promise<Subject>; asked: ChatRequest; faults: Fault[] },
+): void {
+  for (const [what, kind, answer, more] of faults) {
+    test(`${name}, ${kind}: ${what}, without the server's text or the credential`, () =>
+      using(open(more), async ({ engine, reply, received }) => {
+        reply(answer)
+        const error = await faultOf(engine, asked)
+        assert.equal(error.kind, kind)
+        const shown = `${error.message} ${error.stack} ${JSON.stringify(error)}`
+        for (const secret of [LEAK, 'secret-key', 'about the sea']) assert.ok(!shown.includes(secret), secret)
+        assert.equal(received.length, 1, 'never sent twice')
+      }))
+  }
 }
 
 export async function using(opening: Promise<Subject>, body: (subject: Subject) => Promise<void>): Promise<void> {
