@@ -23,8 +23,8 @@ after(async () => {
 })
 
 /**
- * Which labels of the chart leave the drawing or lie over each other, with their places, in the first drawing of 60 without one, or
- * the last: a chart that was just drawn anew has no place yet for what it has just been given.
+ * The labels of the chart that are cut off or overlap, with their positions. Looks again for up to 60 frames until there are none: right
+ * after the chart changes, its labels have not been laid out yet.
  */
 const looksWrong = (page: Page) =>
   page.evaluate(async () => {
@@ -36,6 +36,7 @@ const looksWrong = (page: Page) =>
       const texts = [...svg.querySelectorAll('text')].map(
         (each) => [each.textContent!, each.getBoundingClientRect()] as const,
       )
+      if (texts.length === 0) return ['no labels']
       const outside = texts.filter(
         ([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1,
       )
