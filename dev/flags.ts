@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { ConfigFlags } from '../server/config/config.ts'
+import type { ConfigFlags } from '../server/config/load.ts'
 import { StartError } from '../server/platform/start-error.ts'
 
 /** The flags of `kinora serve` that `npm run dev` takes too. Throws StartError for any other. */

@@ -1,5 +1,5 @@
 import { serveUntilStopped } from '../server/cli/serve.ts'
-import { loadConfig } from '../server/config/config.ts'
+import { loadConfig } from '../server/config/load.ts'
 import { engineMistakes } from '../server/engines/registry.ts'
 import { StartError } from '../server/platform/start-error.ts'
 import { readDevFlags } from './flags.ts'

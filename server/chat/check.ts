@@ -1,5 +1,5 @@
 import type { ChatModelConfig } from '../config/config.ts'
-import { EXTRA_PARAMS } from '../config/file.ts'
+import { EXTRA_PARAMS } from '../config/models.ts'
 import { ApiError } from '../platform/errors.ts'
 import { isRecord } from '../platform/json/record.ts'
 import { isLongJson } from '../platform/json/write.ts'

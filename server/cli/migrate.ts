@@ -1,4 +1,4 @@
-import { loadConfig } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
 import { openLog } from '../platform/log.ts'
 import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
-import { type Config, loadConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
 import type { FirstRun } from '../identity/people/first-run.ts'
 import { type Log, openLog } from '../platform/log.ts'

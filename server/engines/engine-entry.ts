@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import type { Capability } from '../config/file.ts'
+import type { Capability } from '../config/models.ts'
 import { canonicalPieces } from '../platform/json/canonical.ts'
 import type { Log } from '../platform/log.ts'
 import { problemsIn } from '../platform/schema/problems.ts'

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox'
-import type { Capability } from '../config/file.ts'
+import type { Capability } from '../config/models.ts'
 import { settingsMistakes } from './ai-sdk/options.ts'
 import { AI_SDK_CARRIES, AiSdkChatOptions, aiSdkChat } from './chat/ai-sdk/adapter.ts'
 import type { ChatEngine } from './chat/contract.ts'

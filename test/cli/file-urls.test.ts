@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { describeUnreachable } from '../../server/cli/start-warnings.ts'
-import { loadConfig } from '../../server/config/config.ts'
+import { loadConfig } from '../../server/config/load.ts'
 import { buildEngines, engineMistakes } from '../../server/engines/registry.ts'
 
 const LOOPBACK = 'http://127.0.0.1:8080'

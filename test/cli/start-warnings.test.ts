@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { serve } from '../../server/cli/serve.ts'
-import { loadConfig } from '../../server/config/config.ts'
+import { loadConfig } from '../../server/config/load.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { emptyDatabase } from '../support/data/data-dir.ts'
 

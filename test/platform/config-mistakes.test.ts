@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { loadConfig } from '../../server/config/config.ts'
+import { loadConfig } from '../../server/config/load.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
 import { StartError } from '../../server/platform/start-error.ts'
 

@@ -65,7 +65,7 @@ test('the chat program of the README gets an answer with the official client', a
 
 test('the configuration shown in the README is valid', async () => {
   writeFileSync(join(dir, 'shown.yaml'), /```yaml\n([\s\S]*?)```/.exec(readme)![1]!)
-  const { loadConfig } = await import('../../server/config/config.ts')
+  const { loadConfig } = await import('../../server/config/load.ts')
   const { engineMistakes } = await import('../../server/engines/registry.ts')
   const config = loadConfig({ config: join(dir, 'shown.yaml') }, { MODERATION_KEY: 'key' }, engineMistakes)
   assert.equal(config.video_models[0]!.id, 'h3')

@@ -1,4 +1,5 @@
-import { type Config, loadConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { loadConfig } from '../../config/load.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'

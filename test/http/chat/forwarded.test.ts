@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { EXTRA_PARAMS } from '../../../server/config/file.ts'
+import { EXTRA_PARAMS } from '../../../server/config/models.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 
 const MODELS = [

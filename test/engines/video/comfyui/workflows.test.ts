@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { loadConfig } from '../../../../server/config/config.ts'
+import { loadConfig } from '../../../../server/config/load.ts'
 import { buildEngines, engineMistakes } from '../../../../server/engines/registry.ts'
 import { clipSize, frameCount } from '../../../../server/engines/video/comfyui/clip-size.ts'
 import { fillWorkflow, pruneWorkflow } from '../../../../server/engines/video/comfyui/placeholders.ts'
