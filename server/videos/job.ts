@@ -59,6 +59,7 @@ export type JobChanges = Partial<{
   attempt_id: string | null
   attempt_started_at: Date | null
   engine: string | null
+  engine_address: string | null
   start_unknown: boolean
   unknown_starts: number
   start_key: string | null

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import type { Operator } from '../../identity/activity/activity.ts'
 import type { UserRow } from '../../identity/people/store.ts'
 import { findOrganization, findUser, type OrganizationRow } from '../../identity/people/store.ts'
 import type { Clock } from '../../platform/clock.ts'
@@ -7,7 +8,7 @@ import type { Flags, Given } from '../flags.ts'
 import type { AdminDatabase } from './database.ts'
 
 /** What a command works with. */
-export type Admin = AdminDatabase & { config: Config; clock: Clock }
+export type Admin = AdminDatabase & { config: Config; clock: Clock; actor: Operator }
 
 /** One answer in two forms: an object for `--json`, and rows printed with their columns aligned. */
 export type Report = {

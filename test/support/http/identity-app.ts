@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { grantCredits, openAccount } from '../../../server/billing/ledger.ts'
 import type { OidcConfig } from '../../../server/config/config.ts'
-import type { Context } from '../../../server/context.ts'
+import type { LiveContext } from '../../../server/context.ts'
 import { endpoint, registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
 import { createKey } from '../../../server/identity/keys/api-keys.ts'
@@ -51,12 +51,13 @@ export async function startIdentity(
   const login = { oidc: options.oidc ?? null }
   const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN, login }
   const secrets = [SECRET] as const
-  const ctx = { db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as Context
+  const ctx = { db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as LiveContext
+  ctx.use = () => ({ ctx, end: () => {} })
   const { elapsed } = options
   const changes =
     options.notices === false ? null : await openChanges({ db, url: database.url, trigger_topics: [IDENTITY_TOPIC] })
   const identity = await openIdentity({
-    ...{ db, config, clock, log: silentLog, secrets, site },
+    ...{ db, clock, log: silentLog, live: ctx },
     ...(changes && { changes }),
     ...(elapsed && { monotonic: () => elapsed.ms }),
   })
