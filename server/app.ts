@@ -21,6 +21,7 @@ import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
 import { knownFileBlobs } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
+import { activitySweep } from './identity/activity/activity.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
 import type { Authenticator } from './identity/caller/principal.ts'
 import { IDENTITY_TOPIC, openIdentity } from './identity/open.ts'
@@ -77,11 +78,10 @@ export type App = {
   reachAt(url: string): void
   /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
-  /**
-   * Takes up another configuration, as a whole: what began before ends with the settings it began with. Returns the names of what changed.
-   * Throws StartError, with nothing changed, when a change needs a restart.
-   */
-  reload(next: { config: Config; secret: string }): string[]
+  /** The names of what another configuration would change. Throws StartError when a change needs a restart. */
+  changedBy(next: { config: Config; secret: string }): string[]
+  /** Takes up another configuration, as a whole: what began before ends with the settings it began with. */
+  reload(next: { config: Config; secret: string }): void
   /** Closes engines of earlier configurations that no unfinished job needs; done every half minute. */
   closeFormerEngines(): Promise<void>
   /** Stops taking requests, lets those in flight end, gives jobs back to the queue, closes everything. */
@@ -135,12 +135,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     http,
     endpoints: answered,
     reachAt: (url) => settings.reachAt(ctx.site, url),
-    reload(next) {
-      const secrets = secretsOf(next)
-      const changed = changedSettings({ config: ctx.config, secrets: ctx.secrets }, { ...next, secrets })
-      if (changed.length > 0) live_context.replace(settings.build(next, ctx))
-      return changed
-    },
+    changedBy: (next) => changedSettings(ctx, { ...next, secrets: secretsOf(next) }),
+    reload: (next) => live_context.replace(settings.build(next, ctx)),
     closeFormerEngines,
     async listen(at) {
       const port = await listenOn(http, at)
@@ -216,6 +212,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     scratchSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),
     auditSweep(ctx),
+    activitySweep(ctx),
   ]
 }
 

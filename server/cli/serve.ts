@@ -115,10 +115,10 @@ export async function serve(config: Config, log: Log & Partial<OpenLog>, read = 
         const next = read()
         return withSecrets(next, rereadSecret(next.secret, data_dir.path), data_dir.path)
       },
+      changedBy: app.changedBy,
       apply(next) {
-        const changed = app.reload(next)
+        app.reload(next)
         log.setLevel?.(next.config.log_level)
-        return changed
       },
       ...(http && { others: http.pids, applyToOthers: http.reload }),
     })

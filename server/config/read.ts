@@ -51,12 +51,7 @@ function withoutEngines(file: unknown): unknown {
 type Sources = { env: NodeJS.ProcessEnv; config_dir: string }
 
 /** Puts environment variables in for `${NAME}` inside strings, and files for `${file:PATH}`, so that secrets stay out of this file. */
-function substitute(
-  value: unknown,
-  path: Path,
-  from: Sources,
-  report: (path: Path, message: string) => void,
-): unknown {
+function substitute(value: unknown, path: Path, from: Sources, report: (path: Path, message: string) => void): unknown {
   if (typeof value === 'string') {
     return value.replace(/\$\{(?:file:([^}]+)|([A-Za-z_][A-Za-z0-9_]*))\}/g, (_, file?: string, name?: string) => {
       if (file !== undefined) {

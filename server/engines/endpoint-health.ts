@@ -29,7 +29,9 @@ export function endpointHealth(
   { random, now }: Chance,
   known: ReadonlyArray<EndpointState | undefined> = [],
 ): EndpointHealth {
-  const states = weights.map((_, i): EndpointState => known[i] ?? { failures: 0, opened: 0, open_until: 0, probing: false })
+  const states = weights.map(
+    (_, i): EndpointState => known[i] ?? { failures: 0, opened: 0, open_until: 0, probing: false },
+  )
 
   const isUsable = (state: EndpointState, time: number) =>
     state.open_until === 0 || (time >= state.open_until && !state.probing)

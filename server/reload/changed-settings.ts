@@ -22,6 +22,7 @@ const SETTINGS = {
   content_delivery: 'restart',
   signed_url_ttl_seconds: 'reload',
   api_key_prefix: 'reload',
+  activity_retention_days: 'reload',
   terms: 'reload',
   login: 'reload',
   plans: 'reload',

@@ -34,7 +34,9 @@ export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Set
   const end = (generation: Generation): void => {
     generation.users -= 1
     if (generation.users > 0 || !open.delete(generation)) return
-    closing.push(generation.settings.engines.close().catch((error: unknown) => fixed.log.warn('engine_not_closed', { error })))
+    closing.push(
+      generation.settings.engines.close().catch((error: unknown) => fixed.log.warn('engine_not_closed', { error })),
+    )
   }
   const closing: Promise<unknown>[] = []
   let current = begin(first)

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
 import type { LiveContext } from '../context.ts'
-import type { Log } from '../platform/log.ts'
+import { operatorHere, recordActivity } from '../identity/activity/activity.ts'
 import { StartError } from '../platform/start-error.ts'
 import { findNewestReload, type ProcessAnswer, type ReloadRow, saveAnswers } from './store.ts'
 
@@ -18,11 +18,13 @@ export type NodeReload = {
 }
 
 export type NodeReloadOptions = {
-  ctx: Pick<LiveContext, 'db' | 'changes' | 'log'>
+  ctx: Pick<LiveContext, 'db' | 'clock' | 'changes' | 'log'>
   /** Reads and checks the whole configuration. Throws StartError naming every mistake. */
   read: () => NextSettings
-  /** Has this process take it up. Returns the names of what changed; throws StartError when it cannot. */
-  apply: (next: NextSettings) => string[]
+  /** The names of what it would change. Throws StartError when a change needs a restart. */
+  changedBy: (next: NextSettings) => string[]
+  /** Has this process take it up. */
+  apply: (next: NextSettings) => void
   /** Has the HTTP processes of this node take it up. Returns their process ids. */
   applyToOthers?: ((next: NextSettings) => Promise<number[]>) | undefined
   /** Process ids of the HTTP processes. */
@@ -44,14 +46,14 @@ export async function openNodeReload(options: NodeReloadOptions): Promise<NodeRe
     // Ids sort by time: of several requests the newest stands for all that are waiting.
     if (newest === null || newest.id <= last) return
     last = newest.id
-    const answers = await reloadNode(options)
+    const answers = await reloadNode(options, newest.id)
     await saveAnswers(ctx.db, newest.id, answers)
   }
   const stopListening = ctx.changes.on(RELOAD_TOPIC, () => {
     inTurn(answer).catch((error: unknown) => ctx.log.error('reload_failed', { error }))
   })
   return {
-    reload: () => inTurn(() => reloadNode(options)),
+    reload: () => inTurn(() => reloadNode(options, null)),
     async close() {
       stopListening()
       await running
@@ -59,17 +61,25 @@ export async function openNodeReload(options: NodeReloadOptions): Promise<NodeRe
   }
 }
 
-async function reloadNode({ ctx, read, apply, applyToOthers, others }: NodeReloadOptions): Promise<ProcessAnswer[]> {
+async function reloadNode(
+  { ctx, read, changedBy, apply, applyToOthers, others }: NodeReloadOptions,
+  reload_id: string | null,
+): Promise<ProcessAnswer[]> {
   const host = hostname()
   const answersOf = (pids: readonly number[], result: ProcessAnswer['result'], details: string[]) =>
     pids.map((pid) => ({ host, pid, result, details }))
   try {
     const next = read()
-    const changed = apply(next)
+    const changed = changedBy(next)
     if (changed.length === 0) {
       ctx.log.info('configuration_unchanged')
       return answersOf([process.pid, ...(others?.() ?? [])], 'unchanged', [])
     }
+    const deed = { actor: operatorHere(), action: 'configuration.change', org_id: null, target: reload_id } as const
+    await ctx.db.transaction().execute(async (tx) => {
+      await recordActivity(tx, { ...deed, details: { changed }, now: ctx.clock.now() })
+      apply(next)
+    })
     const pids = [process.pid, ...((await applyToOthers?.(next)) ?? [])]
     ctx.log.info('configuration_reloaded', { count: changed.length, detail: changed.join(', ') })
     return answersOf(pids, 'applied', changed)

@@ -4,7 +4,12 @@ import type { Db } from '../platform/db/db.ts'
 export type ReloadRow = { id: string; requested_at: Date; requested_by: string }
 
 /** What one process made of a reload. `details`: the names of what changed, or the mistakes. */
-export type ProcessAnswer = { host: string; pid: number; result: 'applied' | 'unchanged' | 'refused'; details: string[] }
+export type ProcessAnswer = {
+  host: string
+  pid: number
+  result: 'applied' | 'unchanged' | 'refused'
+  details: string[]
+}
 
 declare module '../platform/db/db.ts' {
   interface Database {

@@ -1,4 +1,5 @@
 import type { InputRole, Ticket } from '../engines/video/contract.ts'
+import type { Actor } from '../identity/activity/activity.ts'
 
 export const STATUSES = [
   'moderating',
@@ -85,7 +86,7 @@ export type MovesOn = {
 export type Outcome =
   | MovesOn
   | { to: 'failed'; code: FailureCode; record?: ModerationNote }
-  | { to: 'canceled' }
+  | { to: 'canceled'; by?: Actor }
   | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
 
 /** This many starts of unknown outcome end a job: the first may be repeated, the repetition may not. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { recordActivity } from '../../identity/activity/activity.ts'
 import { openChanges } from '../../platform/db/changes.ts'
 import { newId } from '../../platform/ids.ts'
 import { RELOAD_TOPIC } from '../../reload/node.ts'
@@ -11,6 +12,7 @@ const WAIT_SECONDS = 30
 const POLL_MILLISECONDS = 100
 
 export const reload = command({
+  records: 'configuration.reload',
   summary: 'have every node read its configuration again; exit code 1 unless every process took it up',
   flags: { wait: { value: '<seconds>', help: `For answers; ${WAIT_SECONDS} by default` } },
   async run({ db, clock, url, actor }, given) {
@@ -19,7 +21,11 @@ export const reload = command({
       throw new CommandError('No service runs on this database. What starts next reads its configuration anyway.')
     }
     const id = newId('reload', clock.now())
-    await insertReload(db, { id, requested_at: clock.now(), requested_by: JSON.stringify(actor) })
+    const now = clock.now()
+    await db.transaction().execute(async (tx) => {
+      await insertReload(tx, { id, requested_at: now, requested_by: `${actor.os_user}@${actor.host}` })
+      await recordActivity(tx, { actor, action: 'configuration.reload', org_id: null, target: id, now })
+    })
     const changes = await openChanges({ db, url })
     changes.announce(RELOAD_TOPIC, id)
     await changes.close()
@@ -31,7 +37,8 @@ export const reload = command({
     }
     const missing = Math.max(0, expected - answers.length)
     const rows = answers.map(({ host, pid, result, details }) => [host, String(pid), result, details.join(' ')])
-    if (missing > 0) rows.push(['', '', 'no answer', `from ${missing} process${missing === 1 ? '' : 'es'} within ${wait} seconds`])
+    if (missing > 0)
+      rows.push(['', '', 'no answer', `from ${missing} process${missing === 1 ? '' : 'es'} within ${wait} seconds`])
     const exit_code = missing > 0 || answers.some(({ result }) => result === 'refused') ? 1 : 0
     return { json: { id, processes: answers, missing }, rows, exit_code }
   },

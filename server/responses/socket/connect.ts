@@ -9,7 +9,12 @@ import type { ResponseDeps } from '../call.ts'
 import { openContextCaches } from './context-cache.ts'
 import { LIFETIME_SECONDS, serveTurns } from './queue.ts'
 
-export type ResponseSocketDeps = ResponseDeps & { sockets: Sockets; who: Authenticator; live: Pick<LiveContext, 'use'>; lifetime_seconds?: number }
+export type ResponseSocketDeps = ResponseDeps & {
+  sockets: Sockets
+  who: Authenticator
+  live: Pick<LiveContext, 'use'>
+  lifetime_seconds?: number
+}
 
 /** `GET /v1/responses` as a WebSocket: each message of the client requests one response. 405 without an upgrade. */
 export function responseSocket(deps: ResponseSocketDeps): Endpoint {
@@ -32,7 +37,10 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
         serve(connection) {
           const cache = openCache()
           connection.signal.addEventListener('abort', () => cache.clear())
-          return serveTurns({ live: deps.live, deps, connection, cache, credential: { authorization, cookie } }, lifetime_seconds)
+          return serveTurns(
+            { live: deps.live, deps, connection, cache, credential: { authorization, cookie } },
+            lifetime_seconds,
+          )
         },
       })
       if (!opened) throw upgradeRequired()

@@ -277,7 +277,9 @@ function startAgain(
   // Once a render had begun, a later attempt may need the files.
   const unpin = unbound ? ({ unpin: true } as const) : {}
   if (repeatable(served) && !unbound) return { to: 'same', retry_after_seconds, set: { ...intent, tries } }
-  const settled = error.not_begun ? { ...NOT_BEGUN, ...(unbound ? {} : { engine: job.engine, engine_address: job.engine_address }) } : unknownStart(job)
+  const settled = error.not_begun
+    ? { ...NOT_BEGUN, ...(unbound ? {} : { engine: job.engine, engine_address: job.engine_address }) }
+    : unknownStart(job)
   return { to: 'same', retry_after_seconds, set: { ...intent, tries, ...settled }, ...unpin }
 }
 
