@@ -229,7 +229,6 @@ function buildHttp(
   const { trusted_proxies } = ctx.config
   const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies, explainUnknown: explainNotOffered })
   http.decorateRequest('principal', null)
-  http.decorateRequest('ctx', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
   serveConsole(http)

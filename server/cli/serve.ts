@@ -52,7 +52,7 @@ export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<
 }
 
 /** Serves until SIGINT or SIGTERM, and prints the address once it answers; reads its configuration again on SIGHUP. Returns the exit code. */
-async function serveUntilStopped(read: () => Config): Promise<number> {
+export async function serveUntilStopped(read: () => Config): Promise<number> {
   const config = read()
   const log = openLog(config.log_level)
   const stopped = new Promise<void>((resolve) =>

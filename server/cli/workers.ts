@@ -72,7 +72,7 @@ export async function startHttpWorkers(first: Boot, log: Log): Promise<HttpWorke
 }
 
 function living(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead())
+  return Object.values(cluster.workers ?? {}).flatMap((worker) => (worker && !worker.isDead() ? [worker] : []))
 }
 
 function pidOf({ process: { pid } }: Worker): number {

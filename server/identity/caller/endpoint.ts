@@ -107,6 +107,7 @@ export function registerEndpoints(
   list: readonly Endpoint[],
   who: Authenticator,
 ): void {
+  http.decorateRequest('ctx', null)
   const admit = admission(who)
   const methods = new Map<string, Endpoint[]>()
   for (const spec of list) {

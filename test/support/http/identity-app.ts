@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { grantCredits, openAccount } from '../../../server/billing/ledger.ts'
 import type { OidcConfig } from '../../../server/config/config.ts'
-import type { LiveContext } from '../../../server/context.ts'
+import type { Context } from '../../../server/context.ts'
 import { endpoint, registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
 import { createKey } from '../../../server/identity/keys/api-keys.ts'
@@ -15,6 +15,7 @@ import { openChanges } from '../../../server/platform/db/changes.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
+import { liveContext } from './live-context.ts'
 
 export const PASSWORD = 'correct horse battery'
 
@@ -51,8 +52,7 @@ export async function startIdentity(
   const login = { oidc: options.oidc ?? null }
   const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN, login }
   const secrets = [SECRET] as const
-  const ctx = { db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as LiveContext
-  ctx.use = () => ({ ctx, end: () => {} })
+  const ctx = liveContext({ db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as Context)
   const { elapsed } = options
   const changes =
     options.notices === false ? null : await openChanges({ db, url: database.url, trigger_topics: [IDENTITY_TOPIC] })
