@@ -6,6 +6,8 @@ import { after, before, test } from 'node:test'
 import { ended, printed, runKinora, startKinora } from '../support/command.ts'
 import { dataDir, type TestDir } from '../support/data/data-dir.ts'
 
+const file = () => join(dir.path, 'kinora.yaml')
+
 let dir: TestDir
 let child: ReturnType<typeof startKinora>
 let url: string
@@ -26,7 +28,6 @@ after(async () => {
   await dir.remove()
 })
 
-const file = () => join(dir.path, 'kinora.yaml')
 function write({ name, more = '' }: { name: string; more?: string }): void {
   const chat = `[{ id: writer, name: ${name}, engine: sandbox, price_per_million: { input: "1.00", output: "2.00" } }]`
   writeFileSync(file(), `chat_models: ${chat}\n${more}`)

@@ -14,14 +14,12 @@ before(async () => {
   service = await startPipelineApp()
   other = await startEngineServer()
   other.setClock(() => service.app.clock.now().getTime())
+  // Renders take some polls, so that a reload finds them under way.
+  for (const server of [service.engines, other]) server.conduct({ polls: 3 })
 })
 after(async () => {
   await service.close()
   await other.close()
-})
-// Renders take some polls, so that a reload finds them under way.
-before(() => {
-  for (const server of [service.engines, other]) server.conduct({ polls: 3 })
 })
 afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
@@ -31,7 +29,10 @@ function reload(url: string | null, id = MODEL): void {
   const models = url === null ? '{ id: another-1, engine: instant' : `{ id: ${id}, engine: ${engine}`
   const { app, dir, ctx } = service.app
   const path = join(dir, 'kinora.yaml')
-  writeFileSync(path, `plans: { free: { max_concurrent_renders: 1000 } }\nvideo_models: [${models}, per_second: "0.010000" }]\n`)
+  writeFileSync(
+    path,
+    `plans: { free: { max_concurrent_renders: 1000 } }\nvideo_models: [${models}, per_second: "0.010000" }]\n`,
+  )
   app.reload({ config: loadConfig({ config: path, data_dir: dir }, {}, engineMistakes), secret: ctx.secret })
 }
 
@@ -59,9 +60,15 @@ test('a job accepted before its model was removed is rendered; a later one is re
   const [waiting, begun] = [await service.submit(), await service.submit()]
   await rendering(begun)
   reload(null)
-  const refused = await send(service.app, 'POST', '/v1/videos', { key: service.customer.key }, {
-    ...{ model: MODEL, prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' },
-  })
+  const refused = await send(
+    service.app,
+    'POST',
+    '/v1/videos',
+    { key: service.customer.key },
+    {
+      ...{ model: MODEL, prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' },
+    },
+  )
   assert.equal(refused.body.error.code, 'model_not_found')
   for (const id of [waiting, begun]) assert.equal((await service.drive(id)).status, 'completed')
   await service.app.app.closeFormerEngines()

@@ -46,7 +46,9 @@ test('every answer while configurations change is of one whole configuration', a
     const seen: string[] = []
     while (!done) {
       const { data } = (await send(app, 'GET', '/v1/videos/models', { key: person.key })).body
-      seen.push(data.map((each: Record<string, unknown>) => `${each.id} ${each.name} ${JSON.stringify(each.pricing)}`).join())
+      seen.push(
+        data.map((each: Record<string, unknown>) => `${each.id} ${each.name} ${JSON.stringify(each.pricing)}`).join(),
+      )
     }
     return seen
   }
@@ -58,7 +60,8 @@ test('every answer while configurations change is of one whole configuration', a
   done = true
   const seen = new Set((await Promise.all(asked)).flat())
   assert.equal(seen.size, 2, [...seen].join('\n'))
-  for (const { id, price } of sides) assert.ok([...seen].some((each) => each.startsWith(`${id} at ${price} `) && each.split(price).length === 3))
+  for (const { id, price } of sides)
+    assert.ok([...seen].some((each) => each.startsWith(`${id} at ${price} `) && each.split(price).length === 3))
 })
 
 test('a job that was quoted before a reload keeps its price, and the next one has the new one', async () => {
@@ -70,13 +73,21 @@ test('a job that was quoted before a reload keeps its price, and the next one ha
   const charged = async (id: string) => (await send(app, 'GET', `/v1/videos/${id}`, { key: person.key })).body
   const [first, second] = [await charged(before.body.id), await charged(later.body.id)]
   assert.deepEqual([first.status, second.status], ['completed', 'completed'])
-  assert.deepEqual([first.cost, second.cost].map((each) => Number(each.amount ?? each)), [0.04, 0.12])
+  assert.deepEqual(
+    [first.cost, second.cost].map((each) => Number(each.amount ?? each)),
+    [0.04, 0.12],
+  )
 })
 
 test('settings that need a restart are named, and nothing else of the same file is taken up', () => {
   const ours = config({ plan: 'free', id: 'instant-1', price: '0.010000' })
   reload(ours)
-  const other = config({ plan: 'free', id: 'instant-1', price: '0.050000', more: 'currency: eur\nlimits: { pipeline_concurrency: 5 }' })
+  const other = config({
+    plan: 'free',
+    id: 'instant-1',
+    price: '0.050000',
+    more: 'currency: eur\nlimits: { pipeline_concurrency: 5 }',
+  })
   assert.throws(() => reload(other), /currency, limits\.pipeline_concurrency cannot change while the service runs/)
   assert.equal(app.ctx.config.video_models[0]!.per_second, 1_000_000n)
 })
