@@ -12,13 +12,16 @@ import type { Config } from './config/config.ts'
 import { serveConsole } from './console/assets.ts'
 import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
-import type { Context, Secrets } from './context.ts'
+import type { Context, LiveContext, Secrets, Settings } from './context.ts'
+import type { EngineEnv } from './engines/engine-entry.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
+import type { SharedEngines } from './engines/shared-engines.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
 import { knownFileBlobs } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
+import { activitySweep } from './identity/activity/activity.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
 import type { Authenticator } from './identity/caller/principal.ts'
 import { IDENTITY_TOPIC, openIdentity } from './identity/open.ts'
@@ -35,6 +38,8 @@ import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { changedSettings } from './reload/changed-settings.ts'
+import { openLiveContext } from './reload/live-context.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
@@ -63,7 +68,7 @@ export type AppOptions = {
 }
 
 export type App = {
-  ctx: Context
+  ctx: LiveContext
   http: FastifyInstance
   /** Every route the service answers. */
   endpoints: readonly Endpoint[]
@@ -73,25 +78,27 @@ export type App = {
   reachAt(url: string): void
   /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
+  /** The names of what another configuration would change. Throws StartError when a change needs a restart. */
+  changedBy(next: { config: Config; secret: string }): string[]
+  /** Takes up another configuration, as a whole: what began before ends with the settings it began with. */
+  reload(next: { config: Config; secret: string }): void
+  /** Closes engines of earlier configurations that no unfinished job needs; done every half minute. */
+  closeFormerEngines(): Promise<void>
   /** Stops taking requests, lets those in flight end, gives jobs back to the queue, closes everything. */
   close(): Promise<void>
 }
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, clock, log, database_url, blobs, secret, work_dir } = options
+  const { config, clock, log, database_url, blobs, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
-  limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
-  const engines =
-    options.engines ??
-    buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
+  const settings = openSettings(options)
   const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
-  const site = { public_url: '', engine_url: '' }
-  const secrets: Secrets = [secret, ...config.previous_secrets]
   const groups = openGroups()
-  const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
-  const identity = await openIdentity({ db, config, clock, log, secrets, site, changes })
+  const live_context = openLiveContext({ clock, log, db, blobs, changes, groups, work_dir }, settings.first)
+  const { ctx } = live_context
+  const identity = await openIdentity({ db, clock, log, live: ctx, changes })
   const cache = openJobCache(changes)
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
@@ -108,7 +115,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...catalogEndpoints,
     ...chatEndpoints(meter),
     ...responseEndpoints(responding, { stopping: stopping.signal }),
-    responseSocket({ ...responding, sockets, who: identity.authenticator }),
+    responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
@@ -119,21 +126,22 @@ export async function openApp(options: AppOptions): Promise<App> {
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
-
-  const reachAt = (url: string) => {
-    site.public_url = config.public_url ?? url
-    site.engine_url = config.engine_url ?? site.public_url
-  }
+  const closing = setInterval(() => void closeFormerEngines(), CLOSE_FORMER_SECONDS * 1000).unref()
+  const closeFormerEngines = () =>
+    live_context.closeFormer().catch((error: unknown) => log.warn('engine_not_closed', { error }))
 
   return {
     ctx,
     http,
     endpoints: answered,
-    reachAt,
+    reachAt: (url) => settings.reachAt(ctx.site, url),
+    changedBy: (next) => changedSettings(ctx, { ...next, secrets: secretsOf(next) }),
+    reload: (next) => live_context.replace(settings.build(next, ctx)),
+    closeFormerEngines,
     async listen(at) {
       const port = await listenOn(http, at)
       const base = `http://${reachableHost(at.host)}:${port}`
-      reachAt(base)
+      settings.reachAt(ctx.site, base)
       return base
     },
     async startBackground() {
@@ -146,6 +154,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     },
     async close() {
       state.draining = true
+      clearInterval(closing)
       stopping.abort()
       live.close()
       await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
@@ -154,7 +163,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       await variants.close()
       await meter.close()
       balances.close()
-      await engines.close()
+      await live_context.close()
       cache.close()
       audit.close()
       await identity.close()
@@ -164,8 +173,34 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 }
 
-function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {
-  return { idle_seconds: limits.upstream_idle_seconds, total_seconds: limits.upstream_total_seconds }
+/** How often engines of earlier configurations are looked at. */
+const CLOSE_FORMER_SECONDS = 30
+
+function secretsOf({ config, secret }: { config: Config; secret: string }): Secrets {
+  return [secret, ...config.previous_secrets]
+}
+
+/** Builds what a configuration sets up in this process: its engines, where they did not change those of the configuration before. */
+function openSettings(options: AppOptions) {
+  const shared: SharedEngines = new Map()
+  let listening_at = ''
+  const reachAt = (site: Settings['site'], url: string, config = options.config) => {
+    listening_at = url
+    site.public_url = config.public_url ?? url
+    site.engine_url = config.engine_url ?? site.public_url
+  }
+  const build = (next: { config: Config; secret: string }, before?: Settings): Settings => {
+    const { config, secret } = next
+    const { upstream_idle_seconds: idle_seconds, upstream_total_seconds: total_seconds, media_children } = config.limits
+    const upstream = { idle_seconds, total_seconds }
+    const env: EngineEnv = { work_dir: options.work_dir, config_dir: config.config_dir, log: options.log, upstream }
+    const engines = options.engines ?? buildEngines(config, env, { shared, before: before?.engines })
+    limitChildren(media_children ?? CHILDREN_DEFAULT)
+    const site = { public_url: '', engine_url: '' }
+    if (listening_at !== '') reachAt(site, listening_at, config)
+    return { config, engines, secret, secrets: secretsOf(next), site }
+  }
+  return { first: build(options), build, reachAt }
 }
 
 /** Every periodic duty. */
@@ -177,6 +212,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     scratchSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),
     auditSweep(ctx),
+    activitySweep(ctx),
   ]
 }
 
@@ -186,7 +222,7 @@ export function blobsKnown(db: Db): KnownBlobs[] {
 }
 
 function buildHttp(
-  ctx: Context,
+  ctx: LiveContext,
   endpoints: readonly Endpoint[],
   { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
 ): FastifyInstance {

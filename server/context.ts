@@ -30,3 +30,12 @@ export type Context = {
   /** Directory for work in progress (spooled media, renders); emptied at start. */
   work_dir: string
 }
+
+/** What a reload of the configuration replaces, all of it at once. */
+export type Settings = Pick<Context, 'config' | 'engines' | 'secret' | 'secrets' | 'site'>
+
+/** The context of a process. Its settings are the newest at each use: what lives as long as the process keeps this and no member of it. */
+export type LiveContext = Context & {
+  /** The context as it is now, for one request, turn or job: a reload changes nothing in it, and its engines stay open until `end`. */
+  use(): { ctx: Context; end(): void }
+}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SECRET_BYTES_MIN, secretsIn } from '../config/secrets.ts'
 import { StartError } from '../platform/start-error.ts'
 
 /** The service's secret: the configured one, or one made once and kept in the data directory (mode 0600). At least 32 bytes. */
@@ -15,6 +16,22 @@ export function loadSecret(configured: string | null, dataDir: string): string {
     )
   }
   return secret
+}
+
+/** As `loadSecret`, while the service runs: a file that is gone is a mistake, and no new secret is made. */
+export function rereadSecret(configured: string | null, dataDir: string): string {
+  if (configured !== null || existsSync(join(dataDir, 'secret'))) return loadSecret(configured, dataDir)
+  throw new StartError(`Nothing was changed: there is no ${join(dataDir, 'secret')}. Put the secret back.`)
+}
+
+/** The configured previous secrets, else the lines of `secret.previous` in the data directory; none without that file. */
+export function previousSecrets(configured: readonly string[], dataDir: string): readonly string[] {
+  const path = join(dataDir, 'secret.previous')
+  if (configured.length > 0 || !existsSync(path)) return configured
+  const secrets = secretsIn(readFileSync(path, 'utf8'))
+  if (secrets.some((each) => Buffer.byteLength(each) < SECRET_BYTES_MIN))
+    throw new StartError(`A secret in ${path} is shorter than ${SECRET_BYTES_MIN} bytes.`)
+  return secrets
 }
 
 /** Whole or not at all, and never over a file that is there. */

@@ -1,14 +1,16 @@
 import cluster from 'node:cluster'
+import { closeSync, openSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
 import type { FirstRun } from '../identity/people/first-run.ts'
-import { type Log, openLog } from '../platform/log.ts'
+import { type Log, type OpenLog, openLog } from '../platform/log.ts'
 import { growWithRequests } from '../platform/start/memory.ts'
+import { type NextSettings, openNodeReload } from '../reload/node.ts'
 import type { Boot } from './boot.ts'
 import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
-import { loadSecret } from './secret.ts'
+import { loadSecret, previousSecrets, rereadSecret } from './secret.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -28,7 +30,13 @@ ${describeFlags(FLAGS)}
 Settings without a flag or variable come from the file: host, port, data_dir, workers.
 `
 
-export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise<void> }
+export type Serving = {
+  url: string
+  first_run: FirstRun | null
+  /** Has every process of this node take up its configuration again, if `read` was given. */
+  reload(): Promise<unknown>
+  stop(): Promise<void>
+}
 
 /** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
 export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -40,16 +48,23 @@ export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<
     return 0
   }
   const { help: _, 'data-dir': data_dir, ...flags } = given
-  return serveUntilStopped(loadConfig({ ...flags, data_dir }, env, engineMistakes))
+  return serveUntilStopped(() => loadConfig({ ...flags, data_dir }, env, engineMistakes))
 }
 
-/** Serves until SIGINT or SIGTERM, and prints the address once it answers. Returns the exit code. */
-export async function serveUntilStopped(config: Config): Promise<number> {
+/** Serves until SIGINT or SIGTERM, and prints the address once it answers; reads its configuration again on SIGHUP. Returns the exit code. */
+export async function serveUntilStopped(read: () => Config): Promise<number> {
+  const config = read()
   const log = openLog(config.log_level)
   const stopped = new Promise<void>((resolve) =>
     process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()),
   )
-  const serving = await serve(config, log)
+  let serving: Serving | null = null
+  const isTerminal = process.stdin.isTTY
+  process.on('SIGHUP', () => {
+    if (isTerminal && isTerminalGone()) process.kill(process.pid, 'SIGTERM')
+    else serving?.reload().catch((error: unknown) => log.error('reload_failed', { error }))
+  })
+  serving = await serve(config, log, read)
   if (serving.first_run) printFirstRun(serving.first_run, config)
   process.stdout.write(`kinora ready on ${serving.url}\n`)
   await stopped
@@ -58,8 +73,18 @@ export async function serveUntilStopped(config: Config): Promise<number> {
   return 0
 }
 
-/** Starts everything the configuration asks for and resolves once it answers. */
-export async function serve(config: Config, log: Log): Promise<Serving> {
+/** The same signal says that a terminal was closed: what was started in it ends with it. */
+function isTerminalGone(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** Starts everything the configuration asks for and resolves once it answers. `read` reads it again, to reload it. */
+export async function serve(config: Config, log: Log & Partial<OpenLog>, read = () => config): Promise<Serving> {
   const database = await openDatabase(config, log, readService)
   const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
   const stops: Array<() => Promise<void>> = [database.stop]
@@ -69,9 +94,8 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
   try {
     const { data_dir, url: database_url } = database
     const boot: Boot = {
-      config,
+      ...withSecrets(config, loadSecret(config.secret, data_dir.path), data_dir.path),
       database_url,
-      secret: loadSecret(config.secret, data_dir.path),
       blobs_dir: data_dir.blobs,
       work_dir: data_dir.work,
     }
@@ -85,11 +109,30 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
     const first_run = await makeFirstRun(app, config, data_dir.path)
     await app.startBackground()
     growWithRequests()
-    return { url, first_run, stop }
+    const reloading = await openNodeReload({
+      ctx: app.ctx,
+      read() {
+        const next = read()
+        return withSecrets(next, rereadSecret(next.secret, data_dir.path), data_dir.path)
+      },
+      changedBy: app.changedBy,
+      apply(next) {
+        app.reload(next)
+        log.setLevel?.(next.config.log_level)
+      },
+      ...(http && { others: http.pids, applyToOthers: http.reload }),
+    })
+    stops.push(reloading.close)
+    return { url, first_run, reload: reloading.reload, stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** The secret in use, and the configuration with the previous ones. */
+function withSecrets(config: Config, secret: string, data_dir: string): NextSettings {
+  return { config: { ...config, previous_secrets: previousSecrets(config.previous_secrets, data_dir) }, secret }
 }
 
 /** The modules of the service itself, half of all: read while PostgreSQL starts. */

@@ -59,6 +59,7 @@ export function complete(file: ConfigFile): FileSettings {
     content_delivery: file.content_delivery ?? 'stream',
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
+    activity_retention_days: file.activity_retention_days ?? 400,
     terms: file.terms ?? { version: '2026-11-01', url: null },
     login: { oidc: file.login?.oidc ? completeOidc(file.login.oidc) : null },
     plans,

@@ -85,6 +85,8 @@ export type Config = SecretSettings & {
   /** How long the URLs of files given to chat engines live. */
   signed_url_ttl_seconds: number
   api_key_prefix: string
+  /** How long entries of what operators and people changed are kept. */
+  activity_retention_days: number
   /** The video terms in force. `url` null: the service's own page. */
   terms: { version: string; url: string | null }
   login: { oidc: OidcConfig | null }

@@ -74,6 +74,13 @@ export const ConfigFile = Type.Object(
         patternErrorMessage: 'must be 2 to 8 lower-case letters and digits, beginning with a letter',
       }),
     ),
+    activity_retention_days: Type.Optional(
+      Type.Integer({
+        minimum: 30,
+        maximum: 3650,
+        description: 'How long entries of who did what are kept. Default 400.',
+      }),
+    ),
     terms: Type.Optional(
       Type.Object(
         { version: Type.String({ minLength: 1, maxLength: 64 }), url: Url('^https?://', 'The page with the terms.') },

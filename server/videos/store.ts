@@ -33,6 +33,8 @@ export type VideoJobRow = VariantColumns & {
   attempt_started_at: Date | null
   /** Of a model with several engines, the one that the attempt is begun on. */
   engine: string | null
+  /** Kind and addresses of the engine that the attempt is begun on. */
+  engine_address: string | null
   start_unknown: boolean
   unknown_starts: number
   start_key: string | null
@@ -63,6 +65,7 @@ type Optional =
   | 'attempt_id'
   | 'attempt_started_at'
   | 'engine'
+  | 'engine_address'
   | 'start_unknown'
   | 'unknown_starts'
   | 'start_key'
@@ -188,6 +191,7 @@ const CHANGING = [
   ...[
     'attempt_started_at',
     'engine',
+    'engine_address',
     'start_unknown',
     'unknown_starts',
     'start_key',

@@ -7,6 +7,7 @@ import { runAudit } from '../../audit/audit.ts'
 import type { Config } from '../../config/config.ts'
 import { adoptInstallation, pairInstallation, requireSameInstallation } from '../../files/installation.ts'
 import { findInstallation, insertInstallation, isUnused, updateInstallation } from '../../files/store/installation.ts'
+import { type Operator, recordActivity } from '../../identity/activity/activity.ts'
 import { diskBlobs } from '../../platform/blobs/disk.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { copyDatabase } from '../../platform/db/copy-database.ts'
@@ -21,12 +22,13 @@ import { aloneCommand, CommandError, type Report } from './command.ts'
 import { requireUsed } from './database.ts'
 
 export const databaseMove = aloneCommand({
+  records: 'database.move',
   summary:
     'copy everything to another, empty database: an external one, or back to the embedded one; the service must be stopped',
   flags: {
     to: { value: '<DATABASE_URL|embedded>', help: 'Where to; a password may come from PGPASSWORD', required: true },
   },
-  async runAlone(config, { to }) {
+  async runAlone({ config, actor }, { to }) {
     if (to !== 'embedded' && !/^postgres(ql)?:\/\//.test(to)) {
       throw new UsageError("--to is neither 'embedded' nor an address that begins with postgres://")
     }
@@ -35,16 +37,17 @@ export const databaseMove = aloneCommand({
     }
     return withDataDir(config, (dir) =>
       withSide(config.database_url, dir, (source) =>
-        withSide(to === 'embedded' ? null : to, dir, (target) => move(dir, source, target)),
+        withSide(to === 'embedded' ? null : to, dir, (target) => move({ dir, actor }, source, target)),
       ),
     )
   },
 })
 
 export const databaseAdopt = aloneCommand({
+  records: 'database.adopt',
   summary: 'declare that database and files belong together, after restoring a backup; the service must be stopped',
   flags: {},
-  async runAlone(config) {
+  async runAlone({ config, actor }) {
     return withDataDir(config, (dir) =>
       withSide(config.database_url, dir, async ({ db, pool, name }) => {
         await requireUsed(pool, name)
@@ -53,6 +56,7 @@ export const databaseAdopt = aloneCommand({
           throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
         }
         const id = await adoptInstallation(db, diskBlobs(dir.blobs))
+        await record(db, { actor, action: 'database.adopt', target: id })
         const json = { installation: id, files: dir.blobs }
         return { json, rows: [...Object.entries(json), ['note', 'files that no row knows are removed after a day']] }
       }),
@@ -63,7 +67,7 @@ export const databaseAdopt = aloneCommand({
 /** One end of a move. */
 type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>; pool: pg.Pool }
 
-async function move(dir: DataDir, source: Side, target: Side): Promise<Report> {
+async function move({ dir, actor }: { dir: DataDir; actor: Operator }, source: Side, target: Side): Promise<Report> {
   const blobs = diskBlobs(dir.blobs)
   const pair = { db: source.db, blobs, data_dir: dir.path, known: blobsKnown(source.db), database: source.name }
   await requireUsed(source.pool, source.name)
@@ -88,9 +92,17 @@ async function move(dir: DataDir, source: Side, target: Side): Promise<Report> {
   }
   // In this order: a copy that exists while the source does not know of it could be started beside it.
   const id = newId('installation')
+  await record(target.db, { actor, action: 'database.move', target: id })
   await updateInstallation(source.db, { moved_to: id })
   await insertInstallation(target.db, { id, moved_from })
   return reportOf(source, target, tables)
+}
+
+async function record(
+  db: Kysely<Database>,
+  deed: { actor: Operator; action: 'database.move' | 'database.adopt'; target: string },
+): Promise<void> {
+  await db.transaction().execute((tx) => recordActivity(tx, { ...deed, org_id: null, now: new Date() }))
 }
 
 function reportOf(source: Side, target: Side, tables: ReadonlyArray<{ table: string; rows: number }>): Report {

@@ -1,6 +1,7 @@
 import { settleHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
 import { releasePins } from '../../files/store/pins.ts'
+import { recordActivity } from '../../identity/activity/activity.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
@@ -173,6 +174,18 @@ async function writeBeside(tx: Tx, moved: readonly Move[], now: Date): Promise<v
   const released = ended.flatMap(({ job, outcome }) => (outcome.to === 'completed' ? [] : [job.id]))
   await settleHolds(tx, { captured, released, now })
   failpoint('within_group_settled')
+  for (const { job, outcome } of moved) {
+    if (outcome.to !== 'canceled' || outcome.by === undefined) continue
+    const details = { user_id: job.user_id }
+    await recordActivity(tx, {
+      actor: outcome.by,
+      action: 'video.cancel',
+      org_id: job.org_id,
+      target: job.id,
+      details,
+      now,
+    })
+  }
   await keepUnsettledStarts(tx, { job_ids: released, now })
   const unpinned = moved.filter((each) => ended.includes(each) || ('unpin' in each.outcome && each.outcome.unpin))
   const holders = unpinned.flatMap(({ job }) => (job.inputs.length > 0 ? [job.id] : []))
