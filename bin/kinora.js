@@ -5,13 +5,15 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'server', 'main.ts')
+const server = join(dirname(fileURLToPath(import.meta.url)), '..', 'server')
+// The npm package has JavaScript, a checkout the sources: see dev/pack.ts.
+const main = ['main.js', 'main.ts'].map((name) => join(server, name)).find((path) => existsSync(path))
 
 if (Number(process.versions.node.split('.')[0]) >= 24) {
   process.argv[1] = main
-  await import('../server/main.ts')
+  await import(pathToFileURL(main).href)
 } else {
   startWith(installedNode())
 }
@@ -25,7 +27,7 @@ function installedNode() {
     // Not installed: the message below says what to do.
   }
   process.stderr.write(
-    `kinora: needs Node 24 or newer; this is Node ${process.versions.node}. Run npm ci, which installs one.\n`,
+    `kinora: needs Node 24 or newer; this is Node ${process.versions.node}. Install it, or let npm run the install script of the package "node", which brings one.\n`,
   )
   process.exit(1)
 }
