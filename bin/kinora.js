@@ -34,9 +34,9 @@ function installedNode() {
 
 function startWith(node) {
   const child = spawn(node, [main].concat(process.argv.slice(2)), { stdio: 'inherit' })
-  // The terminal sends SIGINT to both; a supervisor sends SIGTERM to this process alone.
+  // The terminal sends SIGINT to both; a supervisor sends SIGTERM and SIGHUP to this process alone.
   process.on('SIGINT', () => {})
-  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {
     process.stderr.write(`kinora: cannot start ${node}: ${error.message}\n`)
     process.exit(1)

@@ -54,7 +54,7 @@ async function startCaddySite(nodes: [string, string]): Promise<TlsProxy> {
   const site = `https://127.0.0.1:${port} {\n\ttls ${files.cert} ${files.key}\n\tbind 127.0.0.1`
   const config = join(files.dir, 'Caddyfile')
   const global = '{\n\tadmin off\n\tauto_https off\n}\n'
-  writeFileSync(config, global + replaced('Caddyfile', nodes, [['kinora.example.com {', site]]))
+  writeFileSync(config, global + replaced('Caddyfile', nodes, [['{$KINORA_SITE:kinora.example.com} {', site]]))
   const env = { PATH: process.env.PATH, HOME: files.dir, XDG_DATA_HOME: files.dir, XDG_CONFIG_HOME: files.dir }
   const caddy = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', config], { env, stdio: 'pipe' })
   await printed(caddy, 'stderr', /serving initial configuration/)
