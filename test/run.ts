@@ -21,7 +21,7 @@ const onDatabase = files.filter((file) => ON_DATABASE.test(file))
 /** A test that hangs is a failure, not a stalled run. */
 const FILE_MS_MAX = 600_000
 
-if (files.some((file) => /^test\/(console\/|http\/console\/assets)/.test(file))) buildConsoleWhenStale()
+if (files.some((file) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(file))) buildConsoleWhenStale()
 
 const { TEST_DATABASE_URL: given, ...env } = process.env
 const skipped: string[] = []
