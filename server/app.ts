@@ -2,17 +2,21 @@ import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { auditSweep } from './audit/audit.ts'
+import { auditMetrics, observeAudit } from './audit/metrics.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
 import { openMeter } from './billing/meter.ts'
+import { billingMetrics, usageCounter } from './billing/metrics.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
+import { chatMetrics } from './chat/observe-turn.ts'
 import { chatEndpoints } from './chat/routes.ts'
 import type { Config } from './config/config.ts'
 import { serveConsole } from './console/assets.ts'
 import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import type { Context, Secrets } from './context.ts'
+import { engineMetrics, measureEngines } from './engines/measured.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
@@ -30,17 +34,26 @@ import type { Clock } from './platform/clock.ts'
 import { openChanges } from './platform/db/changes.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
+import { databaseMetrics, observeDatabase, observePool } from './platform/db/metrics.ts'
 import { listenOn } from './platform/http/listen.ts'
+import { httpMetrics } from './platform/http/request-metrics.ts'
 import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
-import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { declareMetrics, type Metrics, openMetrics } from './platform/metrics/metrics.ts'
+import { observeQueues, queueMetrics } from './platform/queue/depth.ts'
+import { type Sweep, startSweeps, sweepMetrics } from './platform/sweep.ts'
+import { openTracing } from './platform/tracing/open.ts'
+import { VERSION } from './platform/version.ts'
+import { responseQueues } from './responses/background/claims.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
+import { videoQueues } from './videos/pipeline/claims.ts'
+import { videoMetrics } from './videos/pipeline/observe-jobs.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
@@ -83,20 +96,27 @@ export async function openApp(options: AppOptions): Promise<App> {
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
-  const engines =
+  const metrics = openAppMetrics()
+  observePool(metrics, pool)
+  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
+  const built =
     options.engines ??
     buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
+  const engines = measureEngines(built, config, { metrics, tracing })
   const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
   const site = { public_url: '', engine_url: '' }
   const secrets: Secrets = [secret, ...config.previous_secrets]
   const groups = openGroups()
-  const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
+  const observed = { metrics, tracing }
+  const ctx: Context = {
+    ...{ config, clock, log, db, blobs, engines, changes, groups, ...observed, secret, secrets, site, work_dir },
+  }
   const identity = await openIdentity({ db, config, clock, log, secrets, site, changes })
   const cache = openJobCache(changes)
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
-  const meter = openMeter(db, undefined, balances.changed)
+  const meter = openMeter(db, undefined, balances.changed, usageCounter(metrics, config.currency))
   const responding = { meter, lengths: openContextLengths() }
   const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
@@ -139,9 +159,16 @@ export async function openApp(options: AppOptions): Promise<App> {
     async startBackground() {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
+      observeDatabase(metrics, pool)
+      observeAudit(metrics, db)
+      observeQueues(ctx, [...videoQueues, ...responseQueues])
       pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
-      const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
+      const { failures } = sweepMetrics(metrics)
+      const failed = (error: unknown, sweep: string) => {
+        failures.of(sweep).add(1)
+        log.error('sweep_failed', { sweep, error })
+      }
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
     },
     async close() {
@@ -160,12 +187,34 @@ export async function openApp(options: AppOptions): Promise<App> {
       await identity.close()
       await changes.close()
       await closeDb()
+      await tracing?.close()
     },
   }
 }
 
 function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {
   return { idle_seconds: limits.upstream_idle_seconds, total_seconds: limits.upstream_total_seconds }
+}
+
+const buildMetrics = declareMetrics((metrics) => ({
+  info: metrics.gauge({
+    name: 'kinora_build_info',
+    help: 'Always 1. The versions are in the labels.',
+    labels: ['version', 'node'],
+    merge: 'max',
+  }),
+}))
+
+/** The metrics of every feature. */
+export function openAppMetrics(): Metrics {
+  const metrics = openMetrics()
+  const features = [
+    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, engineMetrics],
+    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics],
+  ]
+  for (const declare of features) declare(metrics)
+  buildMetrics(metrics).info.of(VERSION, process.version).set(1)
+  return metrics
 }
 
 /** Every periodic duty. */
@@ -191,7 +240,16 @@ function buildHttp(
   { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
 ): FastifyInstance {
   const { trusted_proxies } = ctx.config
-  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies, explainUnknown: explainNotOffered })
+  const { log, metrics, tracing } = ctx
+  const http = openHttp({
+    log,
+    metrics,
+    tracing,
+    sockets,
+    isDraining,
+    trusted_proxies,
+    explainUnknown: explainNotOffered,
+  })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))

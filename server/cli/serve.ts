@@ -28,7 +28,8 @@ ${describeFlags(FLAGS)}
 Settings without a flag or variable come from the file: host, port, data_dir, workers.
 `
 
-export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise<void> }
+/** `metrics_url` null: metrics are not served. */
+export type Serving = { url: string; metrics_url: string | null; first_run: FirstRun | null; stop(): Promise<void> }
 
 /** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
 export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -77,6 +78,9 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
     stops.push(app.close)
+    const metrics =
+      config.metrics && (await (await import('./metrics.ts')).serveMetrics(config.metrics, app.ctx.metrics, log))
+    if (metrics) stops.push(metrics.close)
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
@@ -85,7 +89,7 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
     const first_run = await makeFirstRun(app, config, data_dir.path)
     await app.startBackground()
     growWithRequests()
-    return { url, first_run, stop }
+    return { url, metrics_url: metrics?.url ?? null, first_run, stop }
   } catch (error) {
     await stop()
     throw error

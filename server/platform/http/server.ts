@@ -7,10 +7,12 @@ import { ApiError, errorBody, errorHeaders } from '../errors.ts'
 import { newRequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import { addBodyParsers, bodyTooLarge, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
 import { addressOf, proxyTest } from './client-address.ts'
 import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
 import { answerCounter, countError } from './request-metrics.ts'
+import { endRequestSpan, startRequestSpan } from './request-span.ts'
 import { suggestRoutes } from './suggest-route.ts'
 import type { Sockets } from './websocket.ts'
 
@@ -51,6 +53,7 @@ declare module 'fastify' {
 export type HttpOptions = {
   log: Log
   metrics?: Metrics
+  tracing?: Tracing | null
   body_seconds?: number
   isDraining?: () => boolean
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
@@ -63,7 +66,7 @@ export type HttpOptions = {
 
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
 export function openHttp(options: HttpOptions): FastifyInstance {
-  const { log, body_seconds = BODY_SECONDS, sockets, metrics } = options
+  const { log, body_seconds = BODY_SECONDS, sockets, metrics, tracing } = options
   const http = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -80,11 +83,13 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   sockets?.attach(http)
   http.decorate('bodySeconds', body_seconds)
   http.decorate('metrics', metrics ?? null)
+  http.decorateRequest('span', null)
   const countAnswer = metrics && answerCounter(metrics)
   addBodyParsers(http)
   const unknownUrl = unknownUrlError(http, options.explainUnknown)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
+    if (tracing) startRequestSpan(tracing, request)
     if (options.isDraining?.())
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
     requirePlainTransfer(request)
@@ -96,6 +101,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     const route = request.routeOptions
     logAnswer(log, request, reply, route.url)
     countAnswer?.(request, reply, route)
+    if (tracing) endRequestSpan(request, reply)
     done()
   })
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))

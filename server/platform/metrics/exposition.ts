@@ -48,10 +48,7 @@ export function openMembers(): Members {
       alive.delete(id)
       if (last) ended = addCounts(ended, countsOf(last))
     },
-    all: (answered) => [
-      ...[...alive].map(([id, metrics]) => (answered.has(id) ? metrics : countsOf(metrics))),
-      ended,
-    ],
+    all: (answered) => [...[...alive].map(([id, metrics]) => (answered.has(id) ? metrics : countsOf(metrics))), ended],
   }
 }
 

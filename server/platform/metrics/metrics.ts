@@ -15,6 +15,8 @@ export type Family<Cell, Label extends string> = {
   of(...values: { [Name in Label]: string }[Label][]): Cell
   /** Forgets every cell: what is not known any more is not reported. */
   clear(): void
+  /** Forgets one cell. */
+  drop(...values: { [Name in Label]: string }[Label][]): void
 }
 
 /** How the values of several processes of one service become one. */
@@ -78,7 +80,7 @@ export function openMetrics(): Metrics {
       return made.cell
     }
     if (labels.length === 0 && kind.type !== 'gauge') of()
-    return { of, clear: () => cells.clear() }
+    return { of, clear: () => cells.clear(), drop: (...values) => void cells.delete(values.join('\0')) }
   }
 
   return {

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
 import type { Context, Span as OtelSpan } from '@opentelemetry/api'
 import type { Log } from '../log.ts'
 import { StartError } from '../start-error.ts'
@@ -57,12 +56,6 @@ export async function openTracing(options: TracingOptions): Promise<Tracing> {
   }
 }
 
-/** The same ids wherever they are derived: `name` is that of a thing which several processes work on, in turn or after a crash. */
-export function derivedIds(name: string, part: string): { trace_id: string; span_id: string } {
-  const digest = (text: string) => createHash('sha256').update(text).digest('hex')
-  return { trace_id: digest(`trace:${name}`).slice(0, 32), span_id: digest(`span:${name}/${part}`).slice(0, 16) }
-}
-
 async function openProvider({ otlp_url, headers, sample_ratio, service_name, version, log }: TracingOptions) {
   const [api, exporting, resources, sdk] = await loadPackages()
   const ratio = new sdk.TraceIdRatioBasedSampler(sample_ratio)
@@ -71,11 +64,13 @@ async function openProvider({ otlp_url, headers, sample_ratio, service_name, ver
     { ...SILENT, error: (detail) => log.warn('tracing_failed', { detail }) },
     { logLevel: api.DiagLogLevel.ERROR, suppressOverrideMessage: true },
   )
-  const resource = resources.defaultResource().merge(
-    resources.detectResources({ detectors: [resources.envDetector] }).merge(
-      resources.resourceFromAttributes({ 'service.name': service_name, 'service.version': version }),
-    ),
-  )
+  const resource = resources
+    .defaultResource()
+    .merge(
+      resources
+        .detectResources({ detectors: [resources.envDetector] })
+        .merge(resources.resourceFromAttributes({ 'service.name': service_name, 'service.version': version })),
+    )
   const exporter = new exporting.OTLPTraceExporter({ url: otlp_url, headers: { ...headers } })
   const provider = new sdk.TracerProvider({
     resource,

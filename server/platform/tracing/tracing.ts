@@ -1,5 +1,5 @@
 /** A span as others refer to it: 32 and 16 hexadecimal digits. `remote`: it is, or may be, of another process. */
-export type SpanContext = { trace_id: string; span_id: string; sampled: boolean; remote?: true }
+export type SpanContext = { trace_id: string; span_id: string; sampled: boolean; remote?: boolean }
 
 /** Never a prompt, an answer, a header or a URL with a query: what a span may carry is what a log line may. */
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
