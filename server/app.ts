@@ -164,12 +164,14 @@ export async function openApp(options: AppOptions): Promise<App> {
       observeQueues(ctx, [...videoQueues, ...responseQueues])
       pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
+      const sweeps = allSweeps(ctx, db)
       const { failures } = sweepMetrics(metrics)
+      for (const { name } of sweeps) failures.of(name)
       const failed = (error: unknown, sweep: string) => {
         failures.of(sweep).add(1)
         log.error('sweep_failed', { sweep, error })
       }
-      sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
+      sweeping = startSweeps(sweeps, { pool, on_error: failed })
     },
     async close() {
       state.draining = true

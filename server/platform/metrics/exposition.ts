@@ -10,9 +10,13 @@ export function processReader(metrics: Metrics): () => Promise<ReadMetric[]> {
   collectDefaultMetrics({ register: registry })
   return async () => {
     const [own, ofNode] = await Promise.all([metrics.read(), registry.getMetricsAsJSON()])
-    return [...own, ...ofNode.map((metric) => ({ ...metric, aggregator: mergedBy(metric) }) as unknown as ReadMetric)]
+    const kept = ofNode.filter(({ name }) => !MISNAMED.test(name))
+    return [...own, ...kept.map((metric) => ({ ...metric, aggregator: mergedBy(metric) }) as unknown as ReadMetric)]
   }
 }
+
+/** Sums of gauges that others give by type, under names that Prometheus reserves for counters. */
+const MISNAMED = /^nodejs_active_\w+_total$/
 
 /** Writes what the processes of one service read as one text for Prometheus: sums, or the largest where a sum would mean nothing. */
 export async function toText(processes: ReadonlyArray<readonly ReadMetric[]>): Promise<string> {
