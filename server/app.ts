@@ -2,11 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { auditSweep } from './audit/audit.ts'
+import { auditMetrics, observeAudit } from './audit/metrics.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
 import { openMeter } from './billing/meter.ts'
+import { billingMetrics, usageCounter } from './billing/metrics.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
+import { chatMetrics } from './chat/observe-turn.ts'
 import { chatEndpoints } from './chat/routes.ts'
 import type { Config } from './config/config.ts'
 import { serveConsole } from './console/assets.ts'
@@ -14,6 +17,7 @@ import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import type { Context, LiveContext, Secrets, Settings } from './context.ts'
 import type { EngineEnv } from './engines/engine-entry.ts'
+import { engineMeasurer, engineMetrics } from './engines/measured.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import type { SharedEngines } from './engines/shared-engines.ts'
 import type { KnownBlobs } from './files/installation.ts'
@@ -33,19 +37,29 @@ import type { Clock } from './platform/clock.ts'
 import { openChanges } from './platform/db/changes.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
+import { databaseMetrics, observeDatabase, observePool } from './platform/db/metrics.ts'
 import { listenOn } from './platform/http/listen.ts'
+import { httpMetrics } from './platform/http/request-metrics.ts'
 import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
-import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { declareMetrics, type Metrics, openMetrics } from './platform/metrics/metrics.ts'
+import { observeQueues, queueMetrics } from './platform/queue/depth.ts'
+import { type Sweep, startSweeps, sweepMetrics } from './platform/sweep.ts'
+import { openTracing } from './platform/tracing/open.ts'
+import type { Tracing } from './platform/tracing/tracing.ts'
+import { VERSION } from './platform/version.ts'
 import { changedSettings } from './reload/changed-settings.ts'
 import { openLiveContext } from './reload/live-context.ts'
+import { responseQueues } from './responses/background/claims.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
+import { videoQueues } from './videos/pipeline/claims.ts'
+import { videoMetrics } from './videos/pipeline/observe-jobs.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
@@ -93,17 +107,21 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { config, clock, log, database_url, blobs, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
-  const settings = openSettings(options)
+  const metrics = openAppMetrics()
+  observePool(metrics, pool)
+  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
+  const settings = openSettings(options, { metrics, tracing })
   const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
   const groups = openGroups()
-  const live_context = openLiveContext({ clock, log, db, blobs, changes, groups, work_dir }, settings.first)
+  const fixed = { clock, log, db, blobs, changes, groups, metrics, tracing, work_dir }
+  const live_context = openLiveContext(fixed, settings.first)
   const { ctx } = live_context
   const identity = await openIdentity({ db, clock, log, live: ctx, changes })
   const cache = openJobCache(changes)
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
-  const meter = openMeter(db, undefined, balances.changed)
+  const meter = openMeter(db, undefined, balances.changed, usageCounter(metrics, config.currency))
   const responding = { meter, lengths: openContextLengths() }
   const live = openLiveEvents(ctx, identity.callers)
   const state = { draining: false }
@@ -147,10 +165,19 @@ export async function openApp(options: AppOptions): Promise<App> {
     async startBackground() {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
+      observeDatabase(metrics, pool)
+      observeAudit(metrics, db)
+      observeQueues(ctx, [...videoQueues, ...responseQueues])
       pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
-      const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
-      sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
+      const sweeps = allSweeps(ctx, db)
+      const { failures } = sweepMetrics(metrics)
+      for (const { name } of sweeps) failures.of(name)
+      const failed = (error: unknown, sweep: string) => {
+        failures.of(sweep).add(1)
+        log.error('sweep_failed', { sweep, error })
+      }
+      sweeping = startSweeps(sweeps, { pool, on_error: failed })
     },
     async close() {
       state.draining = true
@@ -169,6 +196,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       await identity.close()
       await changes.close()
       await closeDb()
+      await tracing?.close()
     },
   }
 }
@@ -181,8 +209,9 @@ function secretsOf({ config, secret }: { config: Config; secret: string }): Secr
 }
 
 /** Builds what a configuration sets up in this process: its engines, where they did not change those of the configuration before. */
-function openSettings(options: AppOptions) {
+function openSettings(options: AppOptions, observed: { metrics: Metrics; tracing: Tracing | null }) {
   const shared: SharedEngines = new Map()
+  const measured = engineMeasurer(observed)
   let listening_at = ''
   const reachAt = (site: Settings['site'], url: string, config = options.config) => {
     listening_at = url
@@ -194,13 +223,35 @@ function openSettings(options: AppOptions) {
     const { upstream_idle_seconds: idle_seconds, upstream_total_seconds: total_seconds, media_children } = config.limits
     const upstream = { idle_seconds, total_seconds }
     const env: EngineEnv = { work_dir: options.work_dir, config_dir: config.config_dir, log: options.log, upstream }
-    const engines = options.engines ?? buildEngines(config, env, { shared, before: before?.engines })
+    const built = options.engines ?? buildEngines(config, env, { shared })
+    const engines = measured(built, config, before?.engines)
     limitChildren(media_children ?? CHILDREN_DEFAULT)
     const site = { public_url: '', engine_url: '' }
     if (listening_at !== '') reachAt(site, listening_at, config)
     return { config, engines, secret, secrets: secretsOf(next), site }
   }
   return { first: build(options), build, reachAt }
+}
+
+const buildMetrics = declareMetrics((metrics) => ({
+  info: metrics.gauge({
+    name: 'kinora_build_info',
+    help: 'Always 1. The versions are in the labels.',
+    labels: ['version', 'node'],
+    merge: 'max',
+  }),
+}))
+
+/** The metrics of every feature. */
+export function openAppMetrics(): Metrics {
+  const metrics = openMetrics()
+  const features = [
+    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, engineMetrics],
+    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics],
+  ]
+  for (const declare of features) declare(metrics)
+  buildMetrics(metrics).info.of(VERSION, process.version).set(1)
+  return metrics
 }
 
 /** Every periodic duty. */
@@ -227,7 +278,16 @@ function buildHttp(
   { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
 ): FastifyInstance {
   const { trusted_proxies } = ctx.config
-  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies, explainUnknown: explainNotOffered })
+  const { log, metrics, tracing } = ctx
+  const http = openHttp({
+    log,
+    metrics,
+    tracing,
+    sockets,
+    isDraining,
+    trusted_proxies,
+    explainUnknown: explainNotOffered,
+  })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))

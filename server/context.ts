@@ -7,6 +7,8 @@ import type { Changes } from './platform/db/changes.ts'
 import type { Database } from './platform/db/db.ts'
 import type { Groups } from './platform/db/groups.ts'
 import type { Log } from './platform/log.ts'
+import type { Metrics } from './platform/metrics/metrics.ts'
+import type { Tracing } from './platform/tracing/tracing.ts'
 
 /** The secret of the service, and those before it that are still accepted. */
 export type Secrets = readonly [current: string, ...previous: string[]]
@@ -21,6 +23,9 @@ export type Context = {
   engines: Engines
   changes: Changes
   groups: Groups
+  metrics: Metrics
+  /** Null where there are no traces. */
+  tracing: Tracing | null
   /** At least 32 bytes: whatever is signed, sealed or digested anew is so with this one. */
   secret: string
   /** Whatever comes back is checked against each. */

@@ -32,6 +32,8 @@ Settings without a flag or variable come from the file: host, port, data_dir, wo
 
 export type Serving = {
   url: string
+  /** Null: metrics are not served. */
+  metrics_url: string | null
   first_run: FirstRun | null
   /** Has every process of this node take up its configuration again, if `read` was given. */
   reload(): Promise<unknown>
@@ -101,6 +103,9 @@ export async function serve(config: Config, log: Log & Partial<OpenLog>, read = 
     }
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
     stops.push(app.close)
+    const metrics =
+      config.metrics && (await (await import('./metrics.ts')).serveMetrics(config.metrics, app.ctx.metrics, log))
+    if (metrics) stops.push(metrics.close)
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(http.stop)
     const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
@@ -123,7 +128,7 @@ export async function serve(config: Config, log: Log & Partial<OpenLog>, read = 
       ...(http && { others: http.pids, applyToOthers: http.reload }),
     })
     stops.push(reloading.close)
-    return { url, first_run, reload: reloading.reload, stop }
+    return { url, metrics_url: metrics?.url ?? null, first_run, reload: reloading.reload, stop }
   } catch (error) {
     await stop()
     throw error

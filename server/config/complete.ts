@@ -42,6 +42,8 @@ type Elsewhere =
   | 'config_dir'
   | 'log_level'
   | 'database_url'
+  | 'metrics'
+  | 'tracing'
   | keyof SecretSettings
 type FileSettings = Omit<Config, Elsewhere>
 

@@ -1,4 +1,5 @@
 import type { Capability, EngineEntry } from './models.ts'
+import type { MetricsConfig, TracingConfig } from './observe.ts'
 import type { SecretSettings } from './secrets.ts'
 import type { StorageConfig } from './storage.ts'
 
@@ -113,5 +114,9 @@ export type Config = SecretSettings & {
     /** Null: chosen by the number of CPUs. */
     media_children: number | null
   }
+  /** Null: metrics are not served. */
+  metrics: MetricsConfig | null
+  /** Null: no traces. */
+  tracing: TracingConfig | null
   first_run: { organization: string; email: string; balance: bigint }
 }

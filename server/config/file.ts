@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { Oidc } from './login.ts'
 import { ChatModel, Decimal, Engine, Seconds, Strict, VideoModel } from './models.ts'
+import { MetricsSettings, TracingSettings } from './observe.ts'
 import { Storage } from './storage.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -137,6 +138,8 @@ export const ConfigFile = Type.Object(
         Strict,
       ),
     ),
+    metrics: Type.Optional(MetricsSettings),
+    tracing: Type.Optional(TracingSettings),
     first_run: Type.Optional(
       Type.Object(
         {

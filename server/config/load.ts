@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import { LOG_LEVELS } from './file.ts'
 import type { EngineCheck } from './meaning.ts'
 import { integerSetting, type Mistake } from './mistake.ts'
+import { completeMetrics, completeTracing } from './observe.ts'
 import { readConfigFile } from './read.ts'
 import { readSecrets } from './secrets.ts'
 
@@ -39,6 +40,8 @@ export function loadConfig(
     found,
   )
   const secrets = readSecrets(env, found)
+  const metrics = completeMetrics(file.metrics, env, found)
+  const tracing = completeTracing(file.tracing, env, found)
   const log_level = env.KINORA_LOG_LEVEL || null
   if (log_level !== null && !LOG_LEVELS.some((each) => each === log_level)) {
     found.push({ place: 'KINORA_LOG_LEVEL', message: `must be one of ${LOG_LEVELS.join(', ')}` })
@@ -57,6 +60,8 @@ export function loadConfig(
     workers: workers ?? file.workers ?? 1,
     log_level: log_level ?? file.log_level ?? 'info',
     database_url,
+    metrics,
+    tracing,
     ...secrets,
   }
 }

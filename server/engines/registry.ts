@@ -68,8 +68,7 @@ export type VideoModelEntry = {
 
 /**
  * Builds every configured engine. Models whose entries differ in `model` alone share one. Throws on an entry with mistakes.
- * `shared`: engines of other configurations of this process, which are used again where the entry is the same; `before`: the engines
- * that these replace, whose circuit breakers are kept.
+ * `shared`: engines of other configurations of this process, which are used again where the entry is the same.
  */
 export function buildEngines(
   input: {
@@ -80,7 +79,7 @@ export function buildEngines(
     translation: EngineEntry
   },
   env: EngineEnv,
-  { shared = new Map(), before }: { shared?: SharedEngines; before?: Engines | undefined } = {},
+  { shared = new Map() }: { shared?: SharedEngines } = {},
 ): Engines {
   const taken = takeEngines(shared)
   try {
@@ -89,7 +88,7 @@ export function buildEngines(
     const fanned = input.chat_models.filter(({ n }) => n === 'fan_out').map(({ id }) => [id, chat.get(id)!] as const)
     const fanOuts = fanned.map(([id, served]) => [id, { ...served, engine: fanOut(served.engine) }] as const)
     return {
-      video: servePools(input.video_models, { env, taken, before }),
+      video: servePools(input.video_models, { env, taken }),
       chat: new Map([...chat, ...fanOuts]),
       moderation: taken.take(`moderation ${wholeIdentity(moderation)}`, () =>
         build(FAMILIES.moderation, moderation, env),
@@ -174,10 +173,7 @@ const FAMILIES = {
 type Building = { env: EngineEnv; taken: TakenEngines }
 
 /** Several entries of one model may share an engine with entries of others. */
-function servePools(
-  models: readonly VideoModelEntry[],
-  { before, ...building }: Building & { before: Engines | undefined },
-): Map<string, EnginePool> {
+function servePools(models: readonly VideoModelEntry[], building: Building): Map<string, EnginePool> {
   const serveOne = server<VideoEngine>('video', building)
   return new Map(
     models.map(({ id, engines }) => {
@@ -185,7 +181,7 @@ function servePools(
         ...serveOne({ id, engine }),
         ...{ id: name, weight, renders_max: max_renders },
       }))
-      return [id, enginePool(members, { before: before?.video.get(id) })]
+      return [id, enginePool(members)]
     }),
   )
 }

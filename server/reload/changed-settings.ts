@@ -35,6 +35,8 @@ const SETTINGS = {
   transcription: 'reload',
   translation: 'reload',
   storage: 'restart',
+  metrics: 'restart',
+  tracing: 'restart',
   limits: {
     queue_seconds: 'reload',
     render_seconds: 'reload',

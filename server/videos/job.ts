@@ -77,6 +77,8 @@ export type MovesOn = {
   set?: JobChanges
   record?: ModerationNote
   render_key?: string
+  /** With `completed`: when the engine had delivered the clip. */
+  storing_since?: Date
 }
 
 /**

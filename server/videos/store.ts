@@ -25,6 +25,7 @@ export type VideoJobRow = VariantColumns & {
   currency: string
   progress: number
   created_at: Date
+  moderated_at: Date | null
   queued_at: Date | null
   render_started_at: Date | null
   completed_at: Date | null
@@ -58,6 +59,7 @@ type Optional =
   | 'engine_prompt'
   | 'error_code'
   | 'error_message'
+  | 'moderated_at'
   | 'queued_at'
   | 'render_started_at'
   | 'completed_at'
@@ -154,6 +156,7 @@ export type JobColumns = JobChanges &
       VideoJobRow,
       | 'status'
       | 'next_run_at'
+      | 'moderated_at'
       | 'queued_at'
       | 'render_started_at'
       | 'completed_at'
@@ -170,6 +173,7 @@ const CHANGING = [
   ...[
     'status',
     'next_run_at',
+    'moderated_at',
     'queued_at',
     'render_started_at',
     'completed_at',

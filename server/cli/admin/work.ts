@@ -5,6 +5,7 @@ import { recordActivity } from '../../identity/activity/activity.ts'
 import { openChanges } from '../../platform/db/changes.ts'
 import { openGroups } from '../../platform/db/groups.ts'
 import { silentLog } from '../../platform/log.ts'
+import { openMetrics } from '../../platform/metrics/metrics.ts'
 import { formatMoney } from '../../platform/money.ts'
 import { cancelJob } from '../../videos/pipeline/cancel.ts'
 import { findJobOfAnyOrg } from '../../videos/store.ts'
@@ -56,7 +57,7 @@ export const jobCancel = command({
     const changes = await openChanges({ db, url })
     try {
       const { status } = await cancelJob(
-        { db, clock, changes, log: silentLog, groups: openGroups() },
+        { db, clock, changes, log: silentLog, groups: openGroups(), metrics: openMetrics(), tracing: null },
         { org_id: job.org_id, id, by: actor },
       )
       return { json: { id, status }, rows: rowsOf({ id, status }) }

@@ -185,14 +185,18 @@ function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admi
       done()
     },
     handler: async (request, reply) => {
-      return spec.handle(request.ctx!, {
+      const ctx = request.ctx!
+      const call = {
         principal: request.principal as never,
         query: checkQuery(spec.query ? parseQuery(spec.query, request.query) : {}) as never,
         body: checkBody(request.body) as never,
         params: request.params as Record<string, string>,
         request,
         reply,
-      })
+      }
+      const { tracing } = ctx
+      if (!tracing || !request.span) return spec.handle(ctx, call)
+      return tracing.within(request.span.context, () => spec.handle(ctx, call))
     },
   })
 }

@@ -11,8 +11,9 @@ import { insertRecords } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import { keepUnsettledStarts, recordRenders } from '../render/store.ts'
 import { findJobOfAnyOrg, type JobColumns, type VideoJobRow, writeJobs } from '../store.ts'
+import { observeMove } from './observe-jobs.ts'
 
-export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups' | 'log'>
+export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups' | 'log' | 'metrics' | 'tracing'>
 
 /** The job as it now is, and the outcome that was applied to it: not always the one decided. */
 export type Applied = { job: VideoJobRow; outcome: Outcome }
@@ -28,6 +29,7 @@ export async function advance(ctx: AdvanceContext, job: VideoJobRow, outcome: Ou
   const applied = await ctx.groups.join('video-outcomes', { job, outcome }, (decided) => writeOutcomes(ctx, decided))
   if (!applied) return null
   if (outcome.to !== 'same') failpoint(`after_${outcome.to}`)
+  observeMove(ctx, job, applied)
   if (applied.job.status !== job.status || applied.job.progress !== job.progress) {
     ctx.changes.announce(VIDEO_TOPIC, job.id)
   }
@@ -155,7 +157,7 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
     case 'in_progress':
       return { job, outcome, set: { ...common, ...outcome.set, render_started_at: now } }
     case 'translating':
-      return { job, outcome, set: { ...common, ...outcome.set } }
+      return { job, outcome, set: { ...common, ...outcome.set, moderated_at: now } }
   }
 }
 
