@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
@@ -16,7 +17,7 @@ import type { Context, Secrets } from './context.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
-import { fileRoutes } from './files/routes.ts'
+import { fileRoutes, SIGNED_FILE_PATH } from './files/routes.ts'
 import { knownFileBlobs } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
@@ -73,15 +74,18 @@ export type App = {
   reachAt(url: string): void
   /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
-  /** Stops taking requests, lets those in flight end, gives jobs back to the queue, closes everything. */
-  close(): Promise<void>
+  /**
+   * Answers as before but is unready for `drain.seconds`, until `drain.skip` aborts; then stops taking requests, lets those in flight end,
+   * gives jobs back to the queue, closes everything.
+   */
+  close(drain?: { seconds: number; skip: AbortSignal }): Promise<void>
 }
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, clock, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: config.database.pool, on_error })
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
   const engines =
     options.engines ??
@@ -99,7 +103,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const meter = openMeter(db, undefined, balances.changed)
   const responding = { meter, lengths: openContextLengths() }
   const live = openLiveEvents(ctx, identity.callers)
-  const state = { draining: false }
+  const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
   const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
@@ -112,10 +116,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
-    ...healthEndpoints(openHealth(ctx)),
+    ...healthEndpoints({ check: openHealth(ctx), isStopping: () => state.stop !== 'no' }),
   ]
-  const answered = [...endpoints, ...openApiEndpoints(endpoints)]
-  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })
+  const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
+  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
@@ -144,11 +148,13 @@ export async function openApp(options: AppOptions): Promise<App> {
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
     },
-    async close() {
-      state.draining = true
+    async close(drain) {
+      state.stop = 'unready'
+      if (drain) await sleep(drain.seconds * 1000, undefined, { signal: drain.skip }).catch(() => {})
+      state.stop = 'draining'
       stopping.abort()
       live.close()
-      await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
+      await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()
       await Promise.all([pipeline?.stop(), responses?.stop()])
       await variants.close()
@@ -188,21 +194,31 @@ export function blobsKnown(db: Db): KnownBlobs[] {
 function buildHttp(
   ctx: Context,
   endpoints: readonly Endpoint[],
-  { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
+  { who, sockets, stop }: { who: Authenticator; sockets: Sockets; stop: () => 'no' | 'unready' | 'draining' },
 ): FastifyInstance {
-  const { trusted_proxies } = ctx.config
-  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies, explainUnknown: explainNotOffered })
+  const { trusted_proxies, role } = ctx.config
+  const explainUnknown = role === 'worker' ? () => WORKER_ONLY : explainNotOffered
+  const http = openHttp({ log: ctx.log, sockets, stop, trusted_proxies, explainUnknown })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
-  serveConsole(http)
+  if (role !== 'worker') serveConsole(http)
   return http
 }
+
+/** A node that runs jobs is asked by monitors, and by engines for the files it has given them the URLs of. */
+function answeredBy(role: Config['role'], endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (role !== 'worker') return endpoints
+  const own = new Set(['/healthz', '/readyz', SIGNED_FILE_PATH])
+  return endpoints.filter(({ path }) => own.has(path))
+}
+
+const WORKER_ONLY = 'This node runs jobs: it answers health checks and signed URLs of files alone.'
 
 /** How long requests in flight, streams and turns of sockets included, may take to end before they are cut off. */
 const DRAIN_SECONDS = 30
 
-async function drain(http: FastifyInstance): Promise<void> {
+async function endRequests(http: FastifyInstance): Promise<void> {
   const deadline = setTimeout(() => http.server.closeAllConnections(), DRAIN_SECONDS * 1000)
   await http.close()
   clearTimeout(deadline)

@@ -11,11 +11,12 @@ type FromWorker = { ready: string } | { refused: string }
 const READY_SECONDS = 30
 
 /**
- * Starts the HTTP processes of `--workers N`; this process keeps the background work. One that dies is replaced.
+ * Starts the processes of `--workers N`, which answer requests while this one keeps the background work; of a node with the role `worker`
+ * they do the background work. One that dies is replaced. `stop` lets them answer for `drain_seconds` until `skip` aborts.
  * Boot settings travel over the channel between the processes, never in an environment others can read.
  * Throws StartError, with none left running, when they cannot listen.
  */
-export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: string; stop(): Promise<void> }> {
+export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: string; stop(skip?: AbortSignal): Promise<void> }> {
   cluster.setupPrimary({ serialization: 'advanced' })
   let stopping = false
   const start = async (): Promise<string> => {
@@ -28,11 +29,16 @@ export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: str
     log.error('http_worker_died', { detail: `process ${worker.process.pid}` })
     void start().catch((error: unknown) => log.error('http_worker_failed', { error }))
   })
-  const stop = async () => {
+  const stop = async (skip?: AbortSignal) => {
     stopping = true
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead())
     const gone = workers.map((worker) => new Promise((resolve) => worker!.once('exit', resolve)))
-    for (const worker of workers) worker!.process.kill('SIGTERM')
+    const signal = () => {
+      for (const worker of workers) worker!.process.kill('SIGTERM')
+    }
+    signal()
+    // The second one ends the time in which it still answers.
+    skip?.addEventListener('abort', signal, { once: true })
     await Promise.all(gone)
   }
   try {
@@ -46,16 +52,19 @@ export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: str
   }
 }
 
-/** One of the HTTP processes: answers requests until SIGTERM. Returns the exit code. */
+/** One of the processes of `--workers N`: answers requests until SIGTERM. Returns the exit code. */
 export async function runHttpWorker(): Promise<number> {
+  const skip = new AbortController()
   const stopped = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
+  void stopped.then(() => process.once('SIGTERM', () => skip.abort()))
   // The terminal sends SIGINT to every process of the group; the first one decides.
   process.on('SIGINT', () => {})
   const boot = await new Promise<Boot>((resolve) => process.once('message', (message) => resolve(message as Boot)))
-  const app = await openService(boot, openLog(boot.config.log_level), 'none')
-  const { host, port } = boot.config
+  const { host, port, role, drain_seconds, log_level } = boot.config
+  const app = await openService(boot, openLog(log_level), role === 'worker' ? 'shared' : 'none')
   try {
     const ready = await app.listen({ host, port })
+    await app.startBackground()
     growWithRequests()
     process.send?.({ ready } satisfies FromWorker)
   } catch (error) {
@@ -66,7 +75,7 @@ export async function runHttpWorker(): Promise<number> {
   }
   process.once('disconnect', () => process.exit(0))
   await stopped
-  await app.close()
+  await app.close({ seconds: drain_seconds, skip: skip.signal })
   process.disconnect?.()
   return 0
 }

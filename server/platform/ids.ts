@@ -11,6 +11,7 @@ const JOINS = {
   entry: 'le_',
   record: 'mod_',
   installation: 'inst_',
+  node: 'node_',
 } as const
 export type IdKind = keyof typeof JOINS
 

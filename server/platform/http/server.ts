@@ -47,7 +47,8 @@ declare module 'fastify' {
 export type HttpOptions = {
   log: Log
   body_seconds?: number
-  isDraining?: () => boolean
+  /** `unready`: requests are still answered, each on its last connection. `draining`: new ones are refused. */
+  stop?: () => 'no' | 'unready' | 'draining'
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trusted_proxies?: readonly string[]
   /** Without them `Upgrade` headers are ignored. */
@@ -78,8 +79,11 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   const unknownUrl = unknownUrlError(http, options.explainUnknown)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (options.isDraining?.())
+    const stop = options.stop?.() ?? 'no'
+    if (stop === 'draining')
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+    // A proxy that keeps connections would send its next request when this one is being closed.
+    if (stop === 'unready') reply.header('connection', 'close')
     requirePlainTransfer(request)
     if (request.is404) throw unknownUrl(request)
     if (hasBody(request)) expectBody(request, reply)
