@@ -81,7 +81,7 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   const { given, positionals } = parseFlags(args, { ...command.flags, ...SHARED }, { first })
   if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
   const { config: path, 'data-dir': data_dir } = given
-  const config = loadConfig({ config: path, data_dir }, env, null)
+  const config = loadConfig({ config: path, data_dir }, env, null, { storage: 'runAlone' in command })
   const values = given as unknown as Record<string, string | undefined>
   const printDatabase = (name_of_database: string) =>
     process.stderr.write(`kinora admin ${name}: working on ${name_of_database}\n`)
