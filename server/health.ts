@@ -65,13 +65,7 @@ export function healthEndpoints({
       async handle({ db }, { reply }) {
         const { database, storage } = await check()
         const audit = database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
-        const reason = isStopping()
-          ? 'draining'
-          : database !== 'ok'
-            ? 'database'
-            : storage !== 'ok'
-              ? 'storage'
-              : null
+        const reason = isStopping() ? 'draining' : database !== 'ok' ? 'database' : storage !== 'ok' ? 'storage' : null
         const status = reason === null ? 'ok' : 'failing'
         return reply
           .status(reason === null ? 200 : 503)

@@ -88,7 +88,11 @@ async function reach(
 
 async function bringUpToDate(
   { url, config, log, waiting }: { url: string; config: Config; log: Log; waiting: Waiting | undefined },
-  { hold, node, ...files }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & {
+  {
+    hold,
+    node,
+    ...files
+  }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & {
     hold(node: string): Promise<void>
     node: NewNode | undefined
   },

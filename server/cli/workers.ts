@@ -16,7 +16,10 @@ const READY_SECONDS = 30
  * Boot settings travel over the channel between the processes, never in an environment others can read.
  * Throws StartError, with none left running, when they cannot listen.
  */
-export async function startHttpWorkers(boot: Boot, log: Log): Promise<{ url: string; stop(skip?: AbortSignal): Promise<void> }> {
+export async function startHttpWorkers(
+  boot: Boot,
+  log: Log,
+): Promise<{ url: string; stop(skip?: AbortSignal): Promise<void> }> {
   cluster.setupPrimary({ serialization: 'advanced' })
   let stopping = false
   const start = async (): Promise<string> => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BlobMark, Blobs } from '../platform/blobs/blobs.ts'
 import type { Kysely } from 'kysely'
+import type { BlobMark, Blobs } from '../platform/blobs/blobs.ts'
 import type { Database, Db } from '../platform/db/db.ts'
 import { newId } from '../platform/ids.ts'
 import { StartError } from '../platform/start-error.ts'

@@ -2,7 +2,7 @@ import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /** Fingerprints of the secret that a node makes new values with, and of all that it accepts, that one included. */
-export type SecretFingerprints = { secret: string; accepted_secrets: readonly string[] }
+export type SecretFingerprints = { secret: string; accepted_secrets: string[] }
 
 /** The first of `secrets` is the current one. */
 export async function fingerprintSecrets(secrets: readonly [string, ...string[]]): Promise<SecretFingerprints> {

@@ -14,7 +14,8 @@ export function refusalOfNode(
 ): string | null {
   if (in_use !== null && !node.accepted_secrets.includes(in_use)) return OTHER_SECRET
   for (const other of others) {
-    if (!node.accepted_secrets.includes(other.secret)) return `${nameOf(other)} makes new values with it. ${OTHER_SECRET}`
+    if (!node.accepted_secrets.includes(other.secret))
+      return `${nameOf(other)} makes new values with it. ${OTHER_SECRET}`
     if (!other.accepted_secrets.includes(node.secret)) {
       return (
         `${nameOf(other)} does not accept the secret of this one, and would reject what this one signs. To rotate the secret while nodes run, ` +
@@ -28,7 +29,9 @@ export function refusalOfNode(
     return `Another node runs on this database (${nameOf(first)}), and links have to lead to any of them. ${PUBLIC_URL}`
   }
   const without = others.find(({ public_url }) => public_url === null)
-  return without ? `${nameOf(without)} runs without public_url and hands out links to itself. There: ${PUBLIC_URL}` : null
+  return without
+    ? `${nameOf(without)} runs without public_url and hands out links to itself. There: ${PUBLIC_URL}`
+    : null
 }
 
 /** Which node, for a person: `Node node_01… on host-a`. */

@@ -53,7 +53,11 @@ async function listening(at: { host: string; port: number }, reason: () => Start
     const alive = path === '/healthz'
     const body =
       alive || path === '/readyz'
-        ? { status: alive ? 'ok' : 'failing', reason: reason(), database: reason() === 'database' ? 'unreachable' : 'ok' }
+        ? {
+            status: alive ? 'ok' : 'failing',
+            reason: reason(),
+            database: reason() === 'database' ? 'unreachable' : 'ok',
+          }
         : errorBody(TRY_AGAIN)
     reply.writeHead(alive ? 200 : 503, {
       ...(alive ? {} : errorHeaders(TRY_AGAIN)),
