@@ -15,7 +15,7 @@ export function refusalOfNode(
   if (in_use !== null && !node.accepted_secrets.includes(in_use)) return OTHER_SECRET
   for (const other of others) {
     if (!node.accepted_secrets.includes(other.secret))
-      return `${nameOf(other)} makes new values with it. ${OTHER_SECRET}`
+      return `${nameOf(other)} has another secret. ${OTHER_SECRET}`
     if (!other.accepted_secrets.includes(node.secret)) {
       return (
         `${nameOf(other)} does not accept the secret of this one, and would reject what this one signs. To rotate the secret while nodes run, ` +

@@ -14,16 +14,18 @@ export type HoldOptions = {
   refusal: (held: Hold) => string
   /** Others took the database while the connection was lost, and hold it as `held`. It may be called more than once. */
   on_taken: (held: Hold) => void
+  /** How long others are waited for; a service that is being replaced ends within them. */
+  wait_seconds?: number
 }
 
 /**
  * Holds the database for one node until `release`. The lock of a data directory does not see a copy of it, or one that is used from
  * another machine; this one does. It belongs to a connection, so a killed node frees it; a lost connection is made again.
- * Throws StartError when it has not been had within five seconds.
+ * Throws StartError when it has not been had within `wait_seconds`, five by default.
  */
 export async function holdDatabase(url: string, options: HoldOptions): Promise<{ release(): Promise<void> }> {
   const released = new AbortController()
-  const client = await takeWithin(url, options, TRIES)
+  const client = await takeWithin(url, options)
   const kept = keep(url, client, { ...options, signal: released.signal })
   return {
     async release() {
@@ -37,14 +39,14 @@ export async function holdDatabase(url: string, options: HoldOptions): Promise<{
 const LOCK = 7_301_950_145
 /** The lock of an id is `hashtextextended(id, LOCK_OF_ID)`. */
 export const LOCK_OF_ID = 7_301_950_146
-const TRIES = 25
 const PAUSE_MILLISECONDS = 200
 
-async function takeWithin(url: string, options: HoldOptions, tries: number): Promise<pg.Client> {
-  for (let left = tries; ; left -= 1) {
+async function takeWithin(url: string, options: HoldOptions): Promise<pg.Client> {
+  const { wait_seconds = 5 } = options
+  for (let left = (wait_seconds * 1000) / PAUSE_MILLISECONDS; ; left -= 1) {
     const { client, held } = await take(url, options)
     if (client) return client
-    if (left <= 1) throw new StartError(options.refusal(held ?? 'alone'))
+    if (left < 1) throw new StartError(options.refusal(held ?? 'alone'))
     await sleep(PAUSE_MILLISECONDS)
   }
 }
