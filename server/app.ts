@@ -31,6 +31,7 @@ import type { Clock } from './platform/clock.ts'
 import { openChanges } from './platform/db/changes.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
+import { onOneConnection } from './platform/db/one-connection.ts'
 import { listenOn } from './platform/http/listen.ts'
 import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
@@ -146,7 +147,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
-      sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
+      sweeping = startSweeps(allSweeps(ctx, db), { pool: onOneConnection(pool), on_error: failed })
     },
     async close(drain) {
       state.stop = 'unready'

@@ -4,7 +4,6 @@ import { type Pair, pairInstallation, requireSameInstallation } from '../files/i
 import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
-import { diskBlobs } from '../platform/blobs/disk.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
 import { type Hold, holdDatabase } from '../platform/db/exclusive.ts'
@@ -15,6 +14,7 @@ import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
 import { untilReachable, type Waiting } from './reachable.ts'
+import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
@@ -56,7 +56,8 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
       stops.push(release)
     }
     const node = await joining
-    const blobs = diskBlobs(data_dir.blobs)
+    const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
+    await requireReachable(blobs)
     await bringUpToDate(
       { url, config, log, waiting: options.waiting },
       { hold, node, data_dir: data_dir.path, blobs, database: name },

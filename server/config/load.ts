@@ -72,7 +72,7 @@ export function loadConfig(
     role: role ?? file.role ?? 'all',
     // A node of several is unready first, so that the proxy sends requests to the others. Beside a single one there are no others.
     drain_seconds: drain ?? file.drain_seconds ?? (database_url && settings.storage.kind !== 'disk' ? 5 : 0),
-    database: { pool: pool ?? file.database?.pool ?? 16 },
+    database: { pool: pool ?? file.database?.pool ?? 10 },
     log_level: log_level ?? file.log_level ?? 'info',
     database_url,
     ...secrets,

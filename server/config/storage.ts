@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import type { S3Options } from '../platform/blobs/s3/bucket.ts'
 import type { Path } from './mistake.ts'
 
 const ENDPOINT = '^https?://[^/?#@\\s]+$'
@@ -49,22 +50,7 @@ export const Storage = Type.Object({ ...STORE, also_read: Type.Optional(AlsoRead
 type StoreEntry = Static<typeof AlsoRead>
 
 export type DiskStore = { kind: 'disk' }
-export type S3Store = {
-  kind: 's3'
-  /** Null: AWS. */
-  endpoint: string | null
-  region: string
-  bucket: string
-  /** Empty, or ends with a slash. */
-  prefix: string
-  /** Null: those that the AWS SDK finds on this machine. */
-  credentials: { access_key_id: string; secret_access_key: string } | null
-  force_path_style: boolean
-  /** Whether engines are sent to the bucket. */
-  presigned: boolean
-  /** The S3 server as engines reach it; null: the same endpoint. */
-  presigned_endpoint: string | null
-}
+export type S3Store = { kind: 's3' } & S3Options
 export type StoreConfig = DiskStore | S3Store
 /** `also_read`: where blobs are that have not been moved yet. */
 export type StorageConfig = StoreConfig & { also_read: StoreConfig | null }
