@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
@@ -22,7 +23,7 @@ import { buildEngines, type Engines } from './engines/registry.ts'
 import type { SharedEngines } from './engines/shared-engines.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
-import { fileRoutes } from './files/routes.ts'
+import { fileRoutes, SIGNED_FILE_PATH } from './files/routes.ts'
 import { knownFileBlobs } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import { activitySweep } from './identity/activity/activity.ts'
@@ -38,6 +39,7 @@ import { openChanges } from './platform/db/changes.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
 import { databaseMetrics, observeDatabase, observePool } from './platform/db/metrics.ts'
+import { onOneConnection } from './platform/db/one-connection.ts'
 import { listenOn } from './platform/http/listen.ts'
 import { httpMetrics } from './platform/http/request-metrics.ts'
 import { openHttp } from './platform/http/server.ts'
@@ -98,15 +100,18 @@ export type App = {
   reload(next: { config: Config; secret: string }): void
   /** Closes engines of earlier configurations that no unfinished job needs; done every half minute. */
   closeFormerEngines(): Promise<void>
-  /** Stops taking requests, lets those in flight end, gives jobs back to the queue, closes everything. */
-  close(): Promise<void>
+  /**
+   * Answers as before but is unready for `drain.seconds`, until `drain.skip` aborts; then stops taking requests, lets those in flight end,
+   * gives jobs back to the queue, closes everything.
+   */
+  close(drain?: { seconds: number; skip: AbortSignal }): Promise<void>
 }
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, clock, log, database_url, blobs, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: config.database.pool, on_error })
   const metrics = openAppMetrics()
   observePool(metrics, pool)
   const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
@@ -124,7 +129,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const meter = openMeter(db, undefined, balances.changed, usageCounter(metrics, config.currency))
   const responding = { meter, lengths: openContextLengths() }
   const live = openLiveEvents(ctx, identity.callers)
-  const state = { draining: false }
+  const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
   const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
@@ -137,10 +142,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
-    ...healthEndpoints(openHealth(ctx)),
+    ...healthEndpoints({ check: openHealth(ctx), isStopping: () => state.stop !== 'no' }),
   ]
-  const answered = [...endpoints, ...openApiEndpoints(endpoints)]
-  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })
+  const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
+  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
@@ -177,14 +182,16 @@ export async function openApp(options: AppOptions): Promise<App> {
         failures.of(sweep).add(1)
         log.error('sweep_failed', { sweep, error })
       }
-      sweeping = startSweeps(sweeps, { pool, on_error: failed })
+      sweeping = startSweeps(sweeps, { pool: onOneConnection(pool), on_error: failed })
     },
-    async close() {
-      state.draining = true
+    async close(drain) {
+      state.stop = 'unready'
+      if (drain) await sleep(drain.seconds * 1000, undefined, { signal: drain.skip }).catch(() => {})
+      state.stop = 'draining'
       clearInterval(closing)
       stopping.abort()
       live.close()
-      await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
+      await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()
       await Promise.all([pipeline?.stop(), responses?.stop()])
       await variants.close()
@@ -275,30 +282,32 @@ export function blobsKnown(db: Db): KnownBlobs[] {
 function buildHttp(
   ctx: LiveContext,
   endpoints: readonly Endpoint[],
-  { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
+  { who, sockets, stop }: { who: Authenticator; sockets: Sockets; stop: () => 'no' | 'unready' | 'draining' },
 ): FastifyInstance {
-  const { trusted_proxies } = ctx.config
+  const { trusted_proxies, role } = ctx.config
+  const explainUnknown = role === 'worker' ? () => WORKER_ONLY : explainNotOffered
   const { log, metrics, tracing } = ctx
-  const http = openHttp({
-    log,
-    metrics,
-    tracing,
-    sockets,
-    isDraining,
-    trusted_proxies,
-    explainUnknown: explainNotOffered,
-  })
+  const http = openHttp({ log, metrics, tracing, sockets, stop, trusted_proxies, explainUnknown })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
-  serveConsole(http)
+  if (role !== 'worker') serveConsole(http)
   return http
 }
+
+/** A node that runs jobs is asked by monitors, and by engines for the files it has given them the URLs of. */
+function answeredBy(role: Config['role'], endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (role !== 'worker') return endpoints
+  const own = new Set(['/healthz', '/readyz', SIGNED_FILE_PATH])
+  return endpoints.filter(({ path }) => own.has(path))
+}
+
+const WORKER_ONLY = 'This node runs jobs: it answers health checks and signed URLs of files alone.'
 
 /** How long requests in flight, streams and turns of sockets included, may take to end before they are cut off. */
 const DRAIN_SECONDS = 30
 
-async function drain(http: FastifyInstance): Promise<void> {
+async function endRequests(http: FastifyInstance): Promise<void> {
   const deadline = setTimeout(() => http.server.closeAllConnections(), DRAIN_SECONDS * 1000)
   await http.close()
   clearTimeout(deadline)

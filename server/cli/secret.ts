@@ -4,23 +4,29 @@ import { join } from 'node:path'
 import { SECRET_BYTES_MIN, secretsIn } from '../config/secrets.ts'
 import { StartError } from '../platform/start-error.ts'
 
-/** The service's secret: the configured one, or one made once and kept in the data directory (mode 0600). At least 32 bytes. */
-export function loadSecret(configured: string | null, dataDir: string): string {
-  if (configured !== null) return configured
+/**
+ * The service's secret, at least 32 bytes: the configured one, or the one in the data directory (mode 0600). Where there is neither, a new
+ * one, which `keep` writes there: a start that is refused leaves no secret behind.
+ */
+export function readSecret(configured: string | null, dataDir: string): { secret: string; keep(): void } {
+  if (configured !== null) return { secret: configured, keep: () => {} }
   const path = join(dataDir, 'secret')
-  if (!existsSync(path)) writeOnce(path, randomBytes(32).toString('hex'))
+  if (!existsSync(path)) {
+    const secret = randomBytes(32).toString('hex')
+    return { secret, keep: () => writeOnce(path, secret) }
+  }
   const secret = readFileSync(path, 'utf8').trim()
   if (Buffer.byteLength(secret) < 32) {
     throw new StartError(
-      `The secret in ${path} is shorter than 32 bytes. Put the file back from a backup. If it is lost, delete the file to have a new one made: people sign in again then, and second factors have to be reset (kinora admin user reset-two-factor).`,
+      `The secret in ${path} is shorter than 32 bytes. Put the file back from a backup. If it is lost, delete the file to have a new one made and run 'kinora admin secret forget': people sign in again then, and second factors have to be reset (kinora admin user reset-two-factor).`,
     )
   }
-  return secret
+  return { secret, keep: () => {} }
 }
 
-/** As `loadSecret`, while the service runs: a file that is gone is a mistake, and no new secret is made. */
+/** The secret while the service runs: a file that is gone is a mistake, and no new secret is made. */
 export function rereadSecret(configured: string | null, dataDir: string): string {
-  if (configured !== null || existsSync(join(dataDir, 'secret'))) return loadSecret(configured, dataDir)
+  if (configured !== null || existsSync(join(dataDir, 'secret'))) return readSecret(configured, dataDir).secret
   throw new StartError(`Nothing was changed: there is no ${join(dataDir, 'secret')}. Put the secret back.`)
 }
 
@@ -40,8 +46,6 @@ function writeOnce(path: string, text: string): void {
   writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true })
   try {
     linkSync(draft, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
     rmSync(draft)
   }

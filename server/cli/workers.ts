@@ -22,11 +22,12 @@ export type HttpWorkers = {
   pids(): number[]
   /** Has every process take the settings up; one that does not is replaced. Returns the process ids of those that did. */
   reload(next: NextSettings): Promise<number[]>
-  stop(): Promise<void>
+  stop(skip?: AbortSignal): Promise<void>
 }
 
 /**
- * Starts the HTTP processes of `--workers N`; this process keeps the background work. One that dies is replaced.
+ * Starts the processes of `--workers N`, which answer requests while this one keeps the background work; of a node with the role `worker`
+ * they do the background work. One that dies is replaced. `stop` lets them answer for `drain_seconds` until `skip` aborts.
  * Boot settings travel over the channel between the processes, never in an environment others can read.
  * Throws StartError, with none left running, when they cannot listen.
  */
@@ -44,11 +45,16 @@ export async function startHttpWorkers(first: Boot, log: Log): Promise<HttpWorke
     log.error('http_worker_died', { detail: `process ${worker.process.pid}` })
     void start().catch((error: unknown) => log.error('http_worker_failed', { error }))
   })
-  const stop = async () => {
+  const stop = async (skip?: AbortSignal) => {
     stopping = true
     const workers = living()
     const gone = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
-    for (const worker of workers) worker.process.kill('SIGTERM')
+    const signal = () => {
+      for (const worker of workers) worker.process.kill('SIGTERM')
+    }
+    signal()
+    // The second one ends the time in which it still answers.
+    skip?.addEventListener('abort', signal, { once: true })
     await Promise.all(gone)
   }
   try {
@@ -98,9 +104,11 @@ function reloadWorker(worker: Worker, next: NextSettings): Promise<number | null
   })
 }
 
-/** One of the HTTP processes: answers requests until SIGTERM. Returns the exit code. */
+/** One of the processes of `--workers N`: answers requests until SIGTERM. Returns the exit code. */
 export async function runHttpWorker(): Promise<number> {
+  const skip = new AbortController()
   const stopped = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
+  void stopped.then(() => process.once('SIGTERM', () => skip.abort()))
   // The terminal sends SIGINT, and SIGHUP, to every process of the group; the first one decides.
   process.on('SIGINT', () => {}).on('SIGHUP', () => {})
   const opened = Promise.withResolvers<App>()
@@ -109,12 +117,13 @@ export async function runHttpWorker(): Promise<number> {
     if ('reload' in message) void Promise.all([opened.promise, log.promise]).then((to) => takeUp(to, message.reload))
   })
   const boot = await new Promise<Boot>((resolve) => process.once('message', (message) => resolve(message as Boot)))
-  log.resolve(openLog(boot.config.log_level))
-  const app = await openService(boot, await log.promise, 'none')
+  const { host, port, role, drain_seconds, log_level } = boot.config
+  log.resolve(openLog(log_level))
+  const app = await openService(boot, await log.promise, role === 'worker' ? 'shared' : 'none')
   opened.resolve(app)
-  const { host, port } = boot.config
   try {
     const ready = await app.listen({ host, port })
+    await app.startBackground()
     growWithRequests()
     if (boot.config.metrics) (await import('./metrics.ts')).shareMetrics(app.ctx.metrics)
     process.send?.({ ready } satisfies FromWorker)
@@ -126,7 +135,7 @@ export async function runHttpWorker(): Promise<number> {
   }
   process.once('disconnect', () => process.exit(0))
   await stopped
-  await app.close()
+  await app.close({ seconds: drain_seconds, skip: skip.signal })
   process.disconnect?.()
   return 0
 }

@@ -72,6 +72,12 @@ export type Config = SecretSettings & {
   /** Where relative paths of the file start: its own directory, or the working directory without a file. */
   config_dir: string
   workers: number
+  /** What this node does: answer requests, run jobs, or both. */
+  role: 'api' | 'worker' | 'all'
+  /** How long a node that stops still answers, while `/readyz` says that it is not ready. */
+  drain_seconds: number
+  /** `pool`: most connections in the pool of each process. */
+  database: { pool: number }
   log_level: string
   /** Null: Kinora runs its own PostgreSQL under the data directory. */
   database_url: string | null

@@ -6,6 +6,11 @@ import { Storage } from './storage.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
+export const ROLES = ['api', 'worker', 'all'] as const
+
+/** Sweeps keep a connection each while they run, and need others to do their work. */
+export const POOL_LEAST = 4
+
 /** The shape of `kinora.yaml`. Published as JSON Schema in `docs/kinora.schema.json`. Source: docs/configuration.md. */
 const Url = (pattern: string, description: string) =>
   Type.String({ pattern, description, patternErrorMessage: 'must begin with http:// or https:// and have no query' })
@@ -46,6 +51,33 @@ export const ConfigFile = Type.Object(
     port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
     data_dir: Type.Optional(Type.String()),
     workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+    role: Type.Optional(
+      Type.Enum([...ROLES], {
+        description: 'What this node does: answer requests (api), run jobs (worker), or all. Default all.',
+      }),
+    ),
+    drain_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 300,
+        description:
+          'How long a node that stops still answers, unready. Default 5 for nodes that share a bucket, otherwise 0.',
+      }),
+    ),
+    database: Type.Optional(
+      Type.Object(
+        {
+          pool: Type.Optional(
+            Type.Integer({
+              minimum: POOL_LEAST,
+              maximum: 500,
+              description: 'Maximum number of connections in the pool of each process. Default 10.',
+            }),
+          ),
+        },
+        Strict,
+      ),
+    ),
     log_level: Type.Optional(Type.Enum([...LOG_LEVELS])),
     currency: Type.Optional(
       Type.String({ pattern: '^[a-z]{3}$', patternErrorMessage: 'must be three lower-case letters, such as usd' }),

@@ -13,6 +13,7 @@ const JOINS = {
   installation: 'inst_',
   reload: 'rel_',
   activity: 'act_',
+  node: 'node_',
 } as const
 export type IdKind = keyof typeof JOINS
 

@@ -12,6 +12,9 @@ const SETTINGS = {
   data_dir: 'restart',
   config_dir: 'restart',
   workers: 'restart',
+  role: 'restart',
+  drain_seconds: 'restart',
+  database: 'restart',
   log_level: 'reload',
   database_url: 'restart',
   // Every balance and price that is stored is an amount of it.

@@ -23,6 +23,8 @@ export type NodeReloadOptions = {
   read: () => NextSettings
   /** The names of what it would change. Throws StartError when a change needs a restart. */
   changedBy: (next: NextSettings) => string[]
+  /** Makes it known to the other nodes. Throws StartError when it would not fit them. */
+  rejoin?: (next: NextSettings) => Promise<void>
   /** Has this process take it up. */
   apply: (next: NextSettings) => void
   /** Has the HTTP processes of this node take it up. Returns their process ids. */
@@ -62,7 +64,7 @@ export async function openNodeReload(options: NodeReloadOptions): Promise<NodeRe
 }
 
 async function reloadNode(
-  { ctx, read, changedBy, apply, applyToOthers, others }: NodeReloadOptions,
+  { ctx, read, changedBy, rejoin, apply, applyToOthers, others }: NodeReloadOptions,
   reload_id: string | null,
 ): Promise<ProcessAnswer[]> {
   const host = hostname()
@@ -75,6 +77,7 @@ async function reloadNode(
       ctx.log.info('configuration_unchanged')
       return answersOf([process.pid, ...(others?.() ?? [])], 'unchanged', [])
     }
+    await rejoin?.(next)
     const deed = { actor: operatorHere(), action: 'configuration.change', org_id: null, target: reload_id } as const
     await ctx.db.transaction().execute(async (tx) => {
       await recordActivity(tx, { ...deed, details: { changed }, now: ctx.clock.now() })

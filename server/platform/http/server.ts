@@ -56,7 +56,8 @@ export type HttpOptions = {
   metrics?: Metrics
   tracing?: Tracing | null
   body_seconds?: number
-  isDraining?: () => boolean
+  /** `unready`: requests are still answered, each on its last connection. `draining`: new ones are refused. */
+  stop?: () => 'no' | 'unready' | 'draining'
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trusted_proxies?: readonly string[]
   /** Without them `Upgrade` headers are ignored. */
@@ -91,8 +92,11 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (tracing) startRequestSpan(tracing, request)
-    if (options.isDraining?.())
+    const stop = options.stop?.() ?? 'no'
+    if (stop === 'draining')
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+    // A proxy that keeps connections would send its next request when this one is being closed.
+    if (stop === 'unready') reply.header('connection', 'close')
     requirePlainTransfer(request)
     if (request.is404) throw unknownUrl(request)
     if (hasBody(request)) expectBody(request, reply)
