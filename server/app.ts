@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
+import type pg from 'pg'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { auditSweep } from './audit/audit.ts'
 import { openAuditGate } from './billing/audit-state.ts'
@@ -28,6 +29,7 @@ import { scratchSweep } from './media/scratch.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
 import { openChanges } from './platform/db/changes.ts'
+import { askForTime, type DatabaseClock, followDatabaseClock } from './platform/db/database-clock.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
 import { listenOn } from './platform/http/listen.ts'
@@ -49,7 +51,8 @@ import { openVariants } from './videos/variants/prepare.ts'
 
 export type AppOptions = {
   config: Config
-  clock: Clock
+  /** Takes the place of the database's clock, which is followed otherwise. */
+  clock?: Clock
   log: Log
   database_url: string
   blobs: Blobs
@@ -79,9 +82,11 @@ export type App = {
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, clock, log, database_url, blobs, secret, work_dir } = options
+  const { config, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const databaseClock = options.clock ? null : await openClock(pool, log)
+  const clock = options.clock ?? databaseClock!
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
   const engines =
     options.engines ??
@@ -92,7 +97,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const groups = openGroups()
   const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
   const identity = await openIdentity({ db, config, clock, log, secrets, site, changes })
-  const cache = openJobCache(changes)
+  const cache = openJobCache()
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
@@ -155,13 +160,19 @@ export async function openApp(options: AppOptions): Promise<App> {
       await meter.close()
       balances.close()
       await engines.close()
-      cache.close()
       audit.close()
       await identity.close()
       await changes.close()
+      databaseClock?.close()
       await closeDb()
     },
   }
+}
+
+function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {
+  const on_step = (milliseconds: number) =>
+    log.warn('clock_stepped', { detail: `The database's clock moved by ${Math.round(milliseconds)} ms.` })
+  return followDatabaseClock({ ask: askForTime(pool), on_step })
 }
 
 function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {

@@ -20,9 +20,13 @@ export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>
 export type Claims<Row extends Claimed> = {
   /**
    * Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. With
-   * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read.
+   * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read. With `only`, those alone
+   * of which it holds: it is a filter on rows found by their due time, and names columns of the table.
    */
-  claim(db: Db, wanted: { claim_id: string; now: Date; limit: number; due_from?: Date | null }): Promise<Row[]>
+  claim(
+    db: Db,
+    wanted: { claim_id: string; now: Date; limit: number; due_from?: Date | null; only?: RawBuilder<unknown> | undefined },
+  ): Promise<Row[]>
   /** When a row is, or was, due. */
   dueOf(row: Row): Date
   /** Renews leases that have run for a while, and returns the ids of the rows that are no longer under their claim. */
@@ -49,12 +53,13 @@ export function claimsOn<Row extends Claimed>({
   const due = sql.ref(column)
   const lease = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
   return {
-    async claim(db, { claim_id, now, limit, due_from = null }) {
+    async claim(db, { claim_id, now, limit, due_from = null, only }) {
       const since = due_from ? sql`and ${due} >= ${due_from}` : sql``
+      const filter = only ? sql`and ${only}` : sql``
       const result = await sql<Row>`
         update ${table} as q set claim_id = ${claim_id}, claimed_until = ${lease}${also}
         where id = any(array(
-          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since}
+          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since} ${filter}
           order by ${due} limit ${limit} for update skip locked))
         returning q.*`.execute(db)
       return result.rows

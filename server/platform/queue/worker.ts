@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { RawBuilder } from 'kysely'
 import { addSeconds, type Clock } from '../clock.ts'
 import type { Changes } from '../db/changes.ts'
 import { answered, type Db } from '../db/db.ts'
@@ -19,6 +20,8 @@ export type WorkerOptions<Row extends Claimed> = {
   /** As announced on `QUEUE_TOPIC`. */
   queue: string
   claims: Claims<Row>
+  /** Which rows this process can work on, at a given time; others are left to other processes. Default: all. */
+  only?: (now: Date) => RawBuilder<unknown>
   /** Rows worked on at a time, from their claim to their first wait. Work that goes on after the wait does not count. */
   concurrency: number
   /**
@@ -148,7 +151,7 @@ async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, l
   const due_from = state.window.begin()
   try {
     // A later answer is useless: the leases have expired.
-    const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from }), LEASE_SECONDS)
+    const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from, only: state.only?.(now) }), LEASE_SECONDS)
     state.window.succeeded(rows.length < limit ? now : lastDue(state, rows))
     return rows
   } catch (error) {

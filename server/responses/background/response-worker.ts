@@ -3,7 +3,7 @@ import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
 import type { ResponseDeps } from '../call.ts'
 import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from '../stored/store/responses.ts'
-import { type ClaimedResponse, releaseResponses, responseClaims } from './claims.ts'
+import { type ClaimedResponse, releaseResponses, responseClaims, servedResponses } from './claims.ts'
 import { ClaimLost } from './event-recorder.ts'
 import { CANCELLED, runClaimed } from './run-claimed.ts'
 
@@ -22,6 +22,7 @@ export function startResponseWorker(
   const { sole, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
   const worker = startWorker<ClaimedResponse>({
     ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole },
+    only: (now) => servedResponses(ctx, now),
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {
       await runClaimed(ctx, deps, claimed, signal).catch((error: unknown) => {

@@ -6,8 +6,8 @@ import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_QUEUE } from '../queues.ts'
 import { cancelQuietly } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
 import type { VideoJobRow } from '../store.ts'
-import { cancelAtEngine } from './cancel.ts'
-import { askedToStop, cancelClaims, videoClaims } from './claims.ts'
+import { cancelAtEngine, REPEAT_SECONDS } from './cancel.ts'
+import { askedToStop, cancelClaims, servedCancels, servedJobs, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
 import { type Faults, type Run, runJob } from './step.ts'
 
@@ -38,12 +38,14 @@ export function startPipeline(ctx: Context, { sole, on_completed }: PipelineOpti
   const jobs = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
+    only: (now) => servedJobs(ctx, now),
     run: (job, signal) => work(ctx, job, { signal, faults, on_completed }),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
+    only: (now) => servedCancels(ctx, { given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
     run: (job) => stopRender(ctx, job),
     on_error: (error, job) => logFault(ctx, error, job),
   })
