@@ -36,13 +36,16 @@ import { listenOn } from './platform/http/listen.ts'
 import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
+import { newPresence, watchWorkers } from './platform/queue/presence.ts'
 import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { responseQueue } from './responses/background/claims.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
+import { videoQueues } from './videos/pipeline/claims.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
@@ -91,7 +94,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const engines =
     options.engines ??
     buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
-  const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
+  const presence = options.background === 'shared' ? newPresence() : null
+  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce }
+  const changes = await openChanges({ db, url: database_url, ...announced })
   const site = { public_url: '', engine_url: '' }
   const secrets: Secrets = [secret, ...config.previous_secrets]
   const groups = openGroups()
@@ -124,6 +129,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
+  let watching: { stop(): Promise<void> } | null = null
 
   const reachAt = (url: string) => {
     site.public_url = config.public_url ?? url
@@ -144,8 +150,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     async startBackground() {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
-      pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
-      responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
+      const worker = { sole, worker_id: presence?.worker_id }
+      pipeline = startPipeline(ctx, { ...worker, on_completed: variants.expect })
+      responses = startResponseWorker(ctx, responding, { ...worker, concurrency: config.limits.pipeline_concurrency })
+      if (presence) watching = watchForDead(ctx)
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
     },
@@ -154,8 +162,9 @@ export async function openApp(options: AppOptions): Promise<App> {
       stopping.abort()
       live.close()
       await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
-      await sweeping?.stop()
+      await Promise.all([sweeping?.stop(), watching?.stop()])
       await Promise.all([pipeline?.stop(), responses?.stop()])
+      await presence?.leave(db).catch(() => {})
       await variants.close()
       await meter.close()
       balances.close()
@@ -177,6 +186,15 @@ function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {
 
 function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {
   return { idle_seconds: limits.upstream_idle_seconds, total_seconds: limits.upstream_total_seconds }
+}
+
+/** Takes over the rows of processes that died. */
+function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
+  return watchWorkers({
+    ...{ db, changes, queues: [...videoQueues, responseQueue] },
+    on_released: (count) => log.warn('rows_taken_over', { count }),
+    on_error: (error) => log.error('queue_failed', { error }),
+  })
 }
 
 /** Every periodic duty. */

@@ -4,6 +4,8 @@ import pg from 'pg'
 export type ListenOptions = {
   url: string
   channels: readonly string[]
+  /** Called with each connection before it is used: what is to last as long as it does. */
+  onConnect?: ((client: pg.ClientBase) => Promise<void>) | undefined
   onPayload: (payload: string, channel: string) => void
   /** Notifications sent during an outage are lost: treat everything as changed. */
   onReconnect: () => void
@@ -46,7 +48,7 @@ async function keepConnected(
   }
 }
 
-async function connect({ url, channels, onPayload }: ListenOptions): Promise<pg.Client> {
+async function connect({ url, channels, onConnect, onPayload }: ListenOptions): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'kinora listen',
@@ -58,6 +60,7 @@ async function connect({ url, channels, onPayload }: ListenOptions): Promise<pg.
   client.on('notification', ({ channel, payload }) => onPayload(payload ?? '', channel))
   try {
     await client.connect()
+    await onConnect?.(client)
     for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
   } catch (error) {
     await client.end().catch(() => {})

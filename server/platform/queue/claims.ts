@@ -35,6 +35,8 @@ export type Claims<Row extends Claimed> = {
   release(db: Db, held: ReadonlyArray<Claimed>, options?: { not_before?: Date }): Promise<void>
   /** Releases every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
   releaseAllBut(db: Db, held: ReadonlyArray<Claimed>): Promise<number>
+  /** Releases the rows of one worker, whose id begins the ids of its claims. */
+  releaseOf(db: Db, worker_id: string): Promise<number>
   /** Releases the rows of workers that died; with `expired_seconds_max`, only those whose lease ended no longer ago than that. */
   releaseExpired(db: Db, options?: { expired_seconds_max?: number }): Promise<number>
 }
@@ -100,6 +102,19 @@ export function claimsOn<Row extends Claimed>({
         update ${table} as q set claim_id = null, claimed_until = null
         where ${open} and claimed_until is not null
           and not exists (select from ${listed(held)} where held.id = q.id and held.claim_id = q.claim_id)`.execute(db)
+      return Number(result.numAffectedRows)
+    },
+
+    // Leases of the living end later than now: the index is not read for past ones.
+    async releaseOf(db, worker_id) {
+      const result = await sql`
+        update ${table} set claim_id = null, claimed_until = null
+        where id = any(array(
+          select id from (
+            select id, ${open} as open from ${table}
+            where claimed_until >= now() - ${LEASE_SECONDS} * interval '1 second' and starts_with(claim_id, ${`${worker_id}/`})
+            offset 0 for update skip locked) as held
+          where open))`.execute(db)
       return Number(result.numAffectedRows)
     },
 

@@ -31,6 +31,8 @@ export type WorkerOptions<Row extends Claimed> = {
   run(row: Row, signal: AbortSignal): Promise<{ row: Row; wait_seconds: number } | null>
   /** Releases rows whose work is not done; `stopping`: because the process ends, else because of an error. Default: `claims.release`. */
   release?(rows: readonly Row[], why: { stopping: boolean; not_before: Date }): Promise<void>
+  /** Begins the ids of its claims, so that others can release them once the process is gone. Default: one of its own. */
+  worker_id?: string | undefined
   /** No other worker can be alive on this database: rows that a dead one held are released at once. */
   sole: boolean
   /** How often to look for due rows without an announcement. Default: 1. */
@@ -132,7 +134,8 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
 
 async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
   const { signal } = state.stopping
-  const worker = randomUUID()
+  // Claims of two queues may be on one table.
+  const worker = `${state.worker_id ?? randomUUID()}/${state.queue}`
   for (let n = 1; !signal.aborted; n++) {
     state.hinted = Promise.withResolvers()
     // Between two claims: a row whose claim is still in flight looks like an orphan.

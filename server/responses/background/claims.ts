@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn } from '../../platform/queue/claims.ts'
-import type { ResponseRow } from '../stored/store/responses.ts'
+import { RESPONSE_QUEUE, type ResponseRow } from '../stored/store/responses.ts'
 
 /** A background response that one worker has claimed. */
 export type ClaimedResponse = ResponseRow & { claim_id: string; request: NonNullable<ResponseRow['request']> }
@@ -15,6 +15,8 @@ export const responseClaims: Claims<ClaimedResponse> = claimsOn({
   open: sql`finished_at is null`,
   also: sql`, attempts = attempts + 1`,
 })
+
+export const responseQueue = { queue: RESPONSE_QUEUE, claims: responseClaims } as const
 
 /**
  * Which responses this process can work on: while configurations differ, during a rolling change, those of models it does not know are left

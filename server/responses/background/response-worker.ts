@@ -16,12 +16,12 @@ export type ResponseWorker = { stop(): Promise<void> }
 export function startResponseWorker(
   ctx: Context,
   deps: ResponseDeps,
-  options: { sole: boolean; concurrency: number; stop_seconds?: number },
+  options: { sole: boolean; worker_id?: string | undefined; concurrency: number; stop_seconds?: number },
 ): ResponseWorker {
   const { db, clock, changes } = ctx
-  const { sole, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
+  const { sole, worker_id, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
   const worker = startWorker<ClaimedResponse>({
-    ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole },
+    ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole, worker_id },
     only: (now) => servedResponses(ctx, now),
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {

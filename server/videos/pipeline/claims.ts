@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn } from '../../platform/queue/claims.ts'
+import { CANCEL_QUEUE, VIDEO_QUEUE } from '../queues.ts'
 import type { VideoJobRow } from '../store.ts'
 
 /** Jobs that have not ended, due by their next step. */
@@ -18,6 +19,11 @@ export const cancelClaims: Claims<VideoJobRow> = claimsOn({
   due: 'cancel_due_at',
   open: sql`cancel_due_at is not null`,
 })
+
+export const videoQueues = [
+  { queue: VIDEO_QUEUE, claims: videoClaims },
+  { queue: CANCEL_QUEUE, claims: cancelClaims },
+] as const
 
 /** A job that no process has taken for so long, although it was due, may be ended by one that does not know its model. */
 const UNCLAIMED_SECONDS = 600

@@ -27,13 +27,14 @@ export type Pipeline = { stop(): Promise<void> }
 type PipelineOptions = {
   /** No other worker can be alive on this database. */
   sole: boolean
+  worker_id?: string | undefined
   on_completed: (job: VideoJobRow) => void
 }
 
 /** Works on video jobs as they become due. */
-export function startPipeline(ctx: Context, { sole, on_completed }: PipelineOptions): Pipeline {
+export function startPipeline(ctx: Context, { sole, worker_id, on_completed }: PipelineOptions): Pipeline {
   const { db, clock, changes, config } = ctx
-  const shared = { db, clock, changes, sole, stop_seconds: STOP_SECONDS }
+  const shared = { db, clock, changes, sole, worker_id, stop_seconds: STOP_SECONDS }
   const faults: Faults = new Map()
   const jobs = startWorker<VideoJobRow>({
     ...shared,
