@@ -87,7 +87,7 @@ export type App = {
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, statement_seconds: STATEMENT_SECONDS, on_error })
   const databaseClock = options.clock ? null : await openClock(pool, log)
   const clock = options.clock ?? databaseClock!
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
@@ -227,6 +227,9 @@ function buildHttp(
   serveConsole(http)
   return http
 }
+
+/** Longest a statement is waited for. Longer than any takes that a request or a step waits for; shorter than clients wait. */
+const STATEMENT_SECONDS = 20
 
 /** How long requests in flight, streams and turns of sockets included, may take to end before they are cut off. */
 const DRAIN_SECONDS = 30

@@ -24,7 +24,7 @@ video_models:
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
   await once(child.stdout, 'data')
-  engines.conduct({ polls: 1e9 })
+  engines.conduct({ polls: 2 })
   const customer = await newCustomer(first)
   const { id } = (await submit(first, customer, { model: 'outside-1' })).body
   const row = async () => (await database.pool.query('select *, now() as read_at from video_jobs where id = $1', [id])).rows[0]
@@ -45,7 +45,8 @@ video_models:
   await once(child, 'exit')
   // From here on nobody renews it.
   const { claimed_until: lease_end } = await row()
-  engines.conduct({ polls: 0 })
+  // It would be polled again only after five seconds.
+  await database.pool.query('update video_jobs set next_run_at = now() where id = $1', [id])
   const taken = await until(({ claim_id, status }) => claim_id !== dead || status === 'completed')
   assert.ok(taken.read_at < lease_end, 'before its lease ended')
   await until(({ status }) => status === 'completed')

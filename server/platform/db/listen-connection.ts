@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { requireWritable } from './db.ts'
 
 export type ListenOptions = {
   url: string
@@ -60,6 +61,7 @@ async function connect({ url, channels, onConnect, onPayload }: ListenOptions): 
   client.on('notification', ({ channel, payload }) => onPayload(payload ?? '', channel))
   try {
     await client.connect()
+    requireWritable([await client.query('show transaction_read_only')])
     await onConnect?.(client)
     for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
   } catch (error) {
@@ -76,7 +78,7 @@ async function untilLost(client: pg.Client, closed: AbortSignal): Promise<void> 
   try {
     while (!over.aborted) {
       await sleep(PING_SECONDS * 1000, undefined, { signal: over })
-      await client.query('select 1')
+      requireWritable([await client.query('show transaction_read_only')])
     }
   } catch {
   } finally {

@@ -5,7 +5,7 @@ import type { Db } from '../db/db.ts'
 export const LEASE_SECONDS = 10
 
 /** A lease with less than this part left is renewed: early enough that two turns may be missed, not so early that short work is written for it. */
-const RENEWED_BELOW = 0.7
+export const RENEWED_BELOW = 0.7
 
 /** The columns every queue row has. `claim_id` names the claim of one worker, which writes only under it. */
 export type Claimed = { id: string; claim_id: string | null }
