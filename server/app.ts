@@ -87,7 +87,11 @@ export type App = {
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, log, database_url, blobs, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, statement_seconds: STATEMENT_SECONDS, on_error })
+  const {
+    db,
+    pool,
+    close: closeDb,
+  } = openDb(database_url, { pool_max: 16, statement_seconds: STATEMENT_SECONDS, on_error })
   const databaseClock = options.clock ? null : await openClock(pool, log)
   const clock = options.clock ?? databaseClock!
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
@@ -188,11 +192,11 @@ function upstreamLimits({ limits }: Config): { idle_seconds: number; total_secon
   return { idle_seconds: limits.upstream_idle_seconds, total_seconds: limits.upstream_total_seconds }
 }
 
-/** Takes over the rows of processes that died. */
+/** Reclaims the rows of processes that died. */
 function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
   return watchWorkers({
     ...{ db, changes, queues: [...videoQueues, responseQueue] },
-    on_released: (count) => log.warn('rows_taken_over', { count }),
+    on_released: (count) => log.warn('rows_reclaimed', { count }),
     on_error: (error) => log.error('queue_failed', { error }),
   })
 }

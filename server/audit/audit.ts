@@ -37,7 +37,9 @@ export async function runAudit(db: Db, now?: Date): Promise<AuditRow[]> {
       const rows: AuditRow[] = []
       const judged_at = now ?? (await databaseTime(tx))
       for (const { invariant, title, broken } of INVARIANTS) {
-        const count = sql<{ violations: bigint }>`-- takes long\n          select count(*) as violations from (${broken(judged_at)}) as broken`
+        const count = sql<{
+          violations: bigint
+        }>`-- takes long\n          select count(*) as violations from (${broken(judged_at)}) as broken`
         const { rows: counted } = await count.execute(tx)
         rows.push({ invariant, title, violations: Number(counted[0]!.violations) })
       }

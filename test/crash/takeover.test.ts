@@ -27,7 +27,8 @@ video_models:
   engines.conduct({ polls: 2 })
   const customer = await newCustomer(first)
   const { id } = (await submit(first, customer, { model: 'outside-1' })).body
-  const row = async () => (await database.pool.query('select *, now() as read_at from video_jobs where id = $1', [id])).rows[0]
+  const row = async () =>
+    (await database.pool.query('select *, now() as read_at from video_jobs where id = $1', [id])).rows[0]
   const until = async (holds: (job: Awaited<ReturnType<typeof row>>) => boolean) => {
     for (;;) {
       const job = await row()

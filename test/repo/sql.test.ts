@@ -99,7 +99,10 @@ test('every table of the migrations is declared by a folder, and every declared 
   const library = new Set(['verifications', 'two_factors'])
   const platform = new Set(['sweeps', 'workers'])
   assert.deepEqual(declared.filter((table) => !made.includes(table)).sort(), [])
-  assert.deepEqual(made.filter((table) => !declared.includes(table) && !library.has(table) && !platform.has(table)).sort(), [])
+  assert.deepEqual(
+    made.filter((table) => !declared.includes(table) && !library.has(table) && !platform.has(table)).sort(),
+    [],
+  )
 })
 
 /** Tables by the folder whose `interface Database` has them. */

@@ -17,7 +17,7 @@ const MEASURE_SECONDS = 10
 const QUESTIONS = 3
 /** Smaller differences are made up for gradually, at most this part of the time that passes, so that time never goes back. */
 const SLEW = 0.1
-/** Larger ones are a clock that was set, or another server after a failover: they are taken over at once. */
+/** Larger ones are a clock that was set, or another server after a failover: they are adopted at once. */
 const STEP_MILLISECONDS = 1000
 
 /**
@@ -66,7 +66,9 @@ export async function followDatabaseClock(options: {
 /** The question for `followDatabaseClock`. */
 export function askForTime(pool: pg.Pool): () => Promise<number> {
   return async () => {
-    const { rows } = await pool.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
+    const { rows } = await pool.query<{ ms: number }>(
+      'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+    )
     return rows[0]!.ms
   }
 }

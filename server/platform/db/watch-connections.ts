@@ -2,7 +2,10 @@ import type pg from 'pg'
 
 /** What pg does not declare: the connection of a client, and the messages it receives. */
 type WithConnection = pg.PoolClient & {
-  connection: { stream: { destroy(): void }; on(event: 'errorMessage', listener: (message: { code?: string }) => void): void }
+  connection: {
+    stream: { destroy(): void }
+    on(event: 'errorMessage', listener: (message: { code?: string }) => void): void
+  }
 }
 
 /** How a statement begins that may take as long as it takes. */

@@ -25,7 +25,13 @@ export type Claims<Row extends Claimed> = {
    */
   claim(
     db: Db,
-    wanted: { claim_id: string; now: Date; limit: number; due_from?: Date | null; only?: RawBuilder<unknown> | undefined },
+    wanted: {
+      claim_id: string
+      now: Date
+      limit: number
+      due_from?: Date | null
+      only?: RawBuilder<unknown> | undefined
+    },
   ): Promise<Row[]>
   /** When a row is, or was, due. */
   dueOf(row: Row): Date

@@ -29,10 +29,9 @@ export function newPresence(): Presence {
     async announce(client) {
       // Shared, so that it is not refused while the server still keeps the connection before, and blocked only by a look, which is short.
       await client.query(`select pg_advisory_lock_shared(${KEY})`, [worker_id])
-      await client.query(
-        'insert into workers (id) values ($1) on conflict (id) do update set missing_since = null',
-        [worker_id],
-      )
+      await client.query('insert into workers (id) values ($1) on conflict (id) do update set missing_since = null', [
+        worker_id,
+      ])
     },
     async leave(db) {
       await sql`delete from workers where id = ${worker_id}`.execute(db)
@@ -94,7 +93,9 @@ async function findAbsent(db: Db): Promise<string[]> {
 export async function releaseIfDead(db: Db, id: string, queues: readonly WatchedQueue[]): Promise<number[]> {
   return db.transaction().execute(async (tx) => {
     // Held to the end: a worker that connects anew announces itself after this.
-    const look = sql<{ absent: boolean }>`select pg_try_advisory_xact_lock(hashtextextended(${id}, 7301950146)) as absent`
+    const look = sql<{
+      absent: boolean
+    }>`select pg_try_advisory_xact_lock(hashtextextended(${id}, 7301950146)) as absent`
     if (!(await look.execute(tx)).rows[0]!.absent) return []
     const noted = await sql<{ dead: boolean }>`
       update workers set missing_since = coalesce(missing_since, now()) where id = ${id}

@@ -155,7 +155,10 @@ async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, l
   const due_from = state.window.begin()
   try {
     // A later answer is useless: the leases have expired.
-    const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from, only: state.only?.(now) }), LEASE_SECONDS)
+    const rows = await answered(
+      state.claims.claim(state.db, { claim_id, now, limit, due_from, only: state.only?.(now) }),
+      LEASE_SECONDS,
+    )
     state.window.succeeded(rows.length < limit ? now : lastDue(state, rows))
     return rows
   } catch (error) {

@@ -64,8 +64,7 @@ async function startOnAny(
   let current = job
   for (;;) {
     const member = pool.pick((each) => canRender(each, job), tried)
-    if (member === null)
-      return results.length > 0 ? lastResort(results, current) : unserved(ctx, job)
+    if (member === null) return results.length > 0 ? lastResort(results, current) : unserved(ctx, job)
     tried.add(member)
     let end: Parameters<typeof pool.report>[1] = 'neutral'
     try {

@@ -5,7 +5,7 @@ import { addSeconds } from '../../../server/platform/clock.ts'
 import { askForTime, followDatabaseClock } from '../../../server/platform/db/database-clock.ts'
 import { newColleague } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
-import { startTwoNodes } from '../../support/http/two-nodes.ts'
+import { startTwoNodes } from './two-nodes.ts'
 import { submit } from '../../support/http/videos-app.ts'
 
 /** The clock of a node that shows the wrong time although it follows the database. */

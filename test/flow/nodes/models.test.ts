@@ -5,7 +5,7 @@ import { responseClaims, servedResponses } from '../../../server/responses/backg
 import { cancelClaims, servedCancels, servedJobs, videoClaims } from '../../../server/videos/pipeline/claims.ts'
 import type { TestApp } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
-import { startTwoNodes } from '../../support/http/two-nodes.ts'
+import { startTwoNodes } from './two-nodes.ts'
 import { submit } from '../../support/http/videos-app.ts'
 
 const ENGINES = (...names: string[]) => `[${names.map((name) => `{ name: ${name}, engine: instant }`).join(', ')}]`
@@ -79,7 +79,10 @@ test('a cancellation is passed on to the engine by a node that knows it', async 
   const { a, b, customer } = nodes
   const { id } = (await submit(a, customer, { model: 'instant-2' })).body
   await send(a, 'POST', `/v1/videos/${id}/cancel`, customer)
-  await a.database.pool.query(`update video_jobs set attempt_id = 'att_1', ticket = '{}', cancel_due_at = finished_at where id = $1`, [id])
+  await a.database.pool.query(
+    `update video_jobs set attempt_id = 'att_1', ticket = '{}', cancel_due_at = finished_at where id = $1`,
+    [id],
+  )
   const now = addSeconds(a.clock.now(), 60)
   const claimBy = ({ ctx }: TestApp, given_up_before: Date) =>
     cancelClaims.claim(ctx.db, { claim_id: 'x/1', now, limit: 1, only: servedCancels(ctx, { given_up_before }) })
@@ -120,6 +123,10 @@ async function find(app: TestApp, id: string): Promise<any> {
   return (await app.database.pool.query('select * from video_jobs where id = $1', [id])).rows[0]
 }
 
-async function until(app: TestApp, id: string, holds: (job: { status: string; claim_id: string | null }) => boolean): Promise<void> {
+async function until(
+  app: TestApp,
+  id: string,
+  holds: (job: { status: string; claim_id: string | null }) => boolean,
+): Promise<void> {
   while (!holds(await find(app, id))) await app.ctx.db.selectFrom('video_jobs').select('id').limit(1).execute()
 }

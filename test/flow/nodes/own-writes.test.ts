@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { send } from '../../support/http/identity-app.ts'
-import { startTwoNodes, type TwoNodes } from '../../support/http/two-nodes.ts'
+import { startTwoNodes, type TwoNodes } from './two-nodes.ts'
 import { submit } from '../../support/http/videos-app.ts'
 
 let nodes: TwoNodes
@@ -25,7 +25,9 @@ test('a job that is completed on one node is so on the other, and its content is
   const id = await polledJob()
   await a.tick()
   assert.equal((await send(a, 'GET', `/v1/videos/${id}`, customer)).body.status, 'completed')
-  const content = await fetch(`${b.url}/v1/videos/${id}/content`, { headers: { authorization: `Bearer ${customer.key}` } })
+  const content = await fetch(`${b.url}/v1/videos/${id}/content`, {
+    headers: { authorization: `Bearer ${customer.key}` },
+  })
   assert.equal(content.status, 200)
   await content.arrayBuffer()
   assert.equal((await send(b, 'GET', `/v1/videos/${id}`, customer)).body.status, 'completed')

@@ -68,10 +68,12 @@ test('a worker is present while the server still keeps its connection of before,
   await again.end()
 })
 
-test('a worker that watches takes over the row of one that died', async () => {
+test('a worker that watches reclaims the row of one that died', async () => {
   const seen = collector(1)
   const dead = await presentWorker('orphan')
-  await pool.query(`update queue_rows set due_at = now() - interval '1 hour', claimed_until = now() + interval '9 seconds'`)
+  await pool.query(
+    `update queue_rows set due_at = now() - interval '1 hour', claimed_until = now() + interval '9 seconds'`,
+  )
   await add('own')
   const first = collector(1)
   work({
@@ -83,7 +85,13 @@ test('a worker that watches takes over the row of one that died', async () => {
   })
   await first.all
   const counts: number[] = []
-  const watch = watchWorkers({ db, changes, queues, on_released: (count) => counts.push(count), on_error: assert.ifError })
+  const watch = watchWorkers({
+    db,
+    changes,
+    queues,
+    on_released: (count) => counts.push(count),
+    on_error: assert.ifError,
+  })
   await dead.die()
   assert.deepEqual(await seen.all, ['orphan'])
   await watch.stop()

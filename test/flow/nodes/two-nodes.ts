@@ -1,6 +1,6 @@
 import type { Engines } from '../../../server/engines/registry.ts'
 import type { Clock } from '../../../server/platform/clock.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 
 type NodeOptions = { config?: string; engines?: Engines; background?: boolean; clock?: Clock; database_url?: string }
 
