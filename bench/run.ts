@@ -30,6 +30,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   start: 'start.ts',
   storyboard: 'videos/storyboard.ts',
   recovery: 'videos/recovery.ts',
+  takeover: 'videos/takeover.ts',
   console: 'console.ts',
 }
 /** Takes an hour, so it runs only when asked for by name. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
+import type pg from 'pg'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { auditSweep } from './audit/audit.ts'
 import { auditMetrics, observeAudit } from './audit/metrics.ts'
@@ -36,6 +37,7 @@ import { scratchSweep } from './media/scratch.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
 import { openChanges } from './platform/db/changes.ts'
+import { askForTime, type DatabaseClock, followDatabaseClock } from './platform/db/database-clock.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
 import { databaseMetrics, observeDatabase, observePool } from './platform/db/metrics.ts'
@@ -47,20 +49,21 @@ import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
 import { declareMetrics, type Metrics, openMetrics } from './platform/metrics/metrics.ts'
 import { observeQueues, queueMetrics } from './platform/queue/depth.ts'
+import { newPresence, watchWorkers } from './platform/queue/presence.ts'
 import { type Sweep, startSweeps, sweepMetrics } from './platform/sweep.ts'
 import { openTracing } from './platform/tracing/open.ts'
 import type { Tracing } from './platform/tracing/tracing.ts'
 import { VERSION } from './platform/version.ts'
 import { changedSettings } from './reload/changed-settings.ts'
 import { openLiveContext } from './reload/live-context.ts'
-import { responseQueues } from './responses/background/claims.ts'
+import { observedResponseQueue, responseQueue } from './responses/background/claims.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
-import { videoQueues } from './videos/pipeline/claims.ts'
+import { observedVideoQueues, videoQueues } from './videos/pipeline/claims.ts'
 import { videoMetrics } from './videos/pipeline/observe-jobs.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
@@ -70,7 +73,8 @@ import { openVariants } from './videos/variants/prepare.ts'
 
 export type AppOptions = {
   config: Config
-  clock: Clock
+  /** Takes the place of the database's clock, which is followed otherwise. */
+  clock?: Clock
   log: Log
   database_url: string
   blobs: Blobs
@@ -109,20 +113,25 @@ export type App = {
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, clock, log, database_url, blobs, work_dir } = options
+  const { config, log, database_url, blobs, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: config.database.pool, on_error })
+  const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
+  const { db, pool, close: closeDb } = openDb(database_url, { ...limits, on_error })
+  const databaseClock = options.clock ? null : await openClock(pool, log)
+  const clock = options.clock ?? databaseClock!
   const metrics = openAppMetrics()
   observePool(metrics, pool)
   const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
   const settings = openSettings(options, { metrics, tracing })
-  const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
+  const presence = options.background === 'shared' ? newPresence() : null
+  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce }
+  const changes = await openChanges({ db, url: database_url, ...announced })
   const groups = openGroups()
   const fixed = { clock, log, db, blobs, changes, groups, metrics, tracing, work_dir }
   const live_context = openLiveContext(fixed, settings.first)
   const { ctx } = live_context
   const identity = await openIdentity({ db, clock, log, live: ctx, changes })
-  const cache = openJobCache(changes)
+  const cache = openJobCache()
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
@@ -149,6 +158,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
+  let watching: { stop(): Promise<void> } | null = null
   const closing = setInterval(() => void closeFormerEngines(), CLOSE_FORMER_SECONDS * 1000).unref()
   const closeFormerEngines = () =>
     live_context.closeFormer().catch((error: unknown) => log.warn('engine_not_closed', { error }))
@@ -172,9 +182,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       const sole = options.background === 'sole'
       observeDatabase(metrics, pool)
       observeAudit(metrics, db)
-      observeQueues(ctx, [...videoQueues, ...responseQueues])
-      pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
-      responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
+      observeQueues(ctx, [...observedVideoQueues, observedResponseQueue])
+      const worker = { sole, worker_id: presence?.worker_id }
+      pipeline = startPipeline(ctx, { ...worker, on_completed: variants.expect })
+      responses = startResponseWorker(ctx, responding, { ...worker, concurrency: config.limits.pipeline_concurrency })
+      if (presence) watching = watchForDead(ctx)
       const sweeps = allSweeps(ctx, db)
       const { failures } = sweepMetrics(metrics)
       for (const { name } of sweeps) failures.of(name)
@@ -192,20 +204,27 @@ export async function openApp(options: AppOptions): Promise<App> {
       stopping.abort()
       live.close()
       await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])
-      await sweeping?.stop()
+      await Promise.all([sweeping?.stop(), watching?.stop()])
       await Promise.all([pipeline?.stop(), responses?.stop()])
+      await presence?.leave(db).catch(() => {})
       await variants.close()
       await meter.close()
       balances.close()
       await live_context.close()
-      cache.close()
       audit.close()
       await identity.close()
       await changes.close()
+      databaseClock?.close()
       await closeDb()
       await tracing?.close()
     },
   }
+}
+
+function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {
+  const on_step = (milliseconds: number) =>
+    log.warn('clock_stepped', { detail: `The database's clock moved by ${Math.round(milliseconds)} ms.` })
+  return followDatabaseClock({ ask: askForTime(pool), on_step })
 }
 
 /** How often engines of earlier configurations are looked at. */
@@ -261,6 +280,15 @@ export function openAppMetrics(): Metrics {
   return metrics
 }
 
+/** Reclaims the rows of processes that died. */
+function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
+  return watchWorkers({
+    ...{ db, changes, queues: [...videoQueues, responseQueue] },
+    on_released: (count) => log.warn('rows_reclaimed', { count }),
+    on_error: (error) => log.error('queue_failed', { error }),
+  })
+}
+
 /** Every periodic duty. */
 export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
   return [
@@ -303,6 +331,9 @@ function answeredBy(role: Config['role'], endpoints: readonly Endpoint[]): reado
 }
 
 const WORKER_ONLY = 'This node runs jobs: it answers health checks and signed URLs of files alone.'
+
+/** Longest a statement is waited for. Longer than any takes that a request or a step waits for; shorter than clients wait. */
+const STATEMENT_SECONDS = 20
 
 /** How long requests in flight, streams and turns of sockets included, may take to end before they are cut off. */
 const DRAIN_SECONDS = 30

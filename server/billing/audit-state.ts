@@ -36,7 +36,7 @@ export const AUDIT_TOPIC = 'audit'
 
 /** Stops new video jobs while the last audit found I1 to I4 broken. */
 export type AuditGate = {
-  /** Throws ApiError `server_is_overloaded` while I1 to I4 are not known to hold. Reads the database at most every five seconds. */
+  /** Throws ApiError `server_is_overloaded` while I1 to I4 are not known to hold. While they are, it reads the database at most every five seconds. */
   requireSoundAccounts(): Promise<void>
   close(): void
 }
@@ -46,8 +46,11 @@ export function openAuditGate(ctx: Pick<Context, 'db' | 'clock' | 'changes'>): A
   const kept = freshCache<readonly string[]>({ ttl_ms: STATE_TTL_SECONDS * 1000, entries_max: 1, now_ms })
   return {
     async requireSoundAccounts() {
-      const broken = await kept.find('broken', async () => (await findAuditState(ctx.db))?.broken ?? [])
-      if (!broken || broken.length === 0) return
+      const read = async () => (await findAuditState(ctx.db))?.broken ?? []
+      if ((await kept.find('broken', read))?.length === 0) return
+      // Another process may have announced a clean audit that is not known here yet: a refusal is never from memory.
+      const broken = (await kept.load('broken', read)) ?? []
+      if (broken.length === 0) return
       throw new ApiError('server_is_overloaded', 'New video jobs are paused while the operator checks the accounts.', {
         retry_after_seconds: RETRY_SECONDS,
         internal: `broken in the last audit: ${broken.join(', ')}`,

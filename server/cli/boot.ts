@@ -19,18 +19,18 @@ export type Boot = { config: Config; database_url: string; secret: string; blobs
 export async function openService(boot: Boot, log: Log, background: 'sole' | 'shared' | 'none'): Promise<App> {
   const { config, database_url, secret, blobs_dir, work_dir } = boot
   const blobs = openStorage(config.storage, { blobs_dir, proxied: config.content_delivery === 'x-accel' })
-  return openApp({ config, clock: systemClock, log, database_url, blobs, secret, work_dir, background })
+  return openApp({ config, log, database_url, blobs, secret, work_dir, background })
 }
 
 /** Call it once the port is taken: a first run that is never printed would leave an owner without a password. */
 export async function makeFirstRun(
-  { ctx: { db, site } }: App,
+  { ctx: { db, clock, site } }: App,
   config: Config,
   data_dir: string,
 ): Promise<FirstRun | null> {
   await settleFirstRun(db, data_dir)
   const keep = (run: FirstRun) => draftFirstRun(data_dir, { base_url: site.public_url, ...run })
-  const first_run = await ensureFirstRun({ db, config, clock: systemClock, openAccount, grantCredits, keep })
+  const first_run = await ensureFirstRun({ db, config, clock, openAccount, grantCredits, keep })
   if (first_run) publishFirstRun(data_dir)
   return first_run
 }

@@ -33,11 +33,12 @@ export async function removeScratch(dir: string): Promise<void> {
   await rm(dir, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Removes leftovers every 15 minutes. A service starts with an empty `work_dir`. */
+/** Removes leftovers every 15 minutes, in each process its own. A service starts with an empty `work_dir`. */
 export function scratchSweep({ work_dir }: { work_dir: string }): Sweep {
   return {
     name: 'scratch',
     every_seconds: 900,
+    each_process: true,
     run: async () => void (await sweepScratch(work_dir)),
   }
 }

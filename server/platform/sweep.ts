@@ -10,13 +10,18 @@ export const sweepMetrics = declareMetrics((metrics) => ({
   }),
 }))
 
-/** A periodic duty. `run` may be cut short by a crash at any point and is run again: it must not mind. */
-export type Sweep = { name: string; every_seconds: number; run(): Promise<void> }
+/**
+ * A periodic duty. `run` may be cut short by a crash at any point and is run again: it must not mind. `each_process`: what it looks after
+ * is this process's own, so every process runs it.
+ */
+export type Sweep = { name: string; every_seconds: number; each_process?: true; run(): Promise<void> }
+
+/** Longest pause before a sweep that another process is running, or failed to run, is looked at again: that process may have died. */
+const LOOK_SECONDS_MAX = 5
 
 /**
- * Runs each sweep now and then `every_seconds` after its last end. Of many processes on one database one at a time runs a
- * sweep; the others skip that turn. An error goes to `on_error` and the sweep's next turn comes as usual.
- * `stop` waits for the sweeps that are running.
+ * Runs each sweep when `every_seconds` have passed, by the database's clock, since it last ended on any of the processes on this database.
+ * An error goes to `on_error`, and the sweep is due as if it had ended. `stop` waits for the sweeps that are running.
  */
 export function startSweeps(
   sweeps: Sweep[],
@@ -33,28 +38,44 @@ export function startSweeps(
 
   async function repeat(sweep: Sweep, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await runAlone(pool, sweep).catch((error: unknown) => on_error(error, sweep.name))
-      await sleep(sweep.every_seconds * 1000, undefined, { signal, ref: false }).catch(() => {})
+      const seconds = await turn(sweep).catch((error: unknown) => {
+        on_error(error, sweep.name)
+        return sweep.every_seconds
+      })
+      await sleep(seconds * 1000, undefined, { signal, ref: false }).catch(() => {})
     }
+  }
+
+  async function turn(sweep: Sweep): Promise<number> {
+    if (!sweep.each_process) return runWhenDue(pool, sweep)
+    await sweep.run()
+    return sweep.every_seconds
   }
 }
 
-/** Runs the sweep unless another process is running it. Returns whether it ran. */
-export async function runAlone(pool: pg.Pool, sweep: Sweep): Promise<boolean> {
+/**
+ * Runs the sweep if it is due and no other process is running it. Returns the seconds after which to look again. Throws what the sweep
+ * throws, and the errors of the database.
+ */
+export async function runWhenDue(pool: pg.Pool, sweep: Sweep): Promise<number> {
+  const left = await secondsLeft(pool, sweep)
+  if (left > 0) return left
   const client = await pool.connect()
   let broken: Error | undefined
   try {
+    // The lock belongs to the connection, so it ends with the process, and the next one to look takes the sweep over.
     const { rows } = await client.query<{ ours: boolean }>(
       'select pg_try_advisory_lock(hashtextextended($1, 7301950144)) as ours',
       [sweep.name],
     )
-    if (!rows[0]!.ours) return false
+    if (!rows[0]!.ours) return Math.min(sweep.every_seconds, LOOK_SECONDS_MAX)
     try {
-      await sweep.run()
+      // Another process may have ended it between the look and the lock.
+      if ((await secondsLeft(client, sweep)) <= 0) await sweep.run().finally(() => noteEnd(client, sweep))
     } finally {
       await client.query('select pg_advisory_unlock(hashtextextended($1, 7301950144))', [sweep.name])
     }
-    return true
+    return sweep.every_seconds
   } catch (error) {
     broken = error as Error
     throw error
@@ -62,4 +83,25 @@ export async function runAlone(pool: pg.Pool, sweep: Sweep): Promise<boolean> {
     // Closing the connection gives the lock back whatever happened to it.
     client.release(broken)
   }
+}
+
+type Queries = Pick<pg.Pool | pg.PoolClient, 'query'>
+
+/** Until the sweep is due; never more than its interval, also when the database's clock was set back. */
+async function secondsLeft(queries: Queries, { name, every_seconds }: Sweep): Promise<number> {
+  const { rows } = await (queries as pg.Pool).query<{ left: number }>(
+    'select $2 - extract(epoch from clock_timestamp() - ended_at)::float8 as left from sweeps where name = $1',
+    [name, every_seconds],
+  )
+  return Math.min(rows[0]?.left ?? 0, every_seconds)
+}
+
+/** Need not survive a power cut: no flush is waited for. */
+async function noteEnd(queries: Queries, { name }: Sweep): Promise<void> {
+  await (queries as pg.Pool).query(
+    `with noted as (select set_config('synchronous_commit', 'off', true))
+     insert into sweeps (name, ended_at) select $1, clock_timestamp() from noted
+     on conflict (name) do update set ended_at = excluded.ended_at`,
+    [name],
+  )
 }

@@ -6,8 +6,8 @@ import type { Sweep } from '../platform/sweep.ts'
 import { deleteExpiredKeys } from './create/idempotency.ts'
 import { deleteRecordsUntil } from './moderation/records.ts'
 import { deleteVerdictsUntil } from './moderation/verdicts.ts'
-import { cancelClaims, videoClaims } from './pipeline/claims.ts'
-import { CANCEL_QUEUE, VIDEO_QUEUE, VIDEO_TOPIC } from './queues.ts'
+import { videoQueues } from './pipeline/claims.ts'
+import { VIDEO_TOPIC } from './queues.ts'
 import { UNSETTLED_SECONDS } from './render/recover.ts'
 import { deleteRendersUntil, deleteUnsettledStartsUntil } from './render/store.ts'
 import { deleteJobsEndedBefore } from './store.ts'
@@ -36,10 +36,7 @@ async function reclaimJobs(
   ctx: Pick<Context, 'db' | 'changes' | 'log'>,
   expired: { expired_seconds_max?: number },
 ): Promise<void> {
-  for (const [queue, claims] of [
-    [VIDEO_QUEUE, videoClaims],
-    [CANCEL_QUEUE, cancelClaims],
-  ] as const) {
+  for (const { queue, claims } of videoQueues) {
     const count = await claims.releaseExpired(ctx.db, expired)
     if (count === 0) continue
     ctx.changes.announce(RECLAIMED_TOPIC, queue)

@@ -167,7 +167,7 @@ export function videoEndpoints({ cache, audit, variants }: VideoRoutes): readonl
     },
   })
   const find = async (ctx: Context, org_id: string, id: string) => {
-    const job = await cache.read(ctx.db, org_id, requireVideoId(id))
+    const job = await cache.read(ctx, org_id, requireVideoId(id))
     if (!job) throw notFound('video')
     return job
   }

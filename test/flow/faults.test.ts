@@ -147,11 +147,13 @@ test('without a stored allow for exactly its text nothing reaches an engine', as
   }
 })
 
-test('a job of a model that was removed from the configuration fails instead of waiting', async () => {
+test('a job of a model that was removed from the configuration waits for a node that knows it, and fails when its time is up', async () => {
   fault.start = raise(new EngineError('transient', 'away'))
   const id = await service.submit()
   await service.drive(id, ({ tries }) => tries > 0)
   await service.app.ctx.db.updateTable('video_jobs').set({ model: 'gone-1' }).where('id', '=', id).execute()
-  assert.equal((await service.drive(id)).error_code, 'render_failed')
+  assert.equal((await service.drive(id, ({ model }) => model === 'gone-1')).status, 'queued')
+  service.app.clock.advance(service.app.ctx.config.limits.queue_seconds)
+  assert.equal((await service.drive(id)).error_code, 'queue_timeout')
   assert.equal((await service.balance()).held, 0n)
 })

@@ -1,29 +1,83 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { openDb } from '../../server/platform/db/db.ts'
-import { runAlone, startSweeps } from '../../server/platform/sweep.ts'
+import { runWhenDue, startSweeps } from '../../server/platform/sweep.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 
 const { pool, url, close } = await testDatabase()
-after(close)
+const other = openDb(url)
+after(async () => {
+  await other.close()
+  await close()
+})
+afterEach(() => pool.query('truncate sweeps'))
 
 test('of many processes one at a time runs a sweep; other sweeps do not block it', async () => {
-  const other = openDb(url)
   const release = Promise.withResolvers<void>()
   const running = Promise.withResolvers<void>()
   const run = () => {
     running.resolve()
     return release.promise
   }
-  const slow = { name: 'slow', every_seconds: 1, run }
-  const first = runAlone(pool, slow)
+  const slow = { name: 'slow', every_seconds: 600, run }
+  const first = runWhenDue(pool, slow)
   await running.promise
-  assert.equal(await runAlone(other.pool, { ...slow, run: () => assert.fail('ran twice') }), false)
-  assert.equal(await runAlone(other.pool, { name: 'else', every_seconds: 1, run: async () => {} }), true)
+  assert.equal(await runWhenDue(other.pool, { ...slow, run: () => assert.fail('ran twice') }), 5, 'looks again soon')
+  let ran = false
+  const run_other = async () => {
+    ran = true
+  }
+  await runWhenDue(other.pool, { name: 'else', every_seconds: 1, run: run_other })
+  assert.ok(ran)
   release.resolve()
-  assert.equal(await first, true)
-  assert.equal(await runAlone(other.pool, { ...slow, run: async () => {} }), true)
-  await other.close()
+  assert.equal(await first, 600)
+})
+
+test('a sweep runs once an interval over all processes, counted by the clock of the database', async () => {
+  let runs = 0
+  const sweep = {
+    name: 'hourly',
+    every_seconds: 3600,
+    run: async () => {
+      runs += 1
+    },
+  }
+  const turns = await Promise.all([pool, other.pool, pool, other.pool].map((each) => runWhenDue(each, sweep)))
+  assert.equal(runs, 1)
+  for (const seconds of turns) assert.ok(seconds > 0 && seconds <= 3600)
+  await pool.query(`update sweeps set ended_at = ended_at - interval '59 minutes'`)
+  const left = await runWhenDue(other.pool, sweep)
+  assert.ok(left > 0 && left <= 60, `${left} s`)
+  assert.equal(runs, 1)
+  await pool.query(`update sweeps set ended_at = ended_at - interval '1 minute'`)
+  await Promise.all([pool, other.pool].map((each) => runWhenDue(each, sweep)))
+  assert.equal(runs, 2)
+})
+
+test('a sweep that was cut by a crash is run by the next process that looks', async () => {
+  const begun = Promise.withResolvers<void>()
+  const crashing = openDb(url)
+  const sweep = { name: 'cut', every_seconds: 3600, run: async () => {} }
+  const cut = runWhenDue(crashing.pool, {
+    ...sweep,
+    run() {
+      begun.resolve()
+      return new Promise<void>(() => {})
+    },
+  })
+  void cut.catch(() => {})
+  await begun.promise
+  await pool.query(
+    `select pg_terminate_backend(pid, 10000) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+  )
+  let ran = false
+  await runWhenDue(other.pool, {
+    ...sweep,
+    async run() {
+      ran = true
+    },
+  })
+  assert.ok(ran)
 })
 
 test('a sweep that throws is reported and its next turn comes as usual', async () => {
@@ -44,7 +98,22 @@ test('a sweep that throws is reported and its next turn comes as usual', async (
   await sweeps.stop()
   clearInterval(hold)
   assert.deepEqual(errors.slice(0, 2), ['broken: run 1', 'broken: run 2'])
-  assert.equal(await runAlone(pool, { name: 'broken', every_seconds: 1, run: async () => {} }), true)
+})
+
+test('what each process looks after for itself is done by every process', async () => {
+  const both = Promise.withResolvers<void>()
+  const ran = new Set<number>()
+  const started = [pool, other.pool].map((each, i) => {
+    const run = async () => {
+      if (ran.add(i).size === 2) both.resolve()
+    }
+    return startSweeps([{ name: 'own', every_seconds: 3600, each_process: true, run }], {
+      pool: each,
+      on_error: assert.ifError,
+    })
+  })
+  await both.promise
+  for (const each of started) await each.stop()
 })
 
 test('stop waits for the sweep that is running and starts no other', async () => {

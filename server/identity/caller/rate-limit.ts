@@ -1,5 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../../context.ts'
+import { timeOfStatement } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { Principal } from './principal.ts'
@@ -23,13 +24,13 @@ export async function countRequest(
 ): Promise<Record<string, string> | null> {
   const limit = ctx.config.plans.get(principal.plan)?.requests_per_minute ?? null
   if (limit === null || principal.key_id === null) return null
-  const now = ctx.clock.now().getTime() * 1000
+  const now = sql`(extract(epoch from ${timeOfStatement(ctx.clock)}) * 1000000)::bigint`
   const cost = Math.floor(MINUTE_MICROSECONDS / limit)
   const allowance = cost * limit
-  const full_at = await spend(ctx.db, { key_id: principal.key_id, now, cost, allowance })
-  if (full_at !== null) return headersOf({ limit, cost, ahead: full_at - now })
+  const spent = await spend(ctx.db, { key_id: principal.key_id, now, cost, allowance })
+  if (spent !== null) return headersOf({ limit, cost, ahead: spent })
 
-  const ahead = (await readFullAt(ctx.db, principal.key_id, now)) - now
+  const ahead = await readAhead(ctx.db, principal.key_id, now)
   const seconds = Math.max(0.1, (ahead + cost - allowance) / 1_000_000)
   const wait = (Math.ceil(seconds * 10) / 10).toFixed(1)
   throw new ApiError(
@@ -42,24 +43,25 @@ export async function countRequest(
   )
 }
 
-/** Null when the allowance does not cover one more request. */
+/** Microseconds until the allowance is full again; null when it does not cover one more request. */
 async function spend(
   db: Db,
-  request: { key_id: string; now: number; cost: number; allowance: number },
+  request: { key_id: string; now: RawBuilder<unknown>; cost: number; allowance: number },
 ): Promise<number | null> {
   const { key_id, now, cost, allowance } = request
-  const result = await sql<{ full_at: bigint }>`
-    insert into rate_limits (key_id, full_at) values (${key_id}, ${now + cost})
-    on conflict (key_id) do update set full_at = greatest(rate_limits.full_at, ${now}::bigint) + ${cost}
-      where greatest(rate_limits.full_at, ${now}::bigint) - ${now}::bigint + ${cost} <= ${allowance}
-    returning full_at`.execute(db)
+  const result = await sql<{ ahead: bigint }>`
+    insert into rate_limits (key_id, full_at) values (${key_id}, ${now} + ${cost})
+    on conflict (key_id) do update set full_at = greatest(rate_limits.full_at, ${now}) + ${cost}
+      where greatest(rate_limits.full_at, ${now}) - ${now} + ${cost} <= ${allowance}
+    returning full_at - ${now} as ahead`.execute(db)
   const row = result.rows[0]
-  return row ? Number(row.full_at) : null
+  return row ? Number(row.ahead) : null
 }
 
-async function readFullAt(db: Db, key_id: string, now: number): Promise<number> {
-  const row = await db.selectFrom('rate_limits').select('full_at').where('key_id', '=', key_id).executeTakeFirst()
-  return row ? Math.max(now, Number(row.full_at)) : now
+async function readAhead(db: Db, key_id: string, now: RawBuilder<unknown>): Promise<number> {
+  const result = await sql<{ ahead: bigint }>`
+    select greatest(full_at - ${now}, 0) as ahead from rate_limits where key_id = ${key_id}`.execute(db)
+  return Number(result.rows[0]?.ahead ?? 0)
 }
 
 function headersOf({ limit, cost, ahead }: { limit: number; cost: number; ahead: number }): Record<string, string> {

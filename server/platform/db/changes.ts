@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type pg from 'pg'
 import type { Db } from './db.ts'
 import { listen } from './listen-connection.ts'
 
@@ -35,8 +36,10 @@ export async function openChanges(options: {
   db: Db
   url: string
   trigger_topics?: readonly string[]
+  /** Called with each connection that listens, before it does. */
+  onConnect?: ((client: pg.ClientBase) => Promise<void>) | undefined
 }): Promise<Changes> {
-  const { db, url, trigger_topics = [] } = options
+  const { db, url, trigger_topics = [], onConnect } = options
   const listeners = new Map<string, Set<ChangeListener>>()
   const waiting = new Map<string, Set<string>>()
   const emit = (topic: string, id: string | null) => {
@@ -45,6 +48,7 @@ export async function openChanges(options: {
   const listening = await listen({
     url,
     channels: [CHANNEL, ...trigger_topics],
+    onConnect,
     onPayload(payload, channel) {
       if (channel !== CHANNEL) return emit(channel, payload)
       const [topic, ...ids] = payload.split(' ')

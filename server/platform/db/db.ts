@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
+import { watchConnections } from './watch-connections.ts'
 
 /**
  * Every table. A feature's `store.ts` adds the tables it owns:
@@ -21,17 +22,25 @@ export type OpenDb = { db: Kysely<Database>; pool: pg.Pool; close(): Promise<voi
  * Opens a pool. int8 and whole numeric come as bigint, timestamptz as Date, date as 'YYYY-MM-DD', json parsed; a numeric
  * with a fraction is an error, cast it in SQL. `on_error` gets the errors of connections that died idle: the pool replaces them. `close`
  * resolves once the server has ended every connection, so that a server stopped next cuts none. Every commit is on the disk when it
- * returns, whatever the server's default is.
+ * returns, whatever the server's default is. A statement that is not answered within `statement_seconds` (default: any time) has lost its
+ * connection, which is closed; statements that begin with `-- takes long` may take any time. Connections to a server that became
+ * read-only, as an old primary does, are replaced.
  */
-export function openDb(url: string, options: { pool_max?: number; on_error?: (error: Error) => void } = {}): OpenDb {
+export function openDb(
+  url: string,
+  options: { pool_max?: number; statement_seconds?: number; on_error?: (error: Error) => void } = {},
+): OpenDb {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.pool_max ?? 10,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
     onConnect: setUpSession,
   })
+  const connections = watchConnections(pool, { statement_seconds: options.statement_seconds ?? null })
   const connected = new Map<pg.PoolClient, Promise<void>>()
   pool.on('error', options.on_error ?? (() => {}))
   // While a client is checked out the pool does not listen to it, and an error nobody listens to ends the process. Whoever
@@ -39,6 +48,7 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
   pool.on('connect', (client) => {
     client.on('error', () => {})
     keepNamedPlans(client)
+    connections.watch(client)
     const ended = new Promise<void>((resolve) => client.once('end', resolve))
     connected.set(client, ended)
     void ended.then(() => connected.delete(client))
@@ -48,6 +58,7 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
     db,
     pool,
     async close() {
+      connections.close()
       const ended = [...connected.values()]
       await pool.end()
       await Promise.race([Promise.all(ended), sleep(CLOSE_MILLISECONDS, undefined, { ref: false })])
@@ -56,13 +67,28 @@ export function openDb(url: string, options: { pool_max?: number; on_error?: (er
 }
 
 /**
- * Every commit is on the disk, and a transaction that was forgotten does not keep dead rows alive. A statement rather than a start-up
+ * Every commit is on the disk, a transaction that was forgotten does not keep dead rows alive, and the server ends within a quarter of a
+ * minute, with its locks and transactions, the connection of a process that was cut off by the network. A statement rather than a start-up
  * option, which poolers between us and the server may refuse. A connection on which it fails is not used: the pool awaits it, although its
  * type does not show that.
  */
 const setUpSession = async (client: pg.ClientBase): Promise<void> => {
-  await client.query(`set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'`)
+  const set = client.query(
+    `set synchronous_commit = on; set idle_in_transaction_session_timeout = '60s'; set tcp_user_timeout = '15s';
+     set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 5; show transaction_read_only`,
+  )
+  const results = await answered(set, SET_UP_SECONDS)
+  requireWritable(results as unknown as readonly pg.QueryResult[])
 }
+
+/** Throws an error as of a database that is down: nothing can be promised on a server that cannot write, and what it shows may be old. */
+export function requireWritable(results: readonly pg.QueryResult[]): void {
+  if (results.at(-1)!.rows[0].transaction_read_only !== 'on') return
+  throw Object.assign(new Error('The database is read-only.'), { code: READ_ONLY })
+}
+
+/** The pool waits for a connection, but not for what is done with it first. */
+const SET_UP_SECONDS = 10
 
 /** How a statement begins that each connection parses once, under this name. It must list its result columns: `*` fails after a migration. */
 const NAMED = /^-- prepared as (\w+)\n/
@@ -91,7 +117,7 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
 /**
  * Whether the database could not be reached, went away, or is starting or stopping: try again later (503), not our bug.
  * A commit that failed so may or may not have happened.
- * Classes 08, 53 and 57, and pg's own messages for connections that end.
+ * Classes 08, 53 and 57, a server that is read-only, and pg's own messages for connections that end.
  * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export function isDatabaseDown(error: unknown): boolean {
@@ -102,7 +128,11 @@ export function isDatabaseDown(error: unknown): boolean {
   return DOWN_MESSAGES.some((each) => message.includes(each))
 }
 
+/** `read_only_sql_transaction`. */
+const READ_ONLY = '25006'
+
 const DOWN_CODES = new Set([
+  READ_ONLY,
   ...['57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
 ])

@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { requireWritable } from './db.ts'
 
 export type ListenOptions = {
   url: string
   channels: readonly string[]
+  /** Called with each connection before it is used: what is to last as long as it does. */
+  onConnect?: ((client: pg.ClientBase) => Promise<void>) | undefined
   onPayload: (payload: string, channel: string) => void
   /** Notifications sent during an outage are lost: treat everything as changed. */
   onReconnect: () => void
@@ -46,7 +49,7 @@ async function keepConnected(
   }
 }
 
-async function connect({ url, channels, onPayload }: ListenOptions): Promise<pg.Client> {
+async function connect({ url, channels, onConnect, onPayload }: ListenOptions): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'kinora listen',
@@ -58,6 +61,8 @@ async function connect({ url, channels, onPayload }: ListenOptions): Promise<pg.
   client.on('notification', ({ channel, payload }) => onPayload(payload ?? '', channel))
   try {
     await client.connect()
+    requireWritable([await client.query('show transaction_read_only')])
+    await onConnect?.(client)
     for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
   } catch (error) {
     await client.end().catch(() => {})
@@ -74,7 +79,7 @@ export async function untilLost(client: pg.Client, closed: AbortSignal): Promise
   try {
     while (!over.aborted) {
       await sleep(PING_SECONDS * 1000, undefined, { signal: over })
-      await client.query('select 1')
+      requireWritable([await client.query('show transaction_read_only')])
     }
   } catch {
   } finally {

@@ -5,7 +5,7 @@ import type { Db } from '../db/db.ts'
 export const LEASE_SECONDS = 10
 
 /** A lease with less than this part left is renewed: early enough that two turns may be missed, not so early that short work is written for it. */
-const RENEWED_BELOW = 0.7
+export const RENEWED_BELOW = 0.7
 
 /** The columns every queue row has. `claim_id` names the claim of one worker, which writes only under it. */
 export type Claimed = { id: string; claim_id: string | null }
@@ -20,9 +20,19 @@ export type QueueTable = { table: string; due: string; open: RawBuilder<unknown>
 export type Claims<Row extends Claimed> = {
   /**
    * Takes up to `limit` rows that are due at `now` for one worker, the longest due first. Rows others are taking are skipped. With
-   * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read.
+   * `due_from`, only rows due since then: what the index still holds of rows that were due before is not read. With `only`, those alone
+   * of which it holds: it is a filter on rows found by their due time, and names columns of the table.
    */
-  claim(db: Db, wanted: { claim_id: string; now: Date; limit: number; due_from?: Date | null }): Promise<Row[]>
+  claim(
+    db: Db,
+    wanted: {
+      claim_id: string
+      now: Date
+      limit: number
+      due_from?: Date | null
+      only?: RawBuilder<unknown> | undefined
+    },
+  ): Promise<Row[]>
   /** When a row is, or was, due. */
   dueOf(row: Row): Date
   /** Renews leases that have run for a while, and returns the ids of the rows that are no longer under their claim. */
@@ -31,6 +41,8 @@ export type Claims<Row extends Claimed> = {
   release(db: Db, held: ReadonlyArray<Claimed>, options?: { not_before?: Date }): Promise<void>
   /** Releases every row but those of `held`. Only for a worker that knows it is the only one alive on this database. */
   releaseAllBut(db: Db, held: ReadonlyArray<Claimed>): Promise<number>
+  /** Releases the rows of one worker, whose id begins the ids of its claims. */
+  releaseOf(db: Db, worker_id: string): Promise<number>
   /** Releases the rows of workers that died; with `expired_seconds_max`, only those whose lease ended no longer ago than that. */
   releaseExpired(db: Db, options?: { expired_seconds_max?: number }): Promise<number>
 }
@@ -49,12 +61,13 @@ export function claimsOn<Row extends Claimed>({
   const due = sql.ref(column)
   const lease = sql`now() + ${LEASE_SECONDS} * interval '1 second'`
   return {
-    async claim(db, { claim_id, now, limit, due_from = null }) {
+    async claim(db, { claim_id, now, limit, due_from = null, only }) {
       const since = due_from ? sql`and ${due} >= ${due_from}` : sql``
+      const filter = only ? sql`and ${only}` : sql``
       const result = await sql<Row>`
         update ${table} as q set claim_id = ${claim_id}, claimed_until = ${lease}${also}
         where id = any(array(
-          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since}
+          select id from ${table} where ${open} and claim_id is null and ${due} <= ${now} ${since} ${filter}
           order by ${due} limit ${limit} for update skip locked))
         returning q.*`.execute(db)
       return result.rows
@@ -95,6 +108,19 @@ export function claimsOn<Row extends Claimed>({
         update ${table} as q set claim_id = null, claimed_until = null
         where ${open} and claimed_until is not null
           and not exists (select from ${listed(held)} where held.id = q.id and held.claim_id = q.claim_id)`.execute(db)
+      return Number(result.numAffectedRows)
+    },
+
+    // Leases of the living end later than now: the index is not read for past ones.
+    async releaseOf(db, worker_id) {
+      const result = await sql`
+        update ${table} set claim_id = null, claimed_until = null
+        where id = any(array(
+          select id from (
+            select id, ${open} as open from ${table}
+            where claimed_until >= now() - ${LEASE_SECONDS} * interval '1 second' and starts_with(claim_id, ${`${worker_id}/`})
+            offset 0 for update skip locked) as held
+          where open))`.execute(db)
       return Number(result.numAffectedRows)
     },
 

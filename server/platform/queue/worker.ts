@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { RawBuilder } from 'kysely'
 import { addSeconds, type Clock } from '../clock.ts'
 import type { Changes } from '../db/changes.ts'
 import { answered, type Db } from '../db/db.ts'
 import { type Claimed, type Claims, LEASE_SECONDS } from './claims.ts'
 import { type DueWindow, openDueWindow } from './due-window.ts'
-import { keepLeases } from './leases.ts'
+import { keepLeases, type Leased, leaseEnd } from './leases.ts'
 
 /** Queues with new due rows are announced on this topic by name, after the commit. A lost announcement costs one poll interval. */
 export const QUEUE_TOPIC = 'queue'
@@ -19,6 +20,8 @@ export type WorkerOptions<Row extends Claimed> = {
   /** As announced on `QUEUE_TOPIC`. */
   queue: string
   claims: Claims<Row>
+  /** Which rows this process can work on, at a given time; others are left to other processes. Default: all. */
+  only?: (now: Date) => RawBuilder<unknown>
   /** Rows worked on at a time, from their claim to their first wait. Work that goes on after the wait does not count. */
   concurrency: number
   /**
@@ -28,6 +31,8 @@ export type WorkerOptions<Row extends Claimed> = {
   run(row: Row, signal: AbortSignal): Promise<{ row: Row; wait_seconds: number } | null>
   /** Releases rows whose work is not done; `stopping`: because the process ends, else because of an error. Default: `claims.release`. */
   release?(rows: readonly Row[], why: { stopping: boolean; not_before: Date }): Promise<void>
+  /** Begins the ids of its claims, so that others can release them once the process is gone. Default: one of its own. */
+  worker_id?: string | undefined
   /** No other worker can be alive on this database: rows that a dead one held are released at once. */
   sole: boolean
   /** How often to look for due rows without an announcement. Default: 1. */
@@ -53,7 +58,7 @@ const GATHER_ABOVE = 0.75
 const GATHER_SECONDS = 0.005
 /** A row that was released after an error is due again no sooner than this. */
 const FAULT_SECONDS = 0.5
-type Held<Row> = { row: Row; abort: AbortController; timer: NodeJS.Timeout | null }
+type Held<Row extends Claimed> = Leased<Row> & { abort: AbortController; timer: NodeJS.Timeout | null }
 
 type State<Row extends Claimed> = WorkerOptions<Row> & {
   held: Map<string, Held<Row>>
@@ -105,7 +110,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
   // Also while the worker stops: work under way may take longer than a lease.
   const renewing = keepLeases({
     ...{ db: state.db, claims: state.claims, signal: state.over.signal },
-    held: () => rowsOf(state),
+    held: () => [...state.held.values()],
     on_lost: ({ id, claim_id }) => {
       if (state.held.get(id)?.row.claim_id === claim_id) drop(state, id)
     },
@@ -129,14 +134,16 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
 
 async function claimLoop<Row extends Claimed>(state: State<Row>): Promise<void> {
   const { signal } = state.stopping
-  const worker = randomUUID()
+  // Claims of two queues may be on one table.
+  const worker = `${state.worker_id ?? randomUUID()}/${state.queue}`
   for (let n = 1; !signal.aborted; n++) {
     state.hinted = Promise.withResolvers()
     // Between two claims: a row whose claim is still in flight looks like an orphan.
     if (state.orphans) await reclaimOrphans(state)
     const limit = Math.min(Math.max(0, state.concurrency - state.slots), BATCH_MAX)
+    const sent = performance.now()
     const rows = limit > 0 ? await claim(state, `${worker}/${n}`, limit) : []
-    for (const row of rows) begin(state, hold(state, row), { slot: true })
+    for (const row of rows) begin(state, hold(state, row, leaseEnd(sent)), { slot: true })
     state.more = rows.length === limit
     if (limit === 0 || !state.more) await atMost(state.polling_seconds ?? 1, state.hinted.promise)
     if (state.slots > state.concurrency * GATHER_ABOVE) await pause(state, GATHER_SECONDS)
@@ -148,7 +155,10 @@ async function claim<Row extends Claimed>(state: State<Row>, claim_id: string, l
   const due_from = state.window.begin()
   try {
     // A later answer is useless: the leases have expired.
-    const rows = await answered(state.claims.claim(state.db, { claim_id, now, limit, due_from }), LEASE_SECONDS)
+    const rows = await answered(
+      state.claims.claim(state.db, { claim_id, now, limit, due_from, only: state.only?.(now) }),
+      LEASE_SECONDS,
+    )
     state.window.succeeded(rows.length < limit ? now : lastDue(state, rows))
     return rows
   } catch (error) {
@@ -163,8 +173,8 @@ function lastDue<Row extends Claimed>({ claims }: State<Row>, rows: readonly Row
   return new Date(Math.max(...rows.map((row) => claims.dueOf(row).getTime())))
 }
 
-function hold<Row extends Claimed>(state: State<Row>, row: Row): Held<Row> {
-  const entry = { row, abort: new AbortController(), timer: null }
+function hold<Row extends Claimed>(state: State<Row>, row: Row, leased_until: number): Held<Row> {
+  const entry = { row, leased_until, abort: new AbortController(), timer: null }
   state.held.set(row.id, entry)
   return entry
 }
@@ -244,7 +254,7 @@ function drop<Row extends Claimed>(state: State<Row>, id: string): Row | null {
   const entry = state.held.get(id)
   if (!entry) return null
   forget(state, entry)
-  entry.abort.abort(new Error('another worker has this row, or it has ended'))
+  entry.abort.abort(new Error('this row has ended, or another worker may have it'))
   return entry.row
 }
 

@@ -1,4 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/claims.ts'
 import type { ObservedQueue } from '../../platform/queue/depth.ts'
@@ -16,9 +18,20 @@ export const responseClaims: Claims<ClaimedResponse> = claimsOn({
 })
 
 /** For metrics. */
-export const responseQueues: readonly ObservedQueue[] = [
-  { ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
-]
+export const observedResponseQueue: ObservedQueue = {
+  ...{ ...OPEN, queue: RESPONSE_QUEUE, state: sql`status`, states: ['queued', 'in_progress'] },
+}
+
+export const responseQueue = { queue: RESPONSE_QUEUE, claims: responseClaims } as const
+
+/**
+ * Which responses this process can work on: while configurations differ, during a rolling change, those of models it does not know are left
+ * to the others. It takes one that could not be started in time, to end it.
+ */
+export function servedResponses({ config }: Pick<Context, 'config'>, now: Date): RawBuilder<unknown> {
+  const ids = config.chat_models.map(({ id }) => id)
+  return sql`(model = any(${ids}::text[]) or created_at < ${addSeconds(now, -config.limits.queue_seconds)})`
+}
 
 /** Releases claims before the runs have ended. `counts`: whether their attempts still count. */
 export async function releaseResponses(

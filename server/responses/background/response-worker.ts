@@ -3,7 +3,7 @@ import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
 import type { ResponseDeps } from '../call.ts'
 import { RESPONSE_CANCEL_TOPIC, RESPONSE_QUEUE } from '../stored/store/responses.ts'
-import { type ClaimedResponse, releaseResponses, responseClaims } from './claims.ts'
+import { type ClaimedResponse, releaseResponses, responseClaims, servedResponses } from './claims.ts'
 import { ClaimLost } from './event-recorder.ts'
 import { CANCELLED, runClaimed } from './run-claimed.ts'
 
@@ -16,12 +16,13 @@ export type ResponseWorker = { stop(): Promise<void> }
 export function startResponseWorker(
   ctx: LiveContext,
   deps: ResponseDeps,
-  options: { sole: boolean; concurrency: number; stop_seconds?: number },
+  options: { sole: boolean; worker_id?: string | undefined; concurrency: number; stop_seconds?: number },
 ): ResponseWorker {
   const { db, clock, changes } = ctx
-  const { sole, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
+  const { sole, worker_id, concurrency, stop_seconds: finish = STOP_SECONDS.finish } = options
   const worker = startWorker<ClaimedResponse>({
-    ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole },
+    ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole, worker_id },
+    only: (now) => servedResponses(ctx, now),
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {
       const use = ctx.use()

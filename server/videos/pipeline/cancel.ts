@@ -13,7 +13,7 @@ import { describeFault } from './retry.ts'
 /** Longest a client waits for an engine to answer whether it stops a render. */
 const ASK_SECONDS = 10
 /** After this long without reaching the engine, its render has finished anyway. */
-const REPEAT_SECONDS = 3600
+export const REPEAT_SECONDS = 3600
 
 /**
  * Cancels a job: its hold is released at once, and what the engine still delivers is discarded. A job whose render has begun is canceled

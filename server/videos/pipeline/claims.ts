@@ -1,4 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import type { Context } from '../../context.ts'
+import { addSeconds } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/claims.ts'
 import type { ObservedQueue } from '../../platform/queue/depth.ts'
@@ -16,10 +18,48 @@ export const videoClaims: Claims<VideoJobRow> = claimsOn(OPEN)
 export const cancelClaims: Claims<VideoJobRow> = claimsOn(CANCELED)
 
 /** For metrics. */
-export const videoQueues: readonly ObservedQueue[] = [
+export const observedVideoQueues: readonly ObservedQueue[] = [
   { ...OPEN, queue: VIDEO_QUEUE, state: sql`status`, states: STATUSES.filter((status) => !isTerminal(status)) },
   { ...CANCELED, queue: CANCEL_QUEUE, state: sql`status`, states: ['canceled'] },
 ]
+
+export const videoQueues = [
+  { queue: VIDEO_QUEUE, claims: videoClaims },
+  { queue: CANCEL_QUEUE, claims: cancelClaims },
+] as const
+
+/** A job that no process has taken for so long, although it was due, may be ended by one that does not know its model. */
+const UNCLAIMED_SECONDS = 600
+
+/**
+ * Which jobs this process can work on: while configurations differ, during a rolling change, those of models and engines it does not know
+ * are left to the others. It may take one that nobody has taken and whose time is up, to end it.
+ */
+export function servedJobs(ctx: Pick<Context, 'config' | 'engines'>, now: Date): RawBuilder<unknown> {
+  const { queue_seconds, render_seconds } = ctx.config.limits
+  return sql`(status in ('moderating', 'translating') or ${isServed(ctx)}
+    or (next_run_at < ${addSeconds(now, -UNCLAIMED_SECONDS)}
+        and case when render_started_at is null then queued_at < ${addSeconds(now, -queue_seconds)}
+                 else render_started_at < ${addSeconds(now, -render_seconds)} end))`
+}
+
+/** Which cancellations this process can pass on to the engine, or give up because the engine is no longer asked. */
+export function servedCancels(
+  ctx: Pick<Context, 'config' | 'engines'>,
+  { given_up_before }: { given_up_before: Date },
+): RawBuilder<unknown> {
+  return sql`(${isServed(ctx)} or finished_at < ${given_up_before})`
+}
+
+function isServed({ config, engines }: Pick<Context, 'config' | 'engines'>): RawBuilder<unknown> {
+  const pools = config.video_models.flatMap(({ id }) => ({ id, pool: engines.video.get(id) }))
+  const former = (engines.former ?? []).map(({ settings, pool }) => ({ id: settings.id, pool }))
+  const served = [...pools, ...former].flatMap(({ id, pool }) => {
+    const names = (pool?.members ?? []).map((member) => member.id ?? '')
+    return [...new Set(['', ...names])].map((name) => `${id}\n${name}`)
+  })
+  return sql`model || chr(10) || coalesce(engine, '') = any(${served}::text[])`
+}
 
 /** Ends a claim on a canceled job: its engine is asked again at `again`, or never when null. */
 export async function askedToStop(

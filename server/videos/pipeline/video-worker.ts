@@ -6,8 +6,8 @@ import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_QUEUE } from '../queues.ts'
 import { cancelQuietly } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
 import type { VideoJobRow } from '../store.ts'
-import { cancelAtEngine } from './cancel.ts'
-import { askedToStop, cancelClaims, videoClaims } from './claims.ts'
+import { cancelAtEngine, REPEAT_SECONDS } from './cancel.ts'
+import { askedToStop, cancelClaims, servedCancels, servedJobs, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
 import { type Faults, type Run, runJob } from './step.ts'
 
@@ -27,23 +27,26 @@ export type Pipeline = { stop(): Promise<void> }
 type PipelineOptions = {
   /** No other worker can be alive on this database. */
   sole: boolean
+  worker_id?: string | undefined
   on_completed: (job: VideoJobRow) => void
 }
 
 /** Works on video jobs as they become due. */
-export function startPipeline(ctx: LiveContext, { sole, on_completed }: PipelineOptions): Pipeline {
+export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed }: PipelineOptions): Pipeline {
   const { db, clock, changes, config } = ctx
-  const shared = { db, clock, changes, sole, stop_seconds: STOP_SECONDS }
+  const shared = { db, clock, changes, sole, worker_id, stop_seconds: STOP_SECONDS }
   const faults: Faults = new Map()
   const jobs = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
+    only: (now) => servedJobs(ctx, now),
     run: (job, signal) => withUse(ctx, (now) => work(now, job, { signal, faults, on_completed })),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
+    only: (now) => servedCancels(ctx, { given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
     run: (job) => withUse(ctx, (now) => stopRender(now, job)),
     on_error: (error, job) => logFault(ctx, error, job),
   })

@@ -7,7 +7,7 @@ import { backoffSeconds, describeFault, keepPolling, notAfter, renderFailure, se
 import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
 import { collectOutput } from './output.ts'
-import { servedModel } from './served-model.ts'
+import { servedModel, unserved } from './served-model.ts'
 import { startRender } from './start.ts'
 
 /** Longest an engine may take to answer one poll. */
@@ -20,7 +20,7 @@ const LOST_MAX_EMBEDDED = 20
 /** Follows a render: polls the engine, restarts a render it lost or dropped, fetches a finished one. No answer is not a failure. */
 export async function followRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const served = servedModel(ctx, job)
-  if (!served) return { to: 'failed', code: 'render_failed' }
+  if (!served) return unserved(ctx, job)
   const { engine } = served
   const left_seconds = served.render_seconds - secondsSince(ctx, job.render_started_at!)
   if (left_seconds <= 0) {

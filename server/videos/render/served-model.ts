@@ -4,6 +4,8 @@ import type { FormerModel } from '../../engines/registry.ts'
 import type { VideoEngine } from '../../engines/video/contract.ts'
 import type { PoolMember } from '../../engines/video/pool.ts'
 import type { LogFields } from '../../platform/log.ts'
+import type { Outcome } from '../job.ts'
+import { notAfter, secondsSince } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
 
 export type ServedModel = {
@@ -54,6 +56,23 @@ function modelsOf({ engines, config }: ConfiguredModels, job: { model: string })
 export function engineAddress({ name, urls = [] }: Pick<PoolMember, 'name' | 'urls'>): string {
   return [name, ...urls].join(' ')
 }
+
+/**
+ * What becomes of a job whose model, or engine, this process does not know: another process may, during a rolling change of the
+ * configuration, so the job waits for one. When its time is up it fails: the operator has taken the model out everywhere.
+ */
+export function unserved(ctx: Pick<Context, 'config' | 'clock'>, job: VideoJobRow): Outcome {
+  const { queue_seconds, render_seconds } = ctx.config.limits
+  const begun = job.render_started_at !== null
+  const left_seconds = begun
+    ? render_seconds - secondsSince(ctx, job.render_started_at!)
+    : queue_seconds - secondsSince(ctx, job.queued_at!)
+  if (left_seconds <= 0) return { to: 'failed', code: begun ? 'render_timeout' : 'queue_timeout' }
+  return notAfter(left_seconds, { to: 'same', retry_after_seconds: UNSERVED_SECONDS })
+}
+
+/** Long enough that the worker releases the job instead of waiting with it. */
+const UNSERVED_SECONDS = 10
 
 /** A model as one of its engines renders it. */
 export function serveOn(member: PoolMember, settings: VideoModelConfig): ServedModel {

@@ -17,7 +17,15 @@ import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } 
 import { type VideoJobRow, writeJobs } from '../store.ts'
 import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
-import { engineAddress, engineFields, modelOf, type ServedModel, servedModel, serveOn } from './served-model.ts'
+import {
+  engineAddress,
+  engineFields,
+  modelOf,
+  type ServedModel,
+  servedModel,
+  serveOn,
+  unserved,
+} from './served-model.ts'
 import { countRenders } from './store.ts'
 
 /** Wait of a start while an equal one is unanswered. */
@@ -31,7 +39,7 @@ const FULL_SECONDS = 3
  */
 export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
   const model = modelOf(ctx, job)
-  if (!model) return { to: 'failed', code: 'render_failed' }
+  if (!model) return unserved(ctx, job)
   if (job.status !== 'queued') return submit(ctx, job, model, signal)
   const left_seconds = ctx.config.limits.queue_seconds - secondsSince(ctx, job.queued_at!)
   if (left_seconds <= 0) return { to: 'failed', code: 'queue_timeout' }
@@ -47,7 +55,7 @@ async function submit(ctx: Context, job: VideoJobRow, model: Model, signal: Abor
   // A render that has begun, or may have, stays with its engine.
   if (job.attempt_id === null && job.status === 'queued') return startOnAny(ctx, job, { model, files }, signal)
   const served = servedModel(ctx, job)
-  if (!served) return { to: 'failed', code: 'render_failed' }
+  if (!served) return unserved(ctx, job)
   return startOnItsOwn(ctx, job, { served, files }, signal)
 }
 
@@ -64,8 +72,7 @@ async function startOnAny(
   let current = job
   for (;;) {
     const member = pool.pick((each) => canRender(each, job), tried)
-    if (member === null)
-      return results.length > 0 ? lastResort(results, current) : { to: 'failed', code: 'render_failed' }
+    if (member === null) return results.length > 0 ? lastResort(results, current) : unserved(ctx, job)
     tried.add(member)
     let end: Parameters<typeof pool.report>[1] = 'neutral'
     try {

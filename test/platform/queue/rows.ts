@@ -11,6 +11,7 @@ export type Row = Claimed & { n: number }
 
 /** A queue of one small table, and workers on it. */
 export type TestQueue = {
+  url: string
   db: Db
   pool: pg.Pool
   changes: Changes
@@ -38,7 +39,7 @@ export async function openTestQueue(): Promise<TestQueue> {
   const claims = claimsOn<Row>({ table: 'queue_rows', due: 'due_at', open: sql`not done` })
   const started: Worker<Row>[] = []
   return {
-    ...{ db, pool, changes, claims },
+    ...{ url, db, pool, changes, claims },
     work(options) {
       const worker = startWorker<Row>({
         ...{

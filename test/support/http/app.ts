@@ -43,6 +43,10 @@ export async function startApp(
     log?: Log
     /** A second process on the same database and blobs. */
     beside?: { database: TestDatabase; dir: string; secret: string }
+    /** Takes the place of the clock that is moved by hand. */
+    clock?: Clock
+    /** The database as this process reaches it, where that is not directly. */
+    database_url?: string
     /** Secrets that are accepted beside its own. */
     previous_secrets?: readonly string[]
   } = {},
@@ -54,9 +58,9 @@ export async function startApp(
   mkdirSync(join(dir, 'work'), { recursive: true })
   const app = await openApp({
     config: readConfig(options.config ?? INSTANT_CONFIG, { dir, previous_secrets: options.previous_secrets ?? [] }),
-    clock,
+    clock: options.clock ?? clock,
     log: options.log ?? silentLog,
-    database_url: database.url,
+    database_url: options.database_url ?? database.url,
     blobs: diskBlobs(join(dir, 'blobs')),
     secret,
     work_dir: join(dir, 'work'),

@@ -8,10 +8,17 @@ export type PostgresProxy = {
   cut(): void
   /** What the database says on the connections there are now is lost; what it is sent still arrives. */
   deafen(): void
+  /** Packets of every connection, in both directions and of new ones too, wait until `mend`, as when a network swallows them. */
+  stall(): void
   mend(): void
   /** Connections refused so far. */
   refused(): number
   close(): Promise<void>
+}
+
+function pauseOf({ near, far }: { near: Socket; far: Socket }): void {
+  near.pause()
+  far.pause()
 }
 
 export async function postgresProxy(database_url: string): Promise<PostgresProxy> {
@@ -21,6 +28,7 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
   const target = () => (dir?.startsWith('/') ? connect(`${dir}/.s.PGSQL.${port}`) : connect(port, given.hostname))
   const links = new Set<{ near: Socket; far: Socket; deaf: boolean }>()
   let whole = true
+  let stalled = false
   let refused = 0
   const server = createServer((near) => {
     if (!whole) {
@@ -36,6 +44,7 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
     links.add(link)
     near.on('data', (bytes) => link.far.write(bytes))
     link.far.on('data', (bytes) => void (link.deaf || near.write(bytes)))
+    if (stalled) pauseOf(link)
     for (const socket of [near, link.far]) socket.on('error', end).on('close', end)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -57,8 +66,17 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
     deafen() {
       for (const link of links) link.deaf = true
     },
+    stall() {
+      stalled = true
+      for (const link of links) pauseOf(link)
+    },
     mend() {
       whole = true
+      stalled = false
+      for (const { near, far } of links) {
+        near.resume()
+        far.resume()
+      }
     },
     refused: () => refused,
     close() {

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { addSeconds } from '../../../server/platform/clock.ts'
+import { responseClaims, servedResponses } from '../../../server/responses/background/claims.ts'
+import { cancelClaims, servedCancels, servedJobs, videoClaims } from '../../../server/videos/pipeline/claims.ts'
+import type { TestApp } from '../../support/http/app.ts'
+import { send } from '../../support/http/identity-app.ts'
+import { startTwoNodes } from './two-nodes.ts'
+import { submit } from '../../support/http/videos-app.ts'
+
+const ENGINES = (...names: string[]) => `[${names.map((name) => `{ name: ${name}, engine: instant }`).join(', ')}]`
+const CHAT = (id: string) =>
+  `  - { id: ${id}, engine: sandbox, context_length: 8192, capabilities: [], price_per_million: { input: "1", output: "1" } }\n`
+
+/** `more`: the configuration of the nodes that have been changed already. */
+const CONFIG = (more: boolean) => `
+plans: { free: { max_concurrent_renders: 1000 } }
+video_models:
+  - { id: instant-1, engine: instant, per_second: "0.010000" }
+${more ? '  - { id: instant-2, engine: instant, per_second: "0.010000" }' : ''}
+  - { id: pool-1, engines: ${more ? ENGINES('one', 'two') : ENGINES('one')}, per_second: "0.010000" }
+chat_models:
+${CHAT('chat-1')}${more ? CHAT('chat-2') : ''}`
+
+test('a job whose model or engine a node does not know is left, untouched, to a node that knows it', async (t) => {
+  // The node that works does not know them; the other one knows them and works only when the test says so.
+  const nodes = await startTwoNodes({
+    a: { config: CONFIG(true) },
+    b: () => ({ config: CONFIG(false), background: true }),
+  })
+  t.after(nodes.close)
+  const { a, b, customer } = nodes
+  const unknown: string[] = (await Promise.all([1, 2, 3].map(() => submit(a, customer, { model: 'instant-2' })))).map(
+    ({ body }) => body.id,
+  )
+  for (const id of unknown) await until(a, id, ({ status, claim_id }) => status === 'queued' && claim_id === null)
+  await a.database.pool.query(`update video_jobs set model = 'pool-1', engine = 'two' where id = $1`, [unknown[0]])
+  const { rows } = await a.database.pool.query(
+    `update video_jobs set next_run_at = now() - interval '1 minute' where id = any($1) returning xmin::text`,
+    [unknown],
+  )
+  const known = (await submit(b, customer)).body.id
+  await until(b, known, ({ status }) => status === 'completed')
+  const left = await a.database.pool.query(
+    'select status, claim_id, tries, attempts, xmin::text from video_jobs where id = any($1) order by id',
+    [unknown],
+  )
+  const { xmin } = rows[0]
+  assert.deepEqual(left.rows, Array(3).fill({ status: 'queued', claim_id: null, tries: 0, attempts: 0, xmin }))
+  a.clock.set(addSeconds(new Date(), 5))
+  await a.tick()
+  for (const id of unknown) assert.equal((await find(a, id)).status, 'completed')
+})
+
+test('a job of a model that no node knows any more waits, and fails when its time is up', async (t) => {
+  const nodes = await startTwoNodes({ a: { config: CONFIG(true) }, b: () => ({ config: CONFIG(false) }) })
+  t.after(nodes.close)
+  const { a, b, customer } = nodes
+  const { id } = (await submit(a, customer, { model: 'instant-2' })).body
+  await b.tick()
+  const waiting = await find(b, id)
+  assert.deepEqual([waiting.status, waiting.tries], ['queued', 0])
+  const { rows } = await a.database.pool.query('select running from accounts where org_id = $1', [customer.org_id])
+  assert.equal(rows[0].running, 1, 'its money is still held')
+  const claim = (now: Date) =>
+    videoClaims.claim(b.ctx.db, { claim_id: 'b/1', now, limit: 10, only: servedJobs(b.ctx, now) })
+  const late = addSeconds(waiting.queued_at, b.ctx.config.limits.queue_seconds + 1)
+  assert.deepEqual(await claim(addSeconds(late, -2)), [])
+  assert.equal((await claim(late)).length, 1)
+  await videoClaims.release(b.ctx.db, [{ id, claim_id: 'b/1' }])
+  b.clock.set(late)
+  await b.tick()
+  assert.equal((await find(b, id)).error_code, 'queue_timeout')
+})
+
+test('a cancellation is passed on to the engine by a node that knows it', async (t) => {
+  const nodes = await startTwoNodes({ a: { config: CONFIG(true) }, b: () => ({ config: CONFIG(false) }) })
+  t.after(nodes.close)
+  const { a, b, customer } = nodes
+  const { id } = (await submit(a, customer, { model: 'instant-2' })).body
+  await send(a, 'POST', `/v1/videos/${id}/cancel`, customer)
+  await a.database.pool.query(
+    `update video_jobs set attempt_id = 'att_1', ticket = '{}', cancel_due_at = finished_at where id = $1`,
+    [id],
+  )
+  const now = addSeconds(a.clock.now(), 60)
+  const claimBy = ({ ctx }: TestApp, given_up_before: Date) =>
+    cancelClaims.claim(ctx.db, { claim_id: 'x/1', now, limit: 1, only: servedCancels(ctx, { given_up_before }) })
+  assert.equal((await claimBy(b, addSeconds(now, -3600))).length, 0)
+  assert.equal((await claimBy(a, addSeconds(now, -3600))).length, 1)
+})
+
+test('a background response whose model a node does not know is left to a node that knows it', async (t) => {
+  const nodes = await startTwoNodes({
+    a: { config: CONFIG(true) },
+    b: () => ({ config: CONFIG(false), background: true }),
+  })
+  t.after(nodes.close)
+  const { a, b, customer } = nodes
+  const ask = async (model: string): Promise<string> =>
+    (await send(a, 'POST', '/v1/responses', customer, { model, input: 'Hello', background: true })).body.id
+  const unknown = await ask('chat-2')
+  const known = await ask('chat-1')
+  // A stream ends with the response.
+  const headers = { authorization: `Bearer ${customer.key}` }
+  await (await fetch(`${b.url}/v1/responses/${known}?stream=true`, { headers })).text()
+  const { rows } = await a.database.pool.query('select status, attempts, claim_id from responses where id = $1', [
+    unknown,
+  ])
+  assert.deepEqual(rows, [{ status: 'queued', attempts: 0, claim_id: null }])
+  const now = addSeconds(new Date(), 60)
+  const claimed = await responseClaims.claim(a.ctx.db, {
+    ...{ claim_id: 'a/1', now, limit: 10, only: servedResponses(a.ctx, now) },
+  })
+  assert.deepEqual(
+    claimed.map(({ id }) => id),
+    [unknown],
+  )
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of a test.
+async function find(app: TestApp, id: string): Promise<any> {
+  return (await app.database.pool.query('select * from video_jobs where id = $1', [id])).rows[0]
+}
+
+async function until(
+  app: TestApp,
+  id: string,
+  holds: (job: { status: string; claim_id: string | null }) => boolean,
+): Promise<void> {
+  while (!holds(await find(app, id))) await app.ctx.db.selectFrom('video_jobs').select('id').limit(1).execute()
+}

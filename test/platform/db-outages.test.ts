@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { isDatabaseDown, openDb } from '../../server/platform/db/db.ts'
+import { testDatabase } from '../support/data/postgres.ts'
+import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
+
+const database = await testDatabase()
+after(database.close)
+
+test('a statement whose connection was cut off by the network fails as when the database is down, and the next one works', async (t) => {
+  const proxy = await postgresProxy(database.url)
+  const { db, close } = openDb(proxy.url, { pool_max: 2, statement_seconds: 0.5 })
+  t.after(async () => {
+    await close()
+    await proxy.close()
+  })
+  await sql`select 1`.execute(db)
+  proxy.stall()
+  const transaction = db.transaction().execute(async (tx) => {
+    await sql`select 1`.execute(tx)
+  })
+  await assert.rejects(transaction, isDatabaseDown)
+  proxy.mend()
+  assert.deepEqual((await sql`select 1 as n`.execute(db)).rows, [{ n: 1 }])
+})
+
+test('a statement that may take long is waited for', async (t) => {
+  const { db, close } = openDb(database.url, { statement_seconds: 0.01 })
+  t.after(close)
+  const long = sql`-- takes long
+    select pg_sleep(2)`.execute(db)
+  const short = sql`select pg_sleep(10)`.execute(db)
+  await assert.rejects(short, isDatabaseDown)
+  await long
+})
+
+test('a server that became read-only counts as down, and every connection to it is replaced', async (t) => {
+  const { db, pool, close } = openDb(database.url, { pool_max: 3 })
+  t.after(close)
+  const busy = await pool.connect()
+  const pid = async () => (await busy.query('select pg_backend_pid() as pid')).rows[0].pid
+  const old = await pid()
+  await sql`create table written (n int)`.execute(db)
+  const setTo = (state: string) =>
+    database.pool.query(
+      `do $$ begin execute format('alter database %I set default_transaction_read_only = ${state}', current_database()); end $$`,
+    )
+  await setTo('on')
+  // What a server that was made a standby answers on connections of before.
+  await sql`set default_transaction_read_only = on`.execute(db)
+  await assert.rejects(sql`insert into written values (1)`.execute(db), isDatabaseDown)
+  await assert.rejects(pool.query('select 1'), isDatabaseDown, 'no connection to it is used')
+  const ended = once(pool, 'remove')
+  assert.equal(await pid(), old, 'whoever holds one is not cut off')
+  busy.release()
+  await ended
+  await setTo('off')
+  await sql`insert into written values (2)`.execute(db)
+  assert.deepEqual((await sql`select n from written`.execute(db)).rows, [{ n: 2 }])
+})
