@@ -46,6 +46,9 @@ import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
 import { findKnownBlobs } from './videos/store.ts'
 import { openVariants } from './videos/variants/prepare.ts'
+import { type DeliveryWorker, startDeliveryWorker } from './webhooks/delivery-worker.ts'
+import { webhookEndpoints } from './webhooks/routes.ts'
+import { webhookSweeps } from './webhooks/sweeps.ts'
 
 export type AppOptions = {
   config: Config
@@ -111,6 +114,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     responseSocket({ ...responding, sockets, who: identity.authenticator }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
+    ...webhookEndpoints(),
     ...consoleEndpoints(live),
     ...healthEndpoints(openHealth(ctx)),
   ]
@@ -118,6 +122,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
+  let deliveries: DeliveryWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
 
   const reachAt = (url: string) => {
@@ -141,6 +146,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       const sole = options.background === 'sole'
       pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
+      deliveries = startDeliveryWorker(ctx, { sole })
       const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
       sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
     },
@@ -150,7 +156,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       live.close()
       await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()
-      await Promise.all([pipeline?.stop(), responses?.stop()])
+      await Promise.all([pipeline?.stop(), responses?.stop(), deliveries?.stop()])
       await variants.close()
       await meter.close()
       balances.close()
@@ -173,6 +179,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
   return [
     ...videoSweeps(ctx),
     ...responseSweeps(ctx),
+    ...webhookSweeps(ctx),
     filesSweep(ctx),
     scratchSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),

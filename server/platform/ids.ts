@@ -11,6 +11,8 @@ const JOINS = {
   entry: 'le_',
   record: 'mod_',
   installation: 'inst_',
+  webhook_endpoint: 'whe_',
+  event: 'evt_',
 } as const
 export type IdKind = keyof typeof JOINS
 
