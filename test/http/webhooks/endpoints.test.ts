@@ -49,17 +49,17 @@ test('400 for an address that is private, not https, has a port or a password, n
 })
 
 test('400 for a body that is not right, naming the field', async () => {
-  for (const [change, param] of [
-    [{ name: undefined }, 'name'],
-    [{ name: '' }, 'name'],
-    [{ url: undefined }, 'url'],
-    [{ event_types: [] }, 'event_types'],
-    [{ event_types: ['video.started'] }, 'event_types[0]'],
-    [{ low_balance: '-1' }, 'low_balance'],
-    [{ low_balance: 5 }, 'low_balance'],
-    [{ extra: 1 }, 'extra'],
+  for (const [change, param, code] of [
+    [{ name: undefined }, 'name', 'missing_required_parameter'],
+    [{ name: '' }, 'name', 'string_below_min_length'],
+    [{ url: undefined }, 'url', 'missing_required_parameter'],
+    [{ event_types: [] }, 'event_types', 'array_below_min_length'],
+    [{ event_types: ['video.started'] }, 'event_types[0]', 'invalid_value'],
+    [{ low_balance: '-1' }, 'low_balance', 'invalid_value'],
+    [{ low_balance: 5 }, 'low_balance', 'invalid_type'],
+    [{ extra: 1 }, 'extra', 'unknown_parameter'],
   ] as const) {
-    assertRefused(await create({ ...BODY, ...change }), { status: 400, param })
+    assertRefused(await create({ ...BODY, ...change }), { status: 400, code, param })
   }
 })
 
@@ -87,7 +87,9 @@ test('403 for members, by key and by login, whatever they ask', async () => {
       ['POST', `${PATH}/${body.id}`, { name: 'x' }],
       ['DELETE', `${PATH}/${body.id}`, undefined],
     ] as const) {
-      assertRefused(await send(app, method, path, caller, sent), { status: 403, code: 'permission_denied' })
+      assertRefused(await send(app, method, path, caller, sent), {
+        ...{ status: 403, type: 'permission_error', code: 'permission_denied' },
+      })
     }
   }
   const admin = await newColleague(app, owner.org_id, { role: 'admin' })
@@ -103,7 +105,7 @@ test('200 on a change of what is given, and of nothing else', async () => {
   assert.deepEqual(renamed, { ...made, name: 'Other', updated_at: body.updated_at + 10 })
   const moved = (await change({ url: 'https://example.org/', event_types: ['balance.empty'], low_balance: '0.5' })).body
   assert.deepEqual([moved.url, moved.event_types, moved.low_balance], ['https://example.org/', ['balance.empty'], '0.50000000'])
-  assertRefused(await change({ url: 'http://example.org/' }), { status: 400, param: 'url' })
+  assertRefused(await change({ url: 'http://example.org/' }), { status: 400, code: 'invalid_value', param: 'url' })
   const off = (await change({ enabled: false })).body
   assert.deepEqual([off.enabled, off.disabled_reason], [false, 'owner'])
   assert.deepEqual((await change({ enabled: true })).body.disabled_reason, null)

@@ -51,7 +51,7 @@ test('429 while three test events of the organization are under way, and not aft
   webhooks.receiver.answer((response) => void waiting.push(response))
   const slow = [trial(), trial(), trial()]
   await webhooks.receiver.atLeast(3)
-  assertRefused(await trial(), { status: 429, code: 'rate_limit_exceeded' })
+  assertRefused(await trial(), { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded' })
   for (const response of waiting) response.writeHead(204).end()
   for (const each of slow) assert.equal((await each).body.success, true)
   webhooks.receiver.answer({ status: 204 })
