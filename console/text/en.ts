@@ -14,4 +14,19 @@ import videos from './en/videos.ts'
 import webhooks from './en/webhooks.ts'
 
 /** Every text in English, by namespace: for the compiler and the tests. The console loads namespaces separately. */
-export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos, webhooks }
+export default {
+  billing,
+  chat,
+  errors,
+  files,
+  guides,
+  keys,
+  kit,
+  login,
+  members,
+  settings,
+  shell,
+  usage,
+  videos,
+  webhooks,
+}

@@ -14,4 +14,19 @@ import videos from './ja/videos.ts'
 import webhooks from './ja/webhooks.ts'
 
 /** Every text in Japanese, by namespace: for the compiler and the tests. The console loads namespaces separately. */
-export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos, webhooks }
+export default {
+  billing,
+  chat,
+  errors,
+  files,
+  guides,
+  keys,
+  kit,
+  login,
+  members,
+  settings,
+  shell,
+  usage,
+  videos,
+  webhooks,
+}

@@ -4,7 +4,7 @@ import { useFieldError } from '../ui/failure-text.ts'
 import { Field } from '../ui/form/field.tsx'
 import { Input } from '../ui/form/input.tsx'
 import type { EventType } from './endpoint.ts'
-import { EventTypesField } from './event-types-field.tsx'
+import { EventsField } from './events-field.tsx'
 
 export type EndpointDraft = { name: string; url: string; event_types: EventType[]; low_balance: string }
 
@@ -45,7 +45,7 @@ export function EndpointForm({ draft, onChange, error }: Props) {
           onChange={(event) => set({ url: event.target.value })}
         />
       </Field>
-      <EventTypesField value={draft.event_types} onChange={(event_types) => set({ event_types })} />
+      <EventsField value={draft.event_types} onChange={(event_types) => set({ event_types })} />
       {draft.event_types.includes('balance.low') && (
         <Field label={t('low_balance')} hint={t('low_balance_hint')} error={errorOf('low_balance')}>
           <Input

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { DELIVERY_QUEUE } from '../events/event-types.ts'
+import { DELIVERY_QUEUE } from '../events/event.ts'
 import { type ClaimedDelivery, deliveryClaims } from '../events/store/delivery-claims.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
 import { QUEUE_TOPIC, startWorker } from '../platform/queue/worker.ts'

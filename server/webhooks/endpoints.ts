@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../context.ts'
-import { DELIVERY_QUEUE } from '../events/event-types.ts'
+import { DELIVERY_QUEUE } from '../events/event.ts'
 import { hasDelivery, sendAgain, skipPending } from '../events/store/deliveries.ts'
 import {
   deleteSubscription,

@@ -4,12 +4,6 @@ import { unixSeconds } from '../platform/clock.ts'
 
 export type Message = { body: string; headers: Record<string, string> }
 
-/** The body of an event as it is sent. Source: docs/contract.md, section 14. */
-export function eventBody({ id, type, subject_id, created_at }: Omit<EventRow, 'org_id'>): string {
-  const event = { id, object: 'event', created_at: unixSeconds(created_at), type, data: { id: subject_id } }
-  return JSON.stringify(event)
-}
-
 /** An event signed at `now` with each of the secrets, as Standard Webhooks has it. */
 export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly string[], now: Date): Message {
   const body = eventBody(event)
@@ -23,4 +17,10 @@ export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly
       'webhook-signature': signatures.join(' '),
     },
   }
+}
+
+/** The body of an event as it is sent. Source: docs/contract.md, section 14. */
+function eventBody({ id, type, subject_id, created_at }: Omit<EventRow, 'org_id'>): string {
+  const event = { id, object: 'event', created_at: unixSeconds(created_at), type, data: { id: subject_id } }
+  return JSON.stringify(event)
 }

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '../events/event-types.ts'
+import { EVENT_TYPES } from '../events/event.ts'
 import { listDeliveries } from '../events/store/deliveries.ts'
 import { findSubscriptions } from '../events/store/subscriptions.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'

@@ -1,5 +1,5 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox'
-import { EVENT_TYPES } from '../events/event-types.ts'
+import { EVENT_TYPES } from '../events/event.ts'
 import type { EventDelivery } from '../events/store/deliveries.ts'
 import type { SubscriptionRow } from '../events/store/subscriptions.ts'
 import { unixSeconds } from '../platform/clock.ts'

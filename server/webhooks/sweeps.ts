@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { DELIVERY_QUEUE } from '../events/event-types.ts'
+import { DELIVERY_QUEUE } from '../events/event.ts'
 import { deliveryClaims } from '../events/store/delivery-claims.ts'
 import { deleteEventsBefore } from '../events/store/events.ts'
 import { addSeconds } from '../platform/clock.ts'

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { EventType } from '../events/event-types.ts'
+import type { EventType } from '../events/event.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { ApiError } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'

@@ -48,13 +48,22 @@ test('an endpoint is created, tested and watched, its failed delivery sent again
   await deliverDue(app)
   await page.reload()
   await page.getByText('Disabled because the receiver answered 410 Gone').waitFor()
-  await page.getByRole('row', { name: new RegExp(video) }).getByText('Given up').waitFor()
+  await page
+    .getByRole('row', { name: new RegExp(video) })
+    .getByText('Given up')
+    .waitFor()
   await screenshot('webhooks-endpoint')
   assert.deepEqual(await findBarriers(page), [])
   receiver.answer({ status: 200 })
   await page.getByRole('button', { name: 'Enable' }).click()
-  await page.getByRole('row', { name: new RegExp(video) }).getByRole('button', { name: 'Send again' }).click()
-  await page.getByRole('row', { name: new RegExp(video) }).getByText('Pending').waitFor()
+  await page
+    .getByRole('row', { name: new RegExp(video) })
+    .getByRole('button', { name: 'Send again' })
+    .click()
+  await page
+    .getByRole('row', { name: new RegExp(video) })
+    .getByText('Pending')
+    .waitFor()
   await deliverDue(app)
   assert.equal(receiver.received.at(-1)!.event.data.id, video)
 

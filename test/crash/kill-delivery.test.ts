@@ -38,7 +38,10 @@ test(`killed at ${POINTS.length} points between the end of a response and its de
     await delivered(() => query(site, "select count(*)::int as n from event_deliveries where state <> 'delivered'"))
     await delivered(() => query(site, 'select count(*)::int as n from responses where finished_at is null'))
     await delivered(() => query(site, "select count(*)::int as n from event_deliveries where state <> 'delivered'"))
-    const ended = await query(site, 'select r.id, e.id as event from responses r left join events e on e.subject_id = r.id')
+    const ended = await query(
+      site,
+      'select r.id, e.id as event from responses r left join events e on e.subject_id = r.id',
+    )
     for (const { id, event } of ended) {
       const received = receiver.received.filter(({ event }) => event.data.id === id)
       assert.ok(received.length >= 1, `${id}: ${event}`)

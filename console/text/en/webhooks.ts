@@ -21,7 +21,8 @@ export default {
   delete_title: 'Delete “{{name}}”?',
   deleted: '“{{name}}” deleted',
   deliveries: 'Deliveries',
-  description: 'A webhook endpoint is told when a video, a background response or your balance changes, so that you need not ask.',
+  description:
+    'A webhook endpoint is told when a video, a background response or your balance changes, so that you need not ask.',
   disable: 'Disable',
   disabled: 'Endpoint disabled',
   disabled_failing:
@@ -63,7 +64,8 @@ export default {
   previous_secret: '· the previous one signs too until',
   redeliver: 'Send again',
   rotate: 'Rotate secret',
-  rotate_text: 'You get a new signing secret. The present one signs too for 24 hours, so that you can change the receiver without a gap.',
+  rotate_text:
+    'You get a new signing secret. The present one signs too for 24 hours, so that you can change the receiver without a gap.',
   rotate_title: 'Rotate the signing secret?',
   save: 'Save',
   secret_label: 'Signing secret',

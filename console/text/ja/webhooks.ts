@@ -21,7 +21,8 @@ export default {
   delete_title: '「{{name}}」を削除しますか？',
   deleted: '「{{name}}」を削除しました',
   deliveries: '配信',
-  description: '動画、バックグラウンドのレスポンス、残高に変化があると Webhook エンドポイントに通知されるため、問い合わせを繰り返す必要がありません。',
+  description:
+    '動画、バックグラウンドのレスポンス、残高に変化があると Webhook エンドポイントに通知されるため、問い合わせを繰り返す必要がありません。',
   disable: '無効にする',
   disabled: 'エンドポイントを無効にしました',
   disabled_failing:
@@ -63,7 +64,8 @@ export default {
   previous_secret: '・以前のシークレットによる署名の期限',
   redeliver: '再送',
   rotate: 'シークレットをローテーション',
-  rotate_text: '新しい署名シークレットが発行されます。現在のシークレットも 24 時間は署名に使われるため、受信側を中断なく切り替えられます。',
+  rotate_text:
+    '新しい署名シークレットが発行されます。現在のシークレットも 24 時間は署名に使われるため、受信側を中断なく切り替えられます。',
   rotate_title: '署名シークレットをローテーションしますか？',
   save: '保存',
   secret_label: '署名シークレット',

@@ -60,24 +60,32 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'Send a sample event to a webhook endpoint': 'Webhook エンドポイントにサンプルイベントを送信する',
   'List what was sent to a webhook endpoint, and what will be': 'Webhook エンドポイントへの配信の一覧（済みと予定）',
   'Send one event, or all since a time, again': '1 つのイベント、またはある時刻以降のすべてを再送する',
-  'List the types of events that webhook endpoints can listen to': 'Webhook エンドポイントが受け取れるイベントの種類の一覧',
+  'List the types of events that webhook endpoints can listen to':
+    'Webhook エンドポイントが受け取れるイベントの種類の一覧',
   'https, at a public address, on port 443.': '公開アドレスの https URL（ポート 443）。',
-  'The balance, as a decimal string, at which `balance.low` is sent. Default 10.': '`balance.low` が送信される残高（10 進数の文字列）。既定値は 10。',
-  'Events are recorded while this is off, and can be sent later by `redeliver`.': '無効の間もイベントは記録され、後で `redeliver` によって送信できます。',
-  'Whether the previous secret signs too for 24 hours. Default false.': '以前のシークレットでも 24 時間署名するかどうか。既定値は false。',
+  'The balance, as a decimal string, at which `balance.low` is sent. Default 10.':
+    '`balance.low` が送信される残高（10 進数の文字列）。既定値は 10。',
+  'Events are recorded while this is off, and can be sent later by `redeliver`.':
+    '無効の間もイベントは記録され、後で `redeliver` によって送信できます。',
+  'Whether the previous secret signs too for 24 hours. Default false.':
+    '以前のシークレットでも 24 時間署名するかどうか。既定値は false。',
   'One event. Instead of `since`.': '1 つのイベント。`since` の代わりに指定します。',
-  'Unix seconds: every event since then. Instead of `event_id`.': 'Unix 秒。その時刻以降のすべてのイベント。`event_id` の代わりに指定します。',
-  'With `since`: leaves out what has arrived already. Default false.': '`since` とともに指定すると、すでに届いたものを除きます。既定値は false。',
+  'Unix seconds: every event since then. Instead of `event_id`.':
+    'Unix 秒。その時刻以降のすべてのイベント。`event_id` の代わりに指定します。',
+  'With `since`: leaves out what has arrived already. Default false.':
+    '`since` とともに指定すると、すでに届いたものを除きます。既定値は false。',
   'The balance at which `balance.low` is sent.': '`balance.low` が送信される残高。',
   'The end of the signing secret.': '署名シークレットの末尾。',
-  'Why it is off: somebody turned it off, it answered 410, or it failed for five days.': '無効の理由：手動、410 の応答、または 5 日間の失敗。',
+  'Why it is off: somebody turned it off, it answered 410, or it failed for five days.':
+    '無効の理由：手動、410 の応答、または 5 日間の失敗。',
   'The first attempt that failed since the last one that succeeded.': '最後に成功した試行の後、最初に失敗した試行。',
   'Until when the previous secret signs too.': '以前のシークレットでも署名する期限。',
   'Shown here and never again.': 'ここでのみ表示されます。',
   'Of the answer; null when there was none.': '応答のステータス。応答がなければ null。',
   'Whether the status is 2xx.': 'ステータスが 2xx かどうか。',
   'What went wrong.': '失敗の理由。',
-  'The id of the event, which its receiver gets as `webhook-id`.': 'イベントの ID。受信側には `webhook-id` として届きます。',
+  'The id of the event, which its receiver gets as `webhook-id`.':
+    'イベントの ID。受信側には `webhook-id` として届きます。',
   'When the event happened.': 'イベントの発生時刻。',
   'Of the last answer; null when there was none.': '最後の応答のステータス。応答がなければ null。',
   'What went wrong in the last attempt.': '最後の試行が失敗した理由。',

@@ -124,13 +124,3 @@ export async function skipPending(tx: Tx, subscription_ids: readonly string[]): 
     .where('claim_id', 'is', null)
     .execute()
 }
-
-/** Deletes up to `limit` deliveries whose subscription is gone. Returns how many. */
-export async function deleteAbandoned(db: Db, limit: number): Promise<number> {
-  const result = await sql`
-    delete from event_deliveries where id in (
-      select id from event_deliveries d
-      where not exists (select from event_subscriptions s where s.id = d.subscription_id)
-      limit ${limit} for update skip locked)`.execute(db)
-  return Number(result.numAffectedRows)
-}

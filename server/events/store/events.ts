@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import type { EventType } from '../event-types.ts'
+import type { EventType } from '../event.ts'
 
 export type EventRow = {
   id: string

@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../platform/db/db.ts'
-import type { EventType } from '../event-types.ts'
+import type { EventType } from '../event.ts'
 
 /** Who listens to which events of an organization. While it is not `enabled`, its deliveries are recorded as `skipped`. */
 export type SubscriptionRow = {

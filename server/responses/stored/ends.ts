@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { DELIVERY_QUEUE } from '../../events/event-types.ts'
+import { DELIVERY_QUEUE } from '../../events/event.ts'
 import { recordEvents } from '../../events/store/events.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'

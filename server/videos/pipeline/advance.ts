@@ -1,6 +1,6 @@
 import { settleHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
-import { DELIVERY_QUEUE } from '../../events/event-types.ts'
+import { DELIVERY_QUEUE } from '../../events/event.ts'
 import { type NewEvent, recordEvents } from '../../events/store/events.ts'
 import { releasePins } from '../../files/store/pins.ts'
 import { addSeconds } from '../../platform/clock.ts'

@@ -89,7 +89,10 @@ test('`retry-after` of a 429 or 503 delays the next attempt, up to a day, and ne
     [500, '120', 5],
     [429, 'soon', 5],
   ] as const) {
-    receiver.answer({ status, headers: { 'retry-after': typeof retry_after === 'string' ? retry_after : retry_after() } })
+    receiver.answer({
+      status,
+      headers: { 'retry-after': typeof retry_after === 'string' ? retry_after : retry_after() },
+    })
     await canceledVideo(webhooks)
     await deliverDue(app)
     assert.ok(Math.abs((await due()) - seconds) <= 1, `${status} ${seconds}: ${await due()}`)
@@ -128,7 +131,10 @@ test('an endpoint that has failed for five days is disabled; one success in betw
   const failing = await days(5, 500)
   assert.equal(failing.enabled, true)
   const disabled = await days(1, 500)
-  assert.deepEqual([disabled.enabled, disabled.disabled_reason, disabled.failing_since], [false, 'failing', failing.failing_since])
+  assert.deepEqual(
+    [disabled.enabled, disabled.disabled_reason, disabled.failing_since],
+    [false, 'failing', failing.failing_since],
+  )
   const enabled = await call('POST', '', { enabled: true })
   assert.deepEqual([enabled.body.enabled, enabled.body.disabled_reason, enabled.body.failing_since], [true, null, null])
 })
@@ -161,7 +167,10 @@ test('a redirect is a failure, and what it names is not asked', async () => {
   receiver.answer({ status: 302, headers: { location: `${receiver.url}/elsewhere` } })
   await canceledVideo(webhooks)
   await deliverDue(app)
-  assert.deepEqual(receiver.received.map(({ path }) => path), ['/hook'])
+  assert.deepEqual(
+    receiver.received.map(({ path }) => path),
+    ['/hook'],
+  )
   const { state, error, status_code } = await onlyDelivery()
   assert.deepEqual([state, error, status_code], ['pending', 'redirect', 302])
 })
@@ -213,7 +222,10 @@ test('an event and its deliveries are gone after 30 days, and there until then',
   const video = await canceledVideo(webhooks)
   await deliverDue(app)
   await send(app, 'DELETE', `/v1/videos/${video}`, { key: webhooks.person.key })
-  const sweep = () => webhookSweeps(app.ctx).find(({ name }) => name === 'events.retention')!.run()
+  const sweep = () =>
+    webhookSweeps(app.ctx)
+      .find(({ name }) => name === 'events.retention')!
+      .run()
   app.clock.advance(30 * 86_400 - 1)
   await sweep()
   assert.equal((await deliveriesOf(webhooks, endpoint.id)).length, 1)

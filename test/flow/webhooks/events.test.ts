@@ -6,7 +6,14 @@ import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { newRequestId } from '../../../server/platform/ids.ts'
 import { newCustomer, videoBody } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
-import { canceledVideo, deliverDue, endedVideo, newEndpoint, startWebhooksApp, type WebhooksApp } from '../../support/http/webhooks-app.ts'
+import {
+  canceledVideo,
+  deliverDue,
+  endedVideo,
+  newEndpoint,
+  startWebhooksApp,
+  type WebhooksApp,
+} from '../../support/http/webhooks-app.ts'
 
 let webhooks: WebhooksApp
 before(async () => {
@@ -43,7 +50,13 @@ test('each end of a video job is an event of its own type, and a job that goes o
     { type: 'video.completed', subject_id: completed, state: 'pending' },
   ])
   await send(own.app, 'POST', `/v1/videos/${running}/cancel`, { key: own.person.key })
-  const made = await send(own.app, 'POST', '/v1/videos', { key: own.person.key }, videoBody({ prompt: '静かな湖に浮かぶ紙の船' }))
+  const made = await send(
+    own.app,
+    'POST',
+    '/v1/videos',
+    { key: own.person.key },
+    videoBody({ prompt: '静かな湖に浮かぶ紙の船' }),
+  )
   await own.app.tick()
   assert.deepEqual((await eventsOf(own.person.org_id)).slice(1), [
     { type: 'video.canceled', subject_id: running, state: 'pending' },
@@ -112,17 +125,26 @@ test('a charge that takes the balance to the threshold, and one that takes it to
   await grant(1_000_000_001n)
   assert.equal((await eventsOf(org_id)).length, 2)
   await grant(-1_000_000_000n)
-  assert.deepEqual((await eventsOf(org_id)).slice(2).map(({ type, subject_id }) => [type, subject_id]).sort(), [
-    ['balance.empty', org_id],
-    ['balance.low', org_id],
-  ])
+  assert.deepEqual(
+    (await eventsOf(org_id))
+      .slice(2)
+      .map(({ type, subject_id }) => [type, subject_id])
+      .sort(),
+    [
+      ['balance.empty', org_id],
+      ['balance.low', org_id],
+    ],
+  )
   await meter.close()
 })
 
 test('the charge of a video crosses the threshold in the transaction that completes the job', async () => {
   const own = await customer({ event_types: ['balance.low', 'video.completed'], low_balance: '99.98' })
   await endedVideo(own)
-  assert.deepEqual((await eventsOf(own.person.org_id)).map(({ type }) => type).sort(), ['balance.low', 'video.completed'])
+  assert.deepEqual((await eventsOf(own.person.org_id)).map(({ type }) => type).sort(), [
+    'balance.low',
+    'video.completed',
+  ])
 })
 
 test('events of the time in which an endpoint is disabled are sent when somebody asks for them', async () => {

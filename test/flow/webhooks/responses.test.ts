@@ -31,7 +31,10 @@ test('each end of a background response is an event of its own type; one in the 
   await ended('completed')
   await service.tick()
   assert.deepEqual(await events(), expected)
-  service.upstream.reply({ kind: 'stream', frames: [chunk({ content: 'Half' }), chunk({}, { finish_reason: 'length' })] })
+  service.upstream.reply({
+    kind: 'stream',
+    frames: [chunk({ content: 'Half' }), chunk({}, { finish_reason: 'length' })],
+  })
   await ended('incomplete')
   await service.tick()
   assert.deepEqual(await events(), expected)

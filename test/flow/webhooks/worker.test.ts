@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { after, afterEach, before, test } from 'node:test'
-import { DELIVERY_QUEUE } from '../../../server/events/event-types.ts'
+import { DELIVERY_QUEUE } from '../../../server/events/event.ts'
 import { recordEvents } from '../../../server/events/store/events.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { RECLAIMED_TOPIC } from '../../../server/platform/queue/worker.ts'
@@ -91,7 +91,9 @@ test('a signing secret is encrypted for its endpoint, and anew with the current 
     (await app.database.pool.query('select secret from webhook_endpoints where id = $1', [id])).rows[0].secret
   const before = await stored()
   const rotated = { ...app.ctx, secret: current, secrets: [current, app.ctx.secret] as const }
-  await webhookSweeps(rotated).find(({ name }) => name === 'webhooks.secrets')!.run()
+  await webhookSweeps(rotated)
+    .find(({ name }) => name === 'webhooks.secrets')!
+    .run()
   assert.notEqual(await stored(), before)
   assert.equal(resealed({ secret: current, secrets: [current] }, id, await stored()), null)
 })

@@ -134,7 +134,9 @@ async function provocations(): Promise<typeof calls> {
     'POST /v1/webhook_endpoints': { permission_denied: { body: hook, by: { key: colleague.key } } },
     'GET /v1/webhook_endpoints': { permission_denied: { by: { key: colleague.key } } },
     'GET /v1/webhook_endpoints/:webhook_endpoint_id': as_member,
-    'POST /v1/webhook_endpoints/:webhook_endpoint_id': { permission_denied: { ...as_member.permission_denied, body: {} } },
+    'POST /v1/webhook_endpoints/:webhook_endpoint_id': {
+      permission_denied: { ...as_member.permission_denied, body: {} },
+    },
     'DELETE /v1/webhook_endpoints/:webhook_endpoint_id': as_member,
     'POST /v1/webhook_endpoints/:webhook_endpoint_id/rotate_secret': {
       permission_denied: { path: `${endpoint}/rotate_secret`, body: {}, by: { key: colleague.key } },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { EVENT_TYPES } from '../../../server/events/event-types.ts'
+import { EVENT_TYPES } from '../../../server/events/event.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
@@ -27,7 +27,11 @@ test('200 on creation with the secret, which is shown here and never again, and 
   assert.match(signing_secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.deepEqual(rest, {
     ...{ object: 'webhook_endpoint', name: BODY.name, url: BODY.url, event_types: ['video.completed', 'balance.low'] },
-    ...{ low_balance: '10.00000000', updated_at: created_at, signing_secret_hint: `whsec_...${signing_secret.slice(-4)}` },
+    ...{
+      low_balance: '10.00000000',
+      updated_at: created_at,
+      signing_secret_hint: `whsec_...${signing_secret.slice(-4)}`,
+    },
     ...{ enabled: true, disabled_reason: null, failing_since: null, previous_secret_until: null },
   })
   const read = await send(app, 'GET', `${PATH}/${id}`, { key: owner.key })
@@ -40,7 +44,13 @@ test('200 on creation with the secret, which is shown here and never again, and 
 test('400 for an address that is private, not https, has a port or a password, naming the field', async () => {
   for (const url of [
     ...['http://example.com/', 'https://127.0.0.1/', 'https://10.0.0.1/', 'https://[::1]/', 'https://169.254.169.254/'],
-    ...['https://example.com:8443/', 'https://me:secret@example.com/', 'ftp://example.com/', 'example.com', 'https://2130706433/'],
+    ...[
+      'https://example.com:8443/',
+      'https://me:secret@example.com/',
+      'ftp://example.com/',
+      'example.com',
+      'https://2130706433/',
+    ],
     ...['http://localhost:3000/', 'https://[::ffff:127.0.0.1]/'],
   ]) {
     const answer = await create({ ...BODY, url })
@@ -73,7 +83,13 @@ test('409 for more endpoints than an organization can have, also when they are c
   const rest = await send(app, 'GET', `${PATH}?limit=15&after=${page.body.last_id}`, { key: person.key })
   assert.deepEqual([page.body.has_more, rest.body.has_more], [true, false])
   const listed = [...page.body.data, ...rest.body.data].map(({ id }) => id)
-  assert.deepEqual(listed, made.map(({ body }) => body.id).sort().reverse())
+  assert.deepEqual(
+    listed,
+    made
+      .map(({ body }) => body.id)
+      .sort()
+      .reverse(),
+  )
 })
 
 test('403 for members, by key and by login, whatever they ask', async () => {
@@ -104,7 +120,10 @@ test('200 on a change of what is given, and of nothing else', async () => {
   const { signing_secret: _, ...made } = body
   assert.deepEqual(renamed, { ...made, name: 'Other', updated_at: body.updated_at + 10 })
   const moved = (await change({ url: 'https://example.org/', event_types: ['balance.empty'], low_balance: '0.5' })).body
-  assert.deepEqual([moved.url, moved.event_types, moved.low_balance], ['https://example.org/', ['balance.empty'], '0.50000000'])
+  assert.deepEqual(
+    [moved.url, moved.event_types, moved.low_balance],
+    ['https://example.org/', ['balance.empty'], '0.50000000'],
+  )
   assertRefused(await change({ url: 'http://example.org/' }), { status: 400, code: 'invalid_value', param: 'url' })
   const off = (await change({ enabled: false })).body
   assert.deepEqual([off.enabled, off.disabled_reason], [false, 'owner'])

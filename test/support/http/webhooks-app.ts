@@ -5,10 +5,16 @@ import OpenAI from 'openai'
 import { deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
 import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
 import { deliver } from '../../../server/webhooks/deliver.ts'
+import type { DeliveryView } from '../../../server/webhooks/schema.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from './app.ts'
 import { send } from './identity-app.ts'
 
-export type Received = { path: string; headers: Headers; body: string; event: { id: string; type: string; data: { id: string } } }
+export type Received = {
+  path: string
+  headers: Headers
+  body: string
+  event: { id: string; type: string; data: { id: string } }
+}
 
 /** Answers of a receiver: a status with headers, or whatever the function does with the response. */
 type Reply = { status: number; headers?: Record<string, string> } | ((response: ServerResponse) => void)
@@ -127,6 +133,8 @@ export function unwrap({ body, headers }: Received, secret: string): Promise<unk
 
 /** Deliveries of an endpoint, the oldest first. */
 export async function deliveriesOf({ app, person }: Pick<WebhooksApp, 'app' | 'person'>, id: string) {
-  const answer = await send(app, 'GET', `/v1/webhook_endpoints/${id}/deliveries?order=asc&limit=100`, { key: person.key })
-  return answer.body.data as Array<Record<string, any>>
+  const answer = await send(app, 'GET', `/v1/webhook_endpoints/${id}/deliveries?order=asc&limit=100`, {
+    key: person.key,
+  })
+  return answer.body.data as DeliveryView[]
 }

@@ -4,9 +4,10 @@ import { EVENT_GROUPS, type EventType } from './endpoint.ts'
 type Props = { value: readonly EventType[]; onChange: (value: EventType[]) => void }
 
 /** Which events are sent. */
-export function EventTypesField({ value, onChange }: Props) {
+export function EventsField({ value, onChange }: Props) {
   const t = useText('webhooks')
-  const toggle = (type: EventType, on: boolean) => onChange(on ? [...value, type] : value.filter((each) => each !== type))
+  const toggle = (type: EventType, on: boolean) =>
+    onChange(on ? [...value, type] : value.filter((each) => each !== type))
   return (
     <fieldset className="flex flex-col gap-3">
       <legend className="mb-1.5 text-[0.8125rem] font-medium">{t('event_types')}</legend>
