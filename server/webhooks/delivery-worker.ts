@@ -22,18 +22,12 @@ export function startDeliveryWorker(
 ): DeliveryWorker {
   const { db, clock, changes } = ctx
   const sending = countSending()
-  const claims = deliveryClaims(sending, SHARE)
   return startWorker<ClaimedDelivery>({
-    ...{ db, clock, changes, sole, queue: DELIVERY_QUEUE, concurrency: CONCURRENCY, stop_seconds: STOP_SECONDS },
-    claims: {
-      ...claims,
-      async claim(...wanted) {
-        const rows = await claims.claim(...wanted)
-        for (const row of rows) sending.begin(row)
-        return rows
-      },
-    },
+    ...{ db, clock, changes, sole, queue: DELIVERY_QUEUE, claims: deliveryClaims(sending, SHARE) },
+    ...{ concurrency: CONCURRENCY, stop_seconds: STOP_SECONDS },
+    // It is called for every row of a claim before the next claim is made.
     async run(delivery, signal) {
+      sending.begin(delivery)
       try {
         await deliver(ctx, delivery, { ...options, signal })
         return null
