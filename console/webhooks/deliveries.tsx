@@ -93,13 +93,13 @@ function useColumns(onSend: ((event_id: string) => void) | null): Column<Deliver
     {
       key: 'answer',
       header: t('column_answer'),
-      cell: (delivery) => (delivery.error === null ? (delivery.status_code ?? '–') : errorText(delivery)),
+      cell: (delivery) => (delivery.error === null ? delivery.status_code : errorText(delivery)),
     },
     { key: 'attempts', header: t('column_attempts'), align: 'end', cell: ({ attempts }) => attempts },
     {
       key: 'next',
       header: t('column_next'),
-      cell: ({ next_attempt_at }) => (next_attempt_at === null ? '–' : <DateTime at={next_attempt_at} relative />),
+      cell: ({ next_attempt_at }) => next_attempt_at !== null && <DateTime at={next_attempt_at} relative />,
     },
     { key: 'created', header: t('column_event_time'), cell: ({ created_at }) => <DateTime at={created_at} /> },
     ...(onSend ? [actions] : []),

@@ -37,13 +37,7 @@ export function EndpointForm({ draft, onChange, error }: Props) {
         <Input autoFocus maxLength={100} value={draft.name} onChange={(event) => set({ name: event.target.value })} />
       </Field>
       <Field label={t('url')} hint={t('url_hint')} error={errorOf('url')}>
-        <Input
-          type="url"
-          maxLength={2048}
-          placeholder="https://"
-          value={draft.url}
-          onChange={(event) => set({ url: event.target.value })}
-        />
+        <Input type="url" maxLength={2048} value={draft.url} onChange={(event) => set({ url: event.target.value })} />
       </Field>
       <EventsField value={draft.event_types} onChange={(event_types) => set({ event_types })} />
       {draft.event_types.includes('balance.low') && (

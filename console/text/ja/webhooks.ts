@@ -74,6 +74,7 @@ export default {
   send_again: '日時を指定して再送…',
   send_again_submit: '再送',
   send_again_text: '同じイベントが再度届いたことを、受信側は ID で判別できます。',
+  sent_again_one: '{{count}} 件のイベントを再送します',
   sent_again_other: '{{count}} 件のイベントを再送します',
   since: 'この日時以降のイベント',
   state_all: 'すべて',
