@@ -36,7 +36,7 @@ export function EndpointForm({ draft, onChange, error }: Props) {
       <Field label={t('name')} error={errorOf('name')}>
         <Input autoFocus maxLength={100} value={draft.name} onChange={(event) => set({ name: event.target.value })} />
       </Field>
-      <Field label={t('url')} hint={t('url_hint')} error={errorOf('url')}>
+      <Field label={t('url')} hint={t('url_hint')} error={errorOf('url') && t('url_invalid')}>
         <Input type="url" maxLength={2048} value={draft.url} onChange={(event) => set({ url: event.target.value })} />
       </Field>
       <EventsField value={draft.event_types} onChange={(event_types) => set({ event_types })} />

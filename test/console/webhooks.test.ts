@@ -26,7 +26,7 @@ test('an endpoint is created, tested and watched, its failed delivery sent again
   await screenshot('webhooks-new')
   assert.deepEqual(await findBarriers(page), [])
   await page.getByRole('button', { name: 'Create endpoint' }).click()
-  await page.getByText('Send an https URL of a public address').waitFor()
+  await page.getByText('Enter an https URL of a public address.').waitFor()
   await page.getByLabel('URL').fill(receiver.url)
   await page.getByRole('button', { name: 'Create endpoint' }).click()
   const secret = await page.getByRole('region', { name: 'Signing secret' }).locator('code').innerText()

@@ -93,5 +93,6 @@ export default {
   title: 'Webhooks',
   undelivered_only: 'Only events that have not arrived',
   url: 'URL',
+  url_invalid: 'Enter an https URL of a public address.',
   url_hint: 'https, at a public address.',
 }

@@ -93,5 +93,6 @@ export default {
   title: 'Webhook',
   undelivered_only: '届いていないイベントのみ',
   url: 'URL',
+  url_invalid: '公開アドレスの https URL を入力してください。',
   url_hint: '公開アドレスの https URL を指定します。',
 }
