@@ -95,6 +95,16 @@ const billing = createRoute({
   path: '/billing',
   component: lazyRouteComponent(() => withTexts('billing', import('./billing/page.tsx')), 'BillingPage'),
 })
+const webhooks = createRoute({
+  getParentRoute: () => shell,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => withTexts('webhooks', import('./webhooks/page.tsx')), 'WebhooksPage'),
+})
+const webhook = createRoute({
+  getParentRoute: () => shell,
+  path: '/webhooks/$id',
+  component: lazyRouteComponent(() => withTexts('webhooks', import('./webhooks/endpoint-page.tsx')), 'EndpointPage'),
+})
 const members = createRoute({
   getParentRoute: () => shell,
   path: '/members',
@@ -114,7 +124,7 @@ const settings = createRoute({
 const tree = root.addChildren([
   signIn,
   acceptInvitation,
-  shell.addChildren([start, videos, video, chat, files, keys, usage, billing, members, guides, settings]),
+  shell.addChildren([start, videos, video, chat, files, keys, webhooks, webhook, usage, billing, members, guides, settings]),
 ])
 
 /** Every page of the console. The service answers these paths too: CLIENT_PATHS in `server/console/assets.ts`. */

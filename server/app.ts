@@ -22,6 +22,7 @@ import type { EngineEnv } from './engines/engine-entry.ts'
 import { engineMeasurer, engineMetrics } from './engines/measured.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import type { SharedEngines } from './engines/shared-engines.ts'
+import { deliveryQueue, observedDeliveryQueue } from './events/store/delivery-claims.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes, SIGNED_FILE_PATH } from './files/routes.ts'
@@ -70,6 +71,9 @@ import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
 import { findKnownBlobs } from './videos/store.ts'
 import { openVariants } from './videos/variants/prepare.ts'
+import { type DeliveryWorker, startDeliveryWorker } from './webhooks/delivery-worker.ts'
+import { webhookEndpoints } from './webhooks/routes.ts'
+import { webhookSweeps } from './webhooks/sweeps.ts'
 
 export type AppOptions = {
   config: Config
@@ -150,6 +154,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
+    ...webhookEndpoints(),
     ...consoleEndpoints(live),
     ...healthEndpoints({ check: openHealth(ctx), isStopping: () => state.stop !== 'no' }),
   ]
@@ -157,6 +162,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
+  let deliveries: DeliveryWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
   let watching: { stop(): Promise<void> } | null = null
   const closing = setInterval(() => void closeFormerEngines(), CLOSE_FORMER_SECONDS * 1000).unref()
@@ -182,10 +188,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       const sole = options.background === 'sole'
       observeDatabase(metrics, pool)
       observeAudit(metrics, db)
-      observeQueues(ctx, [...observedVideoQueues, observedResponseQueue])
+      observeQueues(ctx, [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue])
       const worker = { sole, worker_id: presence?.worker_id }
       pipeline = startPipeline(ctx, { ...worker, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { ...worker, concurrency: config.limits.pipeline_concurrency })
+      deliveries = startDeliveryWorker(ctx, worker)
       if (presence) watching = watchForDead(ctx)
       const sweeps = allSweeps(ctx, db)
       const { failures } = sweepMetrics(metrics)
@@ -205,7 +212,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       live.close()
       await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await Promise.all([sweeping?.stop(), watching?.stop()])
-      await Promise.all([pipeline?.stop(), responses?.stop()])
+      await Promise.all([pipeline?.stop(), responses?.stop(), deliveries?.stop()])
       await presence?.leave(db).catch(() => {})
       await variants.close()
       await meter.close()
@@ -283,7 +290,7 @@ export function openAppMetrics(): Metrics {
 /** Reclaims the rows of processes that died. */
 function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
   return watchWorkers({
-    ...{ db, changes, queues: [...videoQueues, responseQueue] },
+    ...{ db, changes, queues: [...videoQueues, responseQueue, deliveryQueue] },
     on_released: (count) => log.warn('rows_reclaimed', { count }),
     on_error: (error) => log.error('queue_failed', { error }),
   })
@@ -294,6 +301,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
   return [
     ...videoSweeps(ctx),
     ...responseSweeps(ctx),
+    ...webhookSweeps(ctx),
     filesSweep(ctx),
     scratchSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),

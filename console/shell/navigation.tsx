@@ -9,6 +9,7 @@ import {
   Receipt,
   Settings,
   Users,
+  Webhook,
 } from 'lucide-react'
 import { useText } from '../text/use-text.ts'
 
@@ -20,6 +21,7 @@ const PLACES = [
   ],
   [
     { to: '/keys', text: 'keys', Icon: KeyRound },
+    { to: '/webhooks', text: 'webhooks', Icon: Webhook },
     { to: '/usage', text: 'usage', Icon: ChartColumn },
     { to: '/billing', text: 'billing', Icon: Receipt },
     { to: '/members', text: 'members', Icon: Users },

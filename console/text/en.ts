@@ -11,6 +11,22 @@ import settings from './en/settings.ts'
 import shell from './en/shell.ts'
 import usage from './en/usage.ts'
 import videos from './en/videos.ts'
+import webhooks from './en/webhooks.ts'
 
 /** Every text in English, by namespace: for the compiler and the tests. The console loads namespaces separately. */
-export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos }
+export default {
+  billing,
+  chat,
+  errors,
+  files,
+  guides,
+  keys,
+  kit,
+  login,
+  members,
+  settings,
+  shell,
+  usage,
+  videos,
+  webhooks,
+}

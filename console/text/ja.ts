@@ -11,6 +11,22 @@ import settings from './ja/settings.ts'
 import shell from './ja/shell.ts'
 import usage from './ja/usage.ts'
 import videos from './ja/videos.ts'
+import webhooks from './ja/webhooks.ts'
 
 /** Every text in Japanese, by namespace: for the compiler and the tests. The console loads namespaces separately. */
-export default { billing, chat, errors, files, guides, keys, kit, login, members, settings, shell, usage, videos }
+export default {
+  billing,
+  chat,
+  errors,
+  files,
+  guides,
+  keys,
+  kit,
+  login,
+  members,
+  settings,
+  shell,
+  usage,
+  videos,
+  webhooks,
+}

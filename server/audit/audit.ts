@@ -8,6 +8,7 @@ import type { Invariant } from '../platform/db/invariant.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { responseInvariants } from '../responses/invariants.ts'
 import { videoInvariants } from '../videos/invariants.ts'
+import { webhookInvariants } from '../webhooks/invariants.ts'
 
 /** Every invariant that SQL can check. Source: docs/reliability.md. */
 const INVARIANTS: readonly Invariant[] = [
@@ -15,6 +16,7 @@ const INVARIANTS: readonly Invariant[] = [
   ...fileInvariants,
   ...videoInvariants,
   ...responseInvariants,
+  ...webhookInvariants,
 ]
 
 /** Invariants of money and slots: while one is broken no new video job is accepted. Source: docs/reliability.md. */

@@ -50,6 +50,7 @@ async function explainRefusal(tx: Tx, { org_id, amount, running_max }: Hold): Pr
 /** What a charge records of its job. */
 export type ChargedJob = {
   id: string
+  org_id: string
   user_id: string
   key_id: string | null
   request_id: string
@@ -67,8 +68,8 @@ export async function settleHolds(
   { captured, released, now }: { captured: readonly ChargedJob[]; released: readonly string[]; now: Date },
 ): Promise<void> {
   if (captured.length + released.length === 0) return
-  const charges = captured.map(({ id: job_id, user_id, key_id, request_id, model, seconds }) => ({
-    ...{ id: newId('entry', now), job_id, user_id, key_id, request_id, model, seconds },
+  const charges = captured.map(({ id: job_id, org_id, user_id, key_id, request_id, model, seconds }) => ({
+    ...{ id: newId('entry', now), job_id, org_id, user_id, key_id, request_id, model, seconds },
   }))
   const settled = await settleHoldsOf(tx, { charges, released, now })
   const missing = [...captured.map(({ id }) => id), ...released].filter((id) => !settled.has(id))

@@ -16,7 +16,7 @@ export async function grantCredits(
   const { org_id, amount, note, user_id, now } = grant
   if (note.trim() === '')
     throw new ApiError('invalid_value', 'A grant needs a note that gives the reason.', { param: 'note' })
-  if (!(await addToBalance(tx, { org_id, amount }))) throw new ApiError('not_found', 'No such organization.')
+  if (!(await addToBalance(tx, { org_id, amount, now }))) throw new ApiError('not_found', 'No such organization.')
   const id = newId('entry', now)
   const none = { job_id: null, key_id: null, request_id: null, model: null, seconds: null }
   await insertEntry(tx, { id, org_id, kind: 'grant', amount, user_id, note, created_at: now, ...none })

@@ -1,4 +1,5 @@
 import { type Generated, sql } from 'kysely'
+import { balanceEvents } from '../events/store/events.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 
 export type AccountRow = { org_id: string; balance: bigint; held: bigint; running: number }
@@ -95,7 +96,9 @@ export async function settleHoldsOf(
   tx: Db,
   settle: {
     charges: ReadonlyArray<
-      Pick<LedgerEntryRow, 'id' | 'user_id' | 'key_id' | 'request_id' | 'model' | 'seconds'> & { job_id: string }
+      Pick<LedgerEntryRow, 'id' | 'org_id' | 'user_id' | 'key_id' | 'request_id' | 'model' | 'seconds'> & {
+        job_id: string
+      }
     >
     released: readonly string[]
     now: Date
@@ -103,6 +106,7 @@ export async function settleHoldsOf(
 ): Promise<Set<string>> {
   const { charges, released, now } = settle
   const job_ids = [...charges.map(({ job_id }) => job_id), ...released]
+  const organizations = new Set(charges.map(({ org_id }) => org_id)).size
   const result = await sql<{ job_id: string }>`
     with charged as (
       select * from jsonb_to_recordset(${JSON.stringify(charges)}::jsonb)
@@ -121,7 +125,8 @@ export async function settleHoldsOf(
     ), paid as (
       update accounts a set held = a.held - due.held, running = a.running - due.running, balance = a.balance - due.charged
       from due join accounts_in_order using (org_id) where a.org_id = due.org_id
-    ), entered as (
+      returning a.org_id, a.balance + due.charged as before, a.balance as after
+    ), ${balanceEvents('paid', { organizations, now })}, entered as (
       insert into ledger_entries (id, org_id, kind, amount, job_id, user_id, key_id, request_id, model, seconds, created_at)
       select c.id, s.org_id, 'charge', -s.amount, c.job_id, c.user_id, c.key_id, c.request_id, c.model, c.seconds, ${now}
       from settled s join charged c using (job_id)
@@ -130,10 +135,16 @@ export async function settleHoldsOf(
   return new Set(result.rows.map(({ job_id }) => job_id))
 }
 
-export async function addToBalance(tx: Db, change: { org_id: string; amount: bigint }): Promise<boolean> {
+/** False when there is no such account. */
+export async function addToBalance(tx: Tx, change: { org_id: string; amount: bigint; now: Date }): Promise<boolean> {
+  const { org_id, amount, now } = change
   const result = await sql`
-    update accounts set balance = balance + ${change.amount} where org_id = ${change.org_id}`.execute(tx)
-  return result.numAffectedRows === 1n
+    with changed as (
+      update accounts set balance = balance + ${amount} where org_id = ${org_id}
+      returning org_id, balance - ${amount}::bigint as before, balance as after
+    ), ${balanceEvents('changed', { organizations: 1, now })}
+    select org_id from changed`.execute(tx)
+  return result.rows.length === 1
 }
 
 export async function insertEntry(tx: Db, entry: NewEntry): Promise<void> {
@@ -160,9 +171,11 @@ export async function chargeUsages(
   usages: readonly NewUsage[],
 ): Promise<Array<{ org_id: string; balance: bigint }>> {
   const column = (name: keyof NewUsage) => arrayText(usages.map((usage) => usage[name]))
+  const org_ids = [...new Set(usages.map(({ org_id }) => org_id))]
+  const events = balanceEvents('paid', { organizations: org_ids.length, now: usages[0]?.now ?? new Date() })
   const result = await sql<{ org_id: string; balance: bigint }>`-- prepared as charge_usages
     with accounts_in_order as (
-      select org_id from accounts where org_id = any(${arrayText([...new Set(usages.map(({ org_id }) => org_id))])}::text[]) order by org_id for update
+      select org_id from accounts where org_id = any(${arrayText(org_ids)}::text[]) order by org_id for update
     ), written as (
       insert into ledger_entries (id, org_id, kind, amount, user_id, key_id, request_id, model,
                                   input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, created_at)
@@ -174,11 +187,13 @@ export async function chargeUsages(
         as u (id, org_id, amount, user_id, key_id, request_id, model, input, cached, output, reasoning, created_at)
       on conflict (request_id) where kind = 'charge' and job_id is null do nothing
       returning org_id, amount
-    )
-    update accounts a set balance = a.balance + due.amount
-    from (select org_id, sum(amount)::bigint as amount from written group by org_id) due join accounts_in_order using (org_id)
-    where a.org_id = due.org_id
-    returning a.org_id, a.balance`.execute(db)
+    ), paid as (
+      update accounts a set balance = a.balance + due.amount
+      from (select org_id, sum(amount)::bigint as amount from written group by org_id) due join accounts_in_order using (org_id)
+      where a.org_id = due.org_id
+      returning a.org_id, a.balance - due.amount as before, a.balance as after
+    ), ${events}
+    select org_id, after as balance from paid`.execute(db)
   return result.rows
 }
 

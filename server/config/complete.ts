@@ -86,6 +86,7 @@ export function complete(file: ConfigFile): FileSettings {
     transcription: (file.moderation?.transcription as TranscriptionConfig | undefined) ?? null,
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
     storage: completeStorage(file.storage),
+    webhooks: { allow_loopback: file.webhooks?.allow_loopback ?? false },
     limits: {
       queue_seconds: file.limits?.queue_seconds ?? 86_400,
       render_seconds,

@@ -111,6 +111,8 @@ export type Config = SecretSettings & {
   transcription: TranscriptionConfig | null
   translation: EngineEntry
   storage: StorageConfig
+  /** `allow_loopback`: endpoints may be on this machine, with http and any port. */
+  webhooks: { allow_loopback: boolean }
   limits: {
     queue_seconds: number
     render_seconds: number

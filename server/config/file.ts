@@ -151,6 +151,19 @@ export const ConfigFile = Type.Object(
     ),
     translation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
     storage: Type.Optional(Storage),
+    webhooks: Type.Optional(
+      Type.Object(
+        {
+          allow_loopback: Type.Optional(
+            Type.Boolean({
+              description:
+                'Whether a webhook endpoint may be on this machine, with http and any port. For development. Default false.',
+            }),
+          ),
+        },
+        Strict,
+      ),
+    ),
     limits: Type.Optional(
       Type.Object(
         {

@@ -20,6 +20,7 @@ export const CLIENT_PATHS = [
   '/sign-in',
   '/usage',
   '/videos',
+  '/webhooks',
 ]
 
 /** Paths of the API and of files, where an error is always JSON. */
@@ -139,7 +140,9 @@ function accepts(request: FastifyRequest, encoding: Encoding): boolean {
 }
 
 function isClientPath(path: string): boolean {
-  return CLIENT_PATHS.some((each) => path === each || path === `${each}/`) || /^\/videos\/[^/]+\/?$/.test(path)
+  return (
+    CLIENT_PATHS.some((each) => path === each || path === `${each}/`) || /^\/(videos|webhooks)\/[^/]+\/?$/.test(path)
+  )
 }
 
 /** Whether a browser navigates there: other clients get an error in JSON. */

@@ -14,6 +14,8 @@ const JOINS = {
   reload: 'rel_',
   activity: 'act_',
   node: 'node_',
+  webhook_endpoint: 'whe_',
+  event: 'evt_',
 } as const
 export type IdKind = keyof typeof JOINS
 

@@ -18,6 +18,8 @@ export type LogFields = {
   video_id?: string
   file_id?: string
   attempt_id?: string
+  endpoint_id?: string
+  event_id?: string
   job_status?: string
   step?: string
   code?: string
@@ -46,6 +48,8 @@ const FIELDS: ReadonlySet<string> = new Set<keyof LogFields>([
   'video_id',
   'file_id',
   'attempt_id',
+  'endpoint_id',
+  'event_id',
   'job_status',
   'step',
   'code',

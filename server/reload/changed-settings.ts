@@ -38,6 +38,7 @@ const SETTINGS = {
   transcription: 'reload',
   translation: 'reload',
   storage: 'restart',
+  webhooks: 'reload',
   metrics: 'restart',
   tracing: 'restart',
   limits: {

@@ -27,6 +27,7 @@ const PLACES = [
   ['/chat', 'Chat'],
   ['/files', 'Files'],
   ['/keys', 'API keys'],
+  ['/webhooks', 'Webhooks'],
   ['/usage', 'Usage'],
   ['/billing', 'Billing'],
   ['/members', 'Members'],

@@ -16,6 +16,7 @@ type Things = {
   invitation: string
   session: string
   response: string
+  webhook: string
 }
 
 /** What is one person's own, and who of the same organization has no access to it. */
@@ -41,6 +42,13 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'GET /v1/responses/:response_id/input_items': { id: 'response' },
   'POST /v1/responses/:response_id/cancel': { id: 'response' },
   'DELETE /v1/responses/:response_id': { id: 'response' },
+  'GET /v1/webhook_endpoints/:webhook_endpoint_id': { id: 'webhook' },
+  'POST /v1/webhook_endpoints/:webhook_endpoint_id': { id: 'webhook', body: { name: 'Taken' } },
+  'DELETE /v1/webhook_endpoints/:webhook_endpoint_id': { id: 'webhook' },
+  'POST /v1/webhook_endpoints/:webhook_endpoint_id/rotate_secret': { id: 'webhook', body: {} },
+  'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': { id: 'webhook', body: { event_type: 'video.completed' } },
+  'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries': { id: 'webhook' },
+  'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { id: 'webhook', body: { since: 0 } },
   'DELETE /console/api_keys/:id': { id: 'key' },
   'PATCH /console/members/:user_id': { id: 'member', body: { role: 'admin' } },
   'DELETE /console/members/:user_id': { id: 'member' },
@@ -71,6 +79,8 @@ async function organization() {
     role: 'member',
   })
   const made = await send(app, 'POST', '/console/api_keys', browser, { name: 'spare' })
+  const hook = { name: 'Theirs', url: 'https://example.com/', event_types: ['video.completed'] }
+  const webhook = (await send(app, 'POST', '/v1/webhook_endpoints', { key: owner.key }, hook)).body.id
   const file = await storedFile(app, owner)
   const session = (await send(app, 'GET', '/console/sessions', { cookie: member.cookie })).body.data[0].id
   return {
@@ -85,6 +95,7 @@ async function organization() {
       invitation: invited.body.id,
       response: (await storeResponse(app, owner)).id,
       session,
+      webhook,
     },
   }
 }
@@ -144,6 +155,8 @@ test('nothing another organization tried has changed anything', async () => {
   for (const path of [`/v1/files/${things.file}`, `/v1/responses/${things.response}`]) {
     assert.equal((await send(app, 'GET', path, { key: owner.key })).status, 200)
   }
+  const hook = await send(app, 'GET', `/v1/webhook_endpoints/${things.webhook}`, { key: owner.key })
+  assert.deepEqual([hook.status, hook.body.name, hook.body.previous_secret_until], [200, 'Theirs', null])
   const ids = async (path: string) =>
     (await send(app, 'GET', path, browser)).body.data.map(({ id }: { id: string }) => id)
   assert.ok((await ids('/console/api_keys')).includes(things.key))

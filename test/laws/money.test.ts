@@ -22,7 +22,7 @@ async function held() {
   await app.ctx.db
     .transaction()
     .execute((tx) => placeHold(tx, { job_id: id, org_id, amount: COST, running_max: 3, now }))
-  return { org_id, job: { id, user_id, key_id: null, request_id: 'req', model: 'm', seconds: 4 } }
+  return { org_id, job: { id, org_id, user_id, key_id: null, request_id: 'req', model: 'm', seconds: 4 } }
 }
 
 test('law: a hold is settled once, whatever tries to settle it, and however often at the same time', async () => {

@@ -18,12 +18,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   identity: ['platform', 'config', 'context.ts'],
   catalog: [...BELOW],
   files: [...BELOW, 'media'],
-  billing: [...BELOW],
+  events: ['platform'],
+  billing: [...BELOW, 'events'],
   chat: [...DOMAIN, 'catalog', 'files', 'billing'],
-  videos: [...DOMAIN, 'catalog', 'files', 'billing'],
+  videos: [...DOMAIN, 'catalog', 'files', 'billing', 'events'],
   console: [...DOMAIN, 'billing', 'videos'],
-  responses: [...DOMAIN, 'catalog', 'files', 'billing', 'chat'],
+  responses: [...DOMAIN, 'catalog', 'files', 'billing', 'events', 'chat'],
   reload: [...DOMAIN, 'videos'],
+  webhooks: [...DOMAIN, 'events'],
 }
 /** The context is a type that names what all folders use: these may take its parts as types. */
 const TOP = /^(cli|audit|api-docs|app\.ts|main\.ts|health\.ts)$/

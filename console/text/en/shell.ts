@@ -24,6 +24,7 @@ export default {
     settings: 'Settings',
     usage: 'Usage',
     videos: 'Videos',
+    webhooks: 'Webhooks',
   },
   sign_out: 'Sign out',
   skip: 'Skip to content',

@@ -24,6 +24,7 @@ export default {
     settings: '設定',
     usage: '利用状況',
     videos: '動画',
+    webhooks: 'Webhook',
   },
   sign_out: 'サインアウト',
   skip: '本文へ移動',

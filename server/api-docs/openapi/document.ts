@@ -15,6 +15,7 @@ const TAGS: ReadonlyArray<{ name: string; description: string }> = [
   { name: 'responses', description: 'Responses.' },
   { name: 'models', description: 'Chat models of your plan.' },
   { name: 'webhook_endpoints', description: 'Where events are delivered.' },
+  { name: 'webhook_event_types', description: 'What can be delivered.' },
   { name: 'console', description: 'Signing in, API keys, people, balance and usage. Called with a console login.' },
 ]
 

@@ -50,6 +50,47 @@ export const JAPANESE: Readonly<Record<string, string>> = {
     '保存されたレスポンスを削除する（実行中なら先に取り消す）',
   'Cancel a background response': 'バックグラウンドのレスポンスを取り消す',
   'List what a response was asked with': 'レスポンスの入力の一覧',
+  'What can be delivered.': '配信できるもの。',
+  'Create a webhook endpoint': 'Webhook エンドポイントを作成する',
+  'List webhook endpoints': 'Webhook エンドポイントの一覧',
+  'Read a webhook endpoint': 'Webhook エンドポイントを取得する',
+  'Change a webhook endpoint, or turn it on or off': 'Webhook エンドポイントを変更する、有効または無効にする',
+  'Delete a webhook endpoint': 'Webhook エンドポイントを削除する',
+  'Give a webhook endpoint a new signing secret': 'Webhook エンドポイントの署名シークレットを新しくする',
+  'Send a sample event to a webhook endpoint': 'Webhook エンドポイントにサンプルイベントを送信する',
+  'List what was sent to a webhook endpoint, and what will be': 'Webhook エンドポイントへの配信の一覧（済みと予定）',
+  'Send one event, or all since a time, again': '1 つのイベント、またはある時刻以降のすべてを再送する',
+  'List the types of events that webhook endpoints can listen to':
+    'Webhook エンドポイントが受け取れるイベントの種類の一覧',
+  'https, at a public address, on port 443.': '公開アドレスの https URL（ポート 443）。',
+  'The balance, as a decimal string, at which `balance.low` is sent. Default 10.':
+    '`balance.low` が送信される残高（10 進数の文字列）。既定値は 10。',
+  'Events are recorded while this is off, and can be sent later by `redeliver`.':
+    '無効の間もイベントは記録され、後で `redeliver` によって送信できます。',
+  'Whether the previous secret signs too for 24 hours. Default false.':
+    '以前のシークレットでも 24 時間署名するかどうか。既定値は false。',
+  'One event. Instead of `since`.': '1 つのイベント。`since` の代わりに指定します。',
+  'Unix seconds: every event since then. Instead of `event_id`.':
+    'Unix 秒。その時刻以降のすべてのイベント。`event_id` の代わりに指定します。',
+  'With `since`: leaves out what has arrived already. Default false.':
+    '`since` とともに指定すると、すでに届いたものを除きます。既定値は false。',
+  'The balance at which `balance.low` is sent.': '`balance.low` が送信される残高。',
+  'The end of the signing secret.': '署名シークレットの末尾。',
+  'Why it is off: somebody turned it off, it answered 410, or it failed for five days.':
+    '無効の理由：手動、410 の応答、または 5 日間の失敗。',
+  'The first attempt that failed since the last one that succeeded.': '最後に成功した試行の後、最初に失敗した試行。',
+  'Until when the previous secret signs too.': '以前のシークレットでも署名する期限。',
+  'Shown here and never again.': 'ここでのみ表示されます。',
+  'Of the answer; null when there was none.': '応答のステータス。応答がなければ null。',
+  'Whether the status is 2xx.': 'ステータスが 2xx かどうか。',
+  'What went wrong.': '失敗の理由。',
+  'The id of the event, which its receiver gets as `webhook-id`.':
+    'イベントの ID。受信側には `webhook-id` として届きます。',
+  'When the event happened.': 'イベントの発生時刻。',
+  'Of the last answer; null when there was none.': '最後の応答のステータス。応答がなければ null。',
+  'What went wrong in the last attempt.': '最後の試行が失敗した理由。',
+  'Null when there is none.': 'なければ null。',
+  'How many events are sent again.': '再送するイベントの数。',
   'Go to the identity provider': 'ID プロバイダーへ移動する',
   'Come back from the identity provider': 'ID プロバイダーから戻る',
   'One field for each frame.': 'フレームごとに 1 つのフィールド。',

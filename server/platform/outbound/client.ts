@@ -99,11 +99,29 @@ export type PublicOptions = {
   signal?: AbortSignal
 }
 
+/** The status and headers of the answer to a POST, as `publicRequest` sends it. Its body is not read. Throws OutboundError. */
+export async function publicPost(
+  url: string,
+  options: Omit<PublicOptions, 'method' | 'max_bytes'>,
+): Promise<Pick<OutboundReply, 'status' | 'headers'>> {
+  const reply = await publicExchange(url, { ...options, method: 'POST', max_bytes: 0 }, { ignore_body: true })
+  await discard(reply)
+  return { status: reply.status, headers: reply.headers }
+}
+
 /**
  * A request to an address that came from outside: public hosts on ports 80 and 443 only, no redirects, no proxy, no credential.
  * Any status is returned. Throws OutboundError.
  */
-export async function publicRequest(url: string, options: PublicOptions): Promise<OutboundReply> {
+export function publicRequest(url: string, options: PublicOptions): Promise<OutboundReply> {
+  return publicExchange(url, options, { ignore_body: false })
+}
+
+async function publicExchange(
+  url: string,
+  options: PublicOptions,
+  { ignore_body }: { ignore_body: boolean },
+): Promise<OutboundReply> {
   const timeout_ms = options.timeout_ms ?? PUBLIC_MS
   const trusted = URL.canParse(url) && (options.trusted_origins ?? []).includes(new URL(url).origin)
   const target = trusted ? new URL(url) : parsePublicUrl(url, { https_only: options.https_only ?? false })
@@ -117,7 +135,7 @@ export async function publicRequest(url: string, options: PublicOptions): Promis
     ...(body === undefined ? {} : { body }),
   }
   const onEnd = () => void client.destroy()
-  return exchange(client, request, { timeout_ms, max_bytes, onEnd, ...(signal ? { signal } : {}) })
+  return exchange(client, request, { timeout_ms, max_bytes, ignore_body, onEnd, ...(signal ? { signal } : {}) })
 }
 
 /** GETs a file from an address that came from outside. `media`: accepted types, `video/*` for all of a kind. Only status 200 is a file. */

@@ -17,6 +17,8 @@ export type OutboundLimits = {
   timeout_ms: number
   max_bytes: number
   signal?: AbortSignal
+  /** Only status and headers are wanted: whatever the body is, not a byte of it is read. */
+  ignore_body?: boolean
   /** Called once when nothing more will come. */
   onEnd?: () => void
 }
@@ -55,7 +57,7 @@ export async function exchange(
     })
     reply.body.on('error', () => {})
     const size = sizeOf(reply.headers)
-    const fault = replyFault(reply.headers, size, limits.max_bytes)
+    const fault = limits.ignore_body ? null : replyFault(reply.headers, size, limits.max_bytes)
     if (fault !== null) {
       reply.body.destroy()
       throw fault

@@ -19,6 +19,14 @@ export function parsePublicUrl(text: string, { https_only = false } = {}): URL {
   return url
 }
 
+/** Whether a URL names this machine by its loopback address or as `localhost`: for services under development. */
+export function isLoopbackUrl(text: string): boolean {
+  if (text.length > URL_LENGTH_MAX || !URL.canParse(text)) return false
+  const { protocol, hostname, username, password } = new URL(text)
+  if (!['http:', 'https:'].includes(protocol) || username !== '' || password !== '') return false
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
 /**
  * Connects to public addresses only. The literal, every resolved address and the address of the open socket are checked, because a
  * name may resolve differently the second time it is asked. A refused connection carries not one byte of the request.

@@ -4,6 +4,7 @@ import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import type { ResponseEvent } from '../events/event.ts'
 import type { ResponseObject } from '../schema/response.ts'
+import { recordEnds } from '../stored/ends.ts'
 import { insertEvents } from '../stored/store/events.ts'
 import { endResponse } from '../stored/store/responses.ts'
 import type { ClaimedResponse } from './claims.ts'
@@ -18,11 +19,11 @@ export type FinishedRun = {
 }
 
 /**
- * Ends a response: status, output, last events, charge and usage in one transaction, in a commit shared with other runs that finish at the
+ * Ends a response: status, output, last events, charge, usage and the event of its end in one transaction, in a commit shared with other runs that finish at the
  * same time. Throws ClaimLost when another worker has claimed it or it has ended.
  */
 export function finishRun(
-  ctx: Pick<Context, 'db' | 'clock' | 'groups'>,
+  ctx: Pick<Context, 'db' | 'clock' | 'groups' | 'changes'>,
   meter: Meter,
   finished: FinishedRun,
 ): Promise<void> {
@@ -32,7 +33,7 @@ export function finishRun(
 }
 
 async function writeFinished(
-  ctx: Pick<Context, 'db' | 'clock'>,
+  ctx: Pick<Context, 'db' | 'clock' | 'changes'>,
   meter: Meter,
   runs: readonly FinishedRun[],
 ): Promise<Array<undefined | ClaimLost>> {
@@ -40,6 +41,7 @@ async function writeFinished(
   const results: Array<undefined | ClaimLost> = []
   const announce = await ctx.db.transaction().execute(async (tx) => {
     const used: UsageCharge[] = []
+    const ended: Array<{ org_id: string; response: ResponseObject }> = []
     for (const { claimed, response, last, used: usage } of runs) {
       if (!(await endResponse(tx, claimed, { response, now }))) {
         results.push(new ClaimLost('another worker has this response'))
@@ -48,11 +50,12 @@ async function writeFinished(
       const events = last.map(({ data }) => data)
       await insertEvents(tx, claimed.id, { first_number: last[0]!.sequence_number, events })
       if (usage) used.push(usage)
+      ended.push({ org_id: claimed.org_id, response })
       results.push(undefined)
       failpoint('within_response_end')
     }
-    return meter.chargeWithin(tx, used)
+    return [await meter.chargeWithin(tx, used), await recordEnds(ctx, tx, { ended, now })]
   })
-  announce()
+  for (const each of announce) each()
   return results
 }

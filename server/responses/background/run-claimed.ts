@@ -11,6 +11,7 @@ import { startRun } from '../run.ts'
 import type { InputItem } from '../schema/items.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import { endAsCancelled } from '../stored/cancel.ts'
+import { recordEnds } from '../stored/ends.ts'
 import { deleteEventsFrom, insertEvents, nextEventNumber, readAllEvents } from '../stored/store/events.ts'
 import { listAllInput } from '../stored/store/items.ts'
 import { endResponse, lockResponse, markInProgress, RESPONSE_TOPIC } from '../stored/store/responses.ts'
@@ -84,16 +85,18 @@ async function currentPrincipal(ctx: Pick<Context, 'db'>, claimed: ClaimedRespon
 /** Ends a response without running it: as failed, or as cancelled when `error` is null. Events of earlier attempts are kept. */
 async function endWithoutRun(ctx: Context, claimed: ClaimedResponse, error: ApiError | null): Promise<void> {
   const now = ctx.clock.now()
-  await ctx.db.transaction().execute(async (tx) => {
+  const announce = await ctx.db.transaction().execute(async (tx) => {
     const row = await lockResponse(tx, claimed, claimed.id)
     if (row?.claim_id !== claimed.claim_id) throw new ClaimLost('another worker has this response')
-    if (error === null) return endAsCancelled(tx, row, now)
+    if (error === null) return endAsCancelled(ctx, tx, { row, now })
     const response = { ...row.body, output: [] }
     const sequence_number = nextEventNumber(await readAllEvents(tx, row.id))
     const last = failResponse(response, error, { sequence_number })
     await endResponse(tx, row, { response, now })
     await insertEvents(tx, row.id, { first_number: sequence_number, events: last.map(({ data }) => data) })
+    return recordEnds(ctx, tx, { ended: [{ org_id: row.org_id, response }], now })
   })
+  announce()
   ctx.changes.announce(RESPONSE_TOPIC, claimed.id)
 }
 

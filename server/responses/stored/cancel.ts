@@ -7,6 +7,7 @@ import { ApiError } from '../../platform/errors.ts'
 import { endEvent, itemsOfEvents, usageView } from '../events/event.ts'
 import type { ResponseObject, ResponseUsage } from '../schema/response.ts'
 import { listenFor } from './changes.ts'
+import { recordEnds } from './ends.ts'
 import { noSuchResponse, readResponse } from './read.ts'
 import { insertEvents, nextEventNumber, readAllEvents } from './store/events.ts'
 import {
@@ -74,24 +75,33 @@ async function awaitEnd(ctx: Ctx, owner: Owner, id: string): Promise<void> {
 /** Ends a response that no worker has claimed, or any with `force`; otherwise asks its worker to. True while its end is to be awaited. */
 async function requestEnd(ctx: Ctx, owner: Owner, { id, force }: { id: string; force: boolean }): Promise<boolean> {
   const now = ctx.clock.now()
+  let announce = () => {}
   const result = await ctx.db.transaction().execute(async (tx) => {
     const row = await lockResponse(tx, owner, id)
     if (!row) throw noSuchResponse()
     if (row.finished_at) return 'over'
     if (row.claim_id === null || force) {
-      await endAsCancelled(tx, row, now)
+      announce = await endAsCancelled(ctx, tx, { row, now })
       return 'ended'
     }
     await requestCancel(tx, owner, { id, now })
     return 'requested'
   })
+  announce()
   if (result === 'ended') ctx.changes.announce(RESPONSE_TOPIC, id)
   if (result !== 'over') ctx.changes.announce(RESPONSE_CANCEL_TOPIC, id)
   return result === 'requested'
 }
 
-/** Ends a response outside of its run, with the output items of its events. The caller has locked the row. */
-export async function endAsCancelled(tx: Tx, row: ResponseRow, now: Date): Promise<void> {
+/**
+ * Ends a response outside of its run, with the output items of its events. The caller has locked the row. Call the function it returns
+ * after the commit.
+ */
+export async function endAsCancelled(
+  ctx: Pick<Context, 'changes'>,
+  tx: Tx,
+  { row, now }: { row: ResponseRow; now: Date },
+): Promise<() => void> {
   const batches = await readAllEvents(tx, row.id)
   const number = nextEventNumber(batches)
   const response: ResponseObject = {
@@ -103,6 +113,7 @@ export async function endAsCancelled(tx: Tx, row: ResponseRow, now: Date): Promi
   }
   if (!(await endResponse(tx, row, { response, now }))) throw new Error(`${row.id} ended while it was locked`)
   await insertEvents(tx, row.id, { first_number: number, events: [endEvent(number, response).data] })
+  return recordEnds(ctx, tx, { ended: [{ org_id: row.org_id, response }], now })
 }
 
 /** The usage a response was charged for. */

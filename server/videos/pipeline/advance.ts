@@ -1,11 +1,14 @@
 import { settleHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
+import { DELIVERY_QUEUE } from '../../events/event.ts'
+import { type NewEvent, recordEvents } from '../../events/store/events.ts'
 import { releasePins } from '../../files/store/pins.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
 import { failpoint } from '../../platform/failpoint.ts'
+import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { FAILURES, isTerminal, type Outcome, unknownStart } from '../job.ts'
 import { insertRecords } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
@@ -19,7 +22,7 @@ export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups'
 export type Applied = { job: VideoJobRow; outcome: Outcome }
 
 /**
- * Applies what a step, or a cancellation, decided: status, money and moderation record are committed together, or not at all, in a
+ * Applies what a step, or a cancellation, decided: status, money, event and moderation record are committed together, or not at all, in a
  * commit shared with what was decided for other jobs at that moment. The job returned is the one given with the outcome's changes:
  * whatever else a step wrote has to be part of its outcome.
  * Null when another worker, a cancellation or a deletion came first and nothing was written.
@@ -78,15 +81,27 @@ async function writeTogether(ctx: AdvanceContext, decided: readonly Decided[]): 
     hitFailpoints(moves.filter(({ job }) => ids.has(job.id)))
     return written(moves, ids)
   }
-  return ctx.db.transaction().execute(async (tx) => {
+  const { applied, deliveries } = await ctx.db.transaction().execute(async (tx) => {
     const moves = (await withoutTakenRenders(ctx, tx, decided, now)).map((each) => moveOf(each, now))
     const ids = await writeJobs(tx, moves)
     failpoint('within_group_moved')
     const moved = moves.filter(({ job }) => ids.has(job.id))
     await writeBeside(tx, moved, now)
+    const deliveries = await recordEvents(tx, eventsOf(moved), now)
     hitFailpoints(moved)
-    return refreshReplaced(tx, decided, written(moves, ids))
+    return { applied: await refreshReplaced(tx, decided, written(moves, ids)), deliveries }
   })
+  if (deliveries > 0) ctx.changes.announce(QUEUE_TOPIC, DELIVERY_QUEUE)
+  return applied
+}
+
+/** The events of jobs that have ended. */
+function eventsOf(moved: readonly Move[]): NewEvent[] {
+  return moved.flatMap(({ job, outcome: { to } }) =>
+    to === 'completed' || to === 'failed' || to === 'canceled'
+      ? [{ org_id: job.org_id, type: `video.${to}` as const, subject_id: job.id }]
+      : [],
+  )
 }
 
 /** Re-reads the jobs whose outcome was replaced: their step had written to the row what only its own outcome repeats. */

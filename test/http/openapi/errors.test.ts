@@ -60,6 +60,9 @@ const ELSEWHERE: Record<string, Partial<Record<ErrorCode, string>>> = {
     conflict: 'secret-change-two-factor.test.ts',
     rate_limit_exceeded: 'console/two-factor.test.ts',
   },
+  'POST /v1/webhook_endpoints': { conflict: 'webhooks/endpoints.test.ts' },
+  'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': { conflict: 'webhooks/redeliver.test.ts' },
+  'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': { rate_limit_exceeded: 'webhooks/trial.test.ts' },
   'POST /console/two_factor': { conflict: 'console/two-factor.test.ts' },
   'POST /console/password': { conflict: 'console/oidc.test.ts' },
   'POST /console/invitations/accept': {
@@ -88,6 +91,9 @@ async function provocations(): Promise<typeof calls> {
   }
   const proof = { password: 'not the password', code: '123456' }
   const member = `/console/members/${person.user_id}`
+  const endpoint = '/v1/webhook_endpoints/whe_none'
+  const hook = { name: 'Test', url: 'https://example.com', event_types: ['video.completed'] }
+  const as_member = { permission_denied: { path: endpoint, by: { key: colleague.key } } }
   return {
     'POST /v1/videos': {
       insufficient_credits: { body: videoBody(), by: poor },
@@ -125,6 +131,25 @@ async function provocations(): Promise<typeof calls> {
     'POST /console/two_factor/confirm': { conflict: { body: { code: '123456' }, by: browser } },
     'POST /console/two_factor/disable': { conflict: { body: proof, by: browser } },
     'POST /console/two_factor/recovery_codes': { conflict: { body: proof, by: browser } },
+    'POST /v1/webhook_endpoints': { permission_denied: { body: hook, by: { key: colleague.key } } },
+    'GET /v1/webhook_endpoints': { permission_denied: { by: { key: colleague.key } } },
+    'GET /v1/webhook_endpoints/:webhook_endpoint_id': as_member,
+    'POST /v1/webhook_endpoints/:webhook_endpoint_id': {
+      permission_denied: { ...as_member.permission_denied, body: {} },
+    },
+    'DELETE /v1/webhook_endpoints/:webhook_endpoint_id': as_member,
+    'POST /v1/webhook_endpoints/:webhook_endpoint_id/rotate_secret': {
+      permission_denied: { path: `${endpoint}/rotate_secret`, body: {}, by: { key: colleague.key } },
+    },
+    'POST /v1/webhook_endpoints/:webhook_endpoint_id/test': {
+      permission_denied: { path: `${endpoint}/test`, body: { event_type: 'balance.low' }, by: { key: colleague.key } },
+    },
+    'GET /v1/webhook_endpoints/:webhook_endpoint_id/deliveries': {
+      permission_denied: { path: `${endpoint}/deliveries`, by: { key: colleague.key } },
+    },
+    'POST /v1/webhook_endpoints/:webhook_endpoint_id/redeliver': {
+      permission_denied: { path: `${endpoint}/redeliver`, body: { since: 0 }, by: { key: colleague.key } },
+    },
     'GET /console/auth/oidc': { unknown_url: { by: {} } },
     'GET /console/auth/oidc/callback': { unknown_url: { path: '/console/auth/oidc/callback?error=x', by: {} } },
   }

@@ -1,0 +1,16 @@
+/** What a subscription can listen to. Source: docs/contract.md, section 14. */
+export const EVENT_TYPES = [
+  'video.completed',
+  'video.failed',
+  'video.canceled',
+  'response.completed',
+  'response.failed',
+  'response.incomplete',
+  'response.cancelled',
+  'balance.low',
+  'balance.empty',
+] as const
+export type EventType = (typeof EVENT_TYPES)[number]
+
+/** Deliveries that are due, as announced on `QUEUE_TOPIC`. */
+export const DELIVERY_QUEUE = 'event-deliveries'

@@ -1,0 +1,126 @@
+import { type Generated, sql } from 'kysely'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { comparisonOf, type Position } from '../../platform/http/list.ts'
+import type { EventRow } from './events.ts'
+
+/**
+ * `pending`: to be sent, for the first time or again. `failed`: given up. `skipped`: not sent, because its subscription was off.
+ */
+export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'skipped'
+
+/** An event on its way to one subscription. */
+export type DeliveryRow = {
+  /** `<event_id>/<subscription_id>` */
+  id: string
+  event_id: string
+  subscription_id: string
+  org_id: string
+  state: DeliveryState
+  /** All attempts. */
+  attempts: number
+  /** Attempts of the present schedule: a delivery that is sent again begins a new one. */
+  tries: number
+  /** When it is next sent; meaningless unless `pending`. */
+  next_try_at: Date
+  last_try_at: Date | null
+  /** Of the last attempt; null when there was no answer. */
+  status_code: number | null
+  /** What went wrong in the last attempt; null when nothing did. */
+  error: string | null
+  claim_id: string | null
+  claimed_until: Date | null
+}
+
+type Optional = 'attempts' | 'tries' | 'last_try_at' | 'status_code' | 'error' | 'claim_id' | 'claimed_until'
+
+declare module '../../platform/db/db.ts' {
+  interface Database {
+    event_deliveries: Omit<DeliveryRow, Optional> & { [Name in Optional]: Generated<DeliveryRow[Name]> }
+  }
+}
+
+/** A delivery with what it says of its event. */
+export type EventDelivery = DeliveryRow & Pick<EventRow, 'type' | 'subject_id' | 'created_at'>
+
+/** What became of a claimed delivery. Its attempt counts unless it was skipped. */
+export type DeliveryResult = Pick<DeliveryRow, 'id' | 'claim_id' | 'state' | 'next_try_at' | 'status_code' | 'error'>
+
+/**
+ * Writes results under the claims they were made with, and ends the claims. Returns the ids of those written: another claim, or a
+ * deletion, has come before the others.
+ */
+export async function writeResults(tx: Tx, results: readonly DeliveryResult[], now: Date): Promise<Set<string>> {
+  const { rows } = await sql<{ id: string }>`
+    update event_deliveries d set
+      state = r.state, next_try_at = r.next_try_at, claim_id = null, claimed_until = null,
+      attempts = d.attempts + tried, tries = d.tries + tried,
+      last_try_at = case when tried = 1 then ${now}::timestamptz else d.last_try_at end,
+      status_code = case when tried = 1 then r.status_code else d.status_code end,
+      error = case when tried = 1 then r.error else d.error end
+    from (
+      select *, case when state = 'skipped' then 0 else 1 end as tried
+      from jsonb_to_recordset(${JSON.stringify(results)}::jsonb)
+        as r (id text, claim_id text, state text, next_try_at timestamptz, status_code int, error text)) as r
+    where d.id = any(${results.map(({ id }) => id)}::text[]) and d.id = r.id and d.claim_id = r.claim_id
+    returning d.id`.execute(tx)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Deliveries of one subscription, by their event; one more than `position.limit`. */
+export async function listDeliveries(
+  db: Db,
+  { org_id, subscription_id, state }: { org_id: string; subscription_id: string; state: DeliveryState | null },
+  position: Position,
+): Promise<EventDelivery[]> {
+  let query = db
+    .selectFrom('event_deliveries')
+    .innerJoin('events', 'events.id', 'event_deliveries.event_id')
+    .selectAll('event_deliveries')
+    .select(['events.type', 'events.subject_id', 'events.created_at'])
+    .where('event_deliveries.org_id', '=', org_id)
+    .where('event_deliveries.subscription_id', '=', subscription_id)
+  if (state !== null) query = query.where('event_deliveries.state', '=', state)
+  if (position.after !== null)
+    query = query.where('event_deliveries.event_id', comparisonOf(position.order), position.after)
+  return query
+    .orderBy('event_deliveries.event_id', position.order)
+    .limit(position.limit + 1)
+    .execute()
+}
+
+/**
+ * Makes deliveries of one subscription due at once, each with a whole schedule before it: that of one event, or those of events since a
+ * time. `undelivered`: only those that have not arrived. One that is being sent at this moment is left alone. Returns how many.
+ */
+export async function sendAgain(
+  tx: Tx,
+  which: { subscription_id: string; now: Date; undelivered: boolean } & ({ event_id: string } | { since: Date }),
+): Promise<number> {
+  const events = 'event_id' in which ? sql`e.id = ${which.event_id}` : sql`e.created_at >= ${which.since}`
+  const result = await sql`
+    update event_deliveries d set state = 'pending', tries = 0, next_try_at = ${which.now}
+    from events e
+    where e.id = d.event_id and d.subscription_id = ${which.subscription_id} and d.claim_id is null and ${events}
+      and (d.state <> 'delivered' or not ${which.undelivered})`.execute(tx)
+  return Number(result.numAffectedRows)
+}
+
+/** Whether there is a delivery of this event to this subscription. */
+export async function hasDelivery(
+  db: Db,
+  { event_id, subscription_id }: { event_id: string; subscription_id: string },
+) {
+  const query = db.selectFrom('event_deliveries').select('id').where('event_id', '=', event_id)
+  return (await query.where('subscription_id', '=', subscription_id).executeTakeFirst()) !== undefined
+}
+
+/** Skips what is to be sent to these subscriptions. What is being sent at this moment is finished by its worker. */
+export async function skipPending(tx: Tx, subscription_ids: readonly string[]): Promise<void> {
+  await tx
+    .updateTable('event_deliveries')
+    .set({ state: 'skipped' })
+    .where('subscription_id', 'in', subscription_ids)
+    .where('state', '=', 'pending')
+    .where('claim_id', 'is', null)
+    .execute()
+}

@@ -1,0 +1,94 @@
+import type { LookupFunction } from 'node:net'
+import type { Context } from '../context.ts'
+import type { EventRow } from '../events/store/events.ts'
+import { publicPost } from '../platform/outbound/client.ts'
+import { OutboundError } from '../platform/outbound/error.ts'
+import { isLoopbackUrl, parsePublicUrl } from '../platform/outbound/guard.ts'
+import { signedMessage } from './message.ts'
+import { signingSecrets } from './secrets.ts'
+import type { EndpointRow } from './store.ts'
+
+/** Why an attempt did not succeed, for the list of deliveries. */
+export const ATTEMPT_ERRORS = [
+  'status',
+  'redirect',
+  'timeout',
+  'unreachable',
+  'unreadable',
+  'address_not_allowed',
+  'secret_unreadable',
+] as const
+export type AttemptError = (typeof ATTEMPT_ERRORS)[number]
+
+/** What came of sending one event once. `error` is null after a 2xx; `status_code` is null without an answer. */
+export type Attempt = { status_code: number | null; error: AttemptError | null; retry_after_seconds: number | null }
+
+export type AttemptOptions = {
+  signal?: AbortSignal
+  /** Takes the place of the system's name resolution, in tests. */
+  lookup?: LookupFunction
+}
+
+/** How long a receiver may take to answer. */
+const ATTEMPT_MILLISECONDS = 15_000
+
+/** Throws OutboundError `forbidden` for an address to which nothing may be sent. A name is checked when it is connected to. */
+export function requireAllowedUrl({ config }: Pick<Context, 'config'>, url: string): void {
+  if (config.webhooks.allow_loopback && isLoopbackUrl(url)) return
+  parsePublicUrl(url, { https_only: true })
+}
+
+/**
+ * Sends an event to an endpoint, once: no redirect is followed, only public addresses are connected to, and of the answer nothing but its
+ * status is read. Throws OutboundError `aborted` when `signal` aborts, and nothing else.
+ */
+export async function attempt(
+  ctx: Pick<Context, 'config' | 'clock' | 'secrets'>,
+  endpoint: EndpointRow,
+  event: Omit<EventRow, 'org_id'>,
+  options: AttemptOptions = {},
+): Promise<Attempt> {
+  const now = ctx.clock.now()
+  const secrets = signingSecrets(ctx, endpoint, now)
+  if (secrets === null) return failed('secret_unreadable')
+  const { url } = endpoint
+  const trusted_origins = ctx.config.webhooks.allow_loopback && isLoopbackUrl(url) ? [new URL(url).origin] : []
+  const message = signedMessage(event, secrets, now)
+  try {
+    const reply = await publicPost(url, {
+      ...{ ...message, ...options, https_only: true, trusted_origins, timeout_ms: ATTEMPT_MILLISECONDS },
+    })
+    return answered(reply.status, reply.headers['retry-after'], now)
+  } catch (error) {
+    if (!(error instanceof OutboundError) || error.reason === 'aborted') throw error
+    return failed(FAULTS[error.reason])
+  }
+}
+
+function answered(status_code: number, retry_after: string | string[] | undefined, now: Date): Attempt {
+  if (status_code >= 200 && status_code < 300) return { status_code, error: null, retry_after_seconds: null }
+  const error = status_code >= 300 && status_code < 400 ? 'redirect' : 'status'
+  const asked = status_code === 429 || status_code === 503 ? secondsOf(retry_after, now) : null
+  return { status_code, error, retry_after_seconds: asked }
+}
+
+/** Seconds or a date, as HTTP has them; null for anything else. */
+function secondsOf(retry_after: string | string[] | undefined, now: Date): number | null {
+  const text = String(retry_after ?? '').trim()
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  const at = /^\w{3}, /.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - now.getTime()) / 1000))
+}
+
+const FAULTS: Readonly<Record<Exclude<OutboundError['reason'], 'aborted'>, AttemptError>> = {
+  forbidden: 'address_not_allowed',
+  unreachable: 'unreachable',
+  timeout: 'timeout',
+  too_large: 'unreadable',
+  unreadable: 'unreadable',
+  refused: 'unreadable',
+}
+
+function failed(error: AttemptError): Attempt {
+  return { status_code: null, error, retry_after_seconds: null }
+}

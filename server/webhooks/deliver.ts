@@ -1,0 +1,79 @@
+import type { Context } from '../context.ts'
+import { type DeliveryResult, skipPending, writeResults } from '../events/store/deliveries.ts'
+import type { ClaimedDelivery } from '../events/store/delivery-claims.ts'
+import { updateSubscription } from '../events/store/subscriptions.ts'
+import { addSeconds } from '../platform/clock.ts'
+import { writeGroupOrEach } from '../platform/db/groups.ts'
+import { failpoint } from '../platform/failpoint.ts'
+import { type Attempt, type AttemptOptions, attempt } from './attempt.ts'
+import { nextTry } from './schedule.ts'
+import { findEndpointOfAnyOrg, noteAttempts } from './store.ts'
+
+/** An endpoint to which every attempt of this long has failed is disabled. */
+const FAILING_SECONDS_MAX = 5 * 86_400
+
+/**
+ * Sends a claimed delivery once and writes what came of it. What was sent and not written is sent again: an event arrives at least once.
+ * Throws when the attempt was aborted or the database is away; the claim is released then.
+ */
+export async function deliver(ctx: Context, delivery: ClaimedDelivery, options: AttemptOptions = {}): Promise<void> {
+  failpoint('before_delivery')
+  const endpoint = await findEndpointOfAnyOrg(ctx.db, delivery.subscription_id)
+  const sent =
+    endpoint === null || endpoint.disabled_reason !== null
+      ? null
+      : await attempt(ctx, endpoint, { ...delivery, id: delivery.event_id }, options)
+  failpoint('after_delivery')
+  if (sent?.error === 'secret_unreadable')
+    ctx.log.error('webhook_secret_unreadable', { endpoint_id: delivery.subscription_id })
+  await ctx.groups.join('event-deliveries', { delivery, sent }, (group) =>
+    writeGroupOrEach(group, (some) => writeTogether(ctx, some)),
+  )
+}
+
+/** `sent` is null when the endpoint is gone or disabled. */
+type Sent = { delivery: ClaimedDelivery; sent: Attempt | null }
+
+async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<undefined[]> {
+  const now = ctx.clock.now()
+  const disabled = await ctx.db.transaction().execute(async (tx) => {
+    const written = await writeResults(
+      tx,
+      group.map((each) => resultOf(each, now)),
+      now,
+    )
+    const noted = group.filter(({ delivery, sent }) => sent !== null && written.has(delivery.id))
+    const ids = (which: (sent: Attempt) => boolean) =>
+      noted.flatMap(({ delivery, sent }) => (which(sent!) ? [delivery.subscription_id] : []))
+    const disabled = await noteAttempts(tx, {
+      succeeded: ids(({ error }) => error === null),
+      failed: ids(({ error }) => error !== null),
+      gone: ids(({ status_code }) => status_code === 410),
+      now,
+      failing_before: addSeconds(now, -FAILING_SECONDS_MAX),
+    })
+    for (const { id } of disabled) await updateSubscription(tx, id, { enabled: false })
+    if (disabled.length > 0)
+      await skipPending(
+        tx,
+        disabled.map(({ id }) => id),
+      )
+    return disabled
+  })
+  for (const { id, org_id, disabled_reason } of disabled) {
+    ctx.log.warn('webhook_endpoint_disabled', { endpoint_id: id, org_id, detail: disabled_reason })
+  }
+  return group.map(() => undefined)
+}
+
+function resultOf({ delivery, sent }: Sent, now: Date): DeliveryResult {
+  const { id, claim_id, tries, next_try_at, status_code, error } = delivery
+  const claimed = { id, claim_id }
+  if (sent === null) return { ...claimed, state: 'skipped', next_try_at, status_code, error }
+  const answer = { status_code: sent.status_code, error: sent.error }
+  if (sent.error === null) return { ...claimed, ...answer, state: 'delivered', next_try_at }
+  const again = sent.status_code === 410 ? null : nextTry(tries, sent.retry_after_seconds, now)
+  return again
+    ? { ...claimed, ...answer, state: 'pending', next_try_at: again }
+    : { ...claimed, ...answer, state: 'failed', next_try_at }
+}

@@ -1,0 +1,189 @@
+import type { Static } from 'typebox'
+import type { Context } from '../context.ts'
+import { DELIVERY_QUEUE } from '../events/event.ts'
+import { hasDelivery, sendAgain, skipPending } from '../events/store/deliveries.ts'
+import {
+  deleteSubscription,
+  findSubscriptions,
+  insertSubscription,
+  type SubscriptionRow,
+  updateSubscription,
+} from '../events/store/subscriptions.ts'
+import type { Principal } from '../identity/caller/principal.ts'
+import { lockedRole, requireManager } from '../identity/members/members.ts'
+import { addSeconds } from '../platform/clock.ts'
+import type { Tx } from '../platform/db/db.ts'
+import { ApiError, notFound } from '../platform/errors.ts'
+import { isId, newId } from '../platform/ids.ts'
+import { parseMoney } from '../platform/money.ts'
+import { OutboundError } from '../platform/outbound/error.ts'
+import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
+import { requireAllowedUrl } from './attempt.ts'
+import type { CreateEndpoint, Redeliver, UpdateEndpoint } from './schema.ts'
+import { hintOf, mintSecret, sealSecret } from './secrets.ts'
+import {
+  countEndpoints,
+  deleteEndpoint,
+  type EndpointRow,
+  findEndpoint,
+  insertEndpoint,
+  lockEndpoint,
+  updateEndpoint,
+} from './store.ts'
+
+/** Endpoints of one organization. */
+const ENDPOINTS_MAX = 20
+/** 10, in units of 10⁻⁸. */
+const LOW_BALANCE = 1_000_000_000n
+/** How long the previous secret signs after a rotation that keeps it. */
+const OVERLAP_SECONDS = 86_400
+
+export type Endpoint = { endpoint: EndpointRow; subscription: SubscriptionRow }
+
+/** Creates an endpoint. `secret` is returned here and never again. Throws ApiError `permission_denied`, `invalid_value` or `conflict`. */
+export async function createEndpoint(
+  ctx: Context,
+  principal: Principal,
+  body: Static<typeof CreateEndpoint>,
+): Promise<Endpoint & { secret: string }> {
+  requireManager(principal)
+  checkUrl(ctx, body.url)
+  const now = ctx.clock.now()
+  const { org_id } = principal
+  const id = newId('webhook_endpoint', now)
+  const secret = mintSecret()
+  const endpoint: EndpointRow = {
+    ...{ id, org_id, name: body.name, url: body.url, created_at: now, updated_at: now },
+    ...{ secret: sealSecret(ctx, id, secret), secret_hint: hintOf(secret) },
+    ...{ previous_secret: null, previous_secret_until: null, disabled_reason: null, failing_since: null },
+  }
+  const subscription: SubscriptionRow = {
+    ...{ id, org_id, event_types: [...new Set(body.event_types)], enabled: true, since: now },
+    low_balance: body.low_balance === undefined ? LOW_BALANCE : parseMoney(body.low_balance)!,
+  }
+  await ctx.db.transaction().execute(async (tx) => {
+    requireManager(await lockedRole(tx, principal))
+    if ((await countEndpoints(tx, org_id)) >= ENDPOINTS_MAX) {
+      throw new ApiError('conflict', `An organization can have ${ENDPOINTS_MAX} webhook endpoints. Delete one first.`)
+    }
+    await insertSubscription(tx, subscription)
+    await insertEndpoint(tx, endpoint)
+  })
+  return { endpoint, subscription, secret }
+}
+
+/** Throws ApiError `permission_denied`, and the one 404 for endpoints that are unknown, foreign or not even named like one. */
+export async function readEndpoint(ctx: Pick<Context, 'db'>, principal: Principal, id: string): Promise<Endpoint> {
+  requireManager(principal)
+  const endpoint = isId('webhook_endpoint', id) ? await findEndpoint(ctx.db, principal.org_id, id) : null
+  const subscription = endpoint && (await findSubscriptions(ctx.db, [id])).get(id)
+  if (!endpoint || !subscription) throw notFound('webhook endpoint')
+  return { endpoint, subscription }
+}
+
+/** Changes an endpoint. Turned on, it begins anew; what was skipped in the meantime is sent by `redeliver` only. Throws as `createEndpoint`. */
+export async function changeEndpoint(
+  ctx: Context,
+  principal: Principal,
+  { id, body }: { id: string; body: Static<typeof UpdateEndpoint> },
+): Promise<Endpoint> {
+  if (body.url !== undefined) checkUrl(ctx, body.url)
+  const now = ctx.clock.now()
+  const { name, url, event_types, low_balance, enabled } = body
+  await changing(ctx, principal, id, async (tx, endpoint) => {
+    const turned = enabled === undefined || enabled === (endpoint.disabled_reason === null) ? null : enabled
+    await updateEndpoint(tx, id, {
+      ...(name !== undefined && { name }),
+      ...(url !== undefined && { url }),
+      ...(turned !== null && { disabled_reason: turned ? null : 'owner', failing_since: null }),
+      updated_at: now,
+    })
+    await updateSubscription(tx, id, {
+      ...(event_types !== undefined && { event_types: [...new Set(event_types)], since: now }),
+      ...(low_balance !== undefined && { low_balance: parseMoney(low_balance)! }),
+      ...(turned !== null && { enabled: turned }),
+    })
+    if (turned === false) await skipPending(tx, [id])
+  })
+  return readEndpoint(ctx, principal, id)
+}
+
+/** Deletes an endpoint: nothing more is sent to it. Throws ApiError `permission_denied` or `not_found`. */
+export async function removeEndpoint(ctx: Context, principal: Principal, id: string): Promise<void> {
+  await changing(ctx, principal, id, async (tx) => {
+    await deleteEndpoint(tx, id)
+    await deleteSubscription(tx, id)
+    await skipPending(tx, [id])
+  })
+}
+
+/** Gives an endpoint a new secret; with `keep_old`, the previous one signs beside it for 24 hours. An earlier previous one ends. */
+export async function rotateSecret(
+  ctx: Context,
+  principal: Principal,
+  { id, keep_old }: { id: string; keep_old: boolean },
+): Promise<Endpoint & { secret: string }> {
+  const now = ctx.clock.now()
+  const secret = mintSecret()
+  await changing(ctx, principal, id, async (tx, endpoint) => {
+    await updateEndpoint(tx, id, {
+      ...{ secret: sealSecret(ctx, id, secret), secret_hint: hintOf(secret), updated_at: now },
+      previous_secret: keep_old ? endpoint.secret : null,
+      previous_secret_until: keep_old ? addSeconds(now, OVERLAP_SECONDS) : null,
+    })
+  })
+  return { ...(await readEndpoint(ctx, principal, id)), secret }
+}
+
+/**
+ * Sends one event, or all since a time, again. Returns how many. Throws ApiError `invalid_request_error` for a body that asks for both or
+ * neither, `conflict` for an endpoint that is disabled, and `not_found`.
+ */
+export async function redeliver(
+  ctx: Context,
+  principal: Principal,
+  { id, body }: { id: string; body: Static<typeof Redeliver> },
+): Promise<number> {
+  const { event_id, since, undelivered_only = false } = body
+  const count = await changing(ctx, principal, id, async (tx, { disabled_reason }) => {
+    if ((event_id === undefined) === (since === undefined)) {
+      throw new ApiError('invalid_request_error', "Send either 'event_id' or 'since'.", { param: 'since' })
+    }
+    if (disabled_reason !== null) throw new ApiError('conflict', 'This endpoint is disabled. Enable it first.')
+    const all = { subscription_id: id, now: ctx.clock.now(), undelivered: undelivered_only }
+    if (since !== undefined) return sendAgain(tx, { ...all, since: new Date(since * 1000) })
+    const one = { event_id: event_id!, subscription_id: id }
+    if (!isId('event', event_id!) || !(await hasDelivery(tx, one))) throw notFound('event')
+    return sendAgain(tx, { ...all, ...one })
+  })
+  // Of old events: they were due for long, and other processes look at what became due lately.
+  if (count > 0) ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
+  return count
+}
+
+/** Locks an endpoint for a change by somebody who may make it at this moment. Throws ApiError `permission_denied` or `not_found`. */
+async function changing<T>(
+  ctx: Pick<Context, 'db'>,
+  principal: Principal,
+  id: string,
+  change: (tx: Tx, endpoint: EndpointRow) => Promise<T>,
+): Promise<T> {
+  requireManager(principal)
+  return ctx.db.transaction().execute(async (tx) => {
+    requireManager(await lockedRole(tx, principal))
+    const endpoint = isId('webhook_endpoint', id) ? await lockEndpoint(tx, principal.org_id, id) : null
+    if (!endpoint) throw notFound('webhook endpoint')
+    return change(tx, endpoint)
+  })
+}
+
+function checkUrl(ctx: Pick<Context, 'config'>, url: string): void {
+  try {
+    requireAllowedUrl(ctx, url)
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error
+    throw new ApiError('invalid_value', `Invalid 'url': ${error.message} Send an https URL of a public address.`, {
+      param: 'url',
+    })
+  }
+}

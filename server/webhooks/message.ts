@@ -1,0 +1,26 @@
+import { Webhook } from 'standardwebhooks'
+import type { EventRow } from '../events/store/events.ts'
+import { unixSeconds } from '../platform/clock.ts'
+
+export type Message = { body: string; headers: Record<string, string> }
+
+/** An event signed at `now` with each of the secrets, as Standard Webhooks has it. */
+export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly string[], now: Date): Message {
+  const body = eventBody(event)
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(event.id, now, body))
+  return {
+    body,
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': event.id,
+      'webhook-timestamp': String(unixSeconds(now)),
+      'webhook-signature': signatures.join(' '),
+    },
+  }
+}
+
+/** The body of an event as it is sent. Source: docs/contract.md, section 14. */
+function eventBody({ id, type, subject_id, created_at }: Omit<EventRow, 'org_id'>): string {
+  const event = { id, object: 'event', created_at: unixSeconds(created_at), type, data: { id: subject_id } }
+  return JSON.stringify(event)
+}

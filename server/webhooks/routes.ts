@@ -1,0 +1,201 @@
+import { EVENT_TYPES } from '../events/event.ts'
+import { listDeliveries } from '../events/store/deliveries.ts'
+import { findSubscriptions } from '../events/store/subscriptions.ts'
+import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { requireManager } from '../identity/members/members.ts'
+import { pageOf, positionOf } from '../platform/http/list.ts'
+import { changeEndpoint, createEndpoint, readEndpoint, redeliver, removeEndpoint, rotateSecret } from './endpoints.ts'
+import {
+  CreateEndpoint,
+  DeletedEndpoint,
+  DeliveryList,
+  DeliveryQuery,
+  deliveryView,
+  EndpointList,
+  EndpointQuery,
+  EndpointView,
+  EndpointWithSecret,
+  EventTypeList,
+  endpointView,
+  PAGE,
+  Redeliver,
+  RedeliverResult,
+  RotateSecret,
+  TestEndpoint,
+  TestResult,
+  UpdateEndpoint,
+} from './schema.ts'
+import { listEndpoints } from './store.ts'
+import { openTrials } from './trial.ts'
+
+const PATH = '/v1/webhook_endpoints'
+const ONE = `${PATH}/:webhook_endpoint_id`
+
+/** Webhook endpoints: those of the caller's organization, for its owners and admins. */
+export function webhookEndpoints(): readonly Endpoint[] {
+  return [create, list, read, change, remove, rotate, test(openTrials()), deliveries, again, eventTypes]
+}
+
+const create = endpoint({
+  method: 'POST',
+  path: PATH,
+  auth: 'api_key_or_session',
+  summary: 'Create a webhook endpoint',
+  body: CreateEndpoint,
+  response: EndpointWithSecret,
+  errors: ['permission_denied', 'conflict'],
+  example: { name: 'Production', url: 'https://example.com/webhooks', event_types: ['video.completed'] },
+  headers: { 'cache-control': 'always' },
+  async handle(ctx, { principal, body, reply }) {
+    const { secret, ...made } = await createEndpoint(ctx, principal, body)
+    reply.header('cache-control', 'no-store')
+    return { ...endpointView(made.endpoint, made.subscription), signing_secret: secret }
+  },
+})
+
+const list = endpoint({
+  method: 'GET',
+  path: PATH,
+  auth: 'api_key_or_session',
+  summary: 'List webhook endpoints',
+  query: EndpointQuery,
+  response: EndpointList,
+  errors: ['permission_denied'],
+  async handle(ctx, { principal, query }) {
+    requireManager(principal)
+    const position = positionOf('webhook_endpoint', query, PAGE)
+    const rows = await listEndpoints(ctx.db, principal.org_id, position)
+    const subscriptions = await findSubscriptions(
+      ctx.db,
+      rows.map(({ id }) => id),
+    )
+    const present = rows.filter(({ id }) => subscriptions.has(id))
+    return pageOf(present, position.limit, (row) => endpointView(row, subscriptions.get(row.id)!))
+  },
+})
+
+const read = endpoint({
+  method: 'GET',
+  path: ONE,
+  auth: 'api_key_or_session',
+  summary: 'Read a webhook endpoint',
+  response: EndpointView,
+  errors: ['permission_denied'],
+  async handle(ctx, { principal, params }) {
+    const found = await readEndpoint(ctx, principal, params.webhook_endpoint_id!)
+    return endpointView(found.endpoint, found.subscription)
+  },
+})
+
+const change = endpoint({
+  method: 'POST',
+  path: ONE,
+  auth: 'api_key_or_session',
+  summary: 'Change a webhook endpoint, or turn it on or off',
+  body: UpdateEndpoint,
+  response: EndpointView,
+  errors: ['permission_denied'],
+  example: { enabled: true },
+  async handle(ctx, { principal, params, body }) {
+    const changed = await changeEndpoint(ctx, principal, { id: params.webhook_endpoint_id!, body })
+    return endpointView(changed.endpoint, changed.subscription)
+  },
+})
+
+const remove = endpoint({
+  method: 'DELETE',
+  path: ONE,
+  auth: 'api_key_or_session',
+  summary: 'Delete a webhook endpoint',
+  response: DeletedEndpoint,
+  errors: ['permission_denied'],
+  async handle(ctx, { principal, params }) {
+    const id = params.webhook_endpoint_id!
+    await removeEndpoint(ctx, principal, id)
+    return { id, object: 'webhook_endpoint.deleted', deleted: true }
+  },
+})
+
+const rotate = endpoint({
+  method: 'POST',
+  path: `${ONE}/rotate_secret`,
+  auth: 'api_key_or_session',
+  summary: 'Give a webhook endpoint a new signing secret',
+  body: RotateSecret,
+  response: EndpointWithSecret,
+  errors: ['permission_denied'],
+  example: { keep_old_secret_active_for_24_hours: true },
+  headers: { 'cache-control': 'always' },
+  async handle(ctx, { principal, params, body, reply }) {
+    const { secret, ...changed } = await rotateSecret(ctx, principal, {
+      id: params.webhook_endpoint_id!,
+      keep_old: body.keep_old_secret_active_for_24_hours ?? false,
+    })
+    reply.header('cache-control', 'no-store')
+    return { ...endpointView(changed.endpoint, changed.subscription), signing_secret: secret }
+  },
+})
+
+const test = (trial: ReturnType<typeof openTrials>) =>
+  endpoint({
+    method: 'POST',
+    path: `${ONE}/test`,
+    auth: 'api_key_or_session',
+    summary: 'Send a sample event to a webhook endpoint',
+    body: TestEndpoint,
+    response: TestResult,
+    errors: ['permission_denied', 'rate_limit_exceeded'],
+    example: { event_type: 'video.completed' },
+    async handle(ctx, { principal, params, body }) {
+      return trial(ctx, principal, { id: params.webhook_endpoint_id!, event_type: body.event_type })
+    },
+  })
+
+const deliveries = endpoint({
+  method: 'GET',
+  path: `${ONE}/deliveries`,
+  auth: 'api_key_or_session',
+  summary: 'List what was sent to a webhook endpoint, and what will be',
+  query: DeliveryQuery,
+  response: DeliveryList,
+  errors: ['permission_denied'],
+  async handle(ctx, { principal, params, query }) {
+    const subscription_id = params.webhook_endpoint_id!
+    const position = positionOf('event', query, PAGE)
+    await readEndpoint(ctx, principal, subscription_id)
+    const which = { org_id: principal.org_id, subscription_id, state: query.state ?? null }
+    const rows = await listDeliveries(ctx.db, which, position)
+    return pageOf(
+      rows.map((row) => ({ ...row, id: row.event_id })),
+      position.limit,
+      deliveryView,
+    )
+  },
+})
+
+const again = endpoint({
+  method: 'POST',
+  path: `${ONE}/redeliver`,
+  auth: 'api_key_or_session',
+  summary: 'Send one event, or all since a time, again',
+  body: Redeliver,
+  response: RedeliverResult,
+  errors: ['permission_denied', 'conflict'],
+  example: { since: 1_790_000_000 },
+  async handle(ctx, { principal, params, body }) {
+    const id = params.webhook_endpoint_id!
+    const count = await redeliver(ctx, principal, { id, body })
+    return { object: 'webhook_endpoint.redelivery', webhook_endpoint_id: id, deliveries: count }
+  },
+})
+
+const eventTypes = endpoint({
+  method: 'GET',
+  path: '/v1/webhook_event_types',
+  auth: 'api_key_or_session',
+  summary: 'List the types of events that webhook endpoints can listen to',
+  response: EventTypeList,
+  async handle() {
+    return { object: 'list', data: EVENT_TYPES }
+  },
+})

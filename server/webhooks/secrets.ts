@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import type { Context } from '../context.ts'
+import { sealText, textUnsealer } from '../platform/seal.ts'
+import type { EndpointRow } from './store.ts'
+
+/** A new signing secret in the form of Standard Webhooks: `whsec_` and 32 random bytes as base64. */
+export function mintSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`
+}
+
+/** What listings show of a secret. */
+export function hintOf(secret: string): string {
+  return `whsec_...${secret.slice(-4)}`
+}
+
+/** Encrypts a signing secret for one endpoint. */
+export function sealSecret(ctx: Pick<Context, 'secret'>, endpoint_id: string, secret: string): string {
+  return sealText(ctx.secret, { label: LABEL, binding: endpoint_id }, secret)
+}
+
+/** The secrets that sign at `now`, the newest first. Null when one cannot be read: the secret of the service was changed. */
+export function signingSecrets(ctx: Pick<Context, 'secrets'>, endpoint: EndpointRow, now: Date): string[] | null {
+  const { id, secret, previous_secret, previous_secret_until } = endpoint
+  const sealed = [secret]
+  if (previous_secret !== null && previous_secret_until !== null && previous_secret_until > now)
+    sealed.push(previous_secret)
+  const unseal = textUnsealer(ctx.secrets, LABEL)
+  const opened = sealed.flatMap((each) => unseal(id, each) ?? [])
+  return opened.length === sealed.length ? opened : null
+}
+
+/** The same text encrypted with the current secret of the service; null when it is so already, or cannot be read. */
+export function resealed(ctx: Pick<Context, 'secret' | 'secrets'>, endpoint_id: string, sealed: string): string | null {
+  if (textUnsealer([ctx.secret], LABEL)(endpoint_id, sealed) !== null) return null
+  const text = textUnsealer(ctx.secrets, LABEL)(endpoint_id, sealed)
+  return text === null ? null : sealSecret(ctx, endpoint_id, text)
+}
+
+const LABEL = 'kinora:webhooks:secret'

@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import OpenAI from 'openai'
+import { deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
+import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
+import { deliver } from '../../../server/webhooks/deliver.ts'
+import type { DeliveryView } from '../../../server/webhooks/schema.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from './app.ts'
+import { send } from './identity-app.ts'
+
+export type Received = {
+  path: string
+  headers: Headers
+  body: string
+  event: { id: string; type: string; data: { id: string } }
+}
+
+/** Answers of a receiver: a status with headers, or whatever the function does with the response. */
+type Reply = { status: number; headers?: Record<string, string> } | ((response: ServerResponse) => void)
+
+/** A server that events are sent to, on a real socket. */
+export type Receiver = {
+  url: string
+  received: Received[]
+  /** How it answers from now on. */
+  answer(reply: Reply): void
+  /** Resolves when it has received `count` events. */
+  atLeast(count: number): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startReceiver(): Promise<Receiver> {
+  const received: Received[] = []
+  let reply: Reply = { status: 200 }
+  let arrived = Promise.withResolvers<void>()
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString('utf8')
+    const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
+    received.push({ path: request.url!, headers, body, event: JSON.parse(body) })
+    if (typeof reply === 'function') reply(response)
+    else response.writeHead(reply.status, reply.headers ?? {}).end('seen')
+    arrived.resolve()
+    arrived = Promise.withResolvers()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    answer(next) {
+      reply = next
+    },
+    async atLeast(count) {
+      while (received.length < count) await arrived.promise
+    },
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** The service with instant videos, one customer and a receiver. Deliveries move by `deliverDue` alone, unless `background`. */
+export type WebhooksApp = {
+  app: TestApp
+  person: TestPerson
+  receiver: Receiver
+  close(): Promise<void>
+}
+
+export const WEBHOOKS_CONFIG = `
+plans: { free: { max_concurrent_renders: 1000 } }
+video_models: [{ id: instant-1, engine: instant, per_second: "0.010000" }]
+chat_models: [{ id: sandbox-1, engine: sandbox, price_per_million: { input: "1000", output: "1000" } }]
+webhooks: { allow_loopback: true }
+`
+
+export async function startWebhooksApp(options: Parameters<typeof startApp>[0] = {}): Promise<WebhooksApp> {
+  const app = await startApp({ config: WEBHOOKS_CONFIG, ...options })
+  const [person, receiver] = [await newCustomer(app), await startReceiver()]
+  return {
+    ...{ app, person, receiver },
+    async close() {
+      await app.close()
+      await receiver.close()
+    },
+  }
+}
+
+/** Creates an endpoint at the receiver for video events. Returns its id and signing secret. */
+export async function newEndpoint(
+  { app, person, receiver }: Pick<WebhooksApp, 'app' | 'person' | 'receiver'>,
+  changes: Record<string, unknown> = {},
+): Promise<{ id: string; secret: string }> {
+  const event_types = ['video.completed', 'video.failed', 'video.canceled']
+  const body = { name: 'Test', url: `${receiver.url}/hook`, event_types, ...changes }
+  const made = await send(app, 'POST', '/v1/webhook_endpoints', { key: person.key }, body)
+  if (made.status !== 200) throw new Error(`refused: ${JSON.stringify(made.body)}`)
+  return { id: made.body.id, secret: made.body.signing_secret }
+}
+
+/** Ends a video job the short way, by a cancellation, and returns its id. */
+export async function canceledVideo({ app, person }: Pick<WebhooksApp, 'app' | 'person'>): Promise<string> {
+  const made = await send(app, 'POST', '/v1/videos', { key: person.key }, videoBody())
+  await send(app, 'POST', `/v1/videos/${made.body.id}/cancel`, { key: person.key })
+  return made.body.id
+}
+
+/** Renders a video to its end and returns its id. */
+export async function endedVideo({ app, person }: Pick<WebhooksApp, 'app' | 'person'>): Promise<string> {
+  const made = await send(app, 'POST', '/v1/videos', { key: person.key }, videoBody())
+  await app.tick()
+  return made.body.id
+}
+
+/** Sends every delivery that is due by the hand-moved clock, once. Returns how many. */
+export async function deliverDue(app: TestApp, options: AttemptOptions = {}): Promise<number> {
+  const none = { subscriptions: new Map<string, number>(), organizations: new Map<string, number>() }
+  const claims = deliveryClaims(none, { subscription: 1000, organization: 1000 })
+  const wanted = { claim_id: `tick/${randomUUID()}`, now: app.clock.now(), limit: 1000 }
+  const claimed = await claims.claim(app.ctx.db, wanted)
+  await Promise.all(claimed.map((each) => deliver(app.ctx, each, options)))
+  return claimed.length
+}
+
+/** What the SDK of OpenAI makes of a delivery. Throws when the signature is wrong. Times of tests are not today's. */
+export function unwrap({ body, headers }: Received, secret: string): Promise<unknown> {
+  const client = new OpenAI({ apiKey: 'unused', webhookSecret: secret })
+  return client.webhooks.unwrap(body, headers, secret, 10 * 365 * 86_400)
+}
+
+/** Deliveries of an endpoint, the oldest first. */
+export async function deliveriesOf({ app, person }: Pick<WebhooksApp, 'app' | 'person'>, id: string) {
+  const answer = await send(app, 'GET', `/v1/webhook_endpoints/${id}/deliveries?order=asc&limit=100`, {
+    key: person.key,
+  })
+  return answer.body.data as DeliveryView[]
+}
