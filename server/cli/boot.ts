@@ -8,7 +8,6 @@ import {
   publishFirstRun,
   settleFirstRun,
 } from '../identity/people/first-run.ts'
-import { systemClock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import { openStorage } from './storage.ts'
 

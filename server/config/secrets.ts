@@ -21,21 +21,21 @@ export function readSecrets(env: NodeJS.ProcessEnv, found: Mistake[]): SecretSet
     found.push({ place, message: `must be at least ${SECRET_BYTES_MIN} bytes; leave it unset to have one made` })
   }
   const [place_previous, text] = settingOrFile('KINORA_SECRET_PREVIOUS', env, found)
-  const previous_secrets = secretsIn(text ?? '')
-  for (const [i, each] of previous_secrets.entries()) {
-    if (!isShort(each)) continue
+  for (const [i, each] of entriesIn(text ?? '').entries()) {
+    if (each === '' || !isShort(each)) continue
     const message = `entry ${i + 1} has ${Buffer.byteLength(each)} bytes, and a secret has at least ${SECRET_BYTES_MIN}; entries are separated by commas or lines`
     found.push({ place: place_previous, message })
   }
-  return { secret, previous_secrets }
+  return { secret, previous_secrets: secretsIn(text ?? '') }
 }
 
 /** Secrets separated by commas or lines. */
 export function secretsIn(text: string): string[] {
-  return text
-    .split(/[,\n]/)
-    .map((each) => each.trim())
-    .filter((each) => each !== '')
+  return entriesIn(text).filter((each) => each !== '')
+}
+
+function entriesIn(text: string): string[] {
+  return text.split(/[,\n]/).map((each) => each.trim())
 }
 
 /** What a file holds, without the line end that editors and `echo` leave; a text that says why it cannot be read. */

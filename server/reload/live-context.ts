@@ -19,7 +19,12 @@ export type OpenLiveContext = {
 type Generation = { settings: Settings; users: number }
 
 /** A former model, and where the renders are that need it. `removed`: no such model is configured, so every job of it needs this one. */
-type Former = FormerModel & { addresses: ReadonlySet<string>; removed: boolean; end(): void }
+type Former = FormerModel & {
+  addresses: ReadonlySet<string>
+  removed: boolean
+  generation: Generation
+  end(): void
+}
 
 /** Opens the context of a process with its first settings. */
 export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Settings): OpenLiveContext {
@@ -72,7 +77,8 @@ export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Set
     replace(next) {
       const before = current
       current = begin(next)
-      for (const model of formerModels(before.settings, next)) former.unshift({ ...model, end: hold(before) })
+      for (const model of formerModels(before.settings, next))
+        former.unshift({ ...model, generation: before, end: hold(before) })
       end(before)
     },
     async closeFormer() {
@@ -90,7 +96,7 @@ export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Set
 }
 
 /** The models of `before` that are removed, or of which an engine has been removed or is called elsewhere. */
-function formerModels(before: Settings, next: Settings): Array<Omit<Former, 'end'>> {
+function formerModels(before: Settings, next: Settings): Array<Omit<Former, 'generation' | 'end'>> {
   return before.config.video_models.flatMap((settings: VideoModelConfig) => {
     const pool = before.engines.video.get(settings.id)
     const kept = next.engines.video.get(settings.id)
@@ -105,9 +111,13 @@ function hasSame(pool: EnginePool | undefined, member: EnginePool['members'][num
 }
 
 async function unneeded(ctx: Pick<Context, 'db'>, former: readonly Former[]): Promise<Former[]> {
-  if (former.length === 0) return []
-  const found = await findUnfinishedEngines(ctx.db, [...new Set(former.map(({ settings }) => settings.id))])
-  return former.filter(
+  // A step that began before the reload may be about to begin a render on its engines.
+  const quiet = former.filter(
+    ({ generation }) => generation.users === former.filter((each) => each.generation === generation).length,
+  )
+  if (quiet.length === 0) return []
+  const found = await findUnfinishedEngines(ctx.db, [...new Set(quiet.map(({ settings }) => settings.id))])
+  return quiet.filter(
     ({ settings, addresses, removed }) =>
       !found.some(
         ({ model, engine_address }) =>

@@ -1,5 +1,5 @@
 import type { InputRole, Ticket } from '../engines/video/contract.ts'
-import type { Actor } from '../identity/activity/activity.ts'
+import type { Actor } from '../identity/activity/action.ts'
 
 export const STATUSES = [
   'moderating',

@@ -129,3 +129,22 @@ test('a member sees who manages members instead of an error', async () => {
   assert.deepEqual(await findBarriers(page), [])
   await close()
 })
+
+test('owners see who changed what, and members do not', async () => {
+  const boss = await newCustomer(app)
+  const colleague = await newColleague(app, boss.org_id, { role: 'member' })
+  await send(app, 'PATCH', `/console/members/${colleague.user_id}`, { cookie: boss.cookie }, { role: 'admin' })
+  const { page, close, screenshot } = await openConsole(browser, { app, as: boss, path: '/members' })
+  const row = page.getByRole('table', { name: 'Activity' }).getByRole('row').filter({ hasText: 'Role changed' })
+  await row.getByText('member · admin').waitFor()
+  await row.getByText(boss.email).waitFor()
+  await screenshot('members-activity')
+  assert.deepEqual(await findBarriers(page), [])
+  await close()
+
+  const plain = await newColleague(app, boss.org_id, { role: 'member' })
+  const other = await openConsole(browser, { app, as: plain, path: '/members' })
+  await other.page.getByText('Only owners and admins can manage members').waitFor()
+  assert.equal(await other.page.getByRole('table', { name: 'Activity' }).count(), 0)
+  await other.close()
+})

@@ -7,9 +7,9 @@ import { openHttp } from '../../server/platform/http/server.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/identity-app.ts'
-import { liveContext } from '../support/http/live-context.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw } from '../support/http/videos-app.ts'
+import { liveContext } from '../support/live-context.ts'
 
 let app: TestApp
 let person: TestPerson

@@ -6,6 +6,7 @@ import { loadConfig } from '../../server/config/load.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { browserOf, send } from '../support/http/identity-app.ts'
+import { rawConnection } from '../support/http/raw-http.ts'
 import { submit } from '../support/http/videos-app.ts'
 
 let app: TestApp
@@ -62,6 +63,26 @@ test('every answer while configurations change is of one whole configuration', a
   assert.equal(seen.size, 2, [...seen].join('\n'))
   for (const { id, price } of sides)
     assert.ok([...seen].some((each) => each.startsWith(`${id} at ${price} `) && each.split(price).length === 3))
+})
+
+test('a request that has begun goes on with the settings of its beginning, however late its body comes', async () => {
+  reload(config({ plan: 'free', id: 'instant-1', price: '0.010000' }))
+  const body = JSON.stringify({ model: 'instant-1', prompt: 'A boat', seconds: 4, aspect_ratio: '16:9' })
+  const connection = await rawConnection(app.url)
+  const head = [
+    'POST /v1/videos HTTP/1.1',
+    'host: x',
+    `authorization: Bearer ${person.key}`,
+    'content-type: application/json',
+  ]
+  await connection.write(`${[...head, `content-length: ${body.length}`, 'expect: 100-continue'].join('\r\n')}\r\n\r\n`)
+  assert.equal((await connection.answer({ bodiless: true })).status, 100)
+  reload(config({ plan: 'free', id: 'instant-2', price: '0.020000' }))
+  await connection.write(body)
+  const { status, body: answer } = await connection.answer()
+  assert.deepEqual([status, JSON.parse(answer.toString()).cost], [200, '0.04000000'])
+  connection.close()
+  await app.tick()
 })
 
 test('a job that was quoted before a reload keeps its price, and the next one has the new one', async () => {

@@ -79,6 +79,17 @@ test('an idempotent request sent again after the change is replayed, and with an
   assert.deepEqual((await submit(change.settled, since)).body, later.body)
 })
 
+test('a running process that is given the new secret accepts what it made under the previous one', async () => {
+  const [browser, link] = [await browserOf(old, service.person), await signedLink(old)]
+  const input = [{ role: 'user', content: 'Hi' }, ...(await think(old, 'I looked at z.')), { role: 'user', content: 'So?' }]
+  const { config, secret } = old.ctx
+  old.app.reload({ config: { ...config, previous_secrets: [secret] }, secret: change.settled.secret })
+  assert.deepEqual((await sessions(browser))[0], 200)
+  assert.equal((await fetch(old.url + link)).status, 200)
+  assert.match(await answerTo(old, input), /I looked at z\./)
+  assert.equal((await fetch(change.settled.url + (await signedLink(old)))).status, 200)
+})
+
 function sessions(browser: { cookie: string }): Promise<number[]> {
   const apps = [old, change.after, change.settled]
   return Promise.all(apps.map(async (app) => (await send(app, 'GET', '/console/session', browser)).status))

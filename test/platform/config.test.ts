@@ -31,6 +31,29 @@ test('nothing configured is a complete service: embedded engines, one plan, a pr
   )
 })
 
+test('secrets come from files as well, without the line end; a file beside its variable, or one that cannot be read, is a mistake', () => {
+  const [secret, previous, engine] = ['s'.repeat(32), 'p'.repeat(32), 'an engine key']
+  for (const [name, text] of [
+    ['now', `${secret}\n`],
+    ['before', `${previous}\n${secret}\n`],
+    ['engine', `${engine}\n`],
+  ] as const)
+    writeFileSync(join(dir, name), text)
+  const path = write(
+    `translation: { engine: { kind: http, format: libretranslate, base_url: "https://t.example", api_key: "\${file:engine}" } }`,
+  )
+  const files = { KINORA_SECRET_FILE: join(dir, 'now'), KINORA_SECRET_PREVIOUS_FILE: join(dir, 'before') }
+  const config = loadConfig({ config: path }, files, engineMistakes)
+  assert.deepEqual([config.secret, config.previous_secrets], [secret, [previous, secret]])
+  assert.equal(Object(config.translation).api_key, engine)
+  assert.match(
+    refusal({}, { ...files, KINORA_SECRET: secret }),
+    /KINORA_SECRET_FILE: cannot be used with KINORA_SECRET/,
+  )
+  rmSync(join(dir, 'engine'))
+  assert.match(refusal({ config: path }, {}), /api_key: the file .*engine cannot be read \(ENOENT\)/)
+})
+
 test('flags win over the environment, the environment over the file, the file over the defaults', () => {
   const path = write('host: 127.0.0.4\nport: 4\nworkers: 4\ndata_dir: /four\nlog_level: error\n')
   const env = {

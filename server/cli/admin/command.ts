@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { Action, Operator } from '../../identity/activity/activity.ts'
+import type { Action, Operator } from '../../identity/activity/action.ts'
 import type { UserRow } from '../../identity/people/store.ts'
 import { findOrganization, findUser, type OrganizationRow } from '../../identity/people/store.ts'
 import type { Clock } from '../../platform/clock.ts'

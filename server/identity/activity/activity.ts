@@ -4,43 +4,14 @@ import type { Db, Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Sweep } from '../../platform/sweep.ts'
 import type { Principal } from '../caller/principal.ts'
+import type { Action, Actor, Operator } from './action.ts'
 import { deleteActivityBefore, insertActivity } from './store.ts'
-
-/** Everything that is recorded, by what it concerns. Source: docs/operating.md, who did what. */
-export const ACTIONS = [
-  'organization.create',
-  'organization.plan',
-  'credits.grant',
-  'member.add',
-  'member.role',
-  'member.remove',
-  'invitation.create',
-  'invitation.withdraw',
-  'invitation.accept',
-  'person.password_reset',
-  'person.two_factor_reset',
-  'api_key.create',
-  'api_key.revoke',
-  'video.cancel',
-  'audit.run',
-  'configuration.reload',
-  'configuration.change',
-  'database.move',
-  'database.adopt',
-] as const
-export type Action = (typeof ACTIONS)[number]
-
-/** Whoever runs commands on a host. */
-export type Operator = { kind: 'operator'; os_user: string; host: string }
-
-/** Who did something. `key_id` null: in the console. */
-export type Actor = Operator | { kind: 'person'; user_id: string; key_id: string | null }
 
 /**
  * What was done. `org_id` null: to the whole service. `target`: the id of what it was done to. `details` hold names, roles, plans and amounts,
  * never secrets, passwords, keys or prompts.
  */
-export type Deed = {
+export type NewActivity = {
   actor: Actor
   action: Action
   org_id: string | null
@@ -50,8 +21,8 @@ export type Deed = {
 }
 
 /** Records what was done, in the transaction that does it. */
-export async function recordActivity(tx: Tx, { now, details = {}, ...deed }: Deed): Promise<void> {
-  await insertActivity(tx, { id: newId('activity', now), created_at: now, details, ...deed })
+export async function recordActivity(tx: Tx, { now, details = {}, ...entry }: NewActivity): Promise<void> {
+  await insertActivity(tx, { id: newId('activity', now), created_at: now, details, ...entry })
 }
 
 export function actorOf({ user_id, key_id }: Pick<Principal, 'user_id' | 'key_id'>): Actor {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
-import type { Action, Actor } from './activity.ts'
+import type { Action, Actor } from './action.ts'
 
 export type ActivityRow = {
   id: string

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Database, Tx } from '../../platform/db/db.ts'
 import { isUniqueViolation } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
-import { actorOf, type Deed, recordActivity } from '../activity/activity.ts'
+import { actorOf, type NewActivity, recordActivity } from '../activity/activity.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { cancelInvitationsBy } from '../invitations/store.ts'
 import { lockOrganization } from '../people/store.ts'
@@ -99,7 +99,7 @@ export async function removeMember(
   })
 }
 
-type Change = Pick<Deed, 'action' | 'target' | 'now'> & { details: NonNullable<Deed['details']> }
+type Change = Pick<NewActivity, 'action' | 'target' | 'now'> & { details: NonNullable<NewActivity['details']> }
 
 async function record(tx: Tx, principal: Principal, change: Change): Promise<void> {
   await recordActivity(tx, { actor: actorOf(principal), org_id: principal.org_id, ...change })

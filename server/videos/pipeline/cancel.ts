@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Actor } from '../../identity/activity/activity.ts'
+import type { Actor } from '../../identity/activity/action.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'

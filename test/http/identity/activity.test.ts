@@ -7,12 +7,12 @@ import { submit } from '../../support/http/videos-app.ts'
 let app: TestApp
 let owner: TestPerson
 let member: TestPerson
-let stranger: TestPerson
+let outsider: TestPerson
 before(async () => {
   app = await startApp()
   owner = await newCustomer(app)
   member = await newColleague(app, owner.org_id)
-  stranger = await newCustomer(app)
+  outsider = await newCustomer(app)
 })
 after(() => app.close())
 
@@ -61,7 +61,7 @@ test('200 with what people of the organization changed, newest first and without
   )
   assert.equal(typeof canceled.actor.key_hint, 'string')
   for (const secret of [key, invited.token, second.token]) assert.ok(!JSON.stringify(body).includes(secret))
-  assert.deepEqual((await activity(stranger)).body.data, [])
+  assert.deepEqual((await activity(outsider)).body.data, [])
 })
 
 test('pages follow one another, also from the id of another organization’s entry', async () => {
@@ -69,7 +69,7 @@ test('pages follow one another, also from the id of another organization’s ent
   assert.equal(first.has_more, true)
   const rest = (await activity(owner, `?after=${first.last_id}`)).body
   assert.equal(rest.data.length, 8)
-  assert.deepEqual((await activity(stranger, `?order=asc&after=${first.last_id}`)).body.data, [])
+  assert.deepEqual((await activity(outsider, `?order=asc&after=${first.last_id}`)).body.data, [])
   assert.equal((await activity(owner, '?after=nonsense')).body.error.param, 'after')
 })
 

@@ -16,7 +16,7 @@ import { handMovedClock } from '../../../server/platform/clock.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
-import { liveContext } from './live-context.ts'
+import { liveContext } from '../live-context.ts'
 import { multipart, type Part } from './raw-http.ts'
 
 /** API keys of two organizations, of two people in the first; filled in at start. */

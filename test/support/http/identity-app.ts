@@ -15,7 +15,7 @@ import { openChanges } from '../../../server/platform/db/changes.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
-import { liveContext } from './live-context.ts'
+import { liveContext } from '../live-context.ts'
 
 export const PASSWORD = 'correct horse battery'
 

@@ -1,0 +1,29 @@
+/** Everything that is recorded, by what it concerns. Source: docs/operating.md, who did what. */
+export const ACTIONS = [
+  'organization.create',
+  'organization.plan',
+  'credits.grant',
+  'member.add',
+  'member.role',
+  'member.remove',
+  'invitation.create',
+  'invitation.withdraw',
+  'invitation.accept',
+  'person.password_reset',
+  'person.two_factor_reset',
+  'api_key.create',
+  'api_key.revoke',
+  'video.cancel',
+  'audit.run',
+  'configuration.reload',
+  'configuration.change',
+  'database.move',
+  'database.adopt',
+] as const
+export type Action = (typeof ACTIONS)[number]
+
+/** Whoever runs commands on a host. */
+export type Operator = { kind: 'operator'; os_user: string; host: string }
+
+/** Who did something. `key_id` null: in the console. */
+export type Actor = Operator | { kind: 'person'; user_id: string; key_id: string | null }
