@@ -9,7 +9,7 @@ import { toText } from '../../server/platform/metrics/exposition.ts'
 import { observeQueues } from '../../server/platform/queue/depth.ts'
 import { responseQueues } from '../../server/responses/background/claims.ts'
 import { videoQueues } from '../../server/videos/pipeline/claims.ts'
-import { type Exposition, readExposition, valueOf } from '../support/data/exposition.ts'
+import { type Exposition, readExposition, sumOf } from '../support/data/exposition.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/identity-app.ts'
 import { ROOT } from '../support/sources.ts'
@@ -34,10 +34,10 @@ test('requests are counted by route and class of status, with their time', async
   await send(app, 'GET', '/v1/no-such-thing', key())
   const read = await scrape()
   const labels = { method: 'GET', route: '/v1/videos/:video_id' }
-  assert.equal(valueOf(read, 'kinora_http_requests_total', { ...labels, status: '4xx' }), 1)
-  assert.equal(valueOf(read, 'kinora_http_request_duration_seconds_count', labels), 1)
-  assert.equal(valueOf(read, 'kinora_http_errors_total', { route: '/v1/videos/:video_id', code: 'not_found' }), 1)
-  assert.equal(valueOf(read, 'kinora_http_requests_total', { route: 'unknown', status: '4xx' }), 1)
+  assert.equal(sumOf(read, 'kinora_http_requests_total', { ...labels, status: '4xx' }), 1)
+  assert.equal(sumOf(read, 'kinora_http_request_duration_seconds_count', labels), 1)
+  assert.equal(sumOf(read, 'kinora_http_errors_total', { route: '/v1/videos/:video_id', code: 'not_found' }), 1)
+  assert.equal(sumOf(read, 'kinora_http_requests_total', { route: 'unknown', status: '4xx' }), 1)
 })
 
 test('a streamed chat counts its tokens and money as charged, its first byte and its engine', async () => {
@@ -46,17 +46,17 @@ test('a streamed chat counts its tokens and money as charged, its first byte and
   const answer = await fetch(`${app.url}/v1/chat/completions`, { method: 'POST', headers, body })
   const [, prompt, completion] = /"prompt_tokens":(\d+),"completion_tokens":(\d+)/.exec(await answer.text())!
   const read = await scrape()
-  assert.equal(valueOf(read, 'kinora_tokens_total', { model: 'sandbox-1', kind: 'input' }), Number(prompt))
-  assert.equal(valueOf(read, 'kinora_tokens_total', { model: 'sandbox-1', kind: 'output' }), Number(completion))
+  assert.equal(sumOf(read, 'kinora_tokens_total', { model: 'sandbox-1', kind: 'input' }), Number(prompt))
+  assert.equal(sumOf(read, 'kinora_tokens_total', { model: 'sandbox-1', kind: 'output' }), Number(completion))
   const { rows } = await app.database.pool.query(
     `select sum(amount)::text as sum from ledger_entries where kind = 'charge'`,
   )
-  const charged = valueOf(read, 'kinora_charged_money_total', { kind: 'tokens', currency: 'usd' })
+  const charged = sumOf(read, 'kinora_charged_money_total', { kind: 'tokens', currency: 'usd' })
   assert.equal(Math.round(charged * 1e8), -Number(rows[0].sum))
-  assert.equal(valueOf(read, 'kinora_http_stream_first_byte_seconds_count', { route: '/v1/chat/completions' }), 1)
-  assert.equal(valueOf(read, 'kinora_chat_first_output_seconds_count', { model: 'sandbox-1' }), 1)
+  assert.equal(sumOf(read, 'kinora_http_stream_first_byte_seconds_count', { route: '/v1/chat/completions' }), 1)
+  assert.equal(sumOf(read, 'kinora_chat_first_output_seconds_count', { model: 'sandbox-1' }), 1)
   const engine = { family: 'chat', engine: 'sandbox', model: 'sandbox-1', call: 'generate' }
-  assert.equal(valueOf(read, 'kinora_engine_call_duration_seconds_count', engine), 1)
+  assert.equal(sumOf(read, 'kinora_engine_call_duration_seconds_count', engine), 1)
 })
 
 test('a video job counts its acceptance, end and price, and the time of each stage by the clock of the service', async () => {
@@ -65,14 +65,14 @@ test('a video job counts its acceptance, end and price, and the time of each sta
   app.clock.advance(7)
   await app.tick()
   const read = await scrape()
-  assert.equal(valueOf(read, 'kinora_video_jobs_created_total', { model: 'instant-1' }), 1)
-  assert.equal(valueOf(read, 'kinora_video_jobs_ended_total', { model: 'instant-1', status: 'completed' }), 1)
-  assert.equal(valueOf(read, 'kinora_charged_money_total', { kind: 'video', model: 'instant-1' }), 0.04)
+  assert.equal(sumOf(read, 'kinora_video_jobs_created_total', { model: 'instant-1' }), 1)
+  assert.equal(sumOf(read, 'kinora_video_jobs_ended_total', { model: 'instant-1', status: 'completed' }), 1)
+  assert.equal(sumOf(read, 'kinora_charged_money_total', { kind: 'video', model: 'instant-1' }), 0.04)
   for (const stage of ['moderating', 'translating', 'queued', 'rendering', 'storing'])
-    assert.equal(valueOf(read, 'kinora_video_stage_duration_seconds_count', { stage }), 1, stage)
-  assert.equal(valueOf(read, 'kinora_video_stage_duration_seconds_sum', { stage: 'moderating' }), 7)
+    assert.equal(sumOf(read, 'kinora_video_stage_duration_seconds_count', { stage }), 1, stage)
+  assert.equal(sumOf(read, 'kinora_video_stage_duration_seconds_sum', { stage: 'moderating' }), 7)
   for (const call of ['start', 'poll', 'fetch'])
-    assert.ok(valueOf(read, 'kinora_engine_call_duration_seconds_count', { family: 'video', call }) >= 1, call)
+    assert.ok(sumOf(read, 'kinora_engine_call_duration_seconds_count', { family: 'video', call }) >= 1, call)
 })
 
 test('queues, audit and database are reported from the database, the oldest due row by its age', async () => {
@@ -85,13 +85,13 @@ test('queues, audit and database are reported from the database, the oldest due 
   observeDatabase(metrics, app.database.pool)
   const read = await scrape()
   const labels = { queue: 'videos', state: 'moderating' }
-  assert.equal(valueOf(read, 'kinora_queue_waiting', labels), 1)
-  assert.equal(valueOf(read, 'kinora_queue_oldest_due_seconds', labels), 90)
-  assert.equal(valueOf(read, 'kinora_queue_claimed', labels), 0)
-  assert.equal(valueOf(read, 'kinora_audit_broken', { invariant: 'I2' }), 1)
-  assert.equal(valueOf(read, 'kinora_audit_broken', { invariant: 'I1' }), 0)
-  assert.equal(valueOf(read, 'kinora_database_reachable'), 1)
-  assert.ok(valueOf(read, 'kinora_database_migration') >= 40)
+  assert.equal(sumOf(read, 'kinora_queue_waiting', labels), 1)
+  assert.equal(sumOf(read, 'kinora_queue_oldest_due_seconds', labels), 90)
+  assert.equal(sumOf(read, 'kinora_queue_claimed', labels), 0)
+  assert.equal(sumOf(read, 'kinora_audit_broken', { invariant: 'I2' }), 1)
+  assert.equal(sumOf(read, 'kinora_audit_broken', { invariant: 'I1' }), 0)
+  assert.equal(sumOf(read, 'kinora_database_reachable'), 1)
+  assert.ok(sumOf(read, 'kinora_database_migration') >= 40)
   await recordAudit(db, [], clock.now())
 })
 

@@ -8,7 +8,7 @@ import { listenForScrapes } from '../../../server/platform/metrics/listen.ts'
 import { openMetrics } from '../../../server/platform/metrics/metrics.ts'
 import { refreshGauges } from '../../../server/platform/metrics/refresh.ts'
 import { StartError } from '../../../server/platform/start-error.ts'
-import { readExposition, valueOf } from '../../support/data/exposition.ts'
+import { readExposition, sumOf } from '../../support/data/exposition.ts'
 
 /** A process that has counted `count` and reports `level`. */
 async function readingOf(count: number, level: number) {
@@ -28,10 +28,10 @@ test('buckets are cumulative, and a value at a bound belongs to it', async () =>
   const times = metrics.histogram({ name: 'seconds', help: 'Times.', buckets: [1, 2] }).of()
   for (const each of [0, 1, 1.5, 2, 3]) times.observe(each)
   const read = readExposition(await toText([await metrics.read()]))
-  const counts = ['1', '2', '+Inf'].map((le) => valueOf(read, 'seconds_bucket', { le }))
+  const counts = ['1', '2', '+Inf'].map((le) => sumOf(read, 'seconds_bucket', { le }))
   assert.deepEqual(counts, [2, 4, 5])
-  assert.equal(valueOf(read, 'seconds_sum'), 7.5)
-  assert.equal(valueOf(read, 'seconds_count'), 5)
+  assert.equal(sumOf(read, 'seconds_sum'), 7.5)
+  assert.equal(sumOf(read, 'seconds_count'), 5)
 })
 
 test('the sum of several processes never falls when one dies or does not answer; its gauges are left out', async () => {
@@ -40,15 +40,15 @@ test('the sum of several processes never falls when one dies or does not answer;
   members.read(2, await readingOf(4, 20))
   const textOf = async (answered: number[]) => readExposition(await toText(members.all(new Set(answered))))
   const both = await textOf([1, 2])
-  assert.deepEqual([valueOf(both, 'answers_total'), valueOf(both, 'level')], [7, 30])
+  assert.deepEqual([sumOf(both, 'answers_total'), sumOf(both, 'level')], [7, 30])
   const silent = await textOf([1])
-  assert.deepEqual([valueOf(silent, 'answers_total'), valueOf(silent, 'level')], [7, 10])
+  assert.deepEqual([sumOf(silent, 'answers_total'), sumOf(silent, 'level')], [7, 10])
   members.gone(2)
   members.gone(1)
   members.read(3, await readingOf(1, 5))
   const replaced = await textOf([3])
-  assert.deepEqual([valueOf(replaced, 'answers_total'), valueOf(replaced, 'level')], [8, 5])
-  assert.equal(valueOf(replaced, 'seconds_bucket', { le: '2' }), 8)
+  assert.deepEqual([sumOf(replaced, 'answers_total'), sumOf(replaced, 'level')], [8, 5])
+  assert.equal(sumOf(replaced, 'seconds_bucket', { le: '2' }), 8)
   assert.equal(replaced.lines.find(({ name }) => name === 'answers_total')!.labels.route, '/\\"a\\"\\\\')
 })
 

@@ -23,7 +23,7 @@ export function readExposition(text: string): Exposition {
 }
 
 /** The sum of the values of a metric whose labels include these. */
-export function valueOf({ lines }: Exposition, name: string, labels: Record<string, string> = {}): number {
+export function sumOf({ lines }: Exposition, name: string, labels: Record<string, string> = {}): number {
   const fits = (line: Line) => Object.entries(labels).every(([key, value]) => line.labels[key] === value)
   return lines.filter((line) => line.name === name && fits(line)).reduce((sum, { value }) => sum + value, 0)
 }
