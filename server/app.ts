@@ -44,7 +44,7 @@ import { declareMetrics, type Metrics, openMetrics } from './platform/metrics/me
 import { observeQueues, queueMetrics } from './platform/queue/depth.ts'
 import { type Sweep, startSweeps, sweepMetrics } from './platform/sweep.ts'
 import { openTracing } from './platform/tracing/open.ts'
-import { VERSION } from './platform/version.ts'
+import { VERSION } from './platform/start/version.ts'
 import { responseQueues } from './responses/background/claims.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
@@ -99,10 +99,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const metrics = openAppMetrics()
   observePool(metrics, pool)
   const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
-  const built =
-    options.engines ??
-    buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
-  const engines = measureEngines(built, config, { metrics, tracing })
+  const engines = measureEngines(options.engines ?? configuredEngines(options), config, { metrics, tracing })
   const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
   const site = { public_url: '', engine_url: '' }
   const secrets: Secrets = [secret, ...config.previous_secrets]
@@ -192,6 +189,10 @@ export async function openApp(options: AppOptions): Promise<App> {
       await tracing?.close()
     },
   }
+}
+
+function configuredEngines({ config, work_dir, log }: AppOptions): Engines {
+  return buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
 }
 
 function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {

@@ -57,7 +57,7 @@ export async function runHttpWorker(): Promise<number> {
   try {
     const ready = await app.listen({ host, port })
     growWithRequests()
-    if (boot.config.metrics) (await import('./metrics.ts')).shareMetrics(app.ctx.metrics)
+    if (boot.config.metrics) (await import('../platform/metrics/serve.ts')).shareMetrics(app.ctx.metrics)
     process.send?.({ ready } satisfies FromWorker)
   } catch (error) {
     if (!(error instanceof StartError)) throw error

@@ -19,7 +19,8 @@ const ORDINARY = new Set(
     column comfyui compact compacted completion compose connect console content contract conversation cookie count
     create csrf csv custom data decoder dep detect drafted draw due each echoed effort email emit encode encrypted
     endpoint env error exact exchange export fact factory failure fal fault fetch field file filename filter final
-    finish finished first fit fitting follow form format forwarded from function gate given grouping guard guarded
+    finish finished first fit fitting follow form format forwarded from function gate gen given grouping guard guarded
+    measured observe observer
     hashed head header health history holder http id image in include inline input instant invitation japanese json
     judge judgement keyword kind known layer leaf length library limit list listed llama load loaded login logprob
     main make markup mask masked match media message method minimax mistake mode moderate money move multipart music
