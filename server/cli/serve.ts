@@ -79,7 +79,8 @@ export async function serve(config: Config, log: Log): Promise<Serving> {
     const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
     stops.push(app.close)
     const metrics =
-      config.metrics && (await (await import('../platform/metrics/serve.ts')).serveMetrics(config.metrics, app.ctx.metrics, log))
+      config.metrics &&
+      (await (await import('../platform/metrics/serve.ts')).serveMetrics(config.metrics, app.ctx.metrics, log))
     if (metrics) stops.push(metrics.close)
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(http.stop)
