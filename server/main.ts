@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { preferBundledPackages } from './platform/start/bundled-packages.ts'
 import { startInLittleMemory } from './platform/start/memory.ts'
 import { StartError } from './platform/start-error.ts'
-import { VERSION } from './platform/version.ts'
+import { VERSION } from './platform/start/version.ts'
 
 startInLittleMemory()
 const node_modules = join(import.meta.dirname, '..', 'node_modules')

@@ -134,8 +134,7 @@ export async function serve(
     const app = await openService(boot, log, backgroundOf(config))
     const drain = { seconds: 0, skip: skip.signal }
     stops.push(() => app.close(drain), stayJoined(app.ctx.db, node, log).stop)
-    const { metrics: metrics_at } = config
-    const metrics = metrics_at && (await (await import('./metrics.ts')).serveMetrics(metrics_at, app.ctx.metrics, log))
+    const metrics = config.metrics && (await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log))
     if (metrics) stops.push(metrics.close)
     await early.close()
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
@@ -188,6 +187,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** The modules of the service itself, half of all: read while PostgreSQL starts. */
 const readService = () => Promise.all([import('./boot.ts'), import('./start-warnings.ts')])
+
+const readMetrics = () => import('../platform/metrics/serve.ts')
 
 function readFlags(args: string[]): ReturnType<typeof parseFlags<typeof FLAGS>>['given'] | null {
   try {

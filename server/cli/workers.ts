@@ -125,7 +125,7 @@ export async function runHttpWorker(): Promise<number> {
     const ready = await app.listen({ host, port })
     await app.startBackground()
     growWithRequests()
-    if (boot.config.metrics) (await import('./metrics.ts')).shareMetrics(app.ctx.metrics)
+    if (boot.config.metrics) (await import('../platform/metrics/serve.ts')).shareMetrics(app.ctx.metrics)
     process.send?.({ ready } satisfies FromWorker)
   } catch (error) {
     if (!(error instanceof StartError)) throw error

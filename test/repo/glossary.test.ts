@@ -13,67 +13,28 @@ const entries = [...readFileSync(join(ROOT, 'docs/glossary.md'), 'utf8').matchAl
 /** Words of programming, HTTP and plain English that mean here what they mean everywhere. A word of this product goes into the glossary. */
 const ORDINARY = new Set(
   `
-<<<<<<< HEAD
-    admit ahead allowed answer app applied ark ask asked aspect assemble assembled asset auth authenticate
-    authenticator authorization base begin bergamot billing binding body budget buffer byte cache cached call
-    caller cancel caption cell chance change charged chat check checked child choice claimed client clip clue
-    collect column comfyui compact compacted completion compose connect console content contract conversation
-    cookie count create csrf csv custom data decoder deliver dep detect disabled drafted draw due each echoed
-    effort email emit encode encrypted end endpoint env error exact exchange export fact factory failure fal fault
-    fetch field file filename filter final finish finished first fit fitting follow form format forwarded from
-    function gate given grouping guard guarded hashed head header health history holder http id image in include
-    inline input instant invitation japanese json judge judgement keyword kind known layer leaf length library
-    limit list listed llama load loaded login logprob main make markup mask masked match media message method
-    minimax mistake mode moderate money move multipart music name named namespace new none normalize object oidc
-    omni open openai openrouter option order origin other output overflow overlay owner package page pair pairing
-    palette parser part path pattern people period pipeline place plain prepare prepared preview pricing process
-    produced profile prompt proof provision query queued quoted random rate ratio read reader reason reasoning
-    recorder recover redeliver refusal refuse refused registry remembered remote replicate reply report request
-    required resolve result retention retry role route row rule save scene schedule schema script sdk seal seeded
-    sending sent served sglang sign site size socket sound source spec spooled sse started state still store stored
-    stream submission summary table target task term test text thread time timeline token tool translate
-    translation truncate two type unsupported upload user value video visual vllm wanted warning with word wording
-||||||| fa80009
-    admit ahead allowed answer app applied ark ask asked aspect assemble assembled asset auth authenticate
-    authenticator authorization base begin bergamot billing binding body budget buffer byte cache cached call caller
-    cancel caption cell chance change charged chat check checked child choice claimed client clip clue collect
-    column comfyui compact compacted completion compose connect console content contract conversation cookie count
-    create csrf csv custom data decoder dep detect drafted draw due each echoed effort email emit encode encrypted
-    endpoint env error exact exchange export fact factory failure fal fault fetch field file filename filter final
-    finish finished first fit fitting follow form format forwarded from function gate given grouping guard guarded
-    hashed head header health history holder http id image in include inline input instant invitation japanese json
-    judge judgement keyword kind known layer leaf length library limit list listed llama load loaded login logprob
-    main make markup mask masked match media message method minimax mistake mode moderate money move multipart music
-    name named namespace new none normalize object oidc omni open openai openrouter option order origin other output
-    overflow overlay owner package page pair pairing palette parser part path pattern people period pipeline place
-    plain prepare prepared preview pricing process produced profile prompt proof provision query queued quoted
-    random rate ratio read reader reason reasoning recorder recover refusal refuse refused registry remembered
-    remote replicate reply report request required resolve result retention retry role route row rule save scene
-    schema script sdk seal seeded sent served sglang sign site size socket sound source spec spooled sse started
-    state still store stored stream submission summary table target task term text thread time timeline token tool
-    translate translation truncate two unsupported upload user value video visual vllm wanted warning word wording
-=======
-    action admit ahead allowed answer app applied ark ask asked aspect assemble assembled asset auth authenticate
-    authenticator authorization base begin bergamot billing binding body budget buffer byte cache cached call caller
-    cancel caption cell chance change changed charged chat check checked child choice claimed client clip clue collect
-    column comfyui compact compacted completion compose configured connect console content contract conversation cookie count
-    create csrf csv custom data decoder dep detect drafted draw due each echoed effort email emit encode encrypted
-    endpoint env error exact exchange export fact factory failure fal fault fetch field file filename filter final
-    finish finished first fit fitting follow form format former forwarded from function gate given grouping guard guarded
-    hashed head header health history holder http id image in include inline input instant invitation japanese json
-    judge judgement keyword kind known layer leaf length library limit list listed llama load loaded login logprob
-    main make markup mask masked match media message method minimax mistake mode moderate money move multipart music
-    name named namespace new next none normalize object oidc omni open openai openrouter option order origin other output
-    overflow overlay owner package page pair pairing palette parser part path pattern people period pipeline place
-    plain prepare prepared preview pricing process produced profile prompt proof provision query queued quoted
-    random rate ratio read reader reason reasoning recorder recover refusal refuse refused registry remembered
-    remote replicate reply report request required resolve result retention retry role route row rule save scene
-    schema script sdk seal seeded sent served sglang shared sign site size socket sound source spec spooled sse started
-    state still store stored stream submission summary table taken target task term text thread time timeline token tool
-    translate translation truncate two unsupported upload user value video visual vllm wanted warning word wording
->>>>>>> reload
-    work wrapper write writer written
-  `
+    action admit ahead allowed answer app applied ark ask asked aspect assemble assembled asset auth
+    authenticate authenticator authorization base begin bergamot billing binding body budget buffer byte cache
+    cached call caller cancel caption cell chance change changed charged chat check checked child choice claimed
+    client clip clue collect column comfyui compact compacted completion compose configured connect console
+    content contract conversation cookie count create csrf csv custom data decoder deliver dep detect disabled
+    drafted draw due each echoed effort email emit encode encrypted end endpoint env error exact exchange export
+    fact factory failure fal fault fetch field file filename filter final finish finished first fit fitting
+    follow form format former forwarded from function gate gen given grouping guard guarded hashed head header
+    health history holder http id image in include inline input instant invitation japanese json judge judgement
+    keyword kind known layer leaf length library limit list listed llama load loaded login logprob main make
+    markup mask masked match measured media message method minimax mistake mode moderate money move multipart
+    music name named namespace new next none normalize object observe observer oidc omni open openai openrouter
+    option order origin other output overflow overlay owner package page pair pairing palette parser part path
+    pattern people period pipeline place plain prepare prepared preview pricing process produced profile prompt
+    proof provision query queued quoted random rate ratio read reader reason reasoning recorder recover
+    redeliver refusal refuse refused registry remembered remote replicate reply report request required resolve
+    result retention retry role route row rule save scene schedule schema script sdk seal seeded sending sent
+    served sglang shared sign site size socket sound source spec spooled sse started state still store stored
+    stream submission summary table taken target task term test text thread time timeline token tool translate
+    translation truncate two type unsupported upload user value video visual vllm wanted warning with word
+    wording work wrapper write writer written
+    `
     .trim()
     .split(/\s+/),
 )

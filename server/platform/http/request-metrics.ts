@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CALL_BUCKETS, type Counter, declareMetrics, type Histogram, type Metrics } from '../metrics/metrics.ts'
 
-/** Routes are reported as templates, such as `/v1/videos/:id`; a path without a route is `unknown`. */
+/** Routes are reported as templates, such as `/v1/videos/:video_id`; a path without a route is `unknown`. */
 export const httpMetrics = declareMetrics((metrics) => ({
   requests: metrics.counter({
     name: 'kinora_http_requests_total',

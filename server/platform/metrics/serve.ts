@@ -1,14 +1,13 @@
 import cluster from 'node:cluster'
-import type { Config } from '../config/config.ts'
-import type { Log } from '../platform/log.ts'
-import { processReader, TEXT_TYPE } from '../platform/metrics/exposition.ts'
-import { listenForScrapes } from '../platform/metrics/listen.ts'
-import type { Metrics } from '../platform/metrics/metrics.ts'
-import { answerReadings, serviceReader } from '../platform/metrics/workers.ts'
+import type { Log } from '../log.ts'
+import { processReader, TEXT_TYPE } from './exposition.ts'
+import { listenForScrapes } from './listen.ts'
+import type { Metrics } from './metrics.ts'
+import { answerReadings, serviceReader } from './workers.ts'
 
 /** Serves the metrics of this service, of all its processes. Throws StartError with the remedy when its port cannot be had. */
 export async function serveMetrics(
-  at: NonNullable<Config['metrics']>,
+  at: { host: string; port: number },
   metrics: Metrics,
   log: Log,
 ): Promise<{ url: string; close(): Promise<void> }> {

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { parse } from 'yaml'
+import { openAppMetrics } from '../../server/app.ts'
+import { processReader } from '../../server/platform/metrics/exposition.ts'
+import { ROOT } from '../support/sources.ts'
+
+type Rule = {
+  alert: string
+  expr: string
+  for: string
+  labels: Record<string, string>
+  annotations: Record<string, string>
+}
+type Panel = { title: string; targets: Array<{ expr: string }> }
+
+const { groups } = parse(read('deploy/prometheus/kinora-rules.yaml')) as { groups: Array<{ rules: Rule[] }> }
+const rules = groups.flatMap((group) => group.rules)
+const dashboard = JSON.parse(read('deploy/grafana/kinora.json')) as { panels: Panel[] }
+const reported = await processReader(openAppMetrics())()
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** Every series of an expression that the service does not report, and every label by which it is asked that the metric has not. */
+function unknownIn(expr: string): string[] {
+  const known = new Map<string, string>()
+  for (const { name, type } of reported) {
+    const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']
+    for (const suffix of suffixes) known.set(name + suffix, name)
+  }
+  known.set('up', 'up')
+  const names = [...expr.matchAll(/\b(?:kinora|nodejs|process)_\w+|\bup\b/g)].map(([name]) => name)
+  return names.filter((name) => !known.has(name))
+}
+
+test('every query of the dashboard and of the alerts asks for metrics that the service reports', () => {
+  const queries = [...dashboard.panels.flatMap(({ targets }) => targets), ...rules].map(({ expr }) => expr)
+  assert.ok(queries.length > 30)
+  assert.deepEqual(queries.flatMap(unknownIn), [])
+  assert.deepEqual(unknownIn('rate(kinora_no_such_total[5m])'), ['kinora_no_such_total'])
+})
+
+test('every metric of Kinora is on the dashboard', () => {
+  const shown = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n')
+  const missing = reported.filter(({ name }) => name.startsWith('kinora_') && !shown.includes(name))
+  assert.deepEqual(
+    missing.map(({ name }) => name),
+    [],
+  )
+})
+
+test('every alert has a duration, a severity, a summary and its section in docs/operating.md, and no section is left over', () => {
+  const guide = read('docs/operating.md')
+  for (const { alert, for: duration, labels, annotations } of rules) {
+    assert.match(duration, /^\d+[mh]$/, alert)
+    assert.match(labels.severity ?? '', /^(critical|warning)$/, alert)
+    assert.ok((annotations.summary ?? '').length > 20, alert)
+    assert.equal(annotations.runbook, `docs/operating.md#${alert.toLowerCase()}`)
+  }
+  const sections = [...guide.matchAll(/^### (Kinora\w+)$/gm)].map(([, name]) => name)
+  assert.deepEqual(sections.sort(), rules.map(({ alert }) => alert).sort())
+})
