@@ -10,8 +10,8 @@ import { LIFETIME_SECONDS } from '../../server/responses/socket/queue.ts'
 import { freePort } from '../support/free-port.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { openSocket } from '../support/http/socket/client.ts'
-import { TLS_PROXIES, type TlsProxy, type TlsProxyKind } from '../support/http/tls-proxies.ts'
 import { ROOT } from '../support/sources.ts'
+import { TLS_PROXIES, type TlsProxy, type TlsProxyKind } from '../support/tls-proxies.ts'
 
 /** As large as a file may be. */
 const BYTES = randomBytes(100_000_000)
