@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Agent, FormData, fetch } from 'undici'
+import { LIFETIME_SECONDS } from '../../server/responses/socket/queue.ts'
 import { freePort } from '../support/free-port.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { openSocket } from '../support/http/socket/client.ts'
-import { TLS_PROXIES, type TlsProxy, type TlsProxyKind } from '../support/http/tls-proxies.ts'
+import { ROOT } from '../support/sources.ts'
+import { TLS_PROXIES, type TlsProxy, type TlsProxyKind } from '../support/tls-proxies.ts'
 
 /** As large as a file may be. */
 const BYTES = randomBytes(100_000_000)
@@ -17,6 +21,19 @@ for (const kind of TLS_PROXIES)
     passesWhatTheServiceDoes(kind)
     sendsNothingTwice(kind)
   })
+
+test('no proxy keeps an idle connection as long as the service does, nor ends a socket before it', () => {
+  const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+  const kept = Number(/KEEP_ALIVE_SECONDS = (\d+)/.exec(read('server/platform/http/server.ts'))![1])
+  const [nginx, caddy] = [read('deploy/nginx.conf'), read('deploy/Caddyfile')]
+  assert.ok(Number(/keepalive_timeout (\d+)s;/.exec(nginx)![1]) < kept)
+  assert.ok(Number(/keepalive (\d+)s/.exec(caddy)![1]) < kept)
+  const timeouts = [...nginx.matchAll(/proxy_(?:read|send)_timeout (\d+)m;/g)].map(
+    ([, minutes]) => Number(minutes) * 60,
+  )
+  assert.equal(timeouts.length, 2)
+  assert.ok(timeouts.every((seconds) => seconds > LIFETIME_SECONDS))
+})
 
 /** Two nodes of the service on one database. */
 function passesWhatTheServiceDoes(kind: TlsProxyKind): void {

@@ -14,11 +14,22 @@ export function sourcesIn(...folders: string[]): Source[] {
 
 /** Every file that is part of the repository and text. */
 export function textFiles(): Source[] {
-  const top = ['*.{md,json,yaml,yml}', 'LICENSE', 'NOTICE', '.gitignore', '.editorconfig', '.nvmrc', '.ci/*']
+  const top = [
+    '*.{md,json,yaml,yml}',
+    'LICENSE',
+    'NOTICE',
+    '.gitignore',
+    '.editorconfig',
+    '.nvmrc',
+    '.ci/*',
+    'Dockerfile',
+    '.dockerignore',
+    'deploy/Caddyfile',
+  ]
   const folders = ['server', 'console', 'dev', 'test', 'bench', 'bin', 'docs', 'examples', 'deploy']
   return filesMatching([
     ...top,
-    ...folders.map((folder) => `${folder}/**/*.{ts,tsx,js,css,html,sql,md,json,yaml,yml,sh}`),
+    ...folders.map((folder) => `${folder}/**/*.{ts,tsx,js,css,html,sql,md,json,yaml,yml,sh,conf,service}`),
   ])
 }
 
