@@ -15,9 +15,10 @@ import { consoleEndpoints } from './console/routes.ts'
 import type { Context, Secrets } from './context.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
 import type { KnownBlobs } from './files/installation.ts'
+import { keepDuringBackup } from './files/removal.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes } from './files/routes.ts'
-import { knownFileBlobs } from './files/store/files.ts'
+import { knownFileBlobs, NAMED_FILE_BLOBS } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
 import type { Authenticator } from './identity/caller/principal.ts'
@@ -44,7 +45,7 @@ import { openJobCache } from './videos/cache.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
-import { findKnownBlobs } from './videos/store.ts'
+import { findKnownBlobs, NAMED_VIDEO_BLOBS } from './videos/store.ts'
 import { openVariants } from './videos/variants/prepare.ts'
 
 export type AppOptions = {
@@ -79,9 +80,10 @@ export type App = {
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, clock, log, database_url, blobs, secret, work_dir } = options
+  const { config, clock, log, database_url, secret, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const blobs = keepDuringBackup(options.blobs, db)
   limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
   const engines =
     options.engines ??
@@ -184,6 +186,9 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
 export function blobsKnown(db: Db): KnownBlobs[] {
   return [(keys) => knownFileBlobs(db, keys), (keys) => findKnownBlobs(db, keys)]
 }
+
+/** For each feature that keeps blobs, the statement that names all of them: key, sha256, size_bytes. */
+export const NAMED_BLOBS: readonly string[] = [NAMED_FILE_BLOBS, NAMED_VIDEO_BLOBS]
 
 function buildHttp(
   ctx: Context,

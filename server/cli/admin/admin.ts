@@ -3,6 +3,7 @@ import { loadConfig } from '../../config/load.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
+import { backup, restore } from './backup/commands.ts'
 import { type Command, CommandError, type Report } from './command.ts'
 import { openAdminDatabase } from './database.ts'
 import { jobList, keyList, orgList, userList } from './lists.ts'
@@ -33,6 +34,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'plan set': planSet,
     'job list': jobList,
     'job cancel': jobCancel,
+    backup,
+    restore,
     'database move': databaseMove,
     'database adopt': databaseAdopt,
     audit,

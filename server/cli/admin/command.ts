@@ -18,7 +18,7 @@ export type Report = {
 
 type Values = Record<string, string | undefined>
 
-/** `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. */
+/** `run` works beside a running service, on its database brought to this version; `runAlone` opens what it needs itself. */
 export type Command = { summary: string; flags: Flags } & (
   | { run(admin: Admin, given: Values): Promise<Report> }
   | { runAlone(config: Config, given: Values): Promise<Report> }
@@ -33,7 +33,7 @@ export function command<const F extends Flags>(spec: {
   return spec as unknown as Command
 }
 
-/** As `command`, for one that needs the service stopped. */
+/** As `command`, for one that opens what it needs itself: it needs the service stopped, or must not migrate. */
 export function aloneCommand<const F extends Flags>(spec: {
   summary: string
   flags: F

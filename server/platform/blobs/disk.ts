@@ -179,7 +179,8 @@ function tempPath(root: string, temp: string): string {
   return join(stagingOf(root), checked(temp))
 }
 
-function keyPath(root: string, key: string): string {
+/** Where `diskBlobs(root)` has a blob. Throws BlobMissing for what is no key. */
+export function keyPath(root: string, key: string): string {
   return join(root, relativePath(key))
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { StartError } from '../start-error.ts'
 
@@ -9,28 +10,47 @@ export const MIGRATIONS_DIR = join(import.meta.dirname, '..', '..', 'migrations'
 
 export type Migration = { number: number; name: string; sql: string; sha256: string }
 
+export type MigrateOptions = {
+  /** The last number to apply. */
+  up_to?: number
+  /** How long one is tried while others hold its tables. */
+  patience_seconds?: number
+}
+
 /**
  * Brings the schema to this version: files `NNNN-name.sql` in order of number, each in one transaction, once. Processes
  * that start together wait for one another. Returns the names it applied.
+ * The previous version may be serving meanwhile: a lock that is not had within a second is given up, so that no request queues behind it,
+ * and the migration is tried again.
  * Throws StartError, before changing anything, when a shipped file was edited, when one is missing or out of order, and
  * when the database is newer than this code.
  */
-export async function migrate(pool: pg.Pool, dir: string = MIGRATIONS_DIR): Promise<string[]> {
+export async function migrate(
+  pool: pg.Pool,
+  dir: string = MIGRATIONS_DIR,
+  { up_to = Number.POSITIVE_INFINITY, patience_seconds = PATIENCE_SECONDS }: MigrateOptions = {},
+): Promise<string[]> {
   const files = readMigrations(dir)
   const client = await pool.connect()
   try {
-    await client.query(`select pg_advisory_lock(${LOCK})`)
+    await takeTurn(client)
     await client.query(`create table if not exists schema_migrations (
       number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`)
-    const { rows } = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number')
+    const rows = await appliedMigrations(client)
     requireSameHistory(files, rows)
-    const pending = files.slice(rows.length)
-    for (const migration of pending) await apply(client, migration)
+    const pending = files.slice(rows.length).filter(({ number }) => number <= up_to)
+    for (const migration of pending) await applyPatiently(client, migration, patience_seconds)
     return pending.map((each) => each.name)
   } finally {
     await client.query(`select pg_advisory_unlock(${LOCK})`).catch(() => {})
     client.release()
   }
+}
+
+/** What was applied to the database, in order. */
+export async function appliedMigrations(client: pg.ClientBase): Promise<Applied[]> {
+  const { rows } = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number')
+  return rows
 }
 
 /** Whether the database has tables of ours, of whatever version. */
@@ -49,10 +69,17 @@ export function readMigrations(dir: string): Migration[] {
   return migrations
 }
 
-type Applied = { number: number; name: string; sha256: string }
+export type Applied = { number: number; name: string; sha256: string }
 
 /** Any number: it only has to be the same in every process. */
 const LOCK = 7_301_950_142
+/** As long as requests may queue behind a migration that waits for a table. */
+const LOCK_MILLISECONDS = 1000
+const PAUSE_MILLISECONDS = 500
+/** Longer than any transaction of ours; a backup holds tables as long as it copies rows. */
+const PATIENCE_SECONDS = 600
+/** How a file begins whose statements run one by one, since PostgreSQL refuses them in a transaction: they can be repeated. */
+const NO_TRANSACTION = /^-- no transaction\b/
 
 function readMigration(dir: string, file: string): Migration {
   const number = /^(\d{4})-[a-z0-9-]+\.sql$/.exec(file)?.[1]
@@ -62,8 +89,8 @@ function readMigration(dir: string, file: string): Migration {
   return { number: Number(number), name: file.slice(0, -4), sql, sha256 }
 }
 
-/** What is applied must be the beginning of what we have, unchanged. */
-function requireSameHistory(files: Migration[], applied: Applied[]): void {
+/** Throws StartError unless what is applied is the beginning of what we have, unchanged. */
+export function requireSameHistory(files: readonly Migration[], applied: readonly Applied[]): void {
   const last = files.at(-1)?.number ?? 0
   const newer = applied.find((row) => row.number > last)
   if (newer)
@@ -78,18 +105,58 @@ function requireSameHistory(files: Migration[], applied: Applied[]): void {
   }
 }
 
-async function apply(client: pg.PoolClient, { number, name, sql, sha256 }: Migration): Promise<void> {
+/** Asks instead of waiting: a statement that waits has a snapshot, which `create index concurrently` would wait for. */
+async function takeTurn(client: pg.PoolClient): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ ours: boolean }>(`select pg_try_advisory_lock(${LOCK}) as ours`)
+    if (rows[0]!.ours) return
+    await sleep(PAUSE_MILLISECONDS / 10)
+  }
+}
+
+async function applyPatiently(client: pg.PoolClient, migration: Migration, patience_seconds: number): Promise<void> {
+  const until = performance.now() + patience_seconds * 1000
+  for (;;) {
+    try {
+      return await (NO_TRANSACTION.test(migration.sql) ? applyInSteps : apply)(client, migration)
+    } catch (error) {
+      const { code, message } = error as Error & { code?: string }
+      if (code !== LOCK_NOT_AVAILABLE)
+        throw new StartError(
+          `Migration ${migration.name} failed${NO_TRANSACTION.test(migration.sql) ? '' : ' and changed nothing'}: ${message}`,
+        )
+      if (performance.now() > until) {
+        throw new StartError(
+          `Migration ${migration.name} changed nothing: for ${patience_seconds} seconds other transactions held what it changes. Find them in pg_stat_activity (a backup, an open session of psql), end them, and try again.`,
+        )
+      }
+      await sleep(PAUSE_MILLISECONDS)
+    }
+  }
+}
+
+/** PostgreSQL, Appendix A. */
+const LOCK_NOT_AVAILABLE = '55P03'
+
+async function apply(client: pg.PoolClient, migration: Migration): Promise<void> {
   try {
-    await client.query('begin')
-    await client.query(sql)
-    await client.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [
-      number,
-      name,
-      sha256,
-    ])
+    await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`)
+    await client.query(migration.sql)
+    await note(client, migration)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
-    throw new StartError(`Migration ${name} failed and changed nothing: ${(error as Error).message}`)
+    throw error
   }
+}
+
+async function applyInSteps(client: pg.PoolClient, migration: Migration): Promise<void> {
+  // It locks without keeping anybody out, and has to wait for transactions that began before.
+  await client.query('set lock_timeout = 0')
+  for (const statement of migration.sql.split(/;\s*$/m)) if (statement.trim() !== '') await client.query(statement)
+  await note(client, migration)
+}
+
+async function note(client: pg.PoolClient, { number, name, sha256 }: Migration): Promise<void> {
+  await client.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [number, name, sha256])
 }
