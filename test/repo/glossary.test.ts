@@ -27,7 +27,7 @@ const ORDINARY = new Set(
     overflow overlay owner package page pair pairing palette parser part path pattern people period pipeline place
     plain prepare prepared preview pricing process produced profile prompt proof provision query queued quoted
     random rate ratio read reader reason reasoning recorder recover refusal refuse refused registry remembered
-    remote replicate reply report request required resolve result retention retry role route row rule save scene
+    remote removal replicate reply report request required resolve result retention retry role route row rule save scene
     schema script sdk seal seeded sent served sglang sign site size socket sound source spec spooled sse started
     state still store stored stream submission summary table target task term text thread time timeline token tool
     translate translation truncate two unsupported upload user value video visual vllm wanted warning word wording
