@@ -101,6 +101,7 @@ export function openHealth(needs: {
 async function tryWriting(blobs: Blobs): Promise<Health['storage']> {
   try {
     await blobs.discard(await blobs.stage(oneChunk(), { max_bytes: WRITTEN_BYTES }))
+    await blobs.check()
     return 'ok'
   } catch (error) {
     if (error instanceof DiskFull) return 'full'

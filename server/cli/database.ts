@@ -1,7 +1,6 @@
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
-import { diskBlobs } from '../platform/blobs/disk.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { openDb } from '../platform/db/db.ts'
 import { holdDatabase } from '../platform/db/exclusive.ts'
@@ -10,6 +9,7 @@ import type { Log } from '../platform/log.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
+import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
@@ -41,10 +41,12 @@ export async function openDatabase(config: Config, log: Log, meanwhile?: () => u
           log.error('database_taken', { detail: 'Another service runs on this database. Stop one of the two.' }),
       })
     }
+    const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
+    await requireReachable(blobs)
     await bringUpToDate(url, log, {
       hold,
       data_dir: data_dir.path,
-      blobs: diskBlobs(data_dir.blobs),
+      blobs,
       database: name,
     })
     return { url, data_dir, stop }

@@ -20,7 +20,7 @@ export async function runMigrate(args: string[], env: NodeJS.ProcessEnv): Promis
       process.stdout.write(USAGE)
       return 0
     }
-    const config = loadConfig({ data_dir: given['data-dir'], config: given.config }, env, null)
+    const config = loadConfig({ data_dir: given['data-dir'], config: given.config }, env, null, { storage: true })
     const database = await openDatabase(config, openLog(config.log_level))
     await database.stop()
   } catch (error) {

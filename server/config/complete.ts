@@ -3,6 +3,7 @@ import type { ChatModelConfig, Config, OidcConfig, Plan, TranscriptionConfig } f
 import { type ConfigFile, RENDER_SECONDS } from './file.ts'
 import type { EngineEntry } from './models.ts'
 import type { SecretSettings } from './secrets.ts'
+import { completeStorage } from './storage.ts'
 
 export const DEFAULT_PLAN: Plan = {
   max_concurrent_renders: 2,
@@ -78,7 +79,7 @@ export function complete(file: ConfigFile): FileSettings {
     moderation_output: file.moderation?.output ?? false,
     transcription: (file.moderation?.transcription as TranscriptionConfig | undefined) ?? null,
     translation: (file.translation?.engine as EngineEntry | undefined) ?? 'none',
-    storage: { kind: 'disk' },
+    storage: completeStorage(file.storage),
     limits: {
       queue_seconds: file.limits?.queue_seconds ?? 86_400,
       render_seconds,

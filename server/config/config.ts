@@ -1,5 +1,6 @@
 import type { Capability, EngineEntry } from './models.ts'
 import type { SecretSettings } from './secrets.ts'
+import type { StorageConfig } from './storage.ts'
 
 export type Plan = {
   max_concurrent_renders: number
@@ -100,7 +101,7 @@ export type Config = SecretSettings & {
   /** The server that turns sound into text for moderation; null: there is none. */
   transcription: TranscriptionConfig | null
   translation: EngineEntry
-  storage: { kind: 'disk' }
+  storage: StorageConfig
   limits: {
     queue_seconds: number
     render_seconds: number

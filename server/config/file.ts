@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { Oidc } from './login.ts'
 import { ChatModel, Decimal, Engine, Seconds, Strict, VideoModel } from './models.ts'
+import { Storage } from './storage.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -109,7 +110,7 @@ export const ConfigFile = Type.Object(
       ),
     ),
     translation: Type.Optional(Type.Object({ engine: Engine }, Strict)),
-    storage: Type.Optional(Type.Object({ kind: Type.Literal('disk') }, Strict)),
+    storage: Type.Optional(Storage),
     limits: Type.Optional(
       Type.Object(
         {

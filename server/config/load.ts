@@ -13,14 +13,26 @@ export type ConfigFlags = { host?: string; port?: string; data_dir?: string; con
 
 /**
  * Reads flags, environment and file, in that order of precedence, and validates all of it.
- * `checkEngine` null is for commands that work on the database alone: models, engines and logins are left out, with the secrets they name.
+ * `checkEngine` null is for commands that start no engine: models, engines and logins are left out, with the secrets they name. So is
+ * `storage`, unless they open it.
  * Throws StartError naming every mistake with its place.
  */
-export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, checkEngine: EngineCheck | null): Config {
+export function loadConfig(
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  checkEngine: EngineCheck | null,
+  { storage = false }: { storage?: boolean } = {},
+): Config {
   const path = flags.config ?? env.KINORA_CONFIG
   const config_dir = path === undefined ? process.cwd() : dirname(resolve(path))
   const text = path === undefined ? '' : readText(path)
-  const { file, mistakes: found } = readConfigFile(text, { name: path ?? 'kinora.yaml', config_dir, env, checkEngine })
+  const { file, mistakes: found } = readConfigFile(text, {
+    name: path ?? 'kinora.yaml',
+    config_dir,
+    env,
+    checkEngine,
+    storage,
+  })
   const port = integerSetting({ flag: flags.port, env: env.KINORA_PORT, name: 'port', min: 0, max: 65_535 }, found)
   const workers = integerSetting(
     { flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 },

@@ -2,6 +2,7 @@ import { isNetwork } from '../platform/http/client-address.ts'
 import { type ConfigFile, RENDER_SECONDS } from './file.ts'
 import { type Path, toPath } from './mistake.ts'
 import type { Capability, EngineEntry } from './models.ts'
+import { storageMistakes } from './storage.ts'
 
 /**
  * Checks one engine entry; each mistake has the path of the option inside the entry. `needs`: what it must be able to do besides: judge
@@ -49,6 +50,7 @@ export function* meaningMistakes(file: ConfigFile, checkEngine: EngineCheck): Ge
       }
     }
   }
+  yield* storageMistakes(file.storage, file.content_delivery)
   yield* moderationMistakes(file.moderation ?? {}, checkEngine)
   if (file.translation)
     yield* engineMistakes('translation', file.translation.engine, ['translation', 'engine'], checkEngine)

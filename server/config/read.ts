@@ -10,7 +10,13 @@ const shapeOfFile = Compile(ConfigFile)
 /** Parses and validates the file's text. `file` is only meaningful when there are no mistakes. */
 export function readConfigFile(
   text: string,
-  options: { name: string; config_dir?: string; env: NodeJS.ProcessEnv; checkEngine: EngineCheck | null },
+  options: {
+    name: string
+    config_dir?: string
+    env: NodeJS.ProcessEnv
+    checkEngine: EngineCheck | null
+    storage?: boolean | undefined
+  },
 ): { file: ConfigFile; mistakes: Mistake[] } {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: true, uniqueKeys: true })
@@ -20,7 +26,7 @@ export function readConfigFile(
   const mistakes: Mistake[] = []
   const whole: unknown = document.toJS() ?? {}
   const value: unknown = substitute(
-    options.checkEngine ? whole : withoutEngines(whole),
+    options.checkEngine ? whole : withoutEngines(whole, options.storage === true),
     [],
     options.env,
     (path, message) => {
@@ -39,11 +45,13 @@ export function readConfigFile(
 }
 
 /** The settings that hold engines, or secrets of theirs. */
-const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'storage', 'login'])
+const OF_ENGINES = new Set(['video_models', 'chat_models', 'moderation', 'translation', 'login'])
 
-function withoutEngines(file: unknown): unknown {
+/** `storage`: whether that stays, with the secrets that it names. */
+function withoutEngines(file: unknown, storage: boolean): unknown {
   if (typeof file !== 'object' || file === null || Array.isArray(file)) return file
-  return Object.fromEntries(Object.entries(file).filter(([name]) => !OF_ENGINES.has(name)))
+  const stays = (name: string) => !OF_ENGINES.has(name) && (storage || name !== 'storage')
+  return Object.fromEntries(Object.entries(file).filter(([name]) => stays(name)))
 }
 
 /** Puts environment variables in for `${NAME}` inside strings, so that secrets stay out of the file. */

@@ -3,6 +3,7 @@ import type { Principal } from '../identity/caller/principal.ts'
 import { ProbeError, type ProbeResult, probeFile } from '../media/probe/probe.ts'
 import { type RecognizedType, recognizeType } from '../media/probe/recognize.ts'
 import { DiskFull } from '../platform/blobs/blobs.ts'
+import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { isDatabaseDown } from '../platform/db/db.ts'
 import { ApiError } from '../platform/errors.ts'
@@ -43,7 +44,7 @@ export async function createFile(ctx: Context, principal: Principal, upload: Upl
   }
   await insertFile(ctx.db, file).catch(async (error) => {
     // A connection lost at commit leaves open whether there is a row: then the sweep of unknown blobs decides.
-    if (!isDatabaseDown(error)) await ctx.blobs.remove(blob_key)
+    if (!isDatabaseDown(error)) await removeUnneeded(ctx.blobs, [blob_key])
     throw error
   })
   return file

@@ -35,6 +35,7 @@ export type Pair = {
 export async function requireSameInstallation(pair: Pair): Promise<void> {
   const [row, mark] = await Promise.all([findInstallation(pair.db), pair.blobs.mark()])
   const refusal = row ? refusalOfPaired(pair, row, mark) : await refusalOfUnpaired(pair, mark)
+  if (!refusal && mark?.partial && !pair.blobs.also_reads) throw new StartError(PARTIAL)
   if (refusal) throw new StartError(refusal)
 }
 
@@ -86,7 +87,9 @@ async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow
       'Another service has just begun to use this database with another data directory. One service runs on a database.',
     )
   }
-  if (mark.installation_id !== id || !mark.paired) await blobs.setMark({ installation_id: id, paired: true })
+  // Two storages keep in their marks which of them has everything, so these are written at each start.
+  if (mark.installation_id !== id || !mark.paired || blobs.also_reads)
+    await blobs.setMark({ installation_id: id, paired: true })
   if (moved_from !== null) await updateInstallation(db, { moved_from: null })
   return id
 }
@@ -130,6 +133,10 @@ const MOVE =
   "To carry everything over to that database, unset DATABASE_URL again, stop the service and run 'kinora admin database move'."
 const ADOPT =
   "If you know that the two belong together, after restoring a backup for instance, run 'kinora admin database adopt'."
+
+const PARTIAL =
+  "Not all files are in this storage. Name the one that they were being moved from in storage.also_read, and let 'kinora admin blobs move' " +
+  `finish. ${ADOPT}`
 
 function otherDatabase(database: string): string {
   return (

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Sweep } from '../platform/sweep.ts'
 import { isSameInstallation, type KnownBlobs } from './installation.ts'
@@ -25,7 +26,10 @@ export function filesSweep(ctx: Context): Sweep {
 export async function removeBlobs(ctx: Pick<Context, 'db' | 'blobs'>, keys: readonly string[]): Promise<number> {
   if (keys.length === 0) return 0
   const needed = await knownFileBlobs(ctx.db, keys)
-  for (const key of keys) if (!needed.has(key)) await ctx.blobs.remove(key)
+  await removeUnneeded(
+    ctx.blobs,
+    keys.filter((key) => !needed.has(key)),
+  )
   return keys.length
 }
 

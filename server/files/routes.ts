@@ -104,6 +104,15 @@ const readSigned = endpoint({
       throw new ApiError('invalid_signature', 'This link is not valid or no longer valid.')
     }
     const headers = { 'referrer-policy': 'no-referrer' }
+    if (request.method === 'GET' && ctx.blobs.presignedUrl) {
+      const { blob_key, media_type } = await find()
+      const location = await ctx.blobs.presignedUrl(blob_key, { media_type })
+      if (location)
+        return reply
+          .status(307)
+          .headers({ ...headers, location, 'cache-control': 'no-store' })
+          .send()
+    }
     return sendFile(ctx.blobs, { request, reply, find, disposition: 'inline', headers })
   },
 })

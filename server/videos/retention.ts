@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
@@ -52,7 +53,7 @@ async function removeOldJobs(ctx: Pick<Context, 'db' | 'clock' | 'blobs' | 'chan
     const removed = await deleteJobsEndedBefore(ctx.db, before, BATCH)
     for (const { id, blob_keys } of removed) {
       ctx.changes.announce(VIDEO_TOPIC, id)
-      for (const key of blob_keys) await ctx.blobs.remove(key)
+      await removeUnneeded(ctx.blobs, blob_keys)
     }
     if (removed.length < BATCH) return
   }

@@ -1,6 +1,7 @@
 import type { AuditGate } from '../billing/audit-state.ts'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
 import { isId } from '../platform/ids.ts'
@@ -255,5 +256,5 @@ async function removeJob(
   }
   ctx.changes.announce(VIDEO_TOPIC, id)
   ctx.changes.announce(DELETED_TOPIC, `${org_id}/${id}`)
-  for (const key of deleted.blob_keys) await ctx.blobs.remove(key)
+  await removeUnneeded(ctx.blobs, deleted.blob_keys)
 }

@@ -112,7 +112,7 @@ test('the allowed values are listed: capabilities, parameters, dialects, log lev
   ])
   assert.match(mistakesOf(chat('extra_params: [temperature]'))[0]!, /must be one of metadata, service_tier, /)
   assert.deepEqual(mistakesOf('log_level: loud\n'), ['1 log_level: must be one of debug, info, warn, error, silent'])
-  assert.match(mistakesOf('storage: { kind: tape }\n')[0]!, /^1 storage\.kind: must be (one of )?disk/)
+  assert.match(mistakesOf('storage: { kind: tape }\n')[0]!, /^1 storage\.kind: must be one of disk, s3/)
   const dialect = mistakesOf(engineOf('kind: videos-api, dialect: h3, base_url: "http://a"'))
   assert.deepEqual(dialect, ['3 video_models[0].engine.dialect: Must be one of openai, openrouter, sglang, vllm-omni.'])
 })
@@ -243,4 +243,27 @@ test('a capability that the engine of a chat model cannot carry is a mistake at 
     mistakesOf(chat('capabilities: [vision, video, audio, tools, reasoning, structured_outputs, logprobs]')),
     [],
   )
+})
+
+test('of storage in a bucket everything that is missing, contradicts or cannot be is reported, and no secret is shown', () => {
+  const s3 = (more: string) => `storage: { kind: s3, region: us-east-1, bucket: clips, ${more} }\n`
+  assert.deepEqual(mistakesOf(s3('endpoint: "https://s3.example.com", prefix: a/b/')), [])
+  assert.deepEqual(mistakesOf('storage: { kind: s3 }\n'), [
+    '1 storage.region: is missing; kind s3 needs it',
+    '1 storage.bucket: is missing; kind s3 needs it',
+  ])
+  assert.deepEqual(mistakesOf('storage: { kind: disk, bucket: clips }\n'), [
+    '1 storage.bucket: is a setting of kind s3',
+  ])
+  const alone = mistakesOf(s3('secret_access_key: canary'))
+  assert.deepEqual(alone, ['1 storage.access_key_id: is missing beside secret_access_key'])
+  assert.match(
+    mistakesOf(s3('endpoint: "https://key:canary@s3.example.com"'))[0]!,
+    /^1 storage\.endpoint: must be http/,
+  )
+  assert.match(mistakesOf(s3('prefix: /a'))[0]!, /^1 storage\.prefix: must .* end with a slash/)
+  assert.match(mistakesOf(s3('presigned_endpoint: "http://a"'))[0]!, /needs presigned: true/)
+  assert.match(mistakesOf(`content_delivery: x-accel\n${s3('')}`)[0]!, /^1 content_delivery: .*storage.kind disk/)
+  assert.match(mistakesOf(s3('also_read: { kind: s3, region: a, bucket: clips }'))[0]!, /is the same storage/)
+  assert.deepEqual(mistakesOf(s3('also_read: { kind: disk }')), [])
 })

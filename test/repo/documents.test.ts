@@ -140,8 +140,10 @@ function namesIn(schema: TSchema): string[] {
     for (const [name, member] of Object.entries(properties ?? {})) {
       const own = /^(plans|video_models|chat_models)$/.test(path) || path === '' ? name : `${path}.${name}`
       const inside = (member as { properties?: object }).properties
-      if (!inside || Object.keys(inside).length === 0) found.push(own)
-      visit(member as Record<string, unknown>, own)
+      // Its members are those of `storage`.
+      const explained = own === 'storage.also_read'
+      if (explained || !inside || Object.keys(inside).length === 0) found.push(own)
+      if (!explained) visit(member as Record<string, unknown>, own)
     }
     if (items) visit(items as Record<string, unknown>, path)
     if (typeof additionalProperties === 'object') visit(additionalProperties as Record<string, unknown>, path)

@@ -5,9 +5,9 @@ import type pg from 'pg'
 import { blobsKnown } from '../../app.ts'
 import { runAudit } from '../../audit/audit.ts'
 import type { Config } from '../../config/config.ts'
+import type { StorageConfig } from '../../config/storage.ts'
 import { adoptInstallation, pairInstallation, requireSameInstallation } from '../../files/installation.ts'
 import { findInstallation, insertInstallation, isUnused, updateInstallation } from '../../files/store/installation.ts'
-import { diskBlobs } from '../../platform/blobs/disk.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { copyDatabase } from '../../platform/db/copy-database.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
@@ -17,6 +17,7 @@ import { startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
 import { requireSafeServer } from '../database.ts'
 import { asStartError } from '../database-name.ts'
 import { UsageError } from '../flags.ts'
+import { openStorage, placeOf, requireReachable } from '../storage.ts'
 import { aloneCommand, CommandError, type Report } from './command.ts'
 import { requireUsed } from './database.ts'
 
@@ -35,7 +36,7 @@ export const databaseMove = aloneCommand({
     }
     return withDataDir(config, (dir) =>
       withSide(config.database_url, dir, (source) =>
-        withSide(to === 'embedded' ? null : to, dir, (target) => move(dir, source, target)),
+        withSide(to === 'embedded' ? null : to, dir, (target) => move(config.storage, dir, { source, target })),
       ),
     )
   },
@@ -52,8 +53,8 @@ export const databaseAdopt = aloneCommand({
         if (await isUnused(db)) {
           throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
         }
-        const id = await adoptInstallation(db, diskBlobs(dir.blobs))
-        const json = { installation: id, files: dir.blobs }
+        const id = await adoptInstallation(db, openStorage(config.storage, { blobs_dir: dir.blobs }))
+        const json = { installation: id, files: placeOf(config.storage, dir.blobs) }
         return { json, rows: [...Object.entries(json), ['note', 'files that no row knows are removed after a day']] }
       }),
     )
@@ -63,8 +64,13 @@ export const databaseAdopt = aloneCommand({
 /** One end of a move. */
 export type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>; pool: pg.Pool }
 
-async function move(dir: DataDir, source: Side, target: Side): Promise<Report> {
-  const blobs = diskBlobs(dir.blobs)
+async function move(
+  storage: StorageConfig,
+  dir: DataDir,
+  { source, target }: { source: Side; target: Side },
+): Promise<Report> {
+  const blobs = openStorage(storage, { blobs_dir: dir.blobs })
+  await requireReachable(blobs)
   const pair = { db: source.db, blobs, data_dir: dir.path, known: blobsKnown(source.db), database: source.name }
   await requireUsed(source.pool, source.name)
   await requireSameInstallation(pair)

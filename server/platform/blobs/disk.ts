@@ -1,29 +1,29 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { close, createReadStream, fstat, mkdirSync, open as openFile, read } from 'node:fs'
-import { mkdir, open, opendir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { close, createReadStream, fstat, open as openFile, read } from 'node:fs'
+import { mkdir, open, opendir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { addAbortSignal, Readable, type Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
-import { randomHex } from '../ids.ts'
 import { StartError } from '../start-error.ts'
-import {
-  type BlobMark,
-  BlobMissing,
-  type Blobs,
-  BlobTooLarge,
-  type ByteRange,
-  DiskFull,
-  type StagedBlob,
-} from './blobs.ts'
+import { type BlobMark, BlobMissing, type Blobs, type ByteRange } from './blobs.ts'
+import { parseMark } from './mark.ts'
 import { CHUNK_BYTES, type ReadBuffers, readBuffers } from './read-buffers.ts'
+import {
+  asDiskFull,
+  checkedName,
+  filesBefore,
+  isMissingFile,
+  missing,
+  newName,
+  openStaging,
+  removeFile,
+} from './staging.ts'
+import { writeFully } from './write-fully.ts'
 
 /** Without the objects that `node:fs/promises` puts around a file. */
 const openAsync = promisify(openFile)
 const readAsync = promisify(read)
 const fstatAsync = promisify(fstat)
-
-type Limits = { max_bytes: number; signal?: AbortSignal | undefined }
 
 /** Where the reverse proxy has the directory of blobs, for itself alone. Source: docs/operating.md, videos through nginx. */
 const PROXY_LOCATION = '/kinora-blobs'
@@ -33,16 +33,17 @@ const PROXY_LOCATION = '/kinora-blobs'
  * directory too.
  */
 export function diskBlobs(root: string, { proxied = false }: { proxied?: boolean } = {}): Blobs {
-  mkdirSync(stagingOf(root), { recursive: true, mode: 0o700 })
+  const staging = openStaging(join(root, 'staging'))
   const directories = directoryTurns(root)
   const buffers = readBuffers()
-  const publish = (temp: string) => publishInto(directories(), root, temp)
+  const publish = (temp: string, key?: string) =>
+    key === undefined ? publishInto(directories(), root, staging.path(temp)) : publishAs(key, root, staging.path(temp))
   return {
-    stage: (source, limits) => stage(root, source, limits),
-    publish: ({ temp }) => publish(temp),
-    discard: async ({ temp }) => void (await remove(tempPath(root, temp))),
+    stage: staging.stage,
+    publish: ({ temp }, key) => publish(temp, key),
+    discard: async ({ temp }) => staging.discard(temp),
     async write(source, limits) {
-      const { temp, ...facts } = await stage(root, source, limits)
+      const { temp, ...facts } = await staging.stage(source, limits)
       return { key: await publish(temp), ...facts }
     },
 
@@ -66,27 +67,25 @@ export function diskBlobs(root: string, { proxied = false }: { proxied?: boolean
           return `${PROXY_LOCATION}/${relativePath(key)}`
         }
       : null,
+    presignedUrl: null,
     size: async (key) => (await stat(keyPath(root, key)).catch(missing)).size,
     async withLocalFile(blob, use) {
-      const path = typeof blob === 'string' ? keyPath(root, blob) : tempPath(root, blob.temp)
+      const path = typeof blob === 'string' ? keyPath(root, blob) : staging.path(blob.temp)
       await stat(path).catch(missing)
       return use(path)
     },
 
-    remove: async (key) => remove(keyPath(root, key)),
+    remove: async (key) => removeFile(keyPath(root, key)),
     async *list({ older_than }) {
       for await (const dir of await opendir(root)) {
         if (dir.name.length === 2) yield* filesBefore(join(root, dir.name), older_than)
       }
     },
-    async sweepStaged({ older_than }) {
-      let count = 0
-      for await (const { key } of filesBefore(stagingOf(root), older_than)) {
-        if (await remove(join(stagingOf(root), key))) count += 1
-      }
-      return count
-    },
+    sweepStaged: ({ older_than }) => staging.sweep(older_than),
+    // Whoever asks has staged something just now, which is the same disk.
+    check: async () => {},
 
+    also_reads: false,
     mark: () => readMark(join(root, MARK)),
     setMark: (mark) => writeMark(root, mark),
   }
@@ -97,11 +96,11 @@ const MARK = 'installation.json'
 
 async function readMark(path: string): Promise<BlobMark | null> {
   try {
-    const { installation_id, paired } = JSON.parse(await readFile(path, 'utf8')) as BlobMark
-    if (typeof installation_id === 'string' && typeof paired === 'boolean') return { installation_id, paired }
+    const mark = parseMark(await readFile(path, 'utf8'))
+    if (mark) return mark
   } catch (error) {
-    if (isMissing(error)) return null
-    if (!(error instanceof SyntaxError)) throw error
+    if (isMissingFile(error)) return null
+    throw error
   }
   throw new StartError(`${path} cannot be read. Restore it from a backup, or run 'kinora admin database adopt'.`)
 }
@@ -111,16 +110,6 @@ async function writeMark(root: string, mark: BlobMark): Promise<void> {
   await writeFile(draft, `${JSON.stringify(mark)}\n`, { mode: 0o600, flush: true })
   await rename(draft, join(root, MARK))
   await sync(root)
-}
-
-async function stage(root: string, source: AsyncIterable<Uint8Array>, limits: Limits): Promise<StagedBlob> {
-  const temp = newName()
-  try {
-    return { temp, ...(await spool(source, tempPath(root, temp), limits)) }
-  } catch (error) {
-    await rm(tempPath(root, temp), { force: true })
-    throw typed(error)
-  }
 }
 
 /** A directory that takes new blobs until its turn to be flushed comes; `flushed` settles when their names survive a power cut. */
@@ -146,93 +135,50 @@ function directoryTurns(root: string): () => Directory {
   }
 }
 
-async function publishInto({ prefix, arriving, flushed }: Directory, root: string, temp: string): Promise<string> {
+async function publishInto({ prefix, arriving, flushed }: Directory, root: string, staged: string): Promise<string> {
   const key = prefix + newName().slice(prefix.length)
   const path = keyPath(root, key)
   try {
-    const moved = move(root, tempPath(root, temp), path)
+    const moved = move(root, staged, path)
     arriving.push(moved)
     await moved
     await flushed
     return key
   } catch (error) {
-    await Promise.all([rm(tempPath(root, temp), { force: true }), rm(path, { force: true })])
-    throw typed(error)
+    await Promise.all([rm(staged, { force: true }), rm(path, { force: true })])
+    throw asDiskFull(error)
+  }
+}
+
+/** Flushed by itself: its directory is given. */
+async function publishAs(key: string, root: string, staged: string): Promise<string> {
+  const path = keyPath(root, key)
+  try {
+    await move(root, staged, path)
+    await sync(dirname(path))
+    return key
+  } catch (error) {
+    await rm(staged, { force: true })
+    throw asDiskFull(error)
   }
 }
 
 async function move(root: string, from: string, to: string): Promise<void> {
   // Its bytes were flushed when it was staged.
   await rename(from, to).catch(async (error: unknown) => {
-    if (!isMissing(error)) throw error
+    if (!isMissingFile(error)) throw error
     await stat(from)
     if ((await mkdir(dirname(to), { recursive: true, mode: 0o700 })) !== undefined) await sync(root)
     await rename(from, to)
   })
 }
 
-function stagingOf(root: string): string {
-  return join(root, 'staging')
-}
-
-function tempPath(root: string, temp: string): string {
-  return join(stagingOf(root), checked(temp))
-}
-
-/** Where `diskBlobs(root)` has a blob. Throws BlobMissing for what is no key. */
-export function keyPath(root: string, key: string): string {
+function keyPath(root: string, key: string): string {
   return join(root, relativePath(key))
 }
 
 function relativePath(key: string): string {
-  return `${checked(key).slice(0, 2)}/${key}`
-}
-
-async function remove(path: string): Promise<boolean> {
-  try {
-    await unlink(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
-}
-
-function newName(): string {
-  return randomHex(16)
-}
-
-/** A name from a row can only ever mean a file of ours. */
-function checked(name: string): string {
-  if (!/^[0-9a-f]{32}$/.test(name)) throw new BlobMissing(`not a blob key: ${JSON.stringify(name)}`)
-  return name
-}
-
-async function spool(
-  source: AsyncIterable<Uint8Array>,
-  path: string,
-  { max_bytes, signal }: Limits,
-): Promise<Pick<StagedBlob, 'sha256' | 'size_bytes'>> {
-  const readable = source instanceof Readable ? source : Readable.from(source, { objectMode: true })
-  signal?.throwIfAborted()
-  if (signal) addAbortSignal(signal, readable)
-  const handle = await open(path, 'wx', 0o600)
-  const hash = createHash('sha256')
-  let size = 0
-  try {
-    for await (const chunk of readable as AsyncIterable<Uint8Array>) {
-      size += chunk.byteLength
-      if (size > max_bytes) throw new BlobTooLarge(max_bytes)
-      hash.update(chunk)
-      for (let done = 0; done < chunk.byteLength; ) done += (await handle.write(chunk, done)).bytesWritten
-    }
-    await handle.sync()
-    return { sha256: hash.digest('hex'), size_bytes: size }
-  } catch (error) {
-    throw signal?.aborted ? signal.reason : error
-  } finally {
-    await handle.close()
-  }
+  return `${checkedName(key).slice(0, 2)}/${key}`
 }
 
 /** Makes a directory's names survive a power cut. */
@@ -260,38 +206,4 @@ async function copy(fd: number, { start, end }: ByteRange, out: Writable, buffer
   } finally {
     buffers.give(buffer, position > end)
   }
-}
-
-/** Resolves when `out` no longer needs the bytes, so that their buffer can be used again. */
-function writeFully(out: Writable, chunk: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onClose = () => reject(new Error('the reader went away'))
-    if (out.destroyed) return onClose()
-    out.once('close', onClose)
-    out.write(chunk, (error) => {
-      out.off('close', onClose)
-      if (error) reject(error)
-      else resolve()
-    })
-  })
-}
-
-async function* filesBefore(dir: string, olderThan: Date): AsyncIterable<{ key: string; size_bytes: number }> {
-  for await (const { name } of await opendir(dir)) {
-    const facts = await stat(join(dir, name)).catch(() => null)
-    if (facts && facts.mtime < olderThan) yield { key: name, size_bytes: facts.size }
-  }
-}
-
-function missing(error: unknown): never {
-  throw isMissing(error) ? new BlobMissing('no such blob', { cause: error }) : error
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT'
-}
-
-function typed(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException
-  return code === 'ENOSPC' || code === 'EDQUOT' ? new DiskFull('no space left for files', { cause: error }) : error
 }

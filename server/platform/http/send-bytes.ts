@@ -48,10 +48,10 @@ export async function sendBytes(
     if (answer.status === 206) headers['content-range'] = `bytes ${answer.start}-${answer.end}/${size}`
   }
   const hasBody = answer.status !== 304 && request.method !== 'HEAD'
-  if (hasBody && blobs.proxyPath && takesPath(request)) {
+  const path = hasBody && takesPath(request) ? await blobs.proxyPath?.(blob_key) : null
+  if (path) {
     // The proxy adds these itself, from the file and the request it has.
     const { 'content-length': _, 'content-range': __, 'accept-ranges': ___, ...rest } = headers
-    const path = await blobs.proxyPath(blob_key)
     await write(reply, { status: 200, headers: { ...rest, 'x-accel-redirect': path } }, null)
     return reply
   }

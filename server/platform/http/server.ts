@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import multipart from '@fastify/multipart'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { BlobsAway } from '../blobs/blobs.ts'
 import { isDatabaseDown } from '../db/db.ts'
 import { ApiError, errorBody, errorHeaders } from '../errors.ts'
 import { newRequestId } from '../ids.ts'
@@ -187,6 +188,9 @@ const FRAMEWORK_ERRORS: Record<string, () => ApiError> = {
   FST_ERR_ASYNC_CONSTRAINT: () => new ApiError('unknown_url', 'The request URL is not valid.'),
 }
 
+/** For clients, while the bucket is away. */
+const STORAGE_RETRY_SECONDS = 5
+
 /** The public error for anything thrown. What cannot be mapped is a bug of the service. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error
@@ -197,6 +201,12 @@ export function apiErrorOf(error: unknown): ApiError {
   if (code === 'ECONNRESET' && (error as Error).message === 'aborted') return endedEarly()
   if (isDatabaseDown(error)) {
     return new ApiError('server_is_overloaded', 'The service cannot reach its database. Try again shortly.', {
+      cause: error,
+    })
+  }
+  if (error instanceof BlobsAway) {
+    return new ApiError('server_is_overloaded', 'The service cannot reach its file storage. Try again shortly.', {
+      retry_after_seconds: STORAGE_RETRY_SECONDS,
       cause: error,
     })
   }

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../context.ts'
+import { BlobsAway } from '../../platform/blobs/blobs.ts'
+import { removeUnneeded } from '../../platform/blobs/remove.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { isTerminal, type Outcome, type Status } from '../job.ts'
@@ -81,10 +83,13 @@ async function retryFaulty(
 ): Promise<Waiting | null> {
   const count = (faults.get(job.id) ?? 0) + 1
   faults.set(job.id, count)
+  // A bucket that is away says nothing about the job, which has time limits of its own.
+  const isOver = count > FAULTS_MAX && !(error instanceof BlobsAway)
   ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
   const wait_seconds = backoffSeconds(count - 1)
-  const outcome: Outcome =
-    count > FAULTS_MAX ? { to: 'failed', code: 'internal_error' } : { to: 'same', retry_after_seconds: wait_seconds }
+  const outcome: Outcome = isOver
+    ? { to: 'failed', code: 'internal_error' }
+    : { to: 'same', retry_after_seconds: wait_seconds }
   try {
     const next = await advance(ctx, job, outcome)
     if (next && !isTerminal(next.job.status)) {
@@ -110,7 +115,7 @@ async function retryFaulty(
 async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
   if (outcome.to === 'failed' || outcome.to === 'canceled' || !outcome.set) return
   const { blob_key, ticket, engine = job.engine } = outcome.set
-  if (blob_key !== undefined) await ctx.blobs.remove(blob_key)
+  if (blob_key != null) await removeUnneeded(ctx.blobs, [blob_key])
   if (ticket == null) return
   const { render_key } = outcome
   if (render_key !== undefined)

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { makeVariants, type VariantFiles } from '../../media/frames/variants.ts'
 import { withScratch } from '../../media/scratch.ts'
 import { BlobMissing, type StoredBlob } from '../../platform/blobs/blobs.ts'
+import { removeUnneeded } from '../../platform/blobs/remove.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { notFound } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
@@ -50,7 +51,10 @@ async function publishBoth(ctx: MakeContext, files: VariantFiles, signal: AbortS
       failpoint(`${variant}_published`)
     }
   } catch (error) {
-    for (const { key } of published) await ctx.blobs.remove(key)
+    await removeUnneeded(
+      ctx.blobs,
+      published.map(({ key }) => key),
+    )
     throw error
   }
   const [thumbnail, spritesheet] = published.map(({ key, ...facts }): StoredVariant => ({ blob_key: key, ...facts }))
@@ -83,5 +87,8 @@ async function keepOthers(
 }
 
 export async function removeBoth(ctx: Pick<Context, 'blobs'>, stored: StoredVariants): Promise<void> {
-  for (const variant of PREPARED_VARIANTS) await ctx.blobs.remove(stored[variant].blob_key)
+  await removeUnneeded(
+    ctx.blobs,
+    PREPARED_VARIANTS.map((variant) => stored[variant].blob_key),
+  )
 }
