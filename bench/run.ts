@@ -19,6 +19,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   'chat-metering': 'chat/metering.ts',
   'chat-stream': 'chat/stream.ts',
   'chat-streams': 'chat/many-streams.ts',
+  'chat-workers': 'chat/workers.ts',
   responses: 'responses/answer.ts',
   'response-chain': 'responses/chain.ts',
   create: 'videos/create.ts',

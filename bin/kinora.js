@@ -5,13 +5,15 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'server', 'main.ts')
+const server = join(dirname(fileURLToPath(import.meta.url)), '..', 'server')
+// The npm package has JavaScript, a checkout the sources: see dev/pack.ts.
+const main = ['main.js', 'main.ts'].map((name) => join(server, name)).find((path) => existsSync(path))
 
 if (Number(process.versions.node.split('.')[0]) >= 24) {
   process.argv[1] = main
-  await import('../server/main.ts')
+  await import(pathToFileURL(main).href)
 } else {
   startWith(installedNode())
 }
@@ -25,16 +27,16 @@ function installedNode() {
     // Not installed: the message below says what to do.
   }
   process.stderr.write(
-    `kinora: needs Node 24 or newer; this is Node ${process.versions.node}. Run npm ci, which installs one.\n`,
+    `kinora: needs Node 24 or newer; this is Node ${process.versions.node}. Install it, or let npm run the install script of the package "node", which brings one.\n`,
   )
   process.exit(1)
 }
 
 function startWith(node) {
   const child = spawn(node, [main].concat(process.argv.slice(2)), { stdio: 'inherit' })
-  // The terminal sends SIGINT to both; a supervisor sends SIGTERM to this process alone.
+  // The terminal sends SIGINT to both; a supervisor sends SIGTERM and SIGHUP to this process alone.
   process.on('SIGINT', () => {})
-  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {
     process.stderr.write(`kinora: cannot start ${node}: ${error.message}\n`)
     process.exit(1)

@@ -8,10 +8,12 @@ import { DEV_PORT, DEV_URL } from './watch.ts'
 /** The service as `npm run dev` runs it: one process on the given port, whose public URL is that of the console. */
 try {
   const { host: _, port: __, ...flags } = readDevFlags(process.argv.slice(2))
-  const config = loadConfig(flags, process.env, engineMistakes)
   const port = Number(process.env[DEV_PORT])
-  const public_url = config.public_url ?? process.env[DEV_URL] ?? null
-  process.exitCode = await serveUntilStopped({ ...config, host: '127.0.0.1', port, public_url, workers: 1 })
+  process.exitCode = await serveUntilStopped(() => {
+    const config = loadConfig(flags, process.env, engineMistakes)
+    const public_url = config.public_url ?? process.env[DEV_URL] ?? null
+    return { ...config, host: '127.0.0.1', port, public_url, workers: 1 }
+  })
 } catch (error) {
   if (!(error instanceof StartError)) throw error
   process.stderr.write(`kinora: ${error.message}\n`)

@@ -1,25 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { auditSweep } from './audit/audit.ts'
+import { auditMetrics, observeAudit } from './audit/metrics.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
 import { openMeter } from './billing/meter.ts'
+import { billingMetrics, usageCounter } from './billing/metrics.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
+import { chatMetrics } from './chat/observe-turn.ts'
 import { chatEndpoints } from './chat/routes.ts'
 import type { Config } from './config/config.ts'
 import { serveConsole } from './console/assets.ts'
 import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
-import type { Context, Secrets } from './context.ts'
+import type { Context, LiveContext, Secrets, Settings } from './context.ts'
+import type { EngineEnv } from './engines/engine-entry.ts'
+import { engineMeasurer, engineMetrics } from './engines/measured.ts'
 import { buildEngines, type Engines } from './engines/registry.ts'
+import type { SharedEngines } from './engines/shared-engines.ts'
 import type { KnownBlobs } from './files/installation.ts'
 import { keepDuringBackup } from './files/removal.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
-import { fileRoutes } from './files/routes.ts'
+import { fileRoutes, SIGNED_FILE_PATH } from './files/routes.ts'
 import { knownFileBlobs, NAMED_FILE_BLOBS } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
+import { activitySweep } from './identity/activity/activity.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
 import type { Authenticator } from './identity/caller/principal.ts'
 import { IDENTITY_TOPIC, openIdentity } from './identity/open.ts'
@@ -31,17 +39,30 @@ import type { Clock } from './platform/clock.ts'
 import { openChanges } from './platform/db/changes.ts'
 import { type Database, type Db, openDb } from './platform/db/db.ts'
 import { openGroups } from './platform/db/groups.ts'
+import { databaseMetrics, observeDatabase, observePool } from './platform/db/metrics.ts'
+import { onOneConnection } from './platform/db/one-connection.ts'
 import { listenOn } from './platform/http/listen.ts'
+import { httpMetrics } from './platform/http/request-metrics.ts'
 import { openHttp } from './platform/http/server.ts'
 import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
-import { type Sweep, startSweeps } from './platform/sweep.ts'
+import { declareMetrics, type Metrics, openMetrics } from './platform/metrics/metrics.ts'
+import { observeQueues, queueMetrics } from './platform/queue/depth.ts'
+import { type Sweep, startSweeps, sweepMetrics } from './platform/sweep.ts'
+import { openTracing } from './platform/tracing/open.ts'
+import type { Tracing } from './platform/tracing/tracing.ts'
+import { VERSION } from './platform/version.ts'
+import { changedSettings } from './reload/changed-settings.ts'
+import { openLiveContext } from './reload/live-context.ts'
+import { responseQueues } from './responses/background/claims.ts'
 import { type ResponseWorker, startResponseWorker } from './responses/background/response-worker.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
 import { responseSweeps } from './responses/sweeps.ts'
 import { openJobCache } from './videos/cache.ts'
+import { videoQueues } from './videos/pipeline/claims.ts'
+import { videoMetrics } from './videos/pipeline/observe-jobs.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
@@ -64,7 +85,7 @@ export type AppOptions = {
 }
 
 export type App = {
-  ctx: Context
+  ctx: LiveContext
   http: FastifyInstance
   /** Every route the service answers. */
   endpoints: readonly Endpoint[]
@@ -74,34 +95,43 @@ export type App = {
   reachAt(url: string): void
   /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
-  /** Stops taking requests, lets those in flight end, gives jobs back to the queue, closes everything. */
-  close(): Promise<void>
+  /** The names of what another configuration would change. Throws StartError when a change needs a restart. */
+  changedBy(next: { config: Config; secret: string }): string[]
+  /** Takes up another configuration, as a whole: what began before ends with the settings it began with. */
+  reload(next: { config: Config; secret: string }): void
+  /** Closes engines of earlier configurations that no unfinished job needs; done every half minute. */
+  closeFormerEngines(): Promise<void>
+  /**
+   * Answers as before but is unready for `drain.seconds`, until `drain.skip` aborts; then stops taking requests, lets those in flight end,
+   * gives jobs back to the queue, closes everything.
+   */
+  close(drain?: { seconds: number; skip: AbortSignal }): Promise<void>
 }
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, clock, log, database_url, secret, work_dir } = options
+  const { config, clock, log, database_url, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: 16, on_error })
+  const { db, pool, close: closeDb } = openDb(database_url, { pool_max: config.database.pool, on_error })
   const blobs = keepDuringBackup(options.blobs, db)
-  limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
-  const engines =
-    options.engines ??
-    buildEngines(config, { work_dir, config_dir: config.config_dir, log, upstream: upstreamLimits(config) })
+  const metrics = openAppMetrics()
+  observePool(metrics, pool)
+  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
+  const settings = openSettings(options, { metrics, tracing })
   const changes = await openChanges({ db, url: database_url, trigger_topics: [IDENTITY_TOPIC] })
-  const site = { public_url: '', engine_url: '' }
-  const secrets: Secrets = [secret, ...config.previous_secrets]
   const groups = openGroups()
-  const ctx: Context = { config, clock, log, db, blobs, engines, changes, groups, secret, secrets, site, work_dir }
-  const identity = await openIdentity({ db, config, clock, log, secrets, site, changes })
+  const fixed = { clock, log, db, blobs, changes, groups, metrics, tracing, work_dir }
+  const live_context = openLiveContext(fixed, settings.first)
+  const { ctx } = live_context
+  const identity = await openIdentity({ db, clock, log, live: ctx, changes })
   const cache = openJobCache(changes)
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
-  const meter = openMeter(db, undefined, balances.changed)
+  const meter = openMeter(db, undefined, balances.changed, usageCounter(metrics, config.currency))
   const responding = { meter, lengths: openContextLengths() }
   const live = openLiveEvents(ctx, identity.callers)
-  const state = { draining: false }
+  const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
   const sockets = openSockets({ path: '/v1/responses', log })
   const endpoints = [
@@ -110,64 +140,127 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...catalogEndpoints,
     ...chatEndpoints(meter),
     ...responseEndpoints(responding, { stopping: stopping.signal }),
-    responseSocket({ ...responding, sockets, who: identity.authenticator }),
+    responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...consoleEndpoints(live),
-    ...healthEndpoints(openHealth(ctx)),
+    ...healthEndpoints({ check: openHealth(ctx), isStopping: () => state.stop !== 'no' }),
   ]
-  const answered = [...endpoints, ...openApiEndpoints(endpoints)]
-  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, isDraining: () => state.draining })
+  const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
+  const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
   let pipeline: Pipeline | null = null
   let responses: ResponseWorker | null = null
   let sweeping: { stop(): Promise<void> } | null = null
-
-  const reachAt = (url: string) => {
-    site.public_url = config.public_url ?? url
-    site.engine_url = config.engine_url ?? site.public_url
-  }
+  const closing = setInterval(() => void closeFormerEngines(), CLOSE_FORMER_SECONDS * 1000).unref()
+  const closeFormerEngines = () =>
+    live_context.closeFormer().catch((error: unknown) => log.warn('engine_not_closed', { error }))
 
   return {
     ctx,
     http,
     endpoints: answered,
-    reachAt,
+    reachAt: (url) => settings.reachAt(ctx.site, url),
+    changedBy: (next) => changedSettings(ctx, { ...next, secrets: secretsOf(next) }),
+    reload: (next) => live_context.replace(settings.build(next, ctx)),
+    closeFormerEngines,
     async listen(at) {
       const port = await listenOn(http, at)
       const base = `http://${reachableHost(at.host)}:${port}`
-      reachAt(base)
+      settings.reachAt(ctx.site, base)
       return base
     },
     async startBackground() {
       if (options.background === 'none') return
       const sole = options.background === 'sole'
+      observeDatabase(metrics, pool)
+      observeAudit(metrics, db)
+      observeQueues(ctx, [...videoQueues, ...responseQueues])
       pipeline = startPipeline(ctx, { sole, on_completed: variants.expect })
       responses = startResponseWorker(ctx, responding, { sole, concurrency: config.limits.pipeline_concurrency })
-      const failed = (error: unknown, sweep: string) => log.error('sweep_failed', { sweep, error })
-      sweeping = startSweeps(allSweeps(ctx, db), { pool, on_error: failed })
+      const sweeps = allSweeps(ctx, db)
+      const { failures } = sweepMetrics(metrics)
+      for (const { name } of sweeps) failures.of(name)
+      const failed = (error: unknown, sweep: string) => {
+        failures.of(sweep).add(1)
+        log.error('sweep_failed', { sweep, error })
+      }
+      sweeping = startSweeps(sweeps, { pool: onOneConnection(pool), on_error: failed })
     },
-    async close() {
-      state.draining = true
+    async close(drain) {
+      state.stop = 'unready'
+      if (drain) await sleep(drain.seconds * 1000, undefined, { signal: drain.skip }).catch(() => {})
+      state.stop = 'draining'
+      clearInterval(closing)
       stopping.abort()
       live.close()
-      await Promise.all([drain(http), sockets.drain({ seconds: DRAIN_SECONDS })])
+      await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])
       await sweeping?.stop()
       await Promise.all([pipeline?.stop(), responses?.stop()])
       await variants.close()
       await meter.close()
       balances.close()
-      await engines.close()
+      await live_context.close()
       cache.close()
       audit.close()
       await identity.close()
       await changes.close()
       await closeDb()
+      await tracing?.close()
     },
   }
 }
 
-function upstreamLimits({ limits }: Config): { idle_seconds: number; total_seconds: number } {
-  return { idle_seconds: limits.upstream_idle_seconds, total_seconds: limits.upstream_total_seconds }
+/** How often engines of earlier configurations are looked at. */
+const CLOSE_FORMER_SECONDS = 30
+
+function secretsOf({ config, secret }: { config: Config; secret: string }): Secrets {
+  return [secret, ...config.previous_secrets]
+}
+
+/** Builds what a configuration sets up in this process: its engines, where they did not change those of the configuration before. */
+function openSettings(options: AppOptions, observed: { metrics: Metrics; tracing: Tracing | null }) {
+  const shared: SharedEngines = new Map()
+  const measured = engineMeasurer(observed)
+  let listening_at = ''
+  const reachAt = (site: Settings['site'], url: string, config = options.config) => {
+    listening_at = url
+    site.public_url = config.public_url ?? url
+    site.engine_url = config.engine_url ?? site.public_url
+  }
+  const build = (next: { config: Config; secret: string }, before?: Settings): Settings => {
+    const { config, secret } = next
+    const { upstream_idle_seconds: idle_seconds, upstream_total_seconds: total_seconds, media_children } = config.limits
+    const upstream = { idle_seconds, total_seconds }
+    const env: EngineEnv = { work_dir: options.work_dir, config_dir: config.config_dir, log: options.log, upstream }
+    const built = options.engines ?? buildEngines(config, env, { shared })
+    const engines = measured(built, config, before?.engines)
+    limitChildren(media_children ?? CHILDREN_DEFAULT)
+    const site = { public_url: '', engine_url: '' }
+    if (listening_at !== '') reachAt(site, listening_at, config)
+    return { config, engines, secret, secrets: secretsOf(next), site }
+  }
+  return { first: build(options), build, reachAt }
+}
+
+const buildMetrics = declareMetrics((metrics) => ({
+  info: metrics.gauge({
+    name: 'kinora_build_info',
+    help: 'Always 1. The versions are in the labels.',
+    labels: ['version', 'node'],
+    merge: 'max',
+  }),
+}))
+
+/** The metrics of every feature. */
+export function openAppMetrics(): Metrics {
+  const metrics = openMetrics()
+  const features = [
+    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, engineMetrics],
+    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics],
+  ]
+  for (const declare of features) declare(metrics)
+  buildMetrics(metrics).info.of(VERSION, process.version).set(1)
+  return metrics
 }
 
 /** Every periodic duty. */
@@ -179,6 +272,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     scratchSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),
     auditSweep(ctx),
+    activitySweep(ctx),
   ]
 }
 
@@ -191,23 +285,34 @@ export function blobsKnown(db: Db): KnownBlobs[] {
 export const NAMED_BLOBS: readonly string[] = [NAMED_FILE_BLOBS, NAMED_VIDEO_BLOBS]
 
 function buildHttp(
-  ctx: Context,
+  ctx: LiveContext,
   endpoints: readonly Endpoint[],
-  { who, sockets, isDraining }: { who: Authenticator; sockets: Sockets; isDraining: () => boolean },
+  { who, sockets, stop }: { who: Authenticator; sockets: Sockets; stop: () => 'no' | 'unready' | 'draining' },
 ): FastifyInstance {
-  const { trusted_proxies } = ctx.config
-  const http = openHttp({ log: ctx.log, sockets, isDraining, trusted_proxies, explainUnknown: explainNotOffered })
+  const { trusted_proxies, role } = ctx.config
+  const explainUnknown = role === 'worker' ? () => WORKER_ONLY : explainNotOffered
+  const { log, metrics, tracing } = ctx
+  const http = openHttp({ log, metrics, tracing, sockets, stop, trusted_proxies, explainUnknown })
   http.decorateRequest('principal', null)
   http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
   http.register(async (routes) => registerEndpoints(routes, ctx, endpoints, who))
-  serveConsole(http)
+  if (role !== 'worker') serveConsole(http)
   return http
 }
+
+/** A node that runs jobs is asked by monitors, and by engines for the files it has given them the URLs of. */
+function answeredBy(role: Config['role'], endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (role !== 'worker') return endpoints
+  const own = new Set(['/healthz', '/readyz', SIGNED_FILE_PATH])
+  return endpoints.filter(({ path }) => own.has(path))
+}
+
+const WORKER_ONLY = 'This node runs jobs: it answers health checks and signed URLs of files alone.'
 
 /** How long requests in flight, streams and turns of sockets included, may take to end before they are cut off. */
 const DRAIN_SECONDS = 30
 
-async function drain(http: FastifyInstance): Promise<void> {
+async function endRequests(http: FastifyInstance): Promise<void> {
   const deadline = setTimeout(() => http.server.closeAllConnections(), DRAIN_SECONDS * 1000)
   await http.close()
   clearTimeout(deadline)

@@ -7,12 +7,14 @@ import { type Clock, unixSeconds } from './platform/clock.ts'
 import type { Database } from './platform/db/db.ts'
 import { freshCache } from './platform/fresh-cache.ts'
 
-const HealthView = Type.Object({
-  status: Type.Enum(['ok', 'failing']),
+const Parts = {
   database: Type.Enum(['ok', 'unreachable']),
   storage: Type.Enum(['ok', 'full', 'unwritable']),
-})
-type Health = Static<typeof HealthView>
+}
+type Health = { status: 'ok' | 'failing' } & Static<typeof HealthParts>
+const HealthParts = Type.Object(Parts)
+
+const AliveView = Type.Object({ status: Type.Enum(['ok']), ...Parts })
 
 /** A broken invariant stops new video jobs and nothing else, so it does not make a process unready. The log names it. */
 const AuditView = Type.Object({
@@ -20,44 +22,63 @@ const AuditView = Type.Object({
   checked_at: Type.Union([Type.Integer({ description: 'Unix seconds.' }), Type.Null()]),
 })
 
-const ReadyView = Type.Object({ ...HealthView.properties, audit: AuditView })
+const ReadyView = Type.Object({
+  status: Type.Enum(['ok', 'failing']),
+  reason: Type.Union([Type.Enum(['migrating', 'draining', 'database', 'storage']), Type.Null()], {
+    description: 'Why it is not ready. A node that waits for its database or a migration answers this field alone.',
+  }),
+  ...Parts,
+  audit: AuditView,
+})
 
-/** For load balancers and monitors: 503 while shutting down and while the database or the storage does not work. */
-export function healthEndpoints(check: () => Promise<Health>): readonly Endpoint[] {
+/**
+ * For monitors. `/healthz`: whether to restart the process, which helps against nothing but a process that does not answer. `/readyz`: whether
+ * to send it requests: 503 while it stops, and while the database or the storage does not work.
+ */
+export function healthEndpoints({
+  check,
+  isStopping,
+}: {
+  check: () => Promise<Health>
+  isStopping: () => boolean
+}): readonly Endpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/healthz',
       auth: 'none',
-      summary: 'Whether this process takes requests, reaches its database and can store files',
+      summary: 'Whether this process is alive: 200 also while its database or storage is away',
       internal: true,
-      response: HealthView,
+      response: AliveView,
       async handle(_ctx, { reply }) {
-        const health = await check()
-        return reply
-          .status(health.status === 'ok' ? 200 : 503)
-          .header('cache-control', 'no-store')
-          .send(health)
+        const { database, storage } = await within(ALIVE_MS, check(), NOT_ANSWERED)
+        return reply.header('cache-control', 'no-store').send({ status: 'ok', database, storage })
       },
     }),
     endpoint({
       method: 'GET',
       path: '/readyz',
       auth: 'none',
-      summary: 'The same, and whether the last audit found the accounts sound',
+      summary: 'Whether this process takes requests, and whether the last audit found the accounts sound',
       internal: true,
       response: ReadyView,
       async handle({ db }, { reply }) {
-        const health = await check()
-        const audit = health.database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
+        const { database, storage } = await check()
+        const audit = database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
+        const reason = isStopping() ? 'draining' : database !== 'ok' ? 'database' : storage !== 'ok' ? 'storage' : null
+        const status = reason === null ? 'ok' : 'failing'
         return reply
-          .status(health.status === 'ok' ? 200 : 503)
+          .status(reason === null ? 200 : 503)
           .header('cache-control', 'no-store')
-          .send({ ...health, audit })
+          .send({ status, reason, database, storage, audit })
       },
     }),
   ]
 }
+
+/** Whoever asks whether the process is alive may wait for less than a second, and restarts it otherwise. */
+const ALIVE_MS = 500
+const NOT_ANSWERED: Health = { status: 'failing', database: 'unreachable', storage: 'unwritable' }
 
 const NOT_AUDITED = { ok: true, checked_at: null }
 
@@ -122,10 +143,15 @@ function bounded<T>(limit_ms: number, failed: T, work: () => Promise<T>): () => 
       .finally(() => {
         running = null
       })
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<T>((resolve) => {
-      timer = setTimeout(resolve, limit_ms, failed)
-    })
-    return Promise.race([running, late]).finally(() => clearTimeout(timer))
+    return within(limit_ms, running, failed)
   }
+}
+
+/** What `work` resolves to, or `failed` when it takes longer. */
+function within<T>(limit_ms: number, work: Promise<T>, failed: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, limit_ms, failed)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { preferBundledPackages } from './platform/start/bundled-packages.ts'
 import { startInLittleMemory } from './platform/start/memory.ts'
 import { StartError } from './platform/start-error.ts'
+import { VERSION } from './platform/version.ts'
 
 startInLittleMemory()
 const node_modules = join(import.meta.dirname, '..', 'node_modules')
@@ -15,7 +15,7 @@ preferBundledPackages({ dir: join(cache, 'packages'), node_modules })
 
 const USAGE = `kinora <command>
 
-  serve     run the service (--host, --port, --data-dir, --config, --workers)
+  serve     run the service (--host, --port, --data-dir, --config, --workers, --role)
   migrate   bring the database up to date and exit
   render    submit a video job and download the clip: kinora render "<prompt>"
   demo      from sign-in to MP4, on a service of its own
@@ -41,7 +41,7 @@ async function main([command, ...args]: string[]): Promise<number> {
       return (await import('./cli/admin/admin.ts')).runAdmin(args, process.env)
     case '--version':
     case 'version':
-      process.stdout.write(`${versionOf()}\n`)
+      process.stdout.write(`${VERSION}\n`)
       return 0
     case '--help':
     case '-h':
@@ -52,11 +52,6 @@ async function main([command, ...args]: string[]): Promise<number> {
       process.stderr.write(command === undefined ? USAGE : `kinora: unknown command ${command}\n\n${USAGE}`)
       return 2
   }
-}
-
-function versionOf(): string {
-  const manifest = readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
 }
 
 try {

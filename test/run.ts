@@ -20,7 +20,7 @@ const FILE_MS_MAX = 600_000
 /** Half of what a test file costs is to read the service: what the first file compiled, the others take from here. */
 const COMPILED = join(ROOT, 'node_modules', '.cache', 'kinora', 'tests')
 
-if (files.some((file) => /^test\/(console\/|http\/console\/assets)/.test(file))) buildConsoleWhenStale()
+if (files.some((file) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(file))) buildConsoleWhenStale()
 
 const { TEST_DATABASE_URL: _, ...env } = process.env
 const skipped: string[] = left_out.files.map(() => `test files on another PostgreSQL: ${left_out.how}`)

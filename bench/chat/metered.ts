@@ -34,10 +34,12 @@ const principal: Principal = {
   ...{ org_id, user_id, role: 'owner', plan: 'bench', via: 'api_key' },
   ...{ key_id: null, session_id: null },
 }
+const ctx = context()
+const live = Object.assign(ctx, { use: () => ({ ctx, end: () => {} }) })
 const http = openHttp({ log: silentLog })
 http.decorateRequest('principal', null)
 http.register(async (routes) =>
-  registerEndpoints(routes, context(), chatEndpoints(metering === 'on' ? openMeter(db) : unmetered), {
+  registerEndpoints(routes, live, chatEndpoints(metering === 'on' ? openMeter(db) : unmetered), {
     api_key: async () => principal,
     recall: () => principal,
     session: async () => null,

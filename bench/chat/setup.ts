@@ -28,12 +28,15 @@ export async function startStampedUpstream(options: { events: number; gap_ms: nu
   return { url: `http://127.0.0.1:${await firstLine(child)}/v1`, stop: () => stop(child) }
 }
 
-/** The service with that model server as `fast-1`. */
-export function startChatService(upstream: Upstream, node: string[] = []): Promise<BenchService> {
+/** The service with that model server as `fast-1`. `config`: more lines of its configuration. */
+export function startChatService(
+  upstream: Upstream,
+  { node = [], config: more = '', pinned = true }: { node?: string[]; config?: string; pinned?: boolean } = {},
+): Promise<BenchService> {
   const engine = `{ kind: openai, base_url: "${upstream.url}", model: fast }`
   const model = `{ id: fast-1, engine: ${engine}, price_per_million: { input: "0.10", output: "0.40" } }`
-  const config = `${BENCH_CONFIG}chat_models:\n  - ${model}\n`
-  return startService({ config, node, pinned: true })
+  const config = `${BENCH_CONFIG}${more}chat_models:\n  - ${model}\n`
+  return startService({ config, node, pinned })
 }
 
 /** A short conversation. */

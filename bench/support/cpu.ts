@@ -41,7 +41,8 @@ function ticksOf(pid: number): number[] {
     .map(Number)
 }
 
-function childrenOf(pid: number): number[] {
+/** Process ids of its children. */
+export function childrenOf(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
   )

@@ -42,6 +42,15 @@ export async function watchDuring<Result>(work: () => Promise<Result>): Promise<
   return { result, during: foreignOf({ before, after: cpuTimes(), own: own.ticks() }) }
 }
 
+/** Returns a function with the share of all cores' time that nobody has used since. */
+export function watchIdle(): () => number {
+  const before = cpuTimes()
+  return () => {
+    const { idle, total } = between(before, cpuTimes())
+    return idle / total
+  }
+}
+
 /** Why figures taken now are not to be believed; empty on a quiet machine. */
 export function reasonsOf(busy: Partial<Before & During>): string[] {
   const reasons: string[] = []

@@ -18,7 +18,7 @@ const INVARIANTS: readonly Invariant[] = [
 ]
 
 /** Invariants of money and slots: while one is broken no new video job is accepted. Source: docs/reliability.md. */
-const STOPPING: ReadonlySet<string> = new Set(['I1', 'I2', 'I3', 'I4'])
+export const STOPPING: ReadonlySet<string> = new Set(['I1', 'I2', 'I3', 'I4'])
 const AUDIT_SECONDS = 3600
 
 /** One invariant, and how many rows break it. */

@@ -54,13 +54,14 @@ type Waiting = { row: UsageCharge & { id: string }; since: number; done: () => v
 
 /**
  * Charges for chat. Charges are written in groups: while one statement is being committed the next group fills, so that many charges
- * share the cost of a commit. `onCharged` is called for each organization whose balance changed. Source:
+ * share the cost of a commit. `onCharged` is called for each organization whose balance changed, `onWritten` for each charge on disk. Source:
  * docs/decisions/0005-group-commit-of-usage.md.
  */
 export function openMeter(
   db: Db,
   { patience_ms, statement_ms, close_ms }: MeterLimits = LIMITS,
   onCharged: (org_id: string) => void = () => {},
+  onWritten: (usage: UsageCharge) => void = () => {},
 ): Meter {
   const balances = openBalances(db)
   let expected = 0
@@ -89,7 +90,10 @@ export function openMeter(
     for (let pause = 50; ; pause = Math.min(1000, pause * 2)) {
       try {
         announce(await attempt(db, group, statement_ms))
-        for (const { done } of group) done()
+        for (const { row, done } of group) {
+          onWritten(row)
+          done()
+        }
         return
       } catch (error) {
         if (!isTransient(error)) return bisect(group, error)
@@ -130,7 +134,10 @@ export function openMeter(
       if (usages.length === 0) return () => {}
       const rows = usages.map((usage) => ({ ...usage, id: newId('entry', usage.now) }))
       const changed = await chargeUsages(tx, rows)
-      return () => announce(changed)
+      return () => {
+        announce(changed)
+        for (const usage of usages) onWritten(usage)
+      }
     },
     async close() {
       const deadline = performance.now() + close_ms

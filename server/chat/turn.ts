@@ -7,6 +7,7 @@ import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { countProduced, countRequest, type ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
+import { observeTurn, type TurnObserver } from './observe-turn.ts'
 
 /** The request of one turn, and for whom it is made. */
 export type TurnRequest = {
@@ -36,7 +37,7 @@ export type Turn = {
  * committed. Throws ApiError, here and from `next`.
  */
 export async function startTurn(
-  ctx: Pick<Context, 'clock' | 'log'>,
+  ctx: TurnContext,
   meter: Meter,
   request: TurnRequest,
   left: AbortSignal,
@@ -59,6 +60,8 @@ export async function startTurn(
   }
 }
 
+type TurnContext = Pick<Context, 'clock' | 'log' | 'metrics' | 'tracing'>
+
 /** What the engine has produced so far, to count it when the engine does not. `asked`: the engine has been sent the request. */
 type Produced = {
   choices: ProducedChoice[]
@@ -76,9 +79,10 @@ const USAGE_MILLISECONDS = 5000
 
 /** A turn from the first question to the charge. `over`: it was charged, or failed to be. */
 type Run = {
-  ctx: Pick<Context, 'clock' | 'log'>
+  ctx: TurnContext
   meter: Meter
   turn: TurnRequest
+  observed: TurnObserver
   left: AbortSignal
   call: Call
   produced: Produced
@@ -90,7 +94,8 @@ function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: Abor
   const turn = { ...request }
   const produced: Produced = { choices: [], asked: false, finished: 0, ended: false, usage: null, usages: new Map() }
   const call = openCall(left, () => produced.finished >= turn.request.n)
-  return { ctx, meter, turn, left, call, produced, batches: null, over: false }
+  const observed = observeTurn(ctx, turn)
+  return { ctx, meter, turn, observed, left, call, produced, batches: null, over: false }
 }
 
 async function begin(run: Run): Promise<readonly ChatEvent[] | null> {
@@ -113,7 +118,9 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
       const { done, value } = await batches!.next()
       if (done) throw new EngineError('failed', 'the answer broke off')
       const shown = observe(produced, value)
-      if (shown.length > 0) return shown
+      if (shown.length === 0) continue
+      run.observed.first()
+      return shown
     }
   } catch (error) {
     run.call.failed = true
@@ -125,6 +132,7 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
 /** What was produced is charged. A client that has left gets no error. */
 async function endBy(run: Run, error: unknown): Promise<readonly ChatEvent[]> {
   const failure = run.left.aborted ? null : engineFailure(run.ctx.log, run.turn, error)
+  if (failure) run.observed.failed(error)
   const usage = await settle(run)
   if (failure) throw failure
   return [{ type: 'end', usage }]
@@ -138,7 +146,10 @@ async function settle(run: Run): Promise<TokenUsage> {
     await awaitUsage(batches, produced, call)
   if (batches?.return) await batches.return()
   call.close()
-  return charge(run)
+  run.observed.over()
+  const usage = await charge(run)
+  run.observed.charged(usage)
+  return usage
 }
 
 /** `turn.request` is what the engine has accepted. */

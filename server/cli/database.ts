@@ -1,54 +1,68 @@
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
+import { compareConnections } from '../nodes/connections.ts'
+import { joinNodes, requireFittingNode } from '../nodes/join.ts'
+import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
-import { openDb } from '../platform/db/db.ts'
-import { holdDatabase } from '../platform/db/exclusive.ts'
-import { migrate } from '../platform/db/migrate.ts'
+import { type Db, openDb } from '../platform/db/db.ts'
+import { type Hold, holdDatabase } from '../platform/db/exclusive.ts'
+import { MIGRATIONS_DIR, migrate } from '../platform/db/migrate.ts'
+import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
+import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
+import { untilReachable, type Waiting } from './reachable.ts'
 import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
+export type OpenOptions = {
+  /** Called as soon as there is nothing to do but wait for the database. */
+  meanwhile?: () => unknown
+  /** Describes the node that starts, once the data directory is held; without it, as for a migration, no node joins. */
+  joining?: (data_dir: DataDir) => Promise<NewNode>
+  /** How an external database that is away is waited for; without it that is an error. */
+  waiting?: Waiting
+  /** Others took the database: see `holdDatabase`. */
+  on_taken?: () => void
+}
+
 /**
- * Takes the data directory, brings up the database the configuration names, takes it for this service alone, and migrates it.
- * `meanwhile` is called as soon as there is nothing to do but wait for the database. Throws StartError when another service holds directory
- * or database, the database cannot be used, or the two do not belong together.
+ * Takes the data directory, brings up the database the configuration names, holds it, and migrates it. A node whose files are on its own disk
+ * holds it alone, nodes with a bucket share it. Throws StartError when another service holds directory or database, the database cannot be
+ * used, or it does not belong with the files, the secret or the nodes that run on it.
  */
-export async function openDatabase(config: Config, log: Log, meanwhile?: () => unknown): Promise<OpenDatabase> {
+export async function openDatabase(config: Config, log: Log, options: OpenOptions = {}): Promise<OpenDatabase> {
   const data_dir = openDataDir(config.data_dir)
-  let embedded: EmbeddedPostgres | null = null
-  let held: { release(): Promise<void> } | null = null
+  const stops: Array<() => unknown> = [data_dir.release]
   const stop = async () => {
-    await held?.release()
-    await embedded?.stop()
-    data_dir.release()
+    for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    if (config.database_url === null) {
-      const line = (detail: string) => log.info('postgres', { detail })
-      embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line, meanwhile })
-    } else meanwhile?.()
-    const url = config.database_url ?? embedded!.url
-    const name = embedded ? `The embedded database of ${data_dir.path}` : 'The database of DATABASE_URL'
-    const hold = async () => {
-      held = await holdDatabase(url, {
-        name: name.replace('The', 'the'),
-        on_taken: () =>
-          log.error('database_taken', { detail: 'Another service runs on this database. Stop one of the two.' }),
+    const joining = options.joining?.(data_dir)
+    const { url, name } = await reach(config, data_dir, { log, stops, ...options })
+    const hold = async (node: string) => {
+      const { release } = await holdDatabase(url, {
+        node,
+        hold: config.storage.kind === 'disk' ? 'alone' : 'shared',
+        refusal: (held) => refusalOfHold(config, held, lower(name)),
+        on_taken(held) {
+          log.error('database_taken', { detail: refusalOfHold(config, held, lower(name)) })
+          options.on_taken?.()
+        },
       })
+      stops.push(release)
     }
+    const node = await joining
     const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
     await requireReachable(blobs)
-    await bringUpToDate(url, log, {
-      hold,
-      data_dir: data_dir.path,
-      blobs,
-      database: name,
-    })
+    await bringUpToDate(
+      { url, config, log, waiting: options.waiting },
+      { hold, node, data_dir: data_dir.path, blobs, database: name },
+    )
+    if (node) stops.push(() => leaveNodes(url, node.id))
     return { url, data_dir, stop }
   } catch (error) {
     await stop()
@@ -56,22 +70,99 @@ export async function openDatabase(config: Config, log: Log, meanwhile?: () => u
   }
 }
 
+/** Starts the embedded database, or waits for the external one. `name`: how messages name it at the start of a sentence. */
+async function reach(
+  config: Config,
+  data_dir: DataDir,
+  { log, stops, meanwhile, waiting }: OpenOptions & { log: Log; stops: Array<() => unknown> },
+): Promise<{ url: string; name: string }> {
+  if (config.database_url === null) {
+    const line = (detail: string) => log.info('postgres', { detail })
+    const embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line, meanwhile })
+    stops.push(embedded.stop)
+    return { url: embedded.url, name: `The embedded database of ${data_dir.path}` }
+  }
+  meanwhile?.()
+  if (waiting) await untilReachable(config.database_url, { name: databaseName(config), log, waiting })
+  return { url: config.database_url, name: 'The database of DATABASE_URL' }
+}
+
 async function bringUpToDate(
-  url: string,
-  log: Log,
-  { hold, ...files }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & { hold(): Promise<void> },
+  { url, config, log, waiting }: { url: string; config: Config; log: Log; waiting: Waiting | undefined },
+  {
+    hold,
+    node,
+    ...files
+  }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & {
+    hold(node: string): Promise<void>
+    node: NewNode | undefined
+  },
 ): Promise<void> {
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
     const { blobsKnown } = await import('../app.ts')
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
-    await hold()
-    for (const name of await migrate(pool)) log.info('migrated', { detail: name })
+    await hold(node?.id ?? newId('node'))
+    if (node) {
+      const others = await requireFittingNode(db, node)
+      await requireConnections(db, { config, log, others })
+    }
+    const on_pending = async () => void (await waiting?.answer('migrating'))
+    const progress = waiting ? { on_pending, signal: waiting.signal } : {}
+    for (const name of await migrate(pool, MIGRATIONS_DIR, progress)) log.info('migrated', { detail: name })
     await pairInstallation({ db, blobs: files.blobs })
+    if (node) await joinNodes(db, node)
   } finally {
     await close()
   }
+}
+
+/** Logs how many connections the node opens. Throws StartError when PostgreSQL allows too few to run at all. */
+async function requireConnections(
+  db: Db,
+  { config, log, others }: { config: Config; log: Log; others: readonly NodeRow[] },
+): Promise<void> {
+  const limits = await findConnectionLimits(db)
+  const own = { workers: config.workers, pool: config.database.pool }
+  const { outcome, detail } = compareConnections(
+    own,
+    limits,
+    others.map(({ connections }) => connections),
+  )
+  if (outcome === 'impossible') throw new StartError(detail)
+  log[outcome === 'enough' ? 'info' : 'warn']('database_connections', { detail })
+}
+
+/** Best effort: a node that could not say so is seen to be gone by its lock. */
+async function leaveNodes(url: string, id: string): Promise<void> {
+  const { db, close } = openDb(url, { pool_max: 1 })
+  await deleteNode(db, id).catch(() => {})
+  await close()
+}
+
+/** Why the database cannot be held, in words: others hold it as `held`. */
+function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
+  if (storage.kind === 'disk' && held === 'alone') {
+    return (
+      `Another service runs on ${name}. A service whose files are on its own disk has a database to itself: stop that one first, on whatever ` +
+      'machine it is. To run several nodes, keep the files in a bucket (storage.kind: s3).'
+    )
+  }
+  if (storage.kind === 'disk') {
+    return (
+      `Nodes that keep their files in a bucket run on ${name}, and would not find the files on the disk of this one. ` +
+      'Set storage to the bucket that they use.'
+    )
+  }
+  return (
+    `A service that keeps its files on its own disk runs on ${name}, and would not find those in the bucket. ` +
+    'Stop it first, on whatever machine it is, and set its storage to the bucket too.'
+  )
+}
+
+function lower(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
 /** Throws StartError for a server on which a commit could be lost, or whose clock is far from ours. */

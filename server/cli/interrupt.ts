@@ -8,3 +8,15 @@ export function onInterrupt(): { signal: AbortSignal; release(): void } {
   process.once('SIGINT', abort).once('SIGTERM', abort)
   return { signal: controller.signal, release: () => void process.off('SIGINT', abort).off('SIGTERM', abort) }
 }
+
+/** Of a service: Ctrl-C and SIGTERM abort `first`, then `second`; the third ends the program as usual. */
+export function onSignals(): { first: AbortSignal; second: AbortSignal } {
+  const [first, second] = [new AbortController(), new AbortController()]
+  const abort = () => {
+    if (!first.signal.aborted) return first.abort()
+    process.off('SIGINT', abort).off('SIGTERM', abort)
+    second.abort()
+  }
+  process.on('SIGINT', abort).on('SIGTERM', abort)
+  return { first: first.signal, second: second.signal }
+}

@@ -1,21 +1,27 @@
 import cluster from 'node:cluster'
+import { closeSync, openSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
 import type { FirstRun } from '../identity/people/first-run.ts'
-import { type Log, openLog } from '../platform/log.ts'
+import { stayJoined } from '../nodes/join.ts'
+import { earlyListener } from '../platform/http/early.ts'
+import { type Log, type OpenLog, openLog } from '../platform/log.ts'
 import { growWithRequests } from '../platform/start/memory.ts'
+import { openNodeReload } from '../reload/node.ts'
 import type { Boot } from './boot.ts'
-import { openDatabase } from './database.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
-import { loadSecret } from './secret.ts'
+import { onSignals } from './interrupt.ts'
+import { openNode, rejoin, requireSharedRole, withSecrets } from './open-node.ts'
+import { rereadSecret } from './secret.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
   port: { value: '<number>', help: '0 picks a free one; KINORA_PORT, else 8080' },
   'data-dir': { value: '<path>', help: 'Database, files and secret; KINORA_DATA_DIR, else .kinora' },
   config: { value: '<path>', help: 'kinora.yaml; KINORA_CONFIG, else none' },
-  workers: { value: '<number>', help: 'HTTP processes; KINORA_WORKERS, else 1' },
+  workers: { value: '<number>', help: 'Processes; KINORA_WORKERS, else 1' },
+  role: { value: '<role>', help: 'api, worker or all: what this node does; KINORA_ROLE, else all' },
   help: { help: 'Show this' },
 } as const satisfies Flags
 
@@ -25,10 +31,22 @@ Runs the service: API, console and background work. Without DATABASE_URL it runs
 
 ${describeFlags(FLAGS)}
 
-Settings without a flag or variable come from the file: host, port, data_dir, workers.
+Settings without a flag or variable come from the file: host, port, data_dir, workers, role.
 `
 
-export type Serving = { url: string; first_run: FirstRun | null; stop(): Promise<void> }
+export type Serving = {
+  url: string
+  /** Null: metrics are not served. */
+  metrics_url: string | null
+  first_run: FirstRun | null
+  /** Resolves when others have taken the database: this node must stop. */
+  taken: Promise<void>
+  /** Has every process of this node take up its configuration again, if `read` was given. */
+  reload(): Promise<unknown>
+  stop(): Promise<void>
+  /** Cuts short the time in which a stopping node still answers. */
+  skipDrain(): void
+}
 
 /** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
 export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -40,56 +58,132 @@ export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<
     return 0
   }
   const { help: _, 'data-dir': data_dir, ...flags } = given
-  return serveUntilStopped(loadConfig({ ...flags, data_dir }, env, engineMistakes))
+  return serveUntilStopped(() => loadConfig({ ...flags, data_dir }, env, engineMistakes))
 }
 
-/** Serves until SIGINT or SIGTERM, and prints the address once it answers. Returns the exit code. */
-export async function serveUntilStopped(config: Config): Promise<number> {
+/**
+ * Serves until SIGINT or SIGTERM, and prints the address once it answers; reads its configuration again on SIGHUP. A second signal ends the
+ * time in which a stopping node still answers, a third one the process. Returns the exit code: 1 when others have taken the database.
+ */
+export async function serveUntilStopped(read: () => Config): Promise<number> {
+  const config = read()
   const log = openLog(config.log_level)
-  const stopped = new Promise<void>((resolve) =>
-    process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve()),
-  )
-  const serving = await serve(config, log)
+  const { first, second } = onSignals()
+  let serving: Serving | null = null
+  const isTerminal = process.stdin.isTTY
+  process.on('SIGHUP', () => {
+    if (isTerminal && isTerminalGone()) process.kill(process.pid, 'SIGTERM')
+    else serving?.reload().catch((error: unknown) => log.error('reload_failed', { error }))
+  })
+  serving = await serve(config, log, { read, signal: first }).catch((error: unknown) => {
+    if (first.aborted && (error as Error).name === 'AbortError') return null
+    throw error
+  })
+  if (!serving) return 0
   if (serving.first_run) printFirstRun(serving.first_run, config)
   process.stdout.write(`kinora ready on ${serving.url}\n`)
-  await stopped
+  const taken = serving.taken.then(() => 1)
+  const code = await Promise.race([taken, aborted(first).then(() => 0)])
   log.info('stopping')
+  if (code === 0) void aborted(second).then(serving.skipDrain)
+  else serving.skipDrain()
   await serving.stop()
-  return 0
+  return code
 }
 
-/** Starts everything the configuration asks for and resolves once it answers. */
-export async function serve(config: Config, log: Log): Promise<Serving> {
-  const database = await openDatabase(config, log, readService)
-  const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
-  const stops: Array<() => Promise<void>> = [database.stop]
+/** The same signal says that a terminal was closed: what was started in it ends with it. */
+function isTerminalGone(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return false
+  } catch {
+    return true
+  }
+}
+
+/**
+ * Starts everything the configuration asks for and resolves once it answers. `read` reads it again, to reload it; `signal` ends a start that
+ * waits.
+ */
+export async function serve(
+  config: Config,
+  log: Log & Partial<OpenLog>,
+  { read = () => config, signal = new AbortController().signal }: { read?: () => Config; signal?: AbortSignal } = {},
+): Promise<Serving> {
+  requireSharedRole(config)
+  const early = earlyListener({ host: config.host, port: config.port })
+  const stops: Array<() => Promise<void>> = [early.close]
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
+  const skip = new AbortController()
+  const taken = Promise.withResolvers<void>()
   try {
+    const { node, database, settings } = await openNode(config, log, {
+      ...{ meanwhile: readService, waiting: { signal, answer: early.answer }, on_taken: taken.resolve },
+    })
+    stops.push(database.stop)
+    const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
     const { data_dir, url: database_url } = database
+    // A node whose address health checks have seen already keeps it.
+    const at = { host: config.host, port: early.port() ?? config.port }
     const boot: Boot = {
-      config,
-      database_url,
-      secret: loadSecret(config.secret, data_dir.path),
-      blobs_dir: data_dir.blobs,
-      work_dir: data_dir.work,
+      ...{ ...settings, config: { ...settings.config, ...at } },
+      ...{ database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work },
     }
-    const app = await openService(boot, log, config.database_url === null ? 'sole' : 'shared')
-    stops.push(app.close)
+    const app = await openService(boot, log, backgroundOf(config))
+    const drain = { seconds: 0, skip: skip.signal }
+    stops.push(() => app.close(drain), stayJoined(app.ctx.db, node, log).stop)
+    const { metrics: metrics_at } = config
+    const metrics = metrics_at && (await (await import('./metrics.ts')).serveMetrics(metrics_at, app.ctx.metrics, log))
+    if (metrics) stops.push(metrics.close)
+    await early.close()
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
-    if (http) stops.push(http.stop)
-    const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
+    if (http) stops.push(() => http.stop(skip.signal))
+    const url = http?.url ?? (await app.listen(at))
     if (http) app.reachAt(http.url)
     warnAtStart(app.ctx, log)
-    const first_run = await makeFirstRun(app, config, data_dir.path)
+    const first_run = config.role === 'worker' ? null : await makeFirstRun(app, config, data_dir.path)
     await app.startBackground()
     growWithRequests()
-    return { url, first_run, stop }
+    const reloading = await openNodeReload({
+      ctx: app.ctx,
+      read() {
+        const again = read()
+        const stays = again.host === config.host && again.port === config.port
+        const next = stays ? { ...again, ...at } : again
+        return withSecrets(next, rereadSecret(next.secret, data_dir.path), data_dir.path)
+      },
+      changedBy: app.changedBy,
+      rejoin: (next) => rejoin(app.ctx.db, node, next),
+      apply(next) {
+        app.reload(next)
+        log.setLevel?.(next.config.log_level)
+      },
+      ...(http && { others: http.pids, applyToOthers: http.reload }),
+    })
+    stops.push(reloading.close)
+    if (!http) drain.seconds = config.drain_seconds
+    const { reload } = reloading
+    const metrics_url = metrics?.url ?? null
+    return { url, metrics_url, first_run, taken: taken.promise, reload, stop, skipDrain: () => skip.abort() }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** What of the background work is done by the first process of a node. */
+function backgroundOf({ role, workers, database_url }: Config): 'sole' | 'shared' | 'none' {
+  if (role === 'api' || (role === 'worker' && workers > 1)) return 'none'
+  return database_url === null ? 'sole' : 'shared'
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 /** The modules of the service itself, half of all: read while PostgreSQL starts. */

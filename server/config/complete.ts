@@ -39,9 +39,14 @@ type Elsewhere =
   | 'port'
   | 'data_dir'
   | 'workers'
+  | 'role'
+  | 'drain_seconds'
+  | 'database'
   | 'config_dir'
   | 'log_level'
   | 'database_url'
+  | 'metrics'
+  | 'tracing'
   | keyof SecretSettings
 type FileSettings = Omit<Config, Elsewhere>
 
@@ -60,6 +65,7 @@ export function complete(file: ConfigFile): FileSettings {
     content_delivery: file.content_delivery ?? 'stream',
     signed_url_ttl_seconds: ttl,
     api_key_prefix: file.api_key_prefix ?? 'kin',
+    activity_retention_days: file.activity_retention_days ?? 400,
     terms: file.terms ?? { version: '2026-11-01', url: null },
     login: { oidc: file.login?.oidc ? completeOidc(file.login.oidc) : null },
     plans,

@@ -1,4 +1,5 @@
 import type { Capability, EngineEntry } from './models.ts'
+import type { MetricsConfig, TracingConfig } from './observe.ts'
 import type { SecretSettings } from './secrets.ts'
 import type { StorageConfig } from './storage.ts'
 
@@ -71,6 +72,12 @@ export type Config = SecretSettings & {
   /** Where relative paths of the file start: its own directory, or the working directory without a file. */
   config_dir: string
   workers: number
+  /** What this node does: answer requests, run jobs, or both. */
+  role: 'api' | 'worker' | 'all'
+  /** How long a node that stops still answers, while `/readyz` says that it is not ready. */
+  drain_seconds: number
+  /** `pool`: most connections in the pool of each process. */
+  database: { pool: number }
   log_level: string
   /** Null: Kinora runs its own PostgreSQL under the data directory. */
   database_url: string | null
@@ -86,6 +93,8 @@ export type Config = SecretSettings & {
   /** How long the URLs of files given to chat engines live. */
   signed_url_ttl_seconds: number
   api_key_prefix: string
+  /** How long entries of what operators and people changed are kept. */
+  activity_retention_days: number
   /** The video terms in force. `url` null: the service's own page. */
   terms: { version: string; url: string | null }
   login: { oidc: OidcConfig | null }
@@ -111,5 +120,9 @@ export type Config = SecretSettings & {
     /** Null: chosen by the number of CPUs. */
     media_children: number | null
   }
+  /** Null: metrics are not served. */
+  metrics: MetricsConfig | null
+  /** Null: no traces. */
+  tracing: TracingConfig | null
   first_run: { organization: string; email: string; balance: bigint }
 }

@@ -1,9 +1,15 @@
 import Type, { type Static } from 'typebox'
 import { Oidc } from './login.ts'
 import { ChatModel, Decimal, Engine, Seconds, Strict, VideoModel } from './models.ts'
+import { MetricsSettings, TracingSettings } from './observe.ts'
 import { Storage } from './storage.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+export const ROLES = ['api', 'worker', 'all'] as const
+
+/** Sweeps keep a connection each while they run, and need others to do their work. */
+export const POOL_LEAST = 4
 
 /** The shape of `kinora.yaml`. Published as JSON Schema in `docs/kinora.schema.json`. Source: docs/configuration.md. */
 const Url = (pattern: string, description: string) =>
@@ -45,6 +51,33 @@ export const ConfigFile = Type.Object(
     port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
     data_dir: Type.Optional(Type.String()),
     workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+    role: Type.Optional(
+      Type.Enum([...ROLES], {
+        description: 'What this node does: answer requests (api), run jobs (worker), or all. Default all.',
+      }),
+    ),
+    drain_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 300,
+        description:
+          'How long a node that stops still answers, unready. Default 5 for nodes that share a bucket, otherwise 0.',
+      }),
+    ),
+    database: Type.Optional(
+      Type.Object(
+        {
+          pool: Type.Optional(
+            Type.Integer({
+              minimum: POOL_LEAST,
+              maximum: 500,
+              description: 'Maximum number of connections in the pool of each process. Default 10.',
+            }),
+          ),
+        },
+        Strict,
+      ),
+    ),
     log_level: Type.Optional(Type.Enum([...LOG_LEVELS])),
     currency: Type.Optional(
       Type.String({ pattern: '^[a-z]{3}$', patternErrorMessage: 'must be three lower-case letters, such as usd' }),
@@ -73,6 +106,13 @@ export const ConfigFile = Type.Object(
         pattern: '^[a-z][a-z0-9]{1,7}$',
         description: 'Default kin.',
         patternErrorMessage: 'must be 2 to 8 lower-case letters and digits, beginning with a letter',
+      }),
+    ),
+    activity_retention_days: Type.Optional(
+      Type.Integer({
+        minimum: 30,
+        maximum: 3650,
+        description: 'How long entries of who did what are kept. Default 400.',
       }),
     ),
     terms: Type.Optional(
@@ -130,6 +170,8 @@ export const ConfigFile = Type.Object(
         Strict,
       ),
     ),
+    metrics: Type.Optional(MetricsSettings),
+    tracing: Type.Optional(TracingSettings),
     first_run: Type.Optional(
       Type.Object(
         {

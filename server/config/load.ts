@@ -3,13 +3,21 @@ import { dirname, resolve } from 'node:path'
 import { StartError } from '../platform/start-error.ts'
 import { complete } from './complete.ts'
 import type { Config } from './config.ts'
-import { LOG_LEVELS } from './file.ts'
+import { LOG_LEVELS, POOL_LEAST, ROLES } from './file.ts'
 import type { EngineCheck } from './meaning.ts'
-import { integerSetting, type Mistake } from './mistake.ts'
+import { choiceSetting, integerSetting, type Mistake } from './mistake.ts'
+import { completeMetrics, completeTracing } from './observe.ts'
 import { readConfigFile } from './read.ts'
 import { readSecrets } from './secrets.ts'
 
-export type ConfigFlags = { host?: string; port?: string; data_dir?: string; config?: string; workers?: string }
+export type ConfigFlags = {
+  host?: string
+  port?: string
+  data_dir?: string
+  config?: string
+  workers?: string
+  role?: string
+}
 
 /**
  * Reads flags, environment and file, in that order of precedence, and validates all of it.
@@ -38,25 +46,40 @@ export function loadConfig(
     { flag: flags.workers, env: env.KINORA_WORKERS, name: 'workers', min: 1, max: 64 },
     found,
   )
+  const drain = integerSetting(
+    { flag: undefined, env: env.KINORA_DRAIN_SECONDS, name: 'drain_seconds', min: 0, max: 300 },
+    found,
+  )
+  const pool = integerSetting(
+    { flag: undefined, env: env.KINORA_DATABASE_POOL, name: 'database_pool', min: POOL_LEAST, max: 500 },
+    found,
+  )
   const secrets = readSecrets(env, found)
-  const log_level = env.KINORA_LOG_LEVEL || null
-  if (log_level !== null && !LOG_LEVELS.some((each) => each === log_level)) {
-    found.push({ place: 'KINORA_LOG_LEVEL', message: `must be one of ${LOG_LEVELS.join(', ')}` })
-  }
+  const metrics = completeMetrics(file.metrics, env, found)
+  const tracing = completeTracing(file.tracing, env, found)
+  const log_level = choiceSetting({ env: env.KINORA_LOG_LEVEL, name: 'log_level', choices: LOG_LEVELS }, found)
+  const role = choiceSetting({ flag: flags.role, env: env.KINORA_ROLE, name: 'role', choices: ROLES }, found)
   const database_url = env.DATABASE_URL || null
   if (database_url && !/^postgres(ql)?:\/\//.test(database_url)) {
     found.push({ place: 'DATABASE_URL', message: 'must begin with postgres:// or postgresql://' })
   }
   if (found.length > 0) throw new StartError(describeMistakes(found))
+  const settings = complete(file)
   return {
-    ...complete(file),
+    ...settings,
     host: flags.host ?? env.KINORA_HOST ?? file.host ?? '127.0.0.1',
     port: port ?? file.port ?? 8080,
     config_dir,
     data_dir: resolve(flags.data_dir ?? env.KINORA_DATA_DIR ?? file.data_dir ?? '.kinora'),
     workers: workers ?? file.workers ?? 1,
+    role: role ?? file.role ?? 'all',
+    // A node of several is unready first, so that the proxy sends requests to the others. Beside a single one there are no others.
+    drain_seconds: drain ?? file.drain_seconds ?? (database_url && settings.storage.kind !== 'disk' ? 5 : 0),
+    database: { pool: pool ?? file.database?.pool ?? 10 },
     log_level: log_level ?? file.log_level ?? 'info',
     database_url,
+    metrics,
+    tracing,
     ...secrets,
   }
 }

@@ -19,6 +19,21 @@ export function integerSetting(
   return null
 }
 
+/** One of `choices` from a flag, else from the environment; null when neither is set. A mistake is added to `mistakes`. */
+export function choiceSetting<const T extends string>(
+  setting: { flag?: string | undefined; env: string | undefined; name: string; choices: readonly T[] },
+  mistakes: Mistake[],
+): T | null {
+  const { flag, env, name, choices } = setting
+  const text = flag ?? (env || undefined)
+  if (text === undefined) return null
+  const found = choices.find((each) => each === text)
+  if (found !== undefined) return found
+  const place = flag === undefined ? `KINORA_${name.toUpperCase()}` : `--${name}`
+  mistakes.push({ place, message: `must be one of ${choices.join(', ')}` })
+  return null
+}
+
 /** A path from a JSON pointer, or from one with points. */
 export function toPath(pointer: string): Path {
   return pointer

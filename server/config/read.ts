@@ -1,9 +1,11 @@
+import { resolve } from 'node:path'
 import { Compile } from 'typebox/compile'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { problemsIn } from '../platform/schema/problems.ts'
 import { ConfigFile } from './file.ts'
 import { type EngineCheck, meaningMistakes } from './meaning.ts'
 import { type Mistake, type Path, toPath } from './mistake.ts'
+import { readSecretFile } from './secrets.ts'
 
 const shapeOfFile = Compile(ConfigFile)
 
@@ -28,7 +30,7 @@ export function readConfigFile(
   const value: unknown = substitute(
     options.checkEngine ? whole : withoutEngines(whole, options.storage === true),
     [],
-    options.env,
+    { env: options.env, config_dir: options.config_dir ?? '.' },
     (path, message) => {
       mistakes.push({ place: place(path), message })
     },
@@ -54,23 +56,25 @@ function withoutEngines(file: unknown, storage: boolean): unknown {
   return Object.fromEntries(Object.entries(file).filter(([name]) => stays(name)))
 }
 
-/** Puts environment variables in for `${NAME}` inside strings, so that secrets stay out of the file. */
-function substitute(
-  value: unknown,
-  path: Path,
-  env: NodeJS.ProcessEnv,
-  report: (path: Path, message: string) => void,
-): unknown {
+type Sources = { env: NodeJS.ProcessEnv; config_dir: string }
+
+/** Puts environment variables in for `${NAME}` inside strings, and files for `${file:PATH}`, so that secrets stay out of this file. */
+function substitute(value: unknown, path: Path, from: Sources, report: (path: Path, message: string) => void): unknown {
   if (typeof value === 'string') {
-    return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      if (!env[name]) report(path, `the environment variable ${name} is not set`)
-      return env[name] ?? ''
+    return value.replace(/\$\{(?:file:([^}]+)|([A-Za-z_][A-Za-z0-9_]*))\}/g, (_, file?: string, name?: string) => {
+      if (file !== undefined) {
+        const read = readSecretFile(resolve(from.config_dir, file))
+        if ('problem' in read) report(path, read.problem)
+        return 'text' in read ? read.text : ''
+      }
+      if (!from.env[name!]) report(path, `the environment variable ${name} is not set`)
+      return from.env[name!] ?? ''
     })
   }
-  if (Array.isArray(value)) return value.map((item, i) => substitute(item, [...path, i], env, report))
+  if (Array.isArray(value)) return value.map((item, i) => substitute(item, [...path, i], from, report))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, substitute(member, [...path, name], env, report)]),
+    Object.entries(value).map(([name, member]) => [name, substitute(member, [...path, name], from, report)]),
   )
 }
 

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { PASSWORD_LENGTH } from '../identity/login/library.ts'
 import { pageLanguage, sendPage } from '../platform/http/page.ts'
 import { openEventStream } from '../platform/http/sse.ts'
+import { VERSION } from '../platform/version.ts'
 import { termsUrl } from '../videos/acceptance.ts'
 import type { LiveEvents } from './live-events.ts'
 import { SiteView } from './schema.ts'
@@ -65,16 +65,12 @@ function leaving(reply: FastifyReply): AbortController {
   return left
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
-
 /** What the sign-in page and the console need to know of this service. Public: no secrets and no names of people. */
 function siteView({ config, site, engines }: Pick<Context, 'config' | 'site' | 'engines'>): SiteView {
   const { min, max } = PASSWORD_LENGTH
   return {
     object: 'console_site',
-    version,
+    version: VERSION,
     public_url: site.public_url,
     currency: config.currency,
     terms: { version: config.terms.version, url: termsUrl({ config, site }) },

@@ -13,15 +13,27 @@ export type EndpointHealth = {
   report(endpoint: number, end: 'worked' | 'failed' | 'neutral'): void
   /** The server asked not to be called for so long. */
   pause(endpoint: number, seconds: number): void
+  /** What is known of a server, for another choice that includes it. */
+  stateOf(endpoint: number): EndpointState
 }
+
+/** `open_until` 0: in use. `opened`: how often in a row it was left out. `probing`: a call is out to see whether it works again. */
+export type EndpointState = { failures: number; opened: number; open_until: number; probing: boolean }
 
 /** `random` gives numbers from 0 to 1 without 1, `now` milliseconds that never go back. */
 export type Chance = { random(): number; now(): number }
 
-export function endpointHealth(weights: readonly number[], { random, now }: Chance): EndpointHealth {
-  const states = weights.map((weight): Health => ({ weight, failures: 0, opened: 0, open_until: 0, probing: false }))
+/** `known`: what another choice knows of some of the servers; both go on with the same state. */
+export function endpointHealth(
+  weights: readonly number[],
+  { random, now }: Chance,
+  known: ReadonlyArray<EndpointState | undefined> = [],
+): EndpointHealth {
+  const states = weights.map(
+    (_, i): EndpointState => known[i] ?? { failures: 0, opened: 0, open_until: 0, probing: false },
+  )
 
-  const isUsable = (state: Health, time: number) =>
+  const isUsable = (state: EndpointState, time: number) =>
     state.open_until === 0 || (time >= state.open_until && !state.probing)
 
   return {
@@ -30,7 +42,7 @@ export function endpointHealth(weights: readonly number[], { random, now }: Chan
       const time = now()
       const left = states.map((_, i) => i).filter((i) => !tried.includes(i))
       const usable = left.filter((i) => isUsable(states[i]!, time))
-      const chosen = usable.length > 0 ? byWeight(usable, states, random()) : healthy ? null : soonest(left, states)
+      const chosen = usable.length > 0 ? byWeight(usable, weights, random()) : healthy ? null : soonest(left, states)
       if (chosen !== null && states[chosen]!.open_until > 0) states[chosen]!.probing = true
       return chosen
     },
@@ -52,27 +64,25 @@ export function endpointHealth(weights: readonly number[], { random, now }: Chan
       const state = states[endpoint]!
       state.open_until = Math.max(state.open_until, now() + Math.min(seconds * 1000, OPEN_MS_MAX))
     },
+    stateOf: (endpoint) => states[endpoint]!,
   }
 }
-
-/** `open_until` 0: in use. `opened`: how often in a row it was left out. `probing`: a call is out to see whether it works again. */
-type Health = { weight: number; failures: number; opened: number; open_until: number; probing: boolean }
 
 const FAILURES_MAX = 3
 const OPEN_MS = 5_000
 const OPEN_MS_MAX = 60_000
 
-function byWeight(among: readonly number[], states: readonly Health[], chance: number): number {
-  const total = among.reduce((sum, i) => sum + states[i]!.weight, 0)
+function byWeight(among: readonly number[], weights: readonly number[], chance: number): number {
+  const total = among.reduce((sum, i) => sum + weights[i]!, 0)
   let left = chance * total
   for (const i of among) {
-    left -= states[i]!.weight
+    left -= weights[i]!
     if (left < 0) return i
   }
   return among.at(-1)!
 }
 
-function soonest(among: readonly number[], states: readonly Health[]): number | null {
+function soonest(among: readonly number[], states: readonly EndpointState[]): number | null {
   if (among.length === 0) return null
   return among.reduce((best, i) => (states[i]!.open_until < states[best]!.open_until ? i : best))
 }

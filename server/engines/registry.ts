@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox'
+import type { VideoModelConfig } from '../config/config.ts'
 import type { Capability } from '../config/models.ts'
 import { settingsMistakes } from './ai-sdk/options.ts'
 import { AI_SDK_CARRIES, AiSdkChatOptions, aiSdkChat } from './chat/ai-sdk/adapter.ts'
@@ -25,6 +26,7 @@ import { OpenaiModerationsOptions, openaiModerations } from './moderation/openai
 import { RulesOptions, rulesMistakes, rulesModeration } from './moderation/rules.ts'
 import { openaiTranscription, type TranscriptionEngine, type TranscriptionOptions } from './moderation/transcription.ts'
 import { openaiClientMistakes } from './openai-client.ts'
+import { type SharedEngines, type TakenEngines, takeEngines } from './shared-engines.ts'
 import { BergamotOptions, bergamotTranslation } from './translation/bergamot/adapter.ts'
 import { ChatTranslationOptions, chatTranslation } from './translation/chat.ts'
 import type { TranslationEngine } from './translation/contract.ts'
@@ -48,8 +50,13 @@ export type Engines = {
   /** Absent when none is configured: then sound cannot be judged. */
   transcription?: TranscriptionEngine | undefined
   translation: TranslationEngine
+  /** Video models as they were before a reload, newest first: for jobs that were accepted or begun then. */
+  former?: readonly FormerModel[]
   close(): Promise<void>
 }
+
+/** A video model that a reload has removed or changed the engines of. */
+export type FormerModel = { settings: VideoModelConfig; pool: EnginePool }
 
 type ModelEntry = { id: string; engine: EngineEntry }
 
@@ -59,7 +66,10 @@ export type VideoModelEntry = {
   engines: ReadonlyArray<{ name: string | null; engine: EngineEntry; weight: number; max_renders: number | null }>
 }
 
-/** Builds every configured engine. Models whose entries differ in `model` alone share one. Throws on an entry with mistakes. */
+/**
+ * Builds every configured engine. Models whose entries differ in `model` alone share one. Throws on an entry with mistakes.
+ * `shared`: engines of other configurations of this process, which are used again where the entry is the same.
+ */
 export function buildEngines(
   input: {
     video_models: readonly VideoModelEntry[]
@@ -69,28 +79,33 @@ export function buildEngines(
     translation: EngineEntry
   },
   env: EngineEnv,
+  { shared = new Map() }: { shared?: SharedEngines } = {},
 ): Engines {
-  const video = servePools(input.video_models, env)
-  const chat = serve(FAMILIES.chat, input.chat_models, env)
-  const fanned = input.chat_models.filter(({ n }) => n === 'fan_out').map(({ id }) => [id, chat.get(id)!] as const)
-  const moderation = build(FAMILIES.moderation, input.moderation, env)
-  const transcription = input.transcription ? openaiTranscription(input.transcription) : undefined
-  const translation = build(FAMILIES.translation, input.translation, env)
-  return {
-    video,
-    chat: new Map([
-      ...chat,
-      ...fanned.map(([id, served]) => [id, { ...served, engine: fanOut(served.engine) }] as const),
-    ]),
-    moderation,
-    transcription,
-    translation,
-    async close() {
-      const rendering = [...video.values()].flatMap(({ members }) => members)
-      const served = [...rendering, ...chat.values()].map(({ engine }) => engine)
-      await Promise.all([...new Set(served)].map((engine) => engine.close?.()))
-      await Promise.all([moderation.close?.(), transcription?.close(), translation.close?.()])
-    },
+  const taken = takeEngines(shared)
+  try {
+    const { moderation, transcription, translation } = input
+    const chat = serveChat(input.chat_models, { env, taken })
+    const fanned = input.chat_models.filter(({ n }) => n === 'fan_out').map(({ id }) => [id, chat.get(id)!] as const)
+    const fanOuts = fanned.map(([id, served]) => [id, { ...served, engine: fanOut(served.engine) }] as const)
+    return {
+      video: servePools(input.video_models, { env, taken }),
+      chat: new Map([...chat, ...fanOuts]),
+      moderation: taken.take(`moderation ${wholeIdentity(moderation)}`, () =>
+        build(FAMILIES.moderation, moderation, env),
+      ),
+      transcription: transcription
+        ? taken.take(`transcription ${wholeIdentity({ kind: 'openai', ...transcription })}`, () =>
+            openaiTranscription(transcription),
+          )
+        : undefined,
+      translation: taken.take(`translation ${wholeIdentity(translation)}`, () =>
+        build(FAMILIES.translation, translation, env),
+      ),
+      close: taken.release,
+    }
+  } catch (error) {
+    void taken.release()
+    throw error
   }
 }
 
@@ -155,38 +170,37 @@ const FAMILIES = {
   ]),
 }
 
+type Building = { env: EngineEnv; taken: TakenEngines }
+
 /** Several entries of one model may share an engine with entries of others. */
-function servePools(models: readonly VideoModelEntry[], env: EngineEnv): Map<string, EnginePool> {
-  const serveOne = server(FAMILIES.video, env)
+function servePools(models: readonly VideoModelEntry[], building: Building): Map<string, EnginePool> {
+  const serveOne = server<VideoEngine>('video', building)
   return new Map(
-    models.map(({ id, engines }) => [
-      id,
-      enginePool(
-        engines.map(({ name, engine, weight, max_renders }) => ({
-          ...serveOne({ id, engine }),
-          ...{ id: name, weight, renders_max: max_renders },
-        })),
-      ),
-    ]),
+    models.map(({ id, engines }) => {
+      const members = engines.map(({ name, engine, weight, max_renders }) => ({
+        ...serveOne({ id, engine }),
+        ...{ id: name, weight, renders_max: max_renders },
+      }))
+      return [id, enginePool(members)]
+    }),
   )
 }
 
-function serve<E>(
-  kinds: ReadonlyMap<string, Kind<E>>,
-  models: readonly ModelEntry[],
-  env: EngineEnv,
-): Map<string, Served<E>> {
-  const serveOne = server(kinds, env)
+function serveChat(models: readonly ModelEntry[], building: Building): Map<string, Served<ChatEngine>> {
+  const serveOne = server<ChatEngine>('chat', building)
   return new Map(models.map((model) => [model.id, serveOne(model)]))
 }
 
 /** Builds one engine for each entry that differs in more than the model it asks for. */
-function server<E>(kinds: ReadonlyMap<string, Kind<E>>, env: EngineEnv): (model: ModelEntry) => Served<E> {
-  const engines = new Map<string, E>()
+function server<E extends { close?(): Promise<void> }>(
+  family: 'video' | 'chat',
+  { env, taken }: Building,
+): (model: ModelEntry) => Served<E> {
+  const kinds = FAMILIES[family] as unknown as ReadonlyMap<string, Kind<E>>
+  // The time limits are built into the engines of chat.
+  const limits = family === 'chat' ? JSON.stringify(env.upstream) : ''
   return ({ id, engine: setting }) => {
-    const identity = entryIdentity(setting)
-    const engine = engines.get(identity) ?? build(kinds, setting, env)
-    engines.set(identity, engine)
+    const engine = taken.take(`${family} ${limits} ${entryIdentity(setting)}`, () => build(kinds, setting, env))
     const { kind: name, model, base_url, references_base_url, endpoints } = entryOptions(setting)
     const addresses = [base_url, references_base_url, ...baseUrlsOf(endpoints)]
     return {
@@ -198,6 +212,12 @@ function server<E>(kinds: ReadonlyMap<string, Kind<E>>, env: EngineEnv): (model:
       ...(typeof references_base_url === 'string' && { references_url: hostAndPath(references_base_url) }),
     }
   }
+}
+
+/** As `entryIdentity`, for engines that are built with the model they ask for. */
+function wholeIdentity(setting: EngineEntry): string {
+  const { model } = entryOptions(setting)
+  return `${entryIdentity(setting)} ${JSON.stringify(model)}`
 }
 
 function baseUrlsOf(endpoints: unknown): unknown[] {

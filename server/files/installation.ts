@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Kysely } from 'kysely'
 import type { BlobMark, Blobs } from '../platform/blobs/blobs.ts'
-import type { Db } from '../platform/db/db.ts'
+import type { Database, Db } from '../platform/db/db.ts'
 import { newId } from '../platform/ids.ts'
 import { StartError } from '../platform/start-error.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type InstallationRow,
   insertInstallation,
   isUnused,
+  lockPairing,
   namesBlobs,
   updateInstallation,
 } from './store/installation.ts'
@@ -42,18 +44,14 @@ export async function requireSameInstallation(pair: Pair): Promise<void> {
 /**
  * Gives database and blobs the same id, or completes a pairing that a crash or a move interrupted. Call it after
  * `requireSameInstallation`, on a migrated database. The blobs are marked first and confirmed last: a crash in between is detected.
- * Returns the id.
+ * Returns the id. Nodes that share the blobs do it one after another, on a second connection of the pool: what the database is told has to
+ * be committed before the blobs are confirmed.
  */
-export async function pairInstallation({ db, blobs }: Pick<Pair, 'db' | 'blobs'>): Promise<string> {
-  const found = await findInstallation(db)
-  const row = found ?? (await pairFirst(db, blobs))
-  if (row.moved_to !== null) {
-    // From now on the copy is out of date, so the files must not match its id.
-    const renamed = { id: newId('installation'), moved_from: row.id, moved_to: null }
-    await updateInstallation(db, renamed)
-    return confirm(db, blobs, renamed)
-  }
-  return confirm(db, blobs, row)
+export async function pairInstallation({ db, blobs }: { db: Kysely<Database>; blobs: Blobs }): Promise<string> {
+  return db.transaction().execute(async (tx) => {
+    await lockPairing(tx)
+    return pair(db, blobs)
+  })
 }
 
 /** Whether the blobs belong to this database: checked again before a blob without a row is removed. */
@@ -70,6 +68,18 @@ export async function adoptInstallation(db: Db, blobs: Blobs): Promise<string> {
   await updateInstallation(db, { id, moved_from: null, moved_to: null })
   await blobs.setMark({ installation_id: id, paired: true })
   return id
+}
+
+async function pair(db: Db, blobs: Blobs): Promise<string> {
+  const found = await findInstallation(db)
+  const row = found ?? (await pairFirst(db, blobs))
+  if (row.moved_to !== null) {
+    // From now on the copy is out of date, so the files must not match its id.
+    const renamed = { id: newId('installation'), moved_from: row.id, moved_to: null }
+    await updateInstallation(db, renamed)
+    return confirm(db, blobs, renamed)
+  }
+  return confirm(db, blobs, row)
 }
 
 async function pairFirst(db: Db, blobs: Blobs): Promise<InstallationRow> {

@@ -15,6 +15,9 @@ import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } f
 import { findPinnedFiles, type StoredFile } from './store/pins.ts'
 import { receiveUpload } from './upload.ts'
 
+/** Where signed URLs lead. */
+export const SIGNED_FILE_PATH = '/v1/files/:file_id/signed'
+
 const upload = endpoint({
   method: 'POST',
   path: '/v1/files',
@@ -89,7 +92,7 @@ const remove = endpoint({
 /** Where engines fetch references: the signature replaces a credential, and every failure looks the same. */
 const readSigned = endpoint({
   method: 'GET',
-  path: '/v1/files/:file_id/signed',
+  path: SIGNED_FILE_PATH,
   auth: 'signed_url',
   summary: 'Download the bytes of a file by a signed URL',
   internal: true,

@@ -1,3 +1,4 @@
+import { activityEndpoints } from './activity/routes.ts'
 import type { Endpoint } from './caller/endpoint.ts'
 import { invitationEndpoints } from './invitations/routes.ts'
 import { keyEndpoints } from './keys/routes.ts'
@@ -18,5 +19,6 @@ export function identityEndpoints(identity: Identity): Endpoint[] {
     ...keyEndpoints(identity),
     ...memberEndpoints(identity),
     ...invitationEndpoints(identity),
+    ...activityEndpoints,
   ]
 }

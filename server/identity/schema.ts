@@ -159,3 +159,27 @@ export const InvitationList = listSchema(Invitation)
 
 export const SignedOut = Type.Object({ success: Type.Literal(true) })
 export const Deleted = Type.Object({ id: Type.String(), object: Type.String(), deleted: Type.Literal(true) })
+
+const ActivityEntry = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('activity_entry'),
+  created_at: Time,
+  actor: Type.Object({
+    kind: Type.Enum(['person', 'operator']),
+    user_id: Nullable(Type.String()),
+    email: Nullable(Type.String({ description: 'Null once the account has ended.' })),
+    key_hint: Nullable(Type.String({ description: 'Of the API key it was done with; null in the console.' })),
+  }),
+  action: Type.String({ description: 'What was done, such as member.role.' }),
+  target: Nullable(Type.String({ description: 'The id of what it was done to.' })),
+  details: Type.Object(
+    {},
+    {
+      additionalProperties: Type.Union([Type.String(), Type.Number(), Type.Array(Type.String())]),
+      description: 'Names, roles, plans and amounts.',
+    },
+  ),
+})
+export type ActivityEntry = Static<typeof ActivityEntry>
+export const ActivityList = listSchema(ActivityEntry)
+export type ActivityList = Static<typeof ActivityList>

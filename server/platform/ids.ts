@@ -11,6 +11,9 @@ const JOINS = {
   entry: 'le_',
   record: 'mod_',
   installation: 'inst_',
+  reload: 'rel_',
+  activity: 'act_',
+  node: 'node_',
 } as const
 export type IdKind = keyof typeof JOINS
 

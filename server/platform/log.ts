@@ -58,15 +58,23 @@ const FIELDS: ReadonlySet<string> = new Set<keyof LogFields>([
   'detail',
 ])
 
+/** A log whose level may change. */
+export type OpenLog = Log & { setLevel(level: string): void }
+
 /** JSON lines on stderr. `level` is a pino level, `silent` included. */
-export function openLog(level: string, destination: { write(line: string): void } = process.stderr): Log {
+export function openLog(level: string, destination: { write(line: string): void } = process.stderr): OpenLog {
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, messageKey: 'event' }, destination)
   const write =
     (method: keyof Log) =>
     (event: string, fields: LogFields = {}) => {
       if (logger.isLevelEnabled(method)) logger[method](allowed(fields), event)
     }
-  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  return {
+    ...{ debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    setLevel(next) {
+      logger.level = next
+    },
+  }
 }
 
 /** A log that discards everything. */

@@ -11,6 +11,11 @@ export function parseMoney(text: string): bigint | null {
   return match[1] ? -units : units
 }
 
+/** For metrics alone: a float, which is exact up to some 90 million of the currency. */
+export function asNumber(units: bigint): number {
+  return Number(units) / Number(UNITS_PER_CURRENCY)
+}
+
 /** Units to a decimal string of 8 fraction digits, or of `digits`, which must lose nothing. */
 export function formatMoney(units: bigint, digits = 8): string {
   const sign = units < 0n ? '-' : ''

@@ -1,5 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { declareMetrics } from './metrics/metrics.ts'
+
+export const sweepMetrics = declareMetrics((metrics) => ({
+  failures: metrics.counter({
+    name: 'kinora_sweep_failures_total',
+    help: 'Periodic duties that ended with an error. Each is tried again at its next turn.',
+    labels: ['sweep'],
+  }),
+}))
 
 /** A periodic duty. `run` may be cut short by a crash at any point and is run again: it must not mind. */
 export type Sweep = { name: string; every_seconds: number; run(): Promise<void> }

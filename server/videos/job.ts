@@ -1,4 +1,5 @@
 import type { InputRole, Ticket } from '../engines/video/contract.ts'
+import type { Actor } from '../identity/activity/activity.ts'
 
 export const STATUSES = [
   'moderating',
@@ -59,6 +60,7 @@ export type JobChanges = Partial<{
   attempt_id: string | null
   attempt_started_at: Date | null
   engine: string | null
+  engine_address: string | null
   start_unknown: boolean
   unknown_starts: number
   start_key: string | null
@@ -75,6 +77,8 @@ export type MovesOn = {
   set?: JobChanges
   record?: ModerationNote
   render_key?: string
+  /** With `completed`: when the engine had delivered the clip. */
+  storing_since?: Date
 }
 
 /**
@@ -84,7 +88,7 @@ export type MovesOn = {
 export type Outcome =
   | MovesOn
   | { to: 'failed'; code: FailureCode; record?: ModerationNote }
-  | { to: 'canceled' }
+  | { to: 'canceled'; by?: Actor }
   | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
 
 /** This many starts of unknown outcome end a job: the first may be repeated, the repetition may not. */

@@ -1,5 +1,6 @@
 import type { AuditGate } from '../billing/audit-state.ts'
 import type { Context } from '../context.ts'
+import { actorOf } from '../identity/activity/activity.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
 import { removeUnneeded } from '../platform/blobs/remove.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
@@ -106,7 +107,7 @@ const cancelVideo = endpoint({
   errors: ['conflict'],
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)
-    const job = { org_id: principal.org_id, id }
+    const job = { org_id: principal.org_id, id, by: actorOf(principal) }
     return videoView(await cancelJob(ctx, job, (running) => engineStops(ctx, running)))
   },
 })

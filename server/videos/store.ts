@@ -25,6 +25,7 @@ export type VideoJobRow = VariantColumns & {
   currency: string
   progress: number
   created_at: Date
+  moderated_at: Date | null
   queued_at: Date | null
   render_started_at: Date | null
   completed_at: Date | null
@@ -33,6 +34,8 @@ export type VideoJobRow = VariantColumns & {
   attempt_started_at: Date | null
   /** Of a model with several engines, the one that the attempt is begun on. */
   engine: string | null
+  /** Kind and addresses of the engine that the attempt is begun on. */
+  engine_address: string | null
   start_unknown: boolean
   unknown_starts: number
   start_key: string | null
@@ -56,6 +59,7 @@ type Optional =
   | 'engine_prompt'
   | 'error_code'
   | 'error_message'
+  | 'moderated_at'
   | 'queued_at'
   | 'render_started_at'
   | 'completed_at'
@@ -63,6 +67,7 @@ type Optional =
   | 'attempt_id'
   | 'attempt_started_at'
   | 'engine'
+  | 'engine_address'
   | 'start_unknown'
   | 'unknown_starts'
   | 'start_key'
@@ -151,6 +156,7 @@ export type JobColumns = JobChanges &
       VideoJobRow,
       | 'status'
       | 'next_run_at'
+      | 'moderated_at'
       | 'queued_at'
       | 'render_started_at'
       | 'completed_at'
@@ -167,6 +173,7 @@ const CHANGING = [
   ...[
     'status',
     'next_run_at',
+    'moderated_at',
     'queued_at',
     'render_started_at',
     'completed_at',
@@ -188,6 +195,7 @@ const CHANGING = [
   ...[
     'attempt_started_at',
     'engine',
+    'engine_address',
     'start_unknown',
     'unknown_starts',
     'start_key',

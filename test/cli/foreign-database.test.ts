@@ -101,7 +101,7 @@ test('a service that lost its connections to the database still keeps a second s
   cpSync(join(here.path, 'blobs'), join(copy.path, 'blobs'), { recursive: true })
   const client = new pg.Client({ connectionString: shared.url })
   await client.connect()
-  const holders = "from pg_stat_activity where application_name = 'kinora alone' and datname = current_database()"
+  const holders = "from pg_stat_activity where application_name like 'kinora node_%' and datname = current_database()"
   const { rows } = await client
     .query(`select pg_terminate_backend(pid) as ended ${holders}`)
     .finally(() => client.end())

@@ -56,7 +56,7 @@ test('200 while database and storage work, without a key and without further det
   assert.deepEqual(body, OK)
 })
 
-test('503 that names the storage when it is full or cannot be written, and 200 again when it can', async () => {
+test('unready, and alive, with the reason while the storage is full or cannot be written; ready again when it can', async () => {
   const stage = app.ctx.blobs.stage
   try {
     for (const [error, storage] of [
@@ -67,19 +67,23 @@ test('503 that names the storage when it is full or cannot be written, and 200 a
         throw error
       }
       app.clock.advance(2)
-      const { status, body, headers } = await send(app, 'GET', '/healthz')
+      const { status, body, headers } = await send(app, 'GET', '/readyz')
       assert.equal(status, 503)
-      assert.deepEqual(body, { status: 'failing', database: 'ok', storage })
+      const audit = { ok: true, checked_at: null }
+      assert.deepEqual(body, { status: 'failing', reason: 'storage', database: 'ok', storage, audit })
       assert.equal(headers.get('cache-control'), 'no-store')
+      const alive = await send(app, 'GET', '/healthz')
+      assert.deepEqual([alive.status, alive.body], [200, { status: 'ok', database: 'ok', storage }])
     }
   } finally {
     app.ctx.blobs.stage = stage
   }
   app.clock.advance(2)
-  assert.equal((await send(app, 'GET', '/healthz')).status, 200)
+  const { status, body } = await send(app, 'GET', '/readyz')
+  assert.deepEqual([status, body.status, body.reason], [200, 'ok', null])
 })
 
-test('503 that names the database when it is gone, and 200 again when it is back', async () => {
+test('a check names the database when it is gone, and is clean again when it is back', async () => {
   const clock = handMovedClock()
   const check = openHealth({ ...database, clock, blobs: diskBlobs(dir) })
   assert.deepEqual(await check(), OK)
@@ -116,6 +120,18 @@ test('a check that hangs has failed after its limit, is not started again meanwh
   }
   assert.equal(fault.writes, 1)
   assert.equal(database.pool.totalCount, 1)
+})
+
+test('alive within a second although the checks hang: nothing restarts the process because its database is away', async () => {
+  const { stage } = app.ctx.blobs
+  app.ctx.blobs.stage = () => new Promise(() => {})
+  app.clock.advance(2)
+  try {
+    const { status, body } = await send(app, 'GET', '/healthz')
+    assert.deepEqual([status, body], [200, { status: 'ok', database: 'unreachable', storage: 'unwritable' }])
+  } finally {
+    app.ctx.blobs.stage = stage
+  }
 })
 
 test('a check leaves nothing behind in the storage', async () => {

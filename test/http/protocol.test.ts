@@ -7,6 +7,7 @@ import { openHttp } from '../../server/platform/http/server.ts'
 import { silentLog } from '../../server/platform/log.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/identity-app.ts'
+import { liveContext } from '../support/http/live-context.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw } from '../support/http/videos-app.ts'
 
@@ -258,7 +259,7 @@ test('a body that drips past its time is cut off on every route: of forms, witho
     })
   const ctx = { config: { plans: new Map() } } as unknown as Context
   const list = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
-  http.register(async (routes) => registerEndpoints(routes, ctx, list, {} as never))
+  http.register(async (routes) => registerEndpoints(routes, liveContext(ctx), list, {} as never))
   const url = await http.listen({ port: 0, host: '127.0.0.1' })
   try {
     for (const path of ['/json', '/both']) {

@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   videos: [...DOMAIN, 'catalog', 'files', 'billing'],
   console: [...DOMAIN, 'billing', 'videos'],
   responses: [...DOMAIN, 'catalog', 'files', 'billing', 'chat'],
+  reload: [...DOMAIN, 'videos'],
 }
 /** The context is a type that names what all folders use: these may take its parts as types. */
 const TOP = /^(cli|audit|api-docs|app\.ts|main\.ts|health\.ts)$/

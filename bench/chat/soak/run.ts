@@ -32,7 +32,7 @@ export async function run({ base }: { base: string }): Promise<Row[]> {
   const upstream = await startStampedUpstream({ events: EVENTS, gap_ms: GAP_MS })
   const dir = mkdtempSync(join(tmpdir(), 'kinora-bench-soak-'))
   const probe = `${pathToFileURL(join(import.meta.dirname, 'heap-probe.ts'))}?file=${join(dir, 'heap')}`
-  const service = await startChatService(upstream, ['--import', probe])
+  const service = await startChatService(upstream, { node: ['--import', probe] })
   try {
     const load = { ...chatLoad(`${service.url}/v1`, service, true), callers: STREAMS - 1 }
     const streams = chat({ ...load, amount: { seconds: SECONDS } })

@@ -1,8 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
+import { operatorHere } from '../../identity/activity/activity.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
+import { activityLog } from './activity.ts'
 import { backup, restore } from './backup/commands.ts'
 import { blobsMove } from './blobs.ts'
 import { type Command, CommandError, type Report } from './command.ts'
@@ -18,9 +20,11 @@ import {
   userResetPassword,
   userResetTwoFactor,
 } from './people.ts'
+import { reload } from './reload.ts'
 import { audit, creditsGrant, jobCancel } from './work.ts'
 
-const COMMANDS: ReadonlyMap<string, Command> = new Map(
+/** Every command by its words. */
+export const COMMANDS: ReadonlyMap<string, Command> = new Map(
   Object.entries<Command>({
     'org create': orgCreate,
     'org list': orgList,
@@ -41,6 +45,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'database adopt': databaseAdopt,
     'blobs move': blobsMove,
     audit,
+    reload,
+    log: activityLog,
   }),
 )
 
@@ -94,7 +100,7 @@ async function runCommand(name: string, command: Command, args: string[], env: N
     process.stderr.write(`kinora admin ${name}: working on ${name_of_database}\n`)
   const report =
     'runAlone' in command
-      ? await command.runAlone(config, values)
+      ? await command.runAlone({ config, actor: operatorHere() }, values)
       : await runBeside(command, config, { values, printDatabase })
   process.stdout.write(given.json ? `${JSON.stringify(report.json)}\n` : aligned(report))
   return report.exit_code ?? 0
@@ -108,7 +114,7 @@ async function runBeside(
   const database = await openAdminDatabase(config)
   printDatabase(database.name)
   try {
-    return await command.run({ ...database, config, clock: systemClock }, values)
+    return await command.run({ ...database, config, clock: systemClock, actor: operatorHere() }, values)
   } finally {
     await database.close()
   }

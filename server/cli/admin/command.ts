@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import type { Action, Operator } from '../../identity/activity/activity.ts'
 import type { UserRow } from '../../identity/people/store.ts'
 import { findOrganization, findUser, type OrganizationRow } from '../../identity/people/store.ts'
 import type { Clock } from '../../platform/clock.ts'
@@ -7,7 +8,7 @@ import type { Flags, Given } from '../flags.ts'
 import type { AdminDatabase } from './database.ts'
 
 /** What a command works with. */
-export type Admin = AdminDatabase & { config: Config; clock: Clock }
+export type Admin = AdminDatabase & { config: Config; clock: Clock; actor: Operator }
 
 /** One answer in two forms: an object for `--json`, and rows printed with their columns aligned. */
 export type Report = {
@@ -19,18 +20,19 @@ export type Report = {
 type Values = Record<string, string | undefined>
 
 /**
- * `run` works beside a running service, on its database brought to this version; `runAlone` opens what it needs itself. `storage`: whether
- * the command opens the files too, whose secrets it then needs.
+ * `records`: what it writes down of itself; null when it only reads. `run` works beside a running service, on its database brought to this
+ * version; `runAlone` opens what it needs itself. `storage`: whether the command opens the files too, whose secrets it then needs.
  */
-export type Command = { summary: string; flags: Flags; storage?: boolean } & (
+export type Command = { summary: string; flags: Flags; records: Action | null; storage?: boolean } & (
   | { run(admin: Admin, given: Values): Promise<Report> }
-  | { runAlone(config: Config, given: Values): Promise<Report> }
+  | { runAlone(alone: Pick<Admin, 'config' | 'actor'>, given: Values): Promise<Report> }
 )
 
 /** Declares a command whose `run` gets the flags it declared, and no others. */
 export function command<const F extends Flags>(spec: {
   summary: string
   flags: F
+  records: Action | null
   storage?: boolean
   run(admin: Admin, given: Given<F>): Promise<Report>
 }): Command {
@@ -41,7 +43,8 @@ export function command<const F extends Flags>(spec: {
 export function aloneCommand<const F extends Flags>(spec: {
   summary: string
   flags: F
-  runAlone(config: Config, given: Given<F>): Promise<Report>
+  records: Action | null
+  runAlone(alone: Pick<Admin, 'config' | 'actor'>, given: Given<F>): Promise<Report>
 }): Command {
   return spec as unknown as Command
 }

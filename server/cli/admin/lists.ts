@@ -7,9 +7,10 @@ import { UsageError } from '../flags.ts'
 import { type Admin, command, type Report, requireOrganization } from './command.ts'
 
 const LIMIT = { value: '<n>', help: 'How many, newest first; 50 by default, at most 1000' } as const
-const FILTERS = { org: { value: '<id or name>', help: 'Only of this organization' }, limit: LIMIT } as const
+export const FILTERS = { org: { value: '<id or name>', help: 'Only of this organization' }, limit: LIMIT } as const
 
 export const orgList = command({
+  records: null,
   summary: 'list organizations with plan, members and balance',
   flags: { limit: LIMIT },
   async run({ db }, given) {
@@ -32,6 +33,7 @@ export const orgList = command({
 })
 
 export const userList = command({
+  records: null,
   summary: 'list people and the organizations they are in',
   flags: FILTERS,
   async run({ db }, given) {
@@ -41,6 +43,7 @@ export const userList = command({
 })
 
 export const keyList = command({
+  records: null,
   summary: 'list API keys, revoked ones too, without the keys themselves',
   flags: FILTERS,
   async run({ db }, given) {
@@ -50,6 +53,7 @@ export const keyList = command({
 })
 
 export const jobList = command({
+  records: null,
   summary: 'list video jobs, without their prompts',
   flags: FILTERS,
   async run({ db }, given) {
@@ -67,7 +71,7 @@ export const jobList = command({
   },
 })
 
-async function readFilters(admin: Pick<Admin, 'db'>, given: { org?: string; limit?: string }) {
+export async function readFilters(admin: Pick<Admin, 'db'>, given: { org?: string; limit?: string }) {
   const limit = readLimit(given.limit)
   const org_id = given.org === undefined ? null : (await requireOrganization(admin.db, given.org)).id
   return { org_id, limit }
@@ -82,7 +86,7 @@ function readLimit(text = '50'): number {
 type Row = Record<string, string | number | boolean | Date | null>
 
 /** `found` may hold one more than `limit`, which says that there is more. */
-function listed(found: readonly Row[], limit: number): Report {
+export function listed(found: readonly Row[], limit: number): Report {
   const data = found.slice(0, limit)
   const has_more = found.length > limit
   const names = Object.keys(data[0] ?? {})

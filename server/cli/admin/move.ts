@@ -8,6 +8,7 @@ import type { Config } from '../../config/config.ts'
 import type { StorageConfig } from '../../config/storage.ts'
 import { adoptInstallation, pairInstallation, requireSameInstallation } from '../../files/installation.ts'
 import { findInstallation, insertInstallation, isUnused, updateInstallation } from '../../files/store/installation.ts'
+import { type Operator, recordActivity } from '../../identity/activity/activity.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { copyDatabase } from '../../platform/db/copy-database.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
@@ -22,12 +23,13 @@ import { aloneCommand, CommandError, type Report } from './command.ts'
 import { requireUsed } from './database.ts'
 
 export const databaseMove = aloneCommand({
+  records: 'database.move',
   summary:
     'copy everything to another, empty database: an external one, or back to the embedded one; the service must be stopped',
   flags: {
     to: { value: '<DATABASE_URL|embedded>', help: 'Where to; a password may come from PGPASSWORD', required: true },
   },
-  async runAlone(config, { to }) {
+  async runAlone({ config, actor }, { to }) {
     if (to !== 'embedded' && !/^postgres(ql)?:\/\//.test(to)) {
       throw new UsageError("--to is neither 'embedded' nor an address that begins with postgres://")
     }
@@ -36,16 +38,19 @@ export const databaseMove = aloneCommand({
     }
     return withDataDir(config, (dir) =>
       withSide(config.database_url, dir, (source) =>
-        withSide(to === 'embedded' ? null : to, dir, (target) => move(config.storage, dir, { source, target })),
+        withSide(to === 'embedded' ? null : to, dir, (target) =>
+          move({ storage: config.storage, dir, actor }, source, target),
+        ),
       ),
     )
   },
 })
 
 export const databaseAdopt = aloneCommand({
+  records: 'database.adopt',
   summary: 'declare that database and files belong together, after restoring a backup; the service must be stopped',
   flags: {},
-  async runAlone(config) {
+  async runAlone({ config, actor }) {
     return withDataDir(config, (dir) =>
       withSide(config.database_url, dir, async ({ db, pool, name }) => {
         await requireUsed(pool, name)
@@ -54,6 +59,7 @@ export const databaseAdopt = aloneCommand({
           throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
         }
         const id = await adoptInstallation(db, openStorage(config.storage, { blobs_dir: dir.blobs }))
+        await record(db, { actor, action: 'database.adopt', target: id })
         const json = { installation: id, files: placeOf(config.storage, dir.blobs) }
         return { json, rows: [...Object.entries(json), ['note', 'files that no row knows are removed after a day']] }
       }),
@@ -65,9 +71,9 @@ export const databaseAdopt = aloneCommand({
 export type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>; pool: pg.Pool }
 
 async function move(
-  storage: StorageConfig,
-  dir: DataDir,
-  { source, target }: { source: Side; target: Side },
+  { storage, dir, actor }: { storage: StorageConfig; dir: DataDir; actor: Operator },
+  source: Side,
+  target: Side,
 ): Promise<Report> {
   const blobs = openStorage(storage, { blobs_dir: dir.blobs })
   await requireReachable(blobs)
@@ -95,6 +101,7 @@ async function move(
   }
   // In this order: a copy that exists while the source does not know of it could be started beside it.
   const id = newId('installation')
+  await record(target.db, { actor, action: 'database.move', target: id })
   await updateInstallation(source.db, { moved_to: id })
   await insertInstallation(target.db, { id, moved_from })
   return reportOf(source, target, tables)
@@ -104,6 +111,13 @@ async function move(
 export async function brokenInvariants(db: Side['db']): Promise<string | null> {
   const broken = (await runAudit(db)).filter(({ violations }) => violations > 0)
   return broken.map(({ invariant, title, violations }) => `${invariant} ${title}: ${violations}`).join('; ') || null
+}
+
+async function record(
+  db: Kysely<Database>,
+  deed: { actor: Operator; action: 'database.move' | 'database.adopt'; target: string },
+): Promise<void> {
+  await db.transaction().execute((tx) => recordActivity(tx, { ...deed, org_id: null, now: new Date() }))
 }
 
 function reportOf(source: Side, target: Side, tables: ReadonlyArray<{ table: string; rows: number }>): Report {

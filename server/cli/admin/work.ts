@@ -1,9 +1,11 @@
 import { BALANCE_TOPIC } from '../../billing/balance-changes.ts'
 import { grantCredits } from '../../billing/ledger.ts'
 import { findAccount } from '../../billing/store.ts'
+import { recordActivity } from '../../identity/activity/activity.ts'
 import { openChanges } from '../../platform/db/changes.ts'
 import { openGroups } from '../../platform/db/groups.ts'
 import { silentLog } from '../../platform/log.ts'
+import { openMetrics } from '../../platform/metrics/metrics.ts'
 import { formatMoney } from '../../platform/money.ts'
 import { cancelJob } from '../../videos/pipeline/cancel.ts'
 import { findJobOfAnyOrg } from '../../videos/store.ts'
@@ -12,18 +14,24 @@ import { CommandError, command, requireOrganization } from './command.ts'
 import { readAmount, rowsOf } from './people.ts'
 
 export const creditsGrant = command({
+  records: 'credits.grant',
   summary: 'add to the balance of an organization, or take off with --amount=-5.00; a --note is required',
   flags: {
     org: { value: '<id or name>', help: 'The organization', required: true },
     amount: { value: '<amount>', help: 'Such as 25.00', required: true },
     note: { value: '<text>', help: 'The reason, shown in the ledger', required: true },
   },
-  async run({ db, clock, url }, given) {
+  async run({ db, clock, url, actor }, given) {
     const amount = readAmount('amount', given.amount)
     if (amount === 0n) throw new UsageError('--amount is zero')
     const { id: org_id, name } = await requireOrganization(db, given.org)
     const grant = { org_id, amount, note: given.note, user_id: null, now: clock.now() }
-    const id = await db.transaction().execute((tx) => grantCredits(tx, grant))
+    const id = await db.transaction().execute(async (tx) => {
+      const entry_id = await grantCredits(tx, grant)
+      const details = { amount: formatMoney(amount), note: given.note }
+      await recordActivity(tx, { actor, action: 'credits.grant', org_id, target: entry_id, details, now: grant.now })
+      return entry_id
+    })
     const changes = await openChanges({ db, url })
     changes.announce(BALANCE_TOPIC, org_id)
     await changes.close()
@@ -40,16 +48,17 @@ export const creditsGrant = command({
 })
 
 export const jobCancel = command({
+  records: 'video.cancel',
   summary: 'cancel a video job and release what was set aside for it',
   flags: { id: { value: '<video_...>', help: 'The job', required: true } },
-  async run({ db, clock, url }, { id }) {
+  async run({ db, clock, url, actor }, { id }) {
     const job = await findJobOfAnyOrg(db, id)
     if (!job) throw new CommandError(`There is no job ${id}.`)
     const changes = await openChanges({ db, url })
     try {
       const { status } = await cancelJob(
-        { db, clock, changes, log: silentLog, groups: openGroups() },
-        { org_id: job.org_id, id },
+        { db, clock, changes, log: silentLog, groups: openGroups(), metrics: openMetrics(), tracing: null },
+        { org_id: job.org_id, id, by: actor },
       )
       return { json: { id, status }, rows: rowsOf({ id, status }) }
     } finally {
@@ -59,14 +68,17 @@ export const jobCancel = command({
 })
 
 export const audit = command({
+  records: 'audit.run',
   summary: 'check every invariant that SQL can check; exit code 1 on any violation',
   flags: {},
-  async run({ db, clock }) {
+  async run({ db, clock, actor }) {
     const { runAudit, recordAudit } = await import('../../audit/audit.ts')
     const now = clock.now()
     const invariants = await runAudit(db, now)
     await recordAudit(db, invariants, now)
     const violations = invariants.reduce((sum, each) => sum + each.violations, 0)
+    const deed = { actor, action: 'audit.run', org_id: null, target: null, details: { violations }, now } as const
+    await db.transaction().execute((tx) => recordActivity(tx, deed))
     const rows = invariants.map((each) => [`${each.invariant}  ${each.violations}`, each.title] as const)
     return { json: { violations, invariants }, rows, exit_code: violations > 0 ? 1 : 0 }
   },

@@ -71,7 +71,7 @@ async function demo(options: { keep: boolean; out: string; config?: string }, en
     if (options.keep && completed) await keepRunning(serving, dir, interrupt.signal)
     else
       process.stdout.write(
-        '\nThe service of the demo stops now. Leave it running with --keep, or start your own: npm start\n',
+        '\nThe service of the demo stops now. Leave it running with --keep, or start your own: npx kinora serve\n',
       )
     return completed ? 0 : 1
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Chance, endpointHealth } from '../endpoint-health.ts'
+import { type Chance, type EndpointState, endpointHealth } from '../endpoint-health.ts'
 import type { Served } from '../engine-entry.ts'
 import type { AspectRatio, Capabilities, RenderMode, VideoEngine } from './contract.ts'
 
@@ -19,18 +19,22 @@ export type EnginePool = {
   report(member: PoolMember, end: 'worked' | 'failed' | 'refused' | 'neutral'): void
   /** The engine asked not to be called for so long. */
   pause(member: PoolMember, seconds: number): void
+  /** The circuit breaker of a member that is the same engine under the same name; undefined when there is none. */
+  breakerOf(member: PoolMember): EndpointState | undefined
 }
 
 /** How long a circuit breaker stays open when the engine refused our credential or model. */
 const REFUSED_SECONDS = 60
 
+/** `before`: the pool that this one replaces; members that stay keep their circuit breakers. */
 export function enginePool(
   members: readonly PoolMember[],
-  chance: Chance = { random: Math.random, now: () => performance.now() },
+  { before, ...given }: Partial<Chance> & { before?: EnginePool | undefined } = {},
 ): EnginePool {
   const health = endpointHealth(
     members.map(({ weight }) => weight),
-    chance,
+    { random: Math.random, now: () => performance.now(), ...given },
+    members.map((member) => before?.breakerOf(member)),
   )
   const indexOf = (member: PoolMember) => members.indexOf(member)
   return {
@@ -46,6 +50,10 @@ export function enginePool(
       if (end === 'refused') health.pause(indexOf(member), REFUSED_SECONDS)
     },
     pause: (member, seconds) => health.pause(indexOf(member), seconds),
+    breakerOf({ id, engine, model }) {
+      const index = members.findIndex((each) => each.id === id && each.engine === engine && each.model === model)
+      return index === -1 ? undefined : health.stateOf(index)
+    },
   }
 }
 

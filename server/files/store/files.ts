@@ -2,9 +2,9 @@ import type { ColumnType, Insertable, JSONColumnType, Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type { ProbeResult } from '../../media/probe/probe.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { hasTable } from '../../platform/db/migrate.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import type { Purpose } from '../purposes.ts'
-import { hasTable } from './installation.ts'
 
 /** An upload. `expires_at` decides visibility: from that moment on the row is as good as gone, swept or not. */
 export type FilesTable = {

@@ -1,5 +1,6 @@
 import { type Generated, sql } from 'kysely'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { hasTable } from '../../platform/db/migrate.ts'
 
 export type InstallationRow = { id: string; moved_from: string | null; moved_to: string | null }
 
@@ -45,7 +46,10 @@ export async function updateInstallation(db: Db, change: Partial<InstallationRow
   await db.updateTable('installation').set(change).execute()
 }
 
-export async function hasTable(db: Db, table: string): Promise<boolean> {
-  const { rows } = await sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`.execute(db)
-  return rows[0]!.found
+/** Those who pair this database do so one after another. Ends with the transaction. */
+export async function lockPairing(tx: Tx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${PAIRING_LOCK}::bigint)`.execute(tx)
 }
+
+/** Any number: it only has to be the same in every process. */
+const PAIRING_LOCK = 7_301_950_147

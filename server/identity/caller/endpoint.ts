@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema, TUnknown } from 'typebox'
-import type { Context } from '../../context.ts'
+import type { Config } from '../../config/config.ts'
+import type { Context, LiveContext } from '../../context.ts'
 import { ApiError, type ErrorCode } from '../../platform/errors.ts'
 import { OPEN_BODY_BYTES_MAX } from '../../platform/http/body.ts'
 import { type RouteConfig, withForms } from '../../platform/http/server.ts'
@@ -102,11 +103,12 @@ export function endpoint<A extends Auth, B extends TSchema = TUnknown, Q extends
 /** Adds the endpoints to the server, and for every path the answer `405` to methods it does not have. */
 export function registerEndpoints(
   http: FastifyInstance,
-  ctx: Context,
+  ctx: LiveContext,
   list: readonly Endpoint[],
   who: Authenticator,
 ): void {
-  const admit = admission(ctx, who)
+  http.decorateRequest('ctx', null)
+  const admit = admission(who)
   const methods = new Map<string, Endpoint[]>()
   for (const spec of list) {
     methods.set(spec.path, [...(methods.get(spec.path) ?? []), spec])
@@ -115,35 +117,46 @@ export function registerEndpoints(
   withForms(http, (forms) => {
     for (const spec of list) if (spec.accepts?.includes('multipart')) addRoute(forms, ctx, spec, admit)
   })
-  for (const [path, specs] of methods) addWrongMethods(http, path, specs, admit)
+  for (const [path, specs] of methods) addWrongMethods(http, path, { ctx, specs, admit })
 }
 
 /** Answers at once for a caller in memory. */
 type Admit = (
+  ctx: Context,
   spec: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
 ) => Principal | null | Promise<Principal | null>
 
 /** Finds the caller, then counts the request against the plan's limit, whose state every later answer carries. */
-function admission(ctx: Context, who: Authenticator): Admit {
-  const limits = [...ctx.config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
-  const find: Admit = async (spec, request, reply) => {
+function admission(who: Authenticator): Admit {
+  const find: Admit = async (ctx, spec, request, reply) => {
     const principal = await authenticate(spec, request, who)
     // Shared caches leave what `Authorization` asked for alone, but not what a cookie did. A handler may allow more.
     if (principal?.via === 'session') reply.header('cache-control', 'private, no-store')
-    if (principal !== null && limits) reply.headers((await countRequest(ctx, principal)) ?? {})
+    if (principal !== null && hasLimits(ctx.config)) reply.headers((await countRequest(ctx, principal)) ?? {})
     return principal
   }
-  return (spec, request, reply) => {
+  return (ctx, spec, request, reply) => {
     const { authorization } = request.headers
     const keyTaken = authorization !== undefined && (spec.auth === 'api_key' || spec.auth === 'api_key_or_session')
-    const known = keyTaken && !limits ? who.recall(authorization) : null
-    return known === null ? find(spec, request, reply) : noteCaller(request, known)
+    const known = keyTaken && !hasLimits(ctx.config) ? who.recall(authorization) : null
+    return known === null ? find(ctx, spec, request, reply) : noteCaller(request, known)
   }
 }
 
-function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Admit): void {
+const limited = new WeakMap<Config, boolean>()
+
+/** Whether any plan limits requests. */
+function hasLimits(config: Config): boolean {
+  const known = limited.get(config)
+  if (known !== undefined) return known
+  const limits = [...config.plans.values()].some(({ requests_per_minute }) => requests_per_minute !== null)
+  limited.set(config, limits)
+  return limits
+}
+
+function addRoute(http: FastifyInstance, live: LiveContext, spec: Endpoint, admit: Admit): void {
   const accepts = new Set(spec.accepts ?? (spec.body ? (['json'] as const) : []))
   const checkBody = spec.body && spec.body_check !== 'handler' ? shape(spec.body) : (body: unknown) => body
   const checkQuery = spec.query ? shape(spec.query) : () => ({})
@@ -161,20 +174,29 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Ad
         requireStorablePath(request)
         if (accepts.size > 0 && request.headers['content-type'] === undefined) requireSomeBody(request)
       }
-      const principal = admit(spec, request, reply)
+      const { ctx, end } = live.use()
+      request.ctx = ctx
+      // The turns of a socket each have a context of their own.
+      if (spec.upgrade) end()
+      else reply.raw.once('close', end)
+      const principal = admit(ctx, spec, request, reply)
       if (principal instanceof Promise) return void principal.then(enter).then(() => done(), done)
       enter(principal)
       done()
     },
     handler: async (request, reply) => {
-      return spec.handle(ctx, {
+      const ctx = request.ctx!
+      const call = {
         principal: request.principal as never,
         query: checkQuery(spec.query ? parseQuery(spec.query, request.query) : {}) as never,
         body: checkBody(request.body) as never,
         params: request.params as Record<string, string>,
         request,
         reply,
-      })
+      }
+      const { tracing } = ctx
+      if (!tracing || !request.span) return spec.handle(ctx, call)
+      return tracing.within(request.span.context, () => spec.handle(ctx, call))
     },
   })
 }
@@ -182,6 +204,8 @@ function addRoute(http: FastifyInstance, ctx: Context, spec: Endpoint, admit: Ad
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal | null
+    /** The context of this request from its beginning to its end. */
+    ctx: Context | null
   }
 }
 
@@ -241,7 +265,11 @@ function requireStorablePath(request: FastifyRequest): void {
   }
 }
 
-function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[], admit: Admit): void {
+function addWrongMethods(
+  http: FastifyInstance,
+  path: string,
+  { ctx, specs, admit }: { ctx: Context; specs: Endpoint[]; admit: Admit },
+): void {
   const allowed = new Set<string>(specs.map((spec) => spec.method))
   if (allowed.has('GET')) allowed.add('HEAD')
   const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
@@ -251,7 +279,7 @@ function addWrongMethods(http: FastifyInstance, path: string, specs: Endpoint[],
     url: path,
     config: { kinora: { accepts: new Set<string>(), plain_400: spec.plain_400 } },
     onRequest: async (request, reply) => {
-      await admit(spec, request, reply)
+      await admit(ctx, spec, request, reply)
       const wrong = specs.find((candidate) => candidate.wrong_method)?.wrong_method
       const other = wrong?.(request.method, request.params as Record<string, string>)
       if (other) throw other

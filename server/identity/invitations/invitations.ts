@@ -4,6 +4,7 @@ import { addSeconds } from '../../platform/clock.ts'
 import { type Database, isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
+import { actorOf, recordActivity } from '../activity/activity.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { randomText } from '../keys/format.ts'
 import { hashPassword, type LoginContext, type SecondFactorDue, type SignedIn, signIn } from '../login/sign-in.ts'
@@ -40,16 +41,24 @@ export async function invite(
       throw new ApiError('conflict', 'This person is a member of the organization already.', { param: 'email' })
     }
     await replaceInvitation(tx, row)
+    const deed = { actor: actorOf(principal), action: 'invitation.create', org_id, target: id, now } as const
+    await recordActivity(tx, { ...deed, details: { email, role } })
   })
   return { ...row, status: 'pending', token }
 }
 
 /** Withdraws an open invitation. Throws ApiError `permission_denied`, or `not_found` when it is not there, foreign or no longer open. */
-export async function withdraw(db: Kysely<Database>, principal: Principal, id: string): Promise<void> {
+export async function withdraw(
+  db: Kysely<Database>,
+  principal: Principal,
+  { id, now }: { id: string; now: Date },
+): Promise<void> {
   requireManager(principal)
   await db.transaction().execute(async (tx) => {
     requireManager(await lockedRole(tx, principal))
     if (!(await cancelInvitation(tx, { org_id: principal.org_id, id }))) throw notFound('invitation')
+    const { org_id } = principal
+    await recordActivity(tx, { actor: actorOf(principal), action: 'invitation.withdraw', org_id, target: id, now })
   })
 }
 
@@ -126,7 +135,10 @@ async function joinIn(tx: Tx, invitation: InvitationRow, joiner: Joiner): Promis
     const login_id = newRowId('login', now)
     await insertUser(tx, { id: user_id, login_id, email: invitation.email, ...joiner.newcomer, now })
   }
-  await addMember(tx, { org_id: invitation.org_id, user_id, role: invitation.role, now })
+  const { id, org_id, role } = invitation
+  await addMember(tx, { org_id, user_id, role, now })
+  const actor = { kind: 'person', user_id, key_id: null } as const
+  await recordActivity(tx, { actor, action: 'invitation.accept', org_id, target: id, details: { role }, now })
 }
 
 function hashInvitation(token: string): Buffer {

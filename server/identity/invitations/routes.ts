@@ -66,7 +66,7 @@ const withdrawOpen = endpoint({
   response: Deleted,
   async handle(ctx, { principal, params }) {
     const id = params.id!
-    await withdraw(ctx.db, principal, id)
+    await withdraw(ctx.db, principal, { id, now: ctx.clock.now() })
     return { id, object: 'invitation', deleted: true }
   },
 })

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Database, Db } from '../../platform/db/db.ts'
 import { notFound } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
+import { type Actor, actorOf, recordActivity } from '../activity/activity.ts'
 import type { Principal } from '../caller/principal.ts'
 import { lockedRole } from '../members/members.ts'
 import { hashKey, hintOf, mintKey } from './format.ts'
@@ -10,16 +11,30 @@ import { type ApiKeyRow, insertKey, revokeKey } from './store.ts'
 /** What is known of a key after it was made. */
 export type KeyFacts = Omit<ApiKeyRow, 'key_hash'>
 
+type NewKey = { org_id: string; user_id: string; name: string; prefix: string; now: Date }
+
 /** Makes a key of one person in one organization, who must be a member. `key` is returned here and never again. */
-export async function createKey(
-  db: Db,
-  owner: { org_id: string; user_id: string; name: string; prefix: string; now: Date },
-): Promise<KeyFacts & { key: string }> {
+export async function createKey(db: Db, owner: NewKey): Promise<KeyFacts & { key: string }> {
   const { org_id, user_id, name, prefix, now } = owner
   const key = mintKey(prefix)
   const row = { id: newId('key', now), org_id, user_id, name, hint: hintOf(key), created_at: now }
   await insertKey(db, { ...row, key_hash: Buffer.from(hashKey(key), 'hex') })
   return { ...row, last_used_at: null, revoked_at: null, key }
+}
+
+/** As `createKey`, and records who made it. */
+export async function createKeyBy(
+  db: Kysely<Database>,
+  actor: Actor,
+  owner: NewKey,
+): Promise<KeyFacts & { key: string }> {
+  return db.transaction().execute(async (tx) => {
+    const made = await createKey(tx, owner)
+    const { id: target, org_id, user_id, name, hint } = made
+    const details = { name, hint, user_id }
+    await recordActivity(tx, { actor, action: 'api_key.create', org_id, target, details, now: owner.now })
+    return made
+  })
 }
 
 /** Whose keys a person sees and may revoke: owners and admins everybody's in the organization (null), members their own. */
@@ -39,5 +54,10 @@ export async function revokeOwnKey(
   await db.transaction().execute(async (tx) => {
     const user_id = keyHolder(await lockedRole(tx, principal))
     if (!(await revokeKey(tx, { org_id: principal.org_id, user_id, id, now }))) throw notFound('API key')
+    await recordActivity(tx, {
+      ...{ actor: actorOf(principal), action: 'api_key.revoke', now },
+      org_id: principal.org_id,
+      target: id,
+    })
   })
 }

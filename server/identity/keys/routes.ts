@@ -1,9 +1,10 @@
 import { unixSeconds } from '../../platform/clock.ts'
 import { pageOf, positionOf } from '../../platform/http/list.ts'
+import { actorOf } from '../activity/activity.ts'
 import { type Endpoint, endpoint } from '../caller/endpoint.ts'
 import type { Identity } from '../open.ts'
 import { type ApiKey, ApiKeyList, CreatedApiKey, CreateKey, Deleted, List, PAGE } from '../schema.ts'
-import { createKey, type KeyFacts, keyHolder, revokeOwnKey } from './api-keys.ts'
+import { createKeyBy, type KeyFacts, keyHolder, revokeOwnKey } from './api-keys.ts'
 import { listKeys } from './store.ts'
 
 /** API keys, as their owners and the managers of the organization see and revoke them. */
@@ -31,8 +32,8 @@ export function keyEndpoints({ callers }: Identity): Endpoint[] {
     example: { name: 'laptop' },
     async handle(ctx, { principal, body, reply }) {
       const { org_id, user_id } = principal
-      const prefix = ctx.config.api_key_prefix
-      const made = await createKey(ctx.db, { org_id, user_id, name: body.name, prefix, now: ctx.clock.now() })
+      const owner = { org_id, user_id, name: body.name, prefix: ctx.config.api_key_prefix, now: ctx.clock.now() }
+      const made = await createKeyBy(ctx.db, actorOf(principal), owner)
       reply.header('cache-control', 'no-store')
       return { ...keyView(made), key: made.key }
     },

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Database, Tx } from '../../platform/db/db.ts'
 import { isUniqueViolation } from '../../platform/db/db.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
+import { actorOf, type Deed, recordActivity } from '../activity/activity.ts'
 import type { Principal, Role } from '../caller/principal.ts'
 import { cancelInvitationsBy } from '../invitations/store.ts'
 import { lockOrganization } from '../people/store.ts'
@@ -57,14 +58,21 @@ export async function addMember(
 export async function changeRole(
   db: Kysely<Database>,
   principal: Principal,
-  change: { user_id: string; role: Role },
+  change: { user_id: string; role: Role; now: Date },
 ): Promise<MemberFacts> {
   requireMayGive(principal, change.role)
   return db.transaction().execute(async (tx) => {
     const { member, caller } = await lockedMember(tx, principal, change.user_id)
     requireMayGive(caller, change.role)
     if (member.role === 'owner' && change.role !== 'owner') await requireAnotherOwner(tx, principal.org_id)
-    await updateRole(tx, { org_id: principal.org_id, ...change })
+    const { user_id, role, now } = change
+    await updateRole(tx, { org_id: principal.org_id, user_id, role })
+    await record(tx, principal, {
+      action: 'member.role',
+      target: user_id,
+      details: { from: member.role, to: role },
+      now,
+    })
     if (RANKS.indexOf(change.role) > RANKS.indexOf(member.role)) {
       await cancelInvitationsBy(tx, { org_id: principal.org_id, user_id: change.user_id })
     }
@@ -86,7 +94,15 @@ export async function removeMember(
     const { member } = await lockedMember(tx, principal, which.user_id)
     if (member.role === 'owner') await requireAnotherOwner(tx, principal.org_id)
     await deleteMember(tx, { org_id: principal.org_id, ...which })
+    const { user_id: target, now } = which
+    await record(tx, principal, { action: 'member.remove', target, details: { role: member.role }, now })
   })
+}
+
+type Change = Pick<Deed, 'action' | 'target' | 'now'> & { details: NonNullable<Deed['details']> }
+
+async function record(tx: Tx, principal: Principal, change: Change): Promise<void> {
+  await recordActivity(tx, { actor: actorOf(principal), org_id: principal.org_id, ...change })
 }
 
 /** The member, and the caller with the role they have now, after everybody else who changes members of this organization is done. */

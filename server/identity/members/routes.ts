@@ -32,7 +32,7 @@ export function memberEndpoints({ callers }: Identity): Endpoint[] {
     example: { role: 'admin' },
     async handle(ctx, { principal, params, body }) {
       const user_id = params.user_id!
-      const member = await changeRole(ctx.db, principal, { user_id, role: body.role })
+      const member = await changeRole(ctx.db, principal, { user_id, role: body.role, now: ctx.clock.now() })
       callers.forget(`user:${user_id}`)
       return memberView(member)
     },

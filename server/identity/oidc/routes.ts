@@ -57,7 +57,8 @@ export function oidcEndpoints(identity: Identity): Endpoint[] {
   return [start, finish]
 }
 
-function requireProvider({ oidc }: Identity): OidcProvider {
+function requireProvider(identity: Identity): OidcProvider {
+  const oidc = identity.oidc()
   if (oidc) return oidc
   throw new ApiError('unknown_url', 'No identity provider is configured. Sign in with email and password.')
 }

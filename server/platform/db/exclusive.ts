@@ -1,25 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StartError } from '../start-error.ts'
+import { untilLost } from './listen-connection.ts'
+
+/** `alone`: nobody else may use the database. `shared`: others that hold it shared may. */
+export type Hold = 'alone' | 'shared'
+
+export type HoldOptions = {
+  hold: Hold
+  /** The id of this node: while its lock is held, the others know that it is alive. */
+  node: string
+  /** Why the database cannot be had, for the operator: those that run on it hold it as `held`. */
+  refusal: (held: Hold) => string
+  /** Others took the database while the connection was lost, and hold it as `held`. It may be called more than once. */
+  on_taken: (held: Hold) => void
+  /** How long others are waited for; a service that is being replaced ends within them. */
+  wait_seconds?: number
+}
 
 /**
- * Holds the database for one service until `release`. The lock of a data directory does not see a copy of it, or one that is used from
- * another machine; this one does. It belongs to a connection, so a killed service frees it; a lost connection is made again.
- * Throws StartError when another service has held it for five seconds. `name` is the database in messages; `on_taken` is called when
- * another service took it while the connection was lost.
+ * Holds the database for one node until `release`. The lock of a data directory does not see a copy of it, or one that is used from
+ * another machine; this one does. It belongs to a connection, so a killed node frees it; a lost connection is made again.
+ * Throws StartError when it has not been had within `wait_seconds`, five by default.
  */
-export async function holdDatabase(
-  url: string,
-  { name, on_taken }: { name: string; on_taken: () => void },
-): Promise<{ release(): Promise<void> }> {
+export async function holdDatabase(url: string, options: HoldOptions): Promise<{ release(): Promise<void> }> {
   const released = new AbortController()
-  const client = await takeWithin(url, TRIES)
-  if (!client) {
-    throw new StartError(
-      `Another service runs on ${name}. One service runs on a database: stop that one first, on whatever machine it is.`,
-    )
-  }
-  const kept = keep(url, client, { signal: released.signal, on_taken })
+  const client = await takeWithin(url, options)
+  const kept = keep(url, client, { ...options, signal: released.signal })
   return {
     async release() {
       released.abort()
@@ -30,67 +37,93 @@ export async function holdDatabase(
 
 /** Any number: it only has to be the same in every service. */
 const LOCK = 7_301_950_145
-const TRIES = 25
+/** The lock of an id is `hashtextextended(id, LOCK_OF_ID)`. */
+export const LOCK_OF_ID = 7_301_950_146
 const PAUSE_MILLISECONDS = 200
 
-async function takeWithin(url: string, tries: number): Promise<pg.Client | null> {
-  for (let left = tries; left > 0; left -= 1) {
-    const client = await take(url)
+async function takeWithin(url: string, options: HoldOptions): Promise<pg.Client> {
+  const { wait_seconds = 5 } = options
+  for (let left = (wait_seconds * 1000) / PAUSE_MILLISECONDS; ; left -= 1) {
+    const { client, held } = await take(url, options)
     if (client) return client
-    if (left > 1) await sleep(PAUSE_MILLISECONDS)
+    if (left < 1) throw new StartError(options.refusal(held ?? 'alone'))
+    await sleep(PAUSE_MILLISECONDS)
   }
-  return null
 }
 
-/** Null while another connection holds the lock. */
-async function take(url: string): Promise<pg.Client | null> {
+type Taken = { client: pg.Client | null; held: Hold | null }
+
+/** Without a client, how others hold the database; null when they no longer do. */
+async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<Taken> {
   const client = new pg.Client({
     connectionString: url,
-    application_name: 'kinora alone',
+    application_name: nameOf(node),
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
+    query_timeout: 10_000,
   })
   client.on('error', () => {})
   try {
     await client.connect()
-    const { rows } = await client.query<{ ours: boolean }>('select pg_try_advisory_lock($1) as ours', [LOCK])
-    if (rows[0]!.ours) {
+    if (await tryLocks(client, { hold, node })) {
       // A machine that lost its power closes nothing: the server notices within half a minute.
       await client.query('set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3')
-      return client
+      return { client, held: null }
     }
+    await endEarlierConnections(client, node)
+    const held = await heldByOthers(client, node)
+    await client.end()
+    return { client: null, held }
   } catch (error) {
     await client.end().catch(() => {})
     throw error
   }
-  await client.end()
-  return null
 }
 
-async function keep(
-  url: string,
-  first: pg.Client,
-  { signal, on_taken }: { signal: AbortSignal; on_taken: () => void },
-): Promise<void> {
+function nameOf(node: string): string {
+  return `kinora ${node}`
+}
+
+async function tryLocks(client: pg.Client, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<boolean> {
+  const lock = hold === 'alone' ? 'pg_try_advisory_lock' : 'pg_try_advisory_lock_shared'
+  const { rows } = await client.query<{ ours: boolean }>(
+    `select ${lock}($1) and pg_try_advisory_lock(hashtextextended($2, ${LOCK_OF_ID})) as ours`,
+    [LOCK, node],
+  )
+  return rows[0]!.ours
+}
+
+/** A connection that this node has lost may still be open at the server, and hold the locks. */
+async function endEarlierConnections(client: pg.Client, node: string): Promise<void> {
+  await client.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = $1 and datname = current_database() and pid <> pg_backend_pid()`,
+    [nameOf(node)],
+  )
+}
+
+async function heldByOthers(client: pg.Client, node: string): Promise<Hold | null> {
+  const { rows } = await client.query<{ mode: string }>(
+    `select mode from pg_locks left join pg_stat_activity using (pid)
+      where locktype = 'advisory' and granted and objsubid = 1 and pid <> pg_backend_pid()
+        and database = (select oid from pg_database where datname = current_database())
+        and ((classid::bigint << 32) | objid::bigint) = $1 and application_name is distinct from $2 limit 1`,
+    [LOCK, nameOf(node)],
+  )
+  if (!rows[0]) return null
+  return rows[0].mode === 'ShareLock' ? 'shared' : 'alone'
+}
+
+async function keep(url: string, first: pg.Client, options: HoldOptions & { signal: AbortSignal }): Promise<void> {
+  const { signal } = options
   let client: pg.Client | null = first
   while (!signal.aborted) {
-    if (client) await untilEnd(client, signal)
+    if (client) await untilLost(client, signal)
     if (signal.aborted) break
-    client = await take(url).then(
-      (found) => {
-        if (!found) on_taken()
-        return found
-      },
-      () => null,
-    )
+    const taken: Taken = await take(url, options).catch(() => ({ client: null, held: null }))
+    client = taken.client
+    if (taken.held !== null) options.on_taken(taken.held)
     if (!client) await sleep(PAUSE_MILLISECONDS * 5, undefined, { signal }).catch(() => {})
   }
   await client?.end().catch(() => {})
-}
-
-function untilEnd(client: pg.Client, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    client.once('end', () => resolve())
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

@@ -66,7 +66,8 @@ async function connect({ url, channels, onPayload }: ListenOptions): Promise<pg.
   return client
 }
 
-async function untilLost(client: pg.Client, closed: AbortSignal): Promise<void> {
+/** Resolves once the connection has ended, without a message too, or `closed` aborts; the connection is closed then. */
+export async function untilLost(client: pg.Client, closed: AbortSignal): Promise<void> {
   const lost = new AbortController()
   client.once('end', () => lost.abort())
   const over = AbortSignal.any([closed, lost.signal])

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type pg from 'pg'
 import { StartError } from '../start-error.ts'
+import type { Db } from './db.ts'
 
 /** The product's migrations. */
 export const MIGRATIONS_DIR = join(import.meta.dirname, '..', '..', 'migrations')
@@ -11,6 +13,10 @@ export const MIGRATIONS_DIR = join(import.meta.dirname, '..', '..', 'migrations'
 export type Migration = { number: number; name: string; sql: string; sha256: string }
 
 export type MigrateOptions = {
+  /** Awaited before anything is changed or waited for. */
+  on_pending?: () => Promise<void>
+  /** Ends it between two migrations, or while another process migrates. */
+  signal?: AbortSignal
   /** The last number to apply. */
   up_to?: number
   /** How long one is tried while others hold its tables. */
@@ -28,18 +34,21 @@ export type MigrateOptions = {
 export async function migrate(
   pool: pg.Pool,
   dir: string = MIGRATIONS_DIR,
-  { up_to = Number.POSITIVE_INFINITY, patience_seconds = PATIENCE_SECONDS }: MigrateOptions = {},
+  { on_pending, signal, up_to = Number.POSITIVE_INFINITY, patience_seconds = PATIENCE_SECONDS }: MigrateOptions = {},
 ): Promise<string[]> {
   const files = readMigrations(dir)
   const client = await pool.connect()
   try {
-    await takeTurn(client)
+    if ((await isMigrated(client)) && (await findPending(client, files)).length === 0) return []
+    await on_pending?.()
+    await takeLock(client, signal)
     await client.query(`create table if not exists schema_migrations (
       number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`)
-    const rows = await appliedMigrations(client)
-    requireSameHistory(files, rows)
-    const pending = files.slice(rows.length).filter(({ number }) => number <= up_to)
-    for (const migration of pending) await applyPatiently(client, migration, patience_seconds)
+    const pending = (await findPending(client, files)).filter(({ number }) => number <= up_to)
+    for (const migration of pending) {
+      signal?.throwIfAborted()
+      await applyPatiently(client, migration, { patience_seconds, signal })
+    }
     return pending.map((each) => each.name)
   } finally {
     await client.query(`select pg_advisory_unlock(${LOCK})`).catch(() => {})
@@ -54,7 +63,7 @@ export async function appliedMigrations(client: pg.ClientBase): Promise<Applied[
 }
 
 /** Whether the database has tables of ours, of whatever version. */
-export async function isMigrated(pool: pg.Pool): Promise<boolean> {
+export async function isMigrated(pool: pg.Pool | pg.PoolClient): Promise<boolean> {
   const { rows } = await pool.query(`select from pg_attribute
     where attrelid = to_regclass('schema_migrations') and attname = 'sha256' and not attisdropped`)
   return rows.length > 0
@@ -69,17 +78,43 @@ export function readMigrations(dir: string): Migration[] {
   return migrations
 }
 
+/** Whether there is a table of this name, of whatever version. */
+export async function hasTable(db: Db, table: string): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`.execute(db)
+  return rows[0]!.found
+}
+
 export type Applied = { number: number; name: string; sha256: string }
 
 /** Any number: it only has to be the same in every process. */
 const LOCK = 7_301_950_142
 /** As long as requests may queue behind a migration that waits for a table. */
 const LOCK_MILLISECONDS = 1000
-const PAUSE_MILLISECONDS = 500
 /** Longer than any transaction of ours; a backup holds tables as long as it copies rows. */
 const PATIENCE_SECONDS = 600
 /** How a file begins whose statements run one by one, since PostgreSQL refuses them in a transaction: they can be repeated. */
 const NO_TRANSACTION = /^-- no transaction\b/
+
+const PAUSE_MILLISECONDS = 200
+
+/**
+ * Asked for again and again rather than waited for, so that a stop need not wait for the migration of another process; and a statement that
+ * waits has a snapshot, which `create index concurrently` would wait for.
+ */
+async function takeLock(client: pg.PoolClient, signal?: AbortSignal): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ ours: boolean }>(`select pg_try_advisory_lock(${LOCK}) as ours`)
+    if (rows[0]!.ours) return
+    await sleep(PAUSE_MILLISECONDS, undefined, signal ? { signal } : {})
+  }
+}
+
+/** What of `files` is missing in the database. Throws StartError when they are not of one history. */
+async function findPending(client: pg.PoolClient, files: Migration[]): Promise<Migration[]> {
+  const rows = await appliedMigrations(client)
+  requireSameHistory(files, rows)
+  return files.slice(rows.length)
+}
 
 function readMigration(dir: string, file: string): Migration {
   const number = /^(\d{4})-[a-z0-9-]+\.sql$/.exec(file)?.[1]
@@ -105,16 +140,11 @@ export function requireSameHistory(files: readonly Migration[], applied: readonl
   }
 }
 
-/** Asks instead of waiting: a statement that waits has a snapshot, which `create index concurrently` would wait for. */
-async function takeTurn(client: pg.PoolClient): Promise<void> {
-  for (;;) {
-    const { rows } = await client.query<{ ours: boolean }>(`select pg_try_advisory_lock(${LOCK}) as ours`)
-    if (rows[0]!.ours) return
-    await sleep(PAUSE_MILLISECONDS / 10)
-  }
-}
-
-async function applyPatiently(client: pg.PoolClient, migration: Migration, patience_seconds: number): Promise<void> {
+async function applyPatiently(
+  client: pg.PoolClient,
+  migration: Migration,
+  { patience_seconds, signal }: Required<Pick<MigrateOptions, 'patience_seconds'>> & { signal: AbortSignal | undefined },
+): Promise<void> {
   const until = performance.now() + patience_seconds * 1000
   for (;;) {
     try {
@@ -130,7 +160,7 @@ async function applyPatiently(client: pg.PoolClient, migration: Migration, patie
           `Migration ${migration.name} changed nothing: for ${patience_seconds} seconds other transactions held what it changes. Find them in pg_stat_activity (a backup, an open session of psql), end them, and try again.`,
         )
       }
-      await sleep(PAUSE_MILLISECONDS)
+      await sleep(PAUSE_MILLISECONDS, undefined, signal ? { signal } : {})
     }
   }
 }

@@ -6,11 +6,16 @@ export async function listenOn(http: FastifyInstance, at: { host: string; port: 
   try {
     await http.listen(at)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw REASONS.has(code ?? '') ? new StartError(REASONS.get(code!)!(at)) : error
+    throw listenError(error, at)
   }
   const address = http.server.address()
   return typeof address === 'object' && address ? address.port : at.port
+}
+
+/** A StartError with the remedy for an address that cannot be listened on; any other error unchanged. */
+export function listenError(error: unknown, at: { host: string; port: number }): unknown {
+  const reason = REASONS.get((error as NodeJS.ErrnoException).code ?? '')
+  return reason ? new StartError(reason(at)) : error
 }
 
 type Reason = (at: { host: string; port: number }) => string

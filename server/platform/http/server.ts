@@ -7,9 +7,13 @@ import { isDatabaseDown } from '../db/db.ts'
 import { ApiError, errorBody, errorHeaders } from '../errors.ts'
 import { newRequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import { addBodyParsers, bodyTooLarge, hasBody, JSON_BYTES_MAX, limitBodyTime, wrongContentType } from './body.ts'
 import { addressOf, proxyTest } from './client-address.ts'
 import { boundConnections, endAfterAnswer, hasLargeBody, isEnding } from './connections.ts'
+import { answerCounter, countError } from './request-metrics.ts'
+import { endRequestSpan, startRequestSpan } from './request-span.ts'
 import { suggestRoutes } from './suggest-route.ts'
 import type { Sockets } from './websocket.ts'
 
@@ -38,6 +42,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Time limit for receiving a body on a route without uploads. */
     bodySeconds: number
+    /** Null: nothing is counted. */
+    metrics: Metrics | null
   }
   interface FastifyRequest {
     /** For the access log; set once the caller is known. */
@@ -47,8 +53,11 @@ declare module 'fastify' {
 
 export type HttpOptions = {
   log: Log
+  metrics?: Metrics
+  tracing?: Tracing | null
   body_seconds?: number
-  isDraining?: () => boolean
+  /** `unready`: requests are still answered, each on its last connection. `draining`: new ones are refused. */
+  stop?: () => 'no' | 'unready' | 'draining'
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trusted_proxies?: readonly string[]
   /** Without them `Upgrade` headers are ignored. */
@@ -59,7 +68,7 @@ export type HttpOptions = {
 
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
 export function openHttp(options: HttpOptions): FastifyInstance {
-  const { log, body_seconds = BODY_SECONDS, sockets } = options
+  const { log, body_seconds = BODY_SECONDS, sockets, metrics, tracing } = options
   const http = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -75,19 +84,29 @@ export function openHttp(options: HttpOptions): FastifyInstance {
   })
   sockets?.attach(http)
   http.decorate('bodySeconds', body_seconds)
+  http.decorate('metrics', metrics ?? null)
+  http.decorateRequest('span', null)
+  const countAnswer = metrics && answerCounter(metrics)
   addBodyParsers(http)
   const unknownUrl = unknownUrlError(http, options.explainUnknown)
   http.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (options.isDraining?.())
+    if (tracing) startRequestSpan(tracing, request)
+    const stop = options.stop?.() ?? 'no'
+    if (stop === 'draining')
       throw new ApiError('server_is_overloaded', 'The service is shutting down. Try again shortly.')
+    // A proxy that keeps connections would send its next request when this one is being closed.
+    if (stop === 'unready') reply.header('connection', 'close')
     requirePlainTransfer(request)
     if (request.is404) throw unknownUrl(request)
     if (hasBody(request)) expectBody(request, reply)
     done()
   })
   http.addHook('onResponse', (request, reply, done) => {
-    logAnswer(log, request, reply)
+    const route = request.routeOptions
+    logAnswer(log, request, reply, route.url)
+    countAnswer?.(request, reply, route)
+    if (tracing) endRequestSpan(request, reply)
     done()
   })
   http.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, log))
@@ -158,6 +177,8 @@ export function pathOf(request: FastifyRequest): string {
 /** Answers any thrown error. One that is not an ApiError is a bug of the service: fixed text for the client, details in the log. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Log): void {
   const answer = apiErrorOf(error)
+  const { metrics } = reply.server
+  if (metrics) countError(metrics, request, answer.code)
   if (answer.status >= 500 || answer.internal) {
     const level = answer.status >= 500 ? 'error' : 'info'
     log[level]('request_failed', {
@@ -253,11 +274,11 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   socket.end(`HTTP/1.1 ${line}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
 }
 
-function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply): void {
+function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply, route: string | undefined): void {
   log.info('request', {
     request_id: request.id,
     method: request.method,
-    route: request.routeOptions.url ?? 'unknown',
+    route: route ?? 'unknown',
     status: reply.statusCode,
     duration_ms: Math.round(reply.elapsedTime * 10) / 10,
     address: addressOf(request),

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
+import { observeFirstByte } from './request-metrics.ts'
 
 /** A stream of server-sent events to one client. */
 export type EventStream = {
@@ -30,6 +31,8 @@ export function openEventStream(
   const headers = reply.getHeaders() as Record<string, string>
   reply.hijack()
   raw.writeHead(200, { ...headers, ...HEADERS })
+  const { metrics } = reply.server
+  if (metrics) observeFirstByte(metrics, reply.request, reply)
   const framed = frameChunks(raw)
   const keepalive = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(framed(': keepalive\n\n'))

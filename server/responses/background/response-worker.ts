@@ -1,4 +1,4 @@
-import type { Context } from '../../context.ts'
+import type { LiveContext } from '../../context.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
 import type { ResponseDeps } from '../call.ts'
@@ -14,7 +14,7 @@ export type ResponseWorker = { stop(): Promise<void> }
 
 /** Runs background responses as they become due. `sole`: no other worker can be alive on this database. */
 export function startResponseWorker(
-  ctx: Context,
+  ctx: LiveContext,
   deps: ResponseDeps,
   options: { sole: boolean; concurrency: number; stop_seconds?: number },
 ): ResponseWorker {
@@ -24,9 +24,12 @@ export function startResponseWorker(
     ...{ db, clock, changes, queue: RESPONSE_QUEUE, claims: responseClaims, concurrency, sole },
     stop_seconds: { ...STOP_SECONDS, finish },
     async run(claimed, signal) {
-      await runClaimed(ctx, deps, claimed, signal).catch((error: unknown) => {
-        if (!(error instanceof ClaimLost)) throw error
-      })
+      const use = ctx.use()
+      await runClaimed(use.ctx, deps, claimed, signal)
+        .catch((error: unknown) => {
+          if (!(error instanceof ClaimLost)) throw error
+        })
+        .finally(use.end)
       return null
     },
     // An attempt that is interrupted by a stop of the service does not count.

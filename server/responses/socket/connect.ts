@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { LiveContext } from '../../context.ts'
 import { requireSameOrigin } from '../../identity/caller/csrf.ts'
 import { type Endpoint, endpoint } from '../../identity/caller/endpoint.ts'
 import type { Authenticator } from '../../identity/caller/principal.ts'
@@ -8,7 +9,12 @@ import type { ResponseDeps } from '../call.ts'
 import { openContextCaches } from './context-cache.ts'
 import { LIFETIME_SECONDS, serveTurns } from './queue.ts'
 
-export type ResponseSocketDeps = ResponseDeps & { sockets: Sockets; who: Authenticator; lifetime_seconds?: number }
+export type ResponseSocketDeps = ResponseDeps & {
+  sockets: Sockets
+  who: Authenticator
+  live: Pick<LiveContext, 'use'>
+  lifetime_seconds?: number
+}
 
 /** `GET /v1/responses` as a WebSocket: each message of the client requests one response. 405 without an upgrade. */
 export function responseSocket(deps: ResponseSocketDeps): Endpoint {
@@ -21,7 +27,7 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
     summary: 'Open a WebSocket of responses',
     upgrade: 'websocket',
     errors: ['invalid_request_error', 'csrf_failed', 'method_not_allowed'],
-    async handle(ctx, { principal, request, reply }) {
+    async handle(_ctx, { principal, request, reply }) {
       if (principal.via === 'session' && deps.sockets.isHandshake(request.raw)) requireOwnOrigin(request)
       const { authorization, cookie } = request.headers
       const opened = deps.sockets.accept({
@@ -31,7 +37,10 @@ export function responseSocket(deps: ResponseSocketDeps): Endpoint {
         serve(connection) {
           const cache = openCache()
           connection.signal.addEventListener('abort', () => cache.clear())
-          return serveTurns({ ctx, deps, connection, cache, credential: { authorization, cookie } }, lifetime_seconds)
+          return serveTurns(
+            { live: deps.live, deps, connection, cache, credential: { authorization, cookie } },
+            lifetime_seconds,
+          )
         },
       })
       if (!opened) throw upgradeRequired()

@@ -1,4 +1,4 @@
-import type { Context } from '../../context.ts'
+import type { Context, LiveContext } from '../../context.ts'
 import type { Authenticator, Principal } from '../../identity/caller/principal.ts'
 import { countRequest } from '../../identity/caller/rate-limit.ts'
 import { ApiError } from '../../platform/errors.ts'
@@ -14,7 +14,7 @@ import { errorEvent, eventText, readMessage, streamIdOf, type TurnMessage } from
 
 /** What the turns of one connection share. */
 export type SocketTurns = {
-  ctx: Context
+  live: Pick<LiveContext, 'use'>
   deps: ResponseDeps & { who: Authenticator }
   connection: Connection
   cache: ContextCache
@@ -22,12 +22,24 @@ export type SocketTurns = {
   credential: { authorization: string | undefined; cookie: string | undefined }
 }
 
+/** One turn, with the settings of its beginning. */
+type Turn = SocketTurns & { ctx: Context }
+
 /**
  * Runs the turn that a message requests to its one terminal message, or until the client disconnects; what it produced is charged by then.
  * Rate limit and balance are checked before the message is parsed. `request_id` identifies the turn in the log and in its usage. Returns the
  * error that also ends the connection, when its credential is no longer valid.
  */
 export async function runTurn(turns: SocketTurns, request_id: string, text: Buffer | null): Promise<ApiError | null> {
+  const { ctx, end } = turns.live.use()
+  try {
+    return await runOne({ ...turns, ctx }, request_id, text)
+  } finally {
+    end()
+  }
+}
+
+async function runOne(turns: Turn, request_id: string, text: Buffer | null): Promise<ApiError | null> {
   const { ctx, deps, connection, cache } = turns
   const since = performance.now()
   let principal: Principal | null = null
@@ -72,7 +84,7 @@ async function callerOf({ deps: { who }, credential }: SocketTurns): Promise<Pri
 
 /** Sends the events of a response, and caches its context when it can be continued. Returns why it failed. */
 async function answer(
-  { ctx, deps, connection, cache }: SocketTurns,
+  { ctx, deps, connection, cache }: Turn,
   { request_id, principal, message }: { request_id: string; principal: Principal; message: TurnMessage },
 ): Promise<ApiError | null> {
   const { signal } = connection

@@ -8,6 +8,7 @@ import { newId } from '../../platform/ids.ts'
 import { shape } from '../../platform/schema/validate.ts'
 import { requireAcceptance } from '../acceptance.ts'
 import { requireJudgeable } from '../moderation/coverage.ts'
+import { observeCreated } from '../pipeline/observe-jobs.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import { CreateVideo, type VideoView, videoView } from '../schema.ts'
 import type { NewVideoJob } from '../store.ts'
@@ -85,6 +86,7 @@ async function createJob(
   await audit.requireSoundAccounts() // 503
   await admitJob(ctx, { job, running_max, reservation }) // 402, 429
   failpoint('after_create')
+  observeCreated(ctx, job)
   ctx.changes.announce(VIDEO_TOPIC, job.id)
   return firstView(body, { job_id: job.id, cost, currency, created_at: now })
 }

@@ -1,6 +1,7 @@
 import { settleHolds } from '../../billing/holds.ts'
 import type { Context } from '../../context.ts'
 import { releasePins } from '../../files/store/pins.ts'
+import { recordActivity } from '../../identity/activity/activity.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { writeGroupOrEach } from '../../platform/db/groups.ts'
@@ -10,8 +11,9 @@ import { insertRecords } from '../moderation/records.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import { keepUnsettledStarts, recordRenders } from '../render/store.ts'
 import { findJobOfAnyOrg, type JobColumns, type VideoJobRow, writeJobs } from '../store.ts'
+import { observeMove } from './observe-jobs.ts'
 
-export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups' | 'log'>
+export type AdvanceContext = Pick<Context, 'db' | 'clock' | 'changes' | 'groups' | 'log' | 'metrics' | 'tracing'>
 
 /** The job as it now is, and the outcome that was applied to it: not always the one decided. */
 export type Applied = { job: VideoJobRow; outcome: Outcome }
@@ -27,6 +29,7 @@ export async function advance(ctx: AdvanceContext, job: VideoJobRow, outcome: Ou
   const applied = await ctx.groups.join('video-outcomes', { job, outcome }, (decided) => writeOutcomes(ctx, decided))
   if (!applied) return null
   if (outcome.to !== 'same') failpoint(`after_${outcome.to}`)
+  observeMove(ctx, job, applied)
   if (applied.job.status !== job.status || applied.job.progress !== job.progress) {
     ctx.changes.announce(VIDEO_TOPIC, job.id)
   }
@@ -154,7 +157,7 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
     case 'in_progress':
       return { job, outcome, set: { ...common, ...outcome.set, render_started_at: now } }
     case 'translating':
-      return { job, outcome, set: { ...common, ...outcome.set } }
+      return { job, outcome, set: { ...common, ...outcome.set, moderated_at: now } }
   }
 }
 
@@ -173,6 +176,18 @@ async function writeBeside(tx: Tx, moved: readonly Move[], now: Date): Promise<v
   const released = ended.flatMap(({ job, outcome }) => (outcome.to === 'completed' ? [] : [job.id]))
   await settleHolds(tx, { captured, released, now })
   failpoint('within_group_settled')
+  for (const { job, outcome } of moved) {
+    if (outcome.to !== 'canceled' || outcome.by === undefined) continue
+    const details = { user_id: job.user_id }
+    await recordActivity(tx, {
+      actor: outcome.by,
+      action: 'video.cancel',
+      org_id: job.org_id,
+      target: job.id,
+      details,
+      now,
+    })
+  }
   await keepUnsettledStarts(tx, { job_ids: released, now })
   const unpinned = moved.filter((each) => ended.includes(each) || ('unpin' in each.outcome && each.outcome.unpin))
   const holders = unpinned.flatMap(({ job }) => (job.inputs.length > 0 ? [job.id] : []))

@@ -1,4 +1,5 @@
 import type { Context } from '../../context.ts'
+import type { Actor } from '../../identity/activity/activity.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
 import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
@@ -17,11 +18,12 @@ const REPEAT_SECONDS = 3600
 /**
  * Cancels a job: its hold is released at once, and what the engine still delivers is discarded. A job whose render has begun is canceled
  * only when `mayStop` resolves to true, which is the default. A canceled job stays as it is.
+ * `by`: who cancels it; recorded when the job is another person's.
  * Throws ApiError `not_found`, or `conflict` when the job has completed or failed or its render cannot be stopped.
  */
 export async function cancelJob(
   ctx: AdvanceContext,
-  { org_id, id }: { org_id: string; id: string },
+  { org_id, id, by }: { org_id: string; id: string; by?: Actor },
   mayStop: (job: VideoJobRow) => Promise<boolean> = async () => true,
 ): Promise<VideoJobRow> {
   for (;;) {
@@ -38,12 +40,20 @@ export async function cancelJob(
       )
     }
     // Without a claim: only another status, or another attempt than the one read here, prevents it.
-    const canceled = await advance(ctx, { ...job, claim_id: null }, { to: 'canceled' })
+    const canceled = await advance(
+      ctx,
+      { ...job, claim_id: null },
+      { to: 'canceled', ...(by && isOther(by, job) && { by }) },
+    )
     if (!canceled) continue
     ctx.changes.announce(CANCEL_TOPIC, id)
     if (canceled.job.cancel_due_at !== null) ctx.changes.announce(QUEUE_TOPIC, CANCEL_QUEUE)
     return canceled.job
   }
+}
+
+function isOther(by: Actor, job: VideoJobRow): boolean {
+  return by.kind === 'operator' || by.user_id !== job.user_id
 }
 
 /**

@@ -14,6 +14,7 @@ import { findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
 import { translate } from '../translation/translate.ts'
 import { type Applied, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
+import { stageOf, withinStage } from './observe-jobs.ts'
 import { backoffSeconds } from './retry.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
@@ -54,8 +55,9 @@ export async function runJob(
   for (;;) {
     signal.throwIfAborted()
     let next: Applied | null
+    const step = STEPS[current.status]!
     try {
-      const outcome = await STEPS[current.status]!(ctx, current, signal)
+      const outcome = await withinStage(ctx, current, stageOf(current.status), () => step(ctx, current, signal))
       next = await advance(ctx, current, outcome)
       if (!next) await discardLate(ctx, current, outcome)
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { Context } from '../../context.ts'
+import type { Context, LiveContext } from '../../context.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { isDatabaseDown } from '../../platform/db/db.ts'
 import { startWorker } from '../../platform/queue/worker.ts'
@@ -31,20 +31,20 @@ type PipelineOptions = {
 }
 
 /** Works on video jobs as they become due. */
-export function startPipeline(ctx: Context, { sole, on_completed }: PipelineOptions): Pipeline {
+export function startPipeline(ctx: LiveContext, { sole, on_completed }: PipelineOptions): Pipeline {
   const { db, clock, changes, config } = ctx
   const shared = { db, clock, changes, sole, stop_seconds: STOP_SECONDS }
   const faults: Faults = new Map()
   const jobs = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
-    run: (job, signal) => work(ctx, job, { signal, faults, on_completed }),
+    run: (job, signal) => withUse(ctx, (now) => work(now, job, { signal, faults, on_completed })),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   const cancels = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
-    run: (job) => stopRender(ctx, job),
+    run: (job) => withUse(ctx, (now) => stopRender(now, job)),
     on_error: (error, job) => logFault(ctx, error, job),
   })
   // A job canceled while its start was in flight: only this process may know its ticket.
@@ -58,6 +58,16 @@ export function startPipeline(ctx: Context, { sole, on_completed }: PipelineOpti
       stopListening()
       await Promise.all([jobs.stop(), cancels.stop()])
     },
+  }
+}
+
+/** Does `work` with the settings of its beginning. */
+async function withUse<T>(live: LiveContext, work: (ctx: Context) => Promise<T>): Promise<T> {
+  const { ctx, end } = live.use()
+  try {
+    return await work(ctx)
+  } finally {
+    end()
   }
 }
 

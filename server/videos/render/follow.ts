@@ -2,6 +2,7 @@ import type { Context } from '../../context.ts'
 import type { EngineError } from '../../engines/engine-error.ts'
 import type { RenderState, VideoEngine } from '../../engines/video/contract.ts'
 import type { Outcome } from '../job.ts'
+import { withinStage } from '../pipeline/observe-jobs.ts'
 import { backoffSeconds, describeFault, keepPolling, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
 import type { VideoJobRow } from '../store.ts'
@@ -56,7 +57,7 @@ async function pollRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): 
     case 'failed':
       return failedRender(ctx, job, state.error)
     case 'succeeded':
-      return collectOutput(ctx, job, { engine, output: state.output }, signal)
+      return withinStage(ctx, job, 'storing', () => collectOutput(ctx, job, { engine, output: state.output }, signal))
   }
 }
 

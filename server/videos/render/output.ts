@@ -31,6 +31,7 @@ export async function collectOutput(
   { engine, output }: { engine: VideoEngine; output: JsonValue },
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const storing_since = ctx.clock.now()
   let fetched: StagedBlob
   try {
     fetched = await withTimeLimit({ signal, seconds: FETCH_SECONDS }, async (limit) => {
@@ -55,6 +56,7 @@ export async function collectOutput(
     failpoint('output_published')
     return {
       to: 'completed',
+      storing_since,
       ...judged,
       set: { blob_key, output_sha256: kept.sha256, output_size_bytes: BigInt(kept.size_bytes) },
     }

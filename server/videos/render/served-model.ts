@@ -1,7 +1,8 @@
 import type { VideoModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
+import type { FormerModel } from '../../engines/registry.ts'
 import type { VideoEngine } from '../../engines/video/contract.ts'
-import type { EnginePool, PoolMember } from '../../engines/video/pool.ts'
+import type { PoolMember } from '../../engines/video/pool.ts'
 import type { LogFields } from '../../platform/log.ts'
 import type { VideoJobRow } from '../store.ts'
 
@@ -20,23 +21,38 @@ export type ServedModel = {
 }
 
 /**
- * The engine and settings of a job: the engine that its render was begun on. Null when the operator has taken the model, or that engine,
- * out of the configuration.
+ * The engine and settings of a job: the engine that its render was begun on, also when a reload has taken it out of the configuration
+ * since. Null when the operator had taken the model, or that engine, out of the configuration before this process started.
  */
-export function servedModel(ctx: Pick<Context, 'config' | 'engines'>, job: ModelAndEngine): ServedModel | null {
-  const found = modelOf(ctx, job)
-  const member = found?.pool.member(job.engine) ?? null
-  return found && member && serveOn(member, found.settings)
+export function servedModel(ctx: ConfiguredModels, job: ModelAndEngine): ServedModel | null {
+  const models = modelsOf(ctx, job)
+  for (const { pool, settings } of models) {
+    const member = pool.member(job.engine)
+    if (member && engineAddress(member) === job.engine_address) return serveOn(member, settings)
+  }
+  const member = models[0]?.pool.member(job.engine) ?? null
+  return member && serveOn(member, models[0]!.settings)
 }
 
-/** The engines of a job's model, and its settings; null when the operator has taken the model out of the configuration. */
-export function modelOf(
-  ctx: Pick<Context, 'config' | 'engines'>,
-  job: { model: string },
-): { pool: EnginePool; settings: VideoModelConfig } | null {
-  const pool = ctx.engines.video.get(job.model)
-  const settings = ctx.config.video_models.find(({ id }) => id === job.model)
-  return pool && settings ? { pool, settings } : null
+/**
+ * The engines of a job's model, and its settings; after a reload that removed the model, as they were before. Null when this process has
+ * never known the model.
+ */
+export function modelOf(ctx: ConfiguredModels, job: { model: string }): FormerModel | null {
+  return modelsOf(ctx, job)[0] ?? null
+}
+
+/** As configured now, then as before each reload that changed it, newest first. */
+function modelsOf({ engines, config }: ConfiguredModels, job: { model: string }): readonly FormerModel[] {
+  const pool = engines.video.get(job.model)
+  const settings = config.video_models.find(({ id }) => id === job.model)
+  const former = (engines.former ?? []).filter((each) => each.settings.id === job.model)
+  return pool && settings ? [{ pool, settings }, ...former] : former
+}
+
+/** What a ticket is good for: kind and addresses of an engine, whatever its credentials. */
+export function engineAddress({ name, urls = [] }: Pick<PoolMember, 'name' | 'urls'>): string {
+  return [name, ...urls].join(' ')
 }
 
 /** A model as one of its engines renders it. */
@@ -54,4 +70,5 @@ export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs
   return { engine: member.id ?? name, ...(address !== null && { url: address }) }
 }
 
-type ModelAndEngine = Pick<VideoJobRow, 'model' | 'engine'>
+type ConfiguredModels = Pick<Context, 'config' | 'engines'>
+type ModelAndEngine = Pick<VideoJobRow, 'model' | 'engine' | 'engine_address'>

@@ -17,7 +17,7 @@ import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } 
 import { type VideoJobRow, writeJobs } from '../store.ts'
 import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
-import { engineFields, modelOf, type ServedModel, servedModel, serveOn } from './served-model.ts'
+import { engineAddress, engineFields, modelOf, type ServedModel, servedModel, serveOn } from './served-model.ts'
 import { countRenders } from './store.ts'
 
 /** Wait of a start while an equal one is unanswered. */
@@ -100,7 +100,7 @@ function lastResort(results: readonly Started[], current: VideoJobRow): Outcome 
   return { ...again, set: { ...NOT_BEGUN, attempts: current.attempts, tries } }
 }
 
-const NOT_BEGUN = { attempt_id: null, attempt_started_at: null, start_key: null, engine: null }
+const NOT_BEGUN = { attempt_id: null, attempt_started_at: null, start_key: null, engine: null, engine_address: null }
 
 /** Goes on with an attempt that was begun and has no ticket, or begins a new one after a render that failed or was lost. */
 async function startOnItsOwn(
@@ -144,7 +144,7 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Star
   assert(unknown_starts < STARTS_UNKNOWN_MAX, 'a third start')
   const intent: JobChanges = {
     ...{ attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 },
-    ...{ start_unknown: false, unknown_starts, start_key: startKey(ctx, served, request), engine: served.member.id },
+    ...{ start_unknown: false, unknown_starts, start_key: startKey(ctx, served, request), ...engineOf(served) },
   }
   const notCalled = (outcome: Outcome, elsewhere = false): Started => ({ outcome, job, elsewhere, end: 'neutral' })
   try {
@@ -209,13 +209,17 @@ function started(
   const { attempt_started_at, attempts, unknown_starts } = job
   const set = {
     ...{ ticket, attempt_id, attempt_started_at, attempts, start_key: null, width, height },
-    ...{ tries: 0, start_unknown: false, unknown_starts, engine: served.member.id },
+    ...{ tries: 0, start_unknown: false, unknown_starts, ...engineOf(served) },
   }
   const render_key = served.engine.renderKey?.(ticket)
   const named = render_key === undefined ? {} : { render_key }
   return job.status === 'queued'
     ? { to: 'in_progress', set, ...named }
     : { to: 'same', retry_after_seconds: 0, set, ...named }
+}
+
+function engineOf({ member }: ServedModel): Pick<VideoJobRow, 'engine' | 'engine_address'> {
+  return { engine: member.id, engine_address: engineAddress(member) }
 }
 
 /** The job after the outcome of its last start was learned after all. */
@@ -273,7 +277,9 @@ function startAgain(
   // Once a render had begun, a later attempt may need the files.
   const unpin = unbound ? ({ unpin: true } as const) : {}
   if (repeatable(served) && !unbound) return { to: 'same', retry_after_seconds, set: { ...intent, tries } }
-  const settled = error.not_begun ? { ...NOT_BEGUN, ...(unbound ? {} : { engine: job.engine }) } : unknownStart(job)
+  const settled = error.not_begun
+    ? { ...NOT_BEGUN, ...(unbound ? {} : { engine: job.engine, engine_address: job.engine_address }) }
+    : unknownStart(job)
   return { to: 'same', retry_after_seconds, set: { ...intent, tries, ...settled }, ...unpin }
 }
 

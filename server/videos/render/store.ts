@@ -107,3 +107,17 @@ export async function countRenders(tx: Tx, { model, engine }: { model: string; e
     .executeTakeFirstOrThrow()
   return Number(n)
 }
+
+/** Where renders of these models are begun that have not ended, or are still to be stopped. Null: none of the job is begun. */
+export async function findUnfinishedEngines(
+  db: Db,
+  models: readonly string[],
+): Promise<Array<{ model: string; engine_address: string | null }>> {
+  return db
+    .selectFrom('video_jobs')
+    .select(['model', 'engine_address'])
+    .distinct()
+    .where('model', 'in', models)
+    .where((eb) => eb.or([eb('finished_at', 'is', null), eb('cancel_due_at', 'is not', null)]))
+    .execute()
+}

@@ -49,8 +49,8 @@ test('no path for a caller who may not read the file, for HEAD, for 304 and for 
   }
 })
 
-test('nginx, as docs/operating.md configures it, answers as the service does', { skip: withoutNginx }, async () => {
-  const nginx = await startNginx(documentedLocations({ upstream: app.url, blobs: app.root }))
+test('nginx, as deploy/nginx.conf configures it, answers as the service does', { skip: withoutNginx }, async () => {
+  const nginx = await startNginx(deployedLocations({ upstream: app.url, blobs: app.root }))
   try {
     const etag = (await get(app.url)).headers.get('etag')!
     for (const [headers, method] of [
@@ -99,15 +99,26 @@ test('500, not an empty answer, for a file whose bytes are lost', async () => {
   assert.equal(response.headers.get('x-accel-redirect'), null)
 })
 
-function documentedLocations({ upstream, blobs }: { upstream: string; blobs: string }): string {
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/operating.md'), 'utf8')
-  const block = /```nginx\n([\s\S]*?)```/.exec(page)![1]!
-  return block.replace('http://127.0.0.1:8080', upstream).replace('/var/lib/kinora/blobs/', `${blobs}/`)
+function deployedLocations({ upstream, blobs }: { upstream: string; blobs: string }): string {
+  const file = readFileSync(join(import.meta.dirname, '../../../deploy/nginx.conf'), 'utf8')
+  const locations = file.match(/^ {4}location [\s\S]*?^ {4}\}/gm)!.join('\n')
+  return locations
+    .replace('http://kinora;', `${upstream};`)
+    .replace('$kinora_connection', "''")
+    .replace('/var/lib/kinora/blobs/', `${blobs}/`)
 }
 
 /** All but what names the moment, the request or the connection, or who sent it. */
 function shownHeaders(headers: Headers): Record<string, string> {
-  const skipped = ['date', 'connection', 'keep-alive', 'x-request-id', 'server', 'transfer-encoding']
+  const skipped = [
+    'date',
+    'connection',
+    'keep-alive',
+    'x-request-id',
+    'server',
+    'transfer-encoding',
+    'strict-transport-security',
+  ]
   const shown = [...headers].filter(([name]) => !skipped.includes(name))
   // What is left of the allowance changes with each request.
   return Object.fromEntries(shown.map(([name, value]) => [name, name.startsWith('x-ratelimit-re') ? 'some' : value]))

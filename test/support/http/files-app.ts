@@ -16,6 +16,7 @@ import { handMovedClock } from '../../../server/platform/clock.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
+import { liveContext } from './live-context.ts'
 import { multipart, type Part } from './raw-http.ts'
 
 /** API keys of two organizations, of two people in the first; filled in at start. */
@@ -30,7 +31,7 @@ export async function startFiles({ proxied = false, requests_per_minute = null a
   const clock = handMovedClock()
   const secret = randomBytes(32).toString('hex')
   const disk = { full: false as false | 'stage' | 'publish' }
-  const ctx = {
+  const ctx = liveContext({
     clock,
     log: silentLog,
     db: database.db,
@@ -43,8 +44,8 @@ export async function startFiles({ proxied = false, requests_per_minute = null a
       plans: new Map(requests_per_minute ? [['free', { requests_per_minute }]] : []),
       login: { oidc: null },
     },
-  } as unknown as Context
-  const identity = await openIdentity(ctx)
+  } as unknown as Context)
+  const identity = await openIdentity({ ...ctx, live: ctx })
   const orgs = await addPeople(database, clock.now())
   const http = openHttp({ log: silentLog })
   http.register(async (server) => registerEndpoints(server, ctx, fileRoutes, identity.authenticator))

@@ -15,6 +15,7 @@ import { openChanges } from '../../../server/platform/db/changes.ts'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { silentLog } from '../../../server/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
+import { liveContext } from './live-context.ts'
 
 export const PASSWORD = 'correct horse battery'
 
@@ -51,12 +52,12 @@ export async function startIdentity(
   const login = { oidc: options.oidc ?? null }
   const config = { api_key_prefix: 'kin', default_plan: 'free', plans: new Map(), first_run: FIRST_RUN, login }
   const secrets = [SECRET] as const
-  const ctx = { db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as Context
+  const ctx = liveContext({ db, clock, log: silentLog, config, secret: SECRET, secrets, site } as unknown as Context)
   const { elapsed } = options
   const changes =
     options.notices === false ? null : await openChanges({ db, url: database.url, trigger_topics: [IDENTITY_TOPIC] })
   const identity = await openIdentity({
-    ...{ db, config, clock, log: silentLog, secrets, site },
+    ...{ db, clock, log: silentLog, live: ctx },
     ...(changes && { changes }),
     ...(elapsed && { monotonic: () => elapsed.ms }),
   })

@@ -165,7 +165,7 @@ export function customer(service: MeteredChatApp, balance?: bigint): Promise<Tes
  */
 export async function startChatServer({ app }: MeteredChatApp, timing: StreamTiming) {
   const { ctx } = app
-  const identity = await openIdentity({ ...ctx, config: ctx.config })
+  const identity = await openIdentity({ ...ctx, live: ctx })
   const meter = openMeter(ctx.db)
   let admitted = 0
   const counting: Meter = {

@@ -17,16 +17,23 @@ export const withoutNginx =
 /** `pid`: of its one worker. */
 export type Nginx = { url: string; pid: number; stop(): Promise<void> }
 
+type Command = (program: string, args: string[]) => [string, string[]]
+
 /** An nginx on a free port of loopback, with these locations. `command` may put another program before it. */
-export async function startNginx(
-  locations: string,
-  command: (program: string, args: string[]) => [string, string[]] = (program, args) => [program, args],
+export async function startNginx(locations: string, command?: Command): Promise<Nginx> {
+  return startNginxServers((port) => `server { listen 127.0.0.1:${port}; ${locations} }`, command)
+}
+
+/** An nginx whose servers, of which one listens on the free port, stand in `servers` with all that belongs beside them. */
+export async function startNginxServers(
+  servers: (port: number) => string,
+  command: Command = (program, args) => [program, args],
 ): Promise<Nginx> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-nginx-'))
   const port = await freePort()
   const config = join(dir, 'nginx.conf')
   const log = join(dir, 'error.log')
-  writeFileSync(config, configOf({ dir, port, locations }))
+  writeFileSync(config, configOf({ dir, servers: servers(port) }))
   const [program, args] = command('nginx', ['-c', config, '-e', log])
   const master = spawn(program, args, { stdio: 'ignore' })
   const pid = await workerOf(master, log)
@@ -42,7 +49,7 @@ export async function startNginx(
   }
 }
 
-function configOf({ dir, port, locations }: { dir: string; port: number; locations: string }): string {
+function configOf({ dir, servers }: { dir: string; servers: string }): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (kind) => `${kind}_temp_path ${dir}/${kind};`,
   )
@@ -50,7 +57,7 @@ function configOf({ dir, port, locations }: { dir: string; port: number; locatio
   return `daemon off; ${user} worker_processes 1; pid ${dir}/pid;
 events { worker_connections 1024; }
 http { access_log off; keepalive_requests 1000000; ${temporary.join(' ')}
-  server { listen 127.0.0.1:${port}; ${locations} } }
+  ${servers} }
 `
 }
 

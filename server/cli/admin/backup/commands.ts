@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { diskBlobs } from '../../../platform/blobs/disk.ts'
+import { openStorage } from '../../storage.ts'
 import { aloneCommand, CommandError, type Report } from '../command.ts'
 import { openAdminDatabase } from '../database.ts'
 import type { Manifest } from './manifest.ts'
@@ -9,19 +9,21 @@ import { secretHome, takeBackup } from './take.ts'
 
 export const backup = aloneCommand({
   summary: 'copy database and files into a new directory, while the service runs',
+  records: null,
+  storage: true,
   flags: {
     out: { value: '<path>', help: 'A new directory, or one that exists and gets kinora-backup-<time>', required: true },
     'without-secret': { help: 'Leave the secret of the data directory out' },
     incomplete: { help: 'Leave out files that are missing or damaged, instead of failing' },
   },
-  async runAlone(config, { out, 'without-secret': without, incomplete }) {
+  async runAlone({ config }, { out, 'without-secret': without, incomplete }) {
     const path = nameOf(out)
     const database = await openAdminDatabase(config, { migrate: false })
     const began = performance.now()
     try {
       const manifest = await takeBackup({
         url: database.url,
-        blobs: diskBlobs(join(config.data_dir, 'blobs')),
+        blobs: openStorage(config.storage, { blobs_dir: join(config.data_dir, 'blobs') }),
         data_dir: without ? null : secretHome(config),
         out: path,
         kinora: version(),
@@ -37,16 +39,18 @@ export const backup = aloneCommand({
 
 export const restore = aloneCommand({
   summary: 'make a new data directory from a backup; into DATABASE_URL, an empty database, where that is set',
+  records: null,
+  storage: true,
   flags: {
     from: { value: '<path>', help: 'The directory that the backup made', required: true },
     check: { help: 'Only verify the backup' },
     adopt: { help: 'The original no longer runs: the copy may start and continue its jobs' },
   },
-  async runAlone(config, { from, check, adopt }) {
+  async runAlone({ config }, { from, check, adopt }) {
     const dir = resolve(from)
     if (check) return reportOf({ backup: dir, intact: true, ...summaryOf(await verifyBackup(dir)) }, [])
-    const { data_dir, database_url } = config
-    const { manifest, database } = await restoreBackup({ from: dir, data_dir, database_url, adopt })
+    const { data_dir, database_url, storage } = config
+    const { manifest, database } = await restoreBackup({ from: dir, data_dir, database_url, storage, adopt })
     const next = adopt
       ? "start it with 'kinora serve'"
       : "once the original no longer runs: 'kinora admin database adopt', then 'kinora serve'"

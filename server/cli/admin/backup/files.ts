@@ -4,12 +4,20 @@ import { mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { WrittenFile } from '../../../platform/written-file.ts'
+import { CommandError } from '../command.ts'
+import { BLOBS } from './manifest.ts'
 
 /** Files copied or read at a time. */
 const CONCURRENCY = 4
 
 /** A blob as a row names it. */
 export type NamedBlob = { key: string; sha256: string; size_bytes: number }
+
+/** Where the backup `dir` has a blob. Throws CommandError for what is no key, so that a list cannot name other files. */
+export function blobFile(dir: string, key: string): string {
+  if (!/^[0-9a-f]{32}$/.test(key)) throw new CommandError(`The list of files in ${dir} is damaged: ${JSON.stringify(key)}.`)
+  return join(dir, BLOBS, key.slice(0, 2), key)
+}
 
 /** Calls `use` for each line of a list of blobs, some at a time, without holding the list. Rejects with the first error. */
 export async function eachBlob(list: string, use: (blob: NamedBlob) => Promise<void>): Promise<void> {

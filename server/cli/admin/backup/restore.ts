@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type pg from 'pg'
+import type { StorageConfig } from '../../../config/storage.ts'
 import { adoptInstallation, RESTORED } from '../../../files/installation.ts'
 import { findInstallation, insertInstallation, isUnused } from '../../../files/store/installation.ts'
-import { diskBlobs, keyPath } from '../../../platform/blobs/disk.ts'
+import type { Blobs } from '../../../platform/blobs/blobs.ts'
 import { type DataDir, openDataDir, restoringMark } from '../../../platform/data-dir.ts'
 import { MIGRATIONS_DIR, migrate, readMigrations, requireSameHistory } from '../../../platform/db/migrate.ts'
 import { fileToRows } from '../../../platform/db/table-file.ts'
@@ -13,9 +14,10 @@ import { failpoint } from '../../../platform/failpoint.ts'
 import { newId } from '../../../platform/ids.ts'
 import { copyToFile } from '../../../platform/written-file.ts'
 import { requireSafeServer } from '../../database.ts'
+import { openStorage, requireReachable } from '../../storage.ts'
 import { CommandError } from '../command.ts'
 import { brokenInvariants, type Side, withSide } from '../move.ts'
-import { directories, eachBlob, isIntact, syncTree } from './files.ts'
+import { blobFile, eachBlob, isIntact, syncTree } from './files.ts'
 import { BLOBS, type Manifest, readManifest, SECRET } from './manifest.ts'
 
 /** A whole backup, every byte of it as it was written. Throws CommandError that names the first part which is not. */
@@ -27,7 +29,7 @@ export async function verifyBackup(dir: string): Promise<Manifest> {
   const missing = new Set(blobs.missing)
   await eachBlob(join(dir, blobs.list.file), async (blob) => {
     if (missing.has(blob.key)) return
-    const path = keyPath(join(dir, BLOBS), blob.key)
+    const path = blobFile(dir, blob.key)
     if (!(await isIntact(path, blob))) throw damaged(dir, path)
   })
   return manifest
@@ -36,6 +38,7 @@ export async function verifyBackup(dir: string): Promise<Manifest> {
 export type RestoreOptions = {
   from: string
   data_dir: string
+  storage: StorageConfig
   /** Null: the data directory's own. */
   database_url: string | null
   /** Also declares that the original no longer runs, so that the copy starts. */
@@ -84,6 +87,9 @@ async function requireEmpty(data_dir: string): Promise<void> {
 }
 
 async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, side: Side): Promise<string> {
+  const blobs = openStorage(options.storage, { blobs_dir: dir.blobs })
+  await requireReachable(blobs)
+  if (await blobs.mark()) throw new CommandError('The bucket of storage has the files of an installation. Name another bucket or prefix.')
   await requireSafeServer(side.pool)
   if (!(await isUnused(side.db)) || (await findInstallation(side.db)))
     throw new CommandError(`${side.name} is not empty. Name an empty database.`)
@@ -92,13 +98,13 @@ async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, s
   failpoint('restore_rows_loaded')
   await migrate(side.pool)
   await side.pool.query('analyze')
-  await restoreBlobs(options.from, manifest, dir)
+  await restoreBlobs(options.from, manifest, blobs)
   if (manifest.secret) await copyToFile(createReadStream(join(options.from, SECRET)), join(dir.path, SECRET))
   const broken = await brokenInvariants(side.db)
   if (broken) throw new CommandError(`The restored database does not pass the audit (${broken}). Use another backup.`)
   const restored = { installation_id: manifest.installation_id, taken_at: manifest.taken_at, by: manifest.kinora }
   await writeFile(join(dir.path, RESTORED), `${JSON.stringify(restored)}\n`, { mode: 0o600, flush: true })
-  if (options.adopt) await adoptInstallation(side.db, diskBlobs(dir.blobs))
+  if (options.adopt) await adoptInstallation(side.db, blobs)
   else await insertInstallation(side.db, { id: newId('installation') })
   return side.name
 }
@@ -135,18 +141,15 @@ async function loadRows(from: string, { tables, sequences }: Manifest, pool: pg.
   }
 }
 
-async function restoreBlobs(from: string, { blobs }: Manifest, dir: DataDir): Promise<void> {
+async function restoreBlobs(from: string, { blobs }: Manifest, into: Blobs): Promise<void> {
   const missing = new Set(blobs.missing)
-  const makeDir = directories()
-  const prefixes = new Set<string>()
-  diskBlobs(dir.blobs)
-  await eachBlob(join(from, blobs.list.file), async (blob) => {
-    if (missing.has(blob.key)) return
-    const path = keyPath(dir.blobs, blob.key)
-    prefixes.add(blob.key.slice(0, 2))
-    await makeDir(dirname(path))
-    const copied = await copyToFile(createReadStream(keyPath(join(from, BLOBS), blob.key)), path)
-    if (copied.sha256 !== blob.sha256) throw damaged(from, blob.key)
+  await eachBlob(join(from, blobs.list.file), async ({ key, sha256, size_bytes }) => {
+    if (missing.has(key)) return
+    const staged = await into.stage(createReadStream(blobFile(from, key)), { max_bytes: size_bytes })
+    if (staged.sha256 !== sha256) {
+      await into.discard(staged)
+      throw damaged(from, key)
+    }
+    await into.publish(staged, key)
   })
-  await syncTree(dir.blobs, prefixes)
 }

@@ -5,7 +5,6 @@ import pg from 'pg'
 import { NAMED_BLOBS } from '../../../app.ts'
 import type { Config } from '../../../config/config.ts'
 import { BlobMissing, type Blobs } from '../../../platform/blobs/blobs.ts'
-import { keyPath } from '../../../platform/blobs/disk.ts'
 import { holdBlobs } from '../../../platform/db/backup-lock.ts'
 import { appliedMigrations, MIGRATIONS_DIR, readMigrations, requireSameHistory } from '../../../platform/db/migrate.ts'
 import { rowsToFile } from '../../../platform/db/table-file.ts'
@@ -13,7 +12,7 @@ import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../pla
 import { failpoint } from '../../../platform/failpoint.ts'
 import { copyToFile } from '../../../platform/written-file.ts'
 import { CommandError } from '../command.ts'
-import { directories, eachBlob, syncTree } from './files.ts'
+import { blobFile, directories, eachBlob, syncTree } from './files.ts'
 import { BLOB_LIST, BLOBS, FORMAT, MANIFEST, type Manifest, SECRET } from './manifest.ts'
 
 export type BackupOptions = {
@@ -135,14 +134,13 @@ async function copyBlobs(
   { blobs, incomplete }: BackupOptions,
   { dir, makeDir, connection }: { dir: string; makeDir: ReturnType<typeof directories>; connection: Connection },
 ) {
-  const root = join(dir, BLOBS)
   const missing: string[] = []
   const prefixes = new Set<string>()
   let [count, size_bytes] = [0, 0]
-  await makeDir(root)
+  await makeDir(join(dir, BLOBS))
   await eachBlob(join(dir, BLOB_LIST), async (named) => {
     if (connection.lost) throw connection.lost
-    const path = keyPath(root, named.key)
+    const path = blobFile(dir, named.key)
     const copied = await blobs.open(named.key).then(
       async (stream) => {
         prefixes.add(join(BLOBS, named.key.slice(0, 2)))

@@ -13,7 +13,7 @@ export async function startSocketServer(
   { ctx }: TestApp,
   { lifetime_seconds, ...timing }: Partial<SocketTiming> & { lifetime_seconds?: number },
 ) {
-  const identity = await openIdentity({ ...ctx, config: ctx.config })
+  const identity = await openIdentity({ ...ctx, live: ctx })
   const meter = openMeter(ctx.db)
   const sockets = openSockets({ path: '/v1/responses', log: ctx.log, timing: { ...SOCKET_TIMING, ...timing } })
   const http = openHttp({ log: ctx.log, sockets })
@@ -24,7 +24,7 @@ export async function startSocketServer(
     registerEndpoints(
       routes,
       ctx,
-      [responseSocket({ sockets, meter, lengths: openContextLengths(), who, lifetime_seconds })],
+      [responseSocket({ sockets, meter, lengths: openContextLengths(), who, live: ctx, lifetime_seconds })],
       who,
     ),
   )

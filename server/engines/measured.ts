@@ -1,0 +1,139 @@
+import { CALL_BUCKETS, declareMetrics, type Metrics } from '../platform/metrics/metrics.ts'
+import { type Tracing, traced } from '../platform/tracing/tracing.ts'
+import { type EngineEntry, entryOptions } from './engine-entry.ts'
+import { EngineError } from './engine-error.ts'
+import type { Engines } from './registry.ts'
+import type { VideoEngine } from './video/contract.ts'
+import { type EnginePool, enginePool, type PoolMember } from './video/pool.ts'
+
+/** `model` is empty for the families that serve no model of ours: moderation, transcription, translation. */
+const LABELS = ['family', 'engine', 'model', 'call'] as const
+
+export const engineMetrics = declareMetrics((metrics) => ({
+  seconds: metrics.histogram({
+    name: 'kinora_engine_call_duration_seconds',
+    help: 'Time that calls of engines took, failed ones included. For chat from the request to the end of the answer.',
+    labels: LABELS,
+    buckets: [...CALL_BUCKETS, 300, 600, 900],
+  }),
+  errors: metrics.counter({
+    name: 'kinora_engine_errors_total',
+    help: 'Calls of engines that failed, by the kind of error.',
+    labels: [...LABELS, 'kind'],
+  }),
+}))
+
+/** What is called: the engine by its name in the configuration, or its kind where it has none. */
+export type EngineCall = {
+  family: 'chat' | 'video' | 'moderation' | 'transcription' | 'translation'
+  engine: string
+  model: string
+  call: string
+}
+
+/** Records how calls end. */
+export type CallRecorder = { ended(seconds: number): void; failed(kind: string): void }
+
+export function callRecorder(metrics: Metrics, { family, engine, model, call }: EngineCall): CallRecorder {
+  const { seconds, errors } = engineMetrics(metrics)
+  const time = seconds.of(family, engine, model, call)
+  return {
+    ended: (each) => time.observe(each),
+    failed: (kind) => errors.of(family, engine, model, call, kind).add(1),
+  }
+}
+
+/** The kind of an error for metrics and spans: one of a fixed list, never a text of an engine. */
+export function errorKind(error: unknown): string {
+  return error instanceof EngineError ? error.kind : 'unexpected'
+}
+
+type Observed = { metrics: Metrics; tracing: Tracing | null }
+
+/**
+ * Returns a function that makes the same engines with calls that are measured and traced, for one configuration after another. Chat is not
+ * among them: a turn measures its own call, whose answer is a stream. Calls that the caller aborts are no errors. An engine that two
+ * configurations share is the same for both, and keeps the circuit breaker that it has in `before`.
+ */
+export function engineMeasurer(observed: Observed): MeasureEngines {
+  const known = new WeakMap<object, Map<string, object>>()
+  const measure = <E extends object>(
+    engine: E,
+    about: Omit<EngineCall, 'call'>,
+    calls: ReadonlyArray<keyof E & string>,
+  ): E => {
+    const ofEngine = known.get(engine) ?? new Map<string, object>()
+    known.set(engine, ofEngine)
+    const name = `${about.engine} ${about.model}`
+    const found = ofEngine.get(name) ?? measured(engine, about, calls, observed)
+    ofEngine.set(name, found)
+    return found as E
+  }
+  const measuredMember =
+    (model: string) =>
+    (member: PoolMember): PoolMember => {
+      const about = { family: 'video', engine: member.id ?? member.name, model } as const
+      return { ...member, engine: measure(member.engine, about, VIDEO_CALLS) }
+    }
+  return (engines, { moderation, translation }, before) => {
+    const judge = { family: 'moderation', engine: entryOptions(moderation).kind, model: '' } as const
+    const translator = { family: 'translation', engine: entryOptions(translation).kind, model: '' } as const
+    const transcriber = { family: 'transcription', engine: 'openai', model: '' } as const
+    const poolOf = (id: string, { members }: EnginePool) =>
+      enginePool(members.map(measuredMember(id)), { before: before?.video.get(id) })
+    return {
+      ...engines,
+      video: new Map([...engines.video].map(([id, pool]) => [id, poolOf(id, pool)])),
+      moderation: measure(engines.moderation, judge, ['moderate']),
+      transcription: engines.transcription && measure(engines.transcription, transcriber, ['transcribe']),
+      translation: measure(engines.translation, translator, ['translate']),
+    }
+  }
+}
+
+type MeasureEngines = (
+  engines: Engines,
+  entries: { moderation: EngineEntry; translation: EngineEntry },
+  before?: Engines,
+) => Engines
+
+const VIDEO_CALLS = ['start', 'recover', 'poll', 'fetch', 'cancel'] as const satisfies ReadonlyArray<keyof VideoEngine>
+
+type Call = (...given: unknown[]) => Promise<unknown>
+
+/** The engine, with those of `calls` that it has replaced. Everything else is its own, read when it is used. */
+function measured<E extends object>(
+  engine: E,
+  about: Omit<EngineCall, 'call'>,
+  calls: ReadonlyArray<keyof E & string>,
+  { metrics, tracing }: Observed,
+): E {
+  const outer = Object.create(engine) as Record<string, Call>
+  const inner = engine as Record<string, Call>
+  for (const call of calls) {
+    if (inner[call] === undefined) continue
+    const recorder = callRecorder(metrics, { ...about, call })
+    const attributes = {
+      'kinora.engine.family': about.family,
+      'kinora.engine': about.engine,
+      'kinora.model': about.model,
+    }
+    outer[call] = async (...given) => {
+      const began = performance.now()
+      try {
+        return await traced(
+          tracing,
+          [`${about.family} ${call}`, () => ({ kind: 'client', attributes })],
+          errorKind,
+          () => inner[call]!(...given),
+        )
+      } catch (error) {
+        if (!given.some((each) => each instanceof AbortSignal && each.aborted)) recorder.failed(errorKind(error))
+        throw error
+      } finally {
+        recorder.ended((performance.now() - began) / 1000)
+      }
+    }
+  }
+  return outer as E
+}

@@ -1,0 +1,79 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { CALL_BUCKETS, type Counter, declareMetrics, type Histogram, type Metrics } from '../metrics/metrics.ts'
+
+/** Routes are reported as templates, such as `/v1/videos/:id`; a path without a route is `unknown`. */
+export const httpMetrics = declareMetrics((metrics) => ({
+  requests: metrics.counter({
+    name: 'kinora_http_requests_total',
+    help: 'Requests that were answered, by the class of their status.',
+    labels: ['method', 'route', 'status'],
+  }),
+  seconds: metrics.histogram({
+    name: 'kinora_http_request_duration_seconds',
+    help: 'Time from the headers of a request to the last byte of its answer, streams included.',
+    labels: ['method', 'route'],
+    buckets: [...CALL_BUCKETS, 300, 900],
+  }),
+  first_byte: metrics.histogram({
+    name: 'kinora_http_stream_first_byte_seconds',
+    help: 'Time from the headers of a request to the first byte of its stream of events.',
+    labels: ['route'],
+    buckets: CALL_BUCKETS,
+  }),
+  errors: metrics.counter({
+    name: 'kinora_http_errors_total',
+    help: 'Requests answered with an error, by its code. Refused admissions are among them.',
+    labels: ['route', 'code'],
+  }),
+}))
+
+/** The cells of one route and method. `statuses`: by class, from 1xx on. */
+type RouteCells = { seconds: Histogram; statuses: Array<Counter | undefined> }
+
+type Route = FastifyRequest['routeOptions']
+
+/** Counts an answer that has been sent. On the way of every request: it makes no object and no label. */
+export type CountAnswer = (request: FastifyRequest, reply: FastifyReply, route: Route) => void
+
+export function answerCounter(metrics: Metrics): CountAnswer {
+  const { requests, seconds } = httpMetrics(metrics)
+  // Fastify makes one `config` for each route, whatever its methods.
+  const cells = new WeakMap<object, Map<string, RouteCells>>()
+  const makeCells = (method: string, { config, url }: Route): RouteCells => {
+    const made: RouteCells = { seconds: seconds.of(methodOf(method), url ?? UNKNOWN), statuses: [] }
+    const methods = cells.get(config) ?? new Map<string, RouteCells>()
+    cells.set(config, methods.set(method, made))
+    return made
+  }
+  return ({ method }, reply, route) => {
+    const found = cells.get(route.config)?.get(method) ?? makeCells(method, route)
+    const status = Math.floor(reply.statusCode / 100)
+    found.statuses[status] ??= requests.of(methodOf(method), route.url ?? UNKNOWN, `${status}xx`)
+    found.statuses[status].add(1)
+    found.seconds.observe(reply.elapsedTime / 1000)
+  }
+}
+
+/** Call it when the headers of a stream have been sent. */
+export function observeFirstByte(metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void {
+  httpMetrics(metrics)
+    .first_byte.of(routeOf(request))
+    .observe(reply.elapsedTime / 1000)
+}
+
+export function countError(metrics: Metrics, request: FastifyRequest, code: string): void {
+  httpMetrics(metrics).errors.of(routeOf(request), code).add(1)
+}
+
+const UNKNOWN = 'unknown'
+
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions?.url ?? UNKNOWN
+}
+
+/** Node accepts some thirty more, which no route has. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+function methodOf(method: string): string {
+  return METHODS.has(method) ? method : 'other'
+}

@@ -1,0 +1,77 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Clock } from '../clock.ts'
+import type { Db } from '../db/db.ts'
+import { declareMetrics, type Metrics } from '../metrics/metrics.ts'
+import { refreshGauges } from '../metrics/refresh.ts'
+import type { QueueTable } from './claims.ts'
+
+export const queueMetrics = declareMetrics((metrics) => ({
+  waiting: metrics.gauge({
+    name: 'kinora_queue_waiting',
+    help: `Rows that no worker holds, due or not. Counts stop at ${COUNT_MAX} rows of a queue.`,
+    labels: ['queue', 'state'],
+    merge: 'max',
+  }),
+  claimed: metrics.gauge({
+    name: 'kinora_queue_claimed',
+    help: 'Rows that a worker holds, at work or waiting for an engine.',
+    labels: ['queue', 'state'],
+    merge: 'max',
+  }),
+  oldest: metrics.gauge({
+    name: 'kinora_queue_oldest_due_seconds',
+    help: 'For how long the oldest row has been due that no worker holds; 0 when none is due.',
+    labels: ['queue', 'state'],
+    merge: 'max',
+  }),
+}))
+
+/** A queue as it is reported. `state` is an expression over its table, `states` every value it has while a row is open. */
+export type ObservedQueue = QueueTable & { queue: string; state: RawBuilder<unknown>; states: readonly string[] }
+
+/** More rows than this are not counted, so that a reading stays cheap however long the queue is. */
+const COUNT_MAX = 10_000
+
+/** Reports the depth and age of queues, read at most every ten seconds. For processes that work on them. */
+export function observeQueues(
+  { db, clock, metrics }: { db: Db; clock: Clock; metrics: Metrics },
+  queues: readonly ObservedQueue[],
+): void {
+  const { waiting, claimed, oldest } = queueMetrics(metrics)
+  for (const observed of queues) {
+    const { queue, states } = observed
+    refreshGauges(metrics, {
+      read: () => readDepth(db, observed),
+      set(rows) {
+        const now = clock.now().getTime()
+        for (const state of states) {
+          const found = rows.find((row) => row.state === state)
+          waiting.of(queue, state).set(found?.waiting ?? 0)
+          claimed.of(queue, state).set(found?.claimed ?? 0)
+          oldest.of(queue, state).set(found?.due ? Math.max(0, now - found.due.getTime()) / 1000 : 0)
+        }
+      },
+      unknown() {
+        for (const family of [waiting, claimed, oldest]) for (const state of states) family.drop(queue, state)
+      },
+    })
+  }
+}
+
+type DepthRow = { state: string; waiting: number; claimed: number; due: Date | null }
+
+/** Reads the longest due rows from the index of claims, and the claimed ones from the index of leases: at most COUNT_MAX of each. */
+export async function readDepth(db: Db, { table: name, due: column, open, state }: ObservedQueue): Promise<DepthRow[]> {
+  const table = sql.table(name)
+  const due = sql.ref(column)
+  const result = await sql<DepthRow>`
+    select state, count(due)::int as waiting, (count(*) - count(due))::int as claimed, min(due) as due from (
+      (select ${state} as state, ${due} as due from ${table} where ${open} and claim_id is null
+       order by ${due} limit ${COUNT_MAX})
+      union all
+      (select ${state}, null from (
+         select * from ${table} where claimed_until is not null order by claimed_until limit ${COUNT_MAX}) as held
+       where ${open})) as rows
+    group by state`.execute(db)
+  return result.rows
+}

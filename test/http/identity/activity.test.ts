@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
+import { send } from '../../support/http/identity-app.ts'
+import { submit } from '../../support/http/videos-app.ts'
+
+let app: TestApp
+let owner: TestPerson
+let member: TestPerson
+let stranger: TestPerson
+before(async () => {
+  app = await startApp()
+  owner = await newCustomer(app)
+  member = await newColleague(app, owner.org_id)
+  stranger = await newCustomer(app)
+})
+after(() => app.close())
+
+const activity = (person: TestPerson, query = '') =>
+  send(app, 'GET', `/console/activity${query}`, { cookie: person.cookie })
+
+test('200 with what people of the organization changed, newest first and without secrets, and nothing of another', async () => {
+  const browser = { cookie: owner.cookie }
+  const { key, id } = (await send(app, 'POST', '/console/api_keys', browser, { name: 'ci' })).body
+  await send(app, 'DELETE', `/console/api_keys/${id}`, browser)
+  await send(app, 'PATCH', `/console/members/${member.user_id}`, browser, { role: 'admin' })
+  const invited = (
+    await send(app, 'POST', '/console/invitations', browser, { email: 'noa@example.com', role: 'member' })
+  ).body
+  const joined = { token: invited.token, name: 'Noa', password: 'a long password' }
+  assert.equal(
+    (await send(app, 'POST', '/console/invitations/accept', { headers: { origin: app.url } }, joined)).status,
+    200,
+  )
+  const second = (
+    await send(app, 'POST', '/console/invitations', browser, { email: 'ren@example.com', role: 'member' })
+  ).body
+  await send(app, 'DELETE', `/console/invitations/${second.id}`, browser)
+  const job = (await submit(app, { key: member.key })).body.id
+  await send(app, 'POST', `/v1/videos/${job}/cancel`, { key: owner.key })
+  await send(app, 'DELETE', `/console/members/${member.user_id}`, browser)
+
+  const { status, body } = await activity(owner)
+  assert.equal(status, 200)
+  const entries = body.data.map((each: Record<string, unknown>) => [each.action, each.target])
+  assert.deepEqual(entries, [
+    ['member.remove', member.user_id],
+    ['video.cancel', job],
+    ['invitation.withdraw', second.id],
+    ['invitation.create', second.id],
+    ['invitation.accept', invited.id],
+    ['invitation.create', invited.id],
+    ['member.role', member.user_id],
+    ['api_key.revoke', id],
+    ['api_key.create', id],
+  ])
+  const [, canceled, , , , , role] = body.data
+  assert.deepEqual(
+    [role.actor.email, role.actor.key_hint, role.details],
+    [owner.email, null, { from: 'member', to: 'admin' }],
+  )
+  assert.equal(typeof canceled.actor.key_hint, 'string')
+  for (const secret of [key, invited.token, second.token]) assert.ok(!JSON.stringify(body).includes(secret))
+  assert.deepEqual((await activity(stranger)).body.data, [])
+})
+
+test('pages follow one another, also from the id of another organization’s entry', async () => {
+  const first = (await activity(owner, '?limit=1')).body
+  assert.equal(first.has_more, true)
+  const rest = (await activity(owner, `?after=${first.last_id}`)).body
+  assert.equal(rest.data.length, 8)
+  assert.deepEqual((await activity(stranger, `?order=asc&after=${first.last_id}`)).body.data, [])
+  assert.equal((await activity(owner, '?after=nonsense')).body.error.param, 'after')
+})
+
+test('a job that its own submitter cancels leaves no entry', async () => {
+  const before = (await activity(owner)).body.data.length
+  const job = (await submit(app, { key: owner.key })).body.id
+  await send(app, 'POST', `/v1/videos/${job}/cancel`, { key: owner.key })
+  assert.equal((await activity(owner)).body.data.length, before)
+})
+
+test('403 for a member', async () => {
+  const plain = await newColleague(app, owner.org_id)
+  assert.equal((await activity(plain)).body.error.code, 'permission_denied')
+})
