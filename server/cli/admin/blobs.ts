@@ -15,6 +15,7 @@ const PROGRESS_SECONDS = 10
 
 export const blobsMove = command({
   summary: 'copy every file from storage.also_read to storage, verified, while the service runs; can be repeated',
+  records: null,
   storage: true,
   flags: { to: { value: '<disk|s3>', help: 'The kind of storage to move to', required: true } },
   async run({ db, config }, { to }) {

@@ -21,7 +21,7 @@ type Values = Record<string, string | undefined>
 
 /**
  * `records`: what it writes down of itself; null when it only reads. `run` works beside a running service, on its database brought to this
- * version; `runAlone` opens what it needs itself. `storage`: whether the command opens the files too, whose secrets it then needs.
+ * version; `runAlone` opens what it needs itself. `storage`: whether `run` opens the files too, whose secrets it then needs.
  */
 export type Command = { summary: string; flags: Flags; records: Action | null; storage?: boolean } & (
   | { run(admin: Admin, given: Values): Promise<Report> }

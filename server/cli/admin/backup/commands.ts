@@ -10,7 +10,6 @@ import { secretHome, takeBackup } from './take.ts'
 export const backup = aloneCommand({
   summary: 'copy database and files into a new directory, while the service runs',
   records: null,
-  storage: true,
   flags: {
     out: { value: '<path>', help: 'A new directory, or one that exists and gets kinora-backup-<time>', required: true },
     'without-secret': { help: 'Leave the secret of the data directory out' },
@@ -40,7 +39,6 @@ export const backup = aloneCommand({
 export const restore = aloneCommand({
   summary: 'make a new data directory from a backup; into DATABASE_URL, an empty database, where that is set',
   records: null,
-  storage: true,
   flags: {
     from: { value: '<path>', help: 'The directory that the backup made', required: true },
     check: { help: 'Only verify the backup' },

@@ -27,8 +27,8 @@ export type BackupOptions = {
   incomplete: boolean
 }
 
-/** Tables that a restored copy makes for itself. */
-export const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation']
+/** What a restored copy makes for itself, and the nodes that run on the original. */
+export const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nodes']
 
 /**
  * Copies database and blobs into the new directory `out`, beside a running service: the rows of one snapshot, then every blob that those
