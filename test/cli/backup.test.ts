@@ -60,7 +60,7 @@ async function upload(text: string): Promise<string> {
 async function contentOf(url: string): Promise<Record<string, string>> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  const own = ['schema_migrations', 'installation', 'nodes', 'activity', 'rate_limits', 'audit_state']
+  const own = ['schema_migrations', 'installation', 'nodes', 'activity_entries', 'rate_limits', 'audit_state']
   const { rows } = await client.query("select tablename as name from pg_tables where schemaname = 'public' order by 1")
   const content: Record<string, string> = {}
   for (const { name } of rows.filter((each) => !own.includes(each.name))) {
