@@ -24,9 +24,10 @@ import { buildEngines, type Engines } from './engines/registry.ts'
 import type { SharedEngines } from './engines/shared-engines.ts'
 import { deliveryQueue, observedDeliveryQueue } from './events/store/delivery-claims.ts'
 import type { KnownBlobs } from './files/installation.ts'
+import { keepDuringBackup } from './files/removal.ts'
 import { filesSweep, orphanSweep } from './files/retention.ts'
 import { fileRoutes, SIGNED_FILE_PATH } from './files/routes.ts'
-import { knownFileBlobs } from './files/store/files.ts'
+import { knownFileBlobs, NAMED_FILE_BLOBS } from './files/store/files.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import { activitySweep } from './identity/activity/activity.ts'
 import { type Endpoint, registerEndpoints } from './identity/caller/endpoint.ts'
@@ -69,7 +70,7 @@ import { videoMetrics } from './videos/pipeline/observe-jobs.ts'
 import { type Pipeline, startPipeline } from './videos/pipeline/video-worker.ts'
 import { videoSweeps } from './videos/retention.ts'
 import { explainNotOffered, videoEndpoints } from './videos/routes.ts'
-import { findKnownBlobs } from './videos/store.ts'
+import { findKnownBlobs, NAMED_VIDEO_BLOBS } from './videos/store.ts'
 import { openVariants } from './videos/variants/prepare.ts'
 import { type DeliveryWorker, startDeliveryWorker } from './webhooks/delivery-worker.ts'
 import { webhookEndpoints } from './webhooks/routes.ts'
@@ -117,10 +118,11 @@ export type App = {
 
 /** Assembles the service over a migrated database. Nothing runs yet. */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { config, log, database_url, blobs, work_dir } = options
+  const { config, log, database_url, work_dir } = options
   const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
   const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
   const { db, pool, close: closeDb } = openDb(database_url, { ...limits, on_error })
+  const blobs = keepDuringBackup(options.blobs, db)
   const databaseClock = options.clock ? null : await openClock(pool, log)
   const clock = options.clock ?? databaseClock!
   const metrics = openAppMetrics()
@@ -314,6 +316,9 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
 export function blobsKnown(db: Db): KnownBlobs[] {
   return [(keys) => knownFileBlobs(db, keys), (keys) => findKnownBlobs(db, keys)]
 }
+
+/** For each feature that keeps blobs, the statement that names all of them: key, sha256, size_bytes. */
+export const NAMED_BLOBS: readonly string[] = [NAMED_FILE_BLOBS, NAMED_VIDEO_BLOBS]
 
 function buildHttp(
   ctx: LiveContext,

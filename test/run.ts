@@ -3,49 +3,44 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildConsoleWhenStale } from './support/browser/console-build.ts'
-import { installedPostgres, startTestServer, type TestServer } from './support/data/postgres.ts'
 import type { EndLine } from './support/end-reporter.ts'
 import { testFilesOf } from './support/named-tests.ts'
+import { type Pass, passesOf } from './support/passes.ts'
+import { ROOT } from './support/sources.ts'
 
 /**
- * Runs every test: `node test/run.ts [file or folder …]`. One PostgreSQL serves the run: the embedded one first; then, where
- * `TEST_DATABASE_URL` or an installed PostgreSQL is found, the tests that use a database once more on that. Ends with what was skipped and
- * what failed, so that the last lines say all that is to be done.
+ * Runs every test: `node test/run.ts [file or folder …]`, in the passes of `support/passes.ts`, each on one PostgreSQL that its files
+ * share. Ends with what was skipped and what failed, so that the last lines say all that is to be done.
  */
 const files = testFilesOf(process.argv.slice(2))
-/** Where the database decides: money, jobs, state and tenants. What only answers requests, or measures, needs no second run. */
-const ON_DATABASE =
-  /^test\/(flow|laws(?!\/(long|large)))\/|^test\/http\/(billing|identity|tenant|videos|responses\/(background|chain|history|stored))/
-const onDatabase = files.filter((file) => ON_DATABASE.test(file))
+const { passes, left_out } = passesOf(files, process.env)
 
 /** A test that hangs is a failure, not a stalled run. */
 const FILE_MS_MAX = 600_000
+/** Half of what a test file costs is to read the service: what the first file compiled, the others take from here. */
+const COMPILED = join(ROOT, 'node_modules', '.cache', 'kinora', 'tests')
 
 if (files.some((file) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(file))) buildConsoleWhenStale()
 
-const { TEST_DATABASE_URL: given, ...env } = process.env
-const skipped: string[] = []
+const { TEST_DATABASE_URL: _, ...env } = process.env
+const skipped: string[] = left_out.files.map(() => `test files on another PostgreSQL: ${left_out.how}`)
 const failures: string[] = []
-let failed = await runOn('the embedded PostgreSQL', files, await startTestServer())
-if (onDatabase.length > 0) failed = (await runOnAnother()) || failed
+let failed = left_out.files.length > 0 && requireAll(left_out.how)
+for (const pass of passes) failed = (await run(pass)) || failed
 printSkipped()
 printFailures()
 process.exitCode = failed ? 1 : 0
 
-async function runOnAnother(): Promise<boolean> {
-  const skip = (how: string) => skipped.push(...onDatabase.map(() => `test files on another PostgreSQL: ${how}`))
-  if (process.env.KINORA_TEST_ONCE !== undefined) {
-    skip('unset KINORA_TEST_ONCE')
-    return false
-  }
-  const other = given ? { url: given, stop: async () => {} } : await installedPostgres()
-  if (other) return runOn(given ? 'TEST_DATABASE_URL' : 'the installed PostgreSQL', onDatabase, other)
-  skip('install PostgreSQL 15 or later, or set TEST_DATABASE_URL')
-  return false
+/** With `KINORA_ALL_CLIENTS`, as in CI, nothing that could be installed is left out in silence. */
+function requireAll(how: string): boolean {
+  if (process.env.KINORA_ALL_CLIENTS === undefined || process.env.KINORA_TEST_ONCE !== undefined) return false
+  failures.push(`no other PostgreSQL: ${how}`)
+  return true
 }
 
-async function runOn(name: string, list: string[], server: TestServer): Promise<boolean> {
+async function run({ name, files: list, env: own, start }: Pass): Promise<boolean> {
   process.stdout.write(`\n# ${list.length} test files on ${name}\n`)
+  const server = await start()
   const dir = mkdtempSync(join(tmpdir(), 'kinora-tests-'))
   const end = join(dir, 'end')
   try {
@@ -57,7 +52,7 @@ async function runOn(name: string, list: string[], server: TestServer): Promise<
     const args = ['--test', ...reporters, ...limits, ...list]
     const child = spawn(process.execPath, args, {
       stdio: 'inherit',
-      env: { ...env, KINORA_TEST_PG: server.url },
+      env: { NODE_COMPILE_CACHE: COMPILED, ...env, ...own, KINORA_TEST_PG: server.url },
     })
     const failed = await new Promise<boolean>((resolve) => child.on('exit', (code) => resolve(code !== 0)))
     const found = existsSync(end) ? readFileSync(end, 'utf8') : ''

@@ -104,8 +104,9 @@ async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow
   return id
 }
 
-function refusalOfPaired({ database }: Pair, row: InstallationRow, mark: BlobMark | null): string | null {
+function refusalOfPaired({ database, data_dir }: Pair, row: InstallationRow, mark: BlobMark | null): string | null {
   if (!mark) {
+    if (existsSync(join(data_dir, RESTORED))) return RESTORED_COPY
     return (
       `${database} belongs to another data directory: the files here have never been used with it. ` +
       'One service runs on a database, with the files it has always had: name its data directory with --data-dir, or copy the whole of ' +
@@ -131,6 +132,12 @@ async function refusalOfUnpaired(pair: Pair, mark: BlobMark | null): Promise<str
   if (!existsSync(join(data_dir, 'first-run.json'))) return null
   return `${otherDatabase(database)} ${MOVE} To begin afresh, name a new data directory with --data-dir.`
 }
+
+/** In a data directory that was restored from a backup: what and when. */
+export const RESTORED = 'restored.json'
+const RESTORED_COPY =
+  'This is a copy restored from a backup. Started beside the original, both would render the jobs that were running at that time. ' +
+  "If the original no longer runs, run 'kinora admin database adopt' and start the copy."
 
 const MOVE =
   "To carry everything over to that database, unset DATABASE_URL again, stop the service and run 'kinora admin database move'."

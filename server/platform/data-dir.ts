@@ -23,16 +23,43 @@ export type DataDir = {
 export function openDataDir(path: string): DataDir {
   const root = resolve(path)
   makePrivate(root)
+  requireKnownFormat(root)
   const lock = takeLock(root)
   const dir = { path: root, postgres: join(root, 'postgres'), blobs: join(root, 'blobs'), work: join(root, 'work') }
   rmSync(dir.work, { recursive: true, force: true, maxRetries: 3 })
   for (const each of [dir.postgres, dir.blobs, dir.work]) makePrivate(each)
+  if (!existsSync(join(root, 'version'))) writeFileSync(join(root, 'version'), `${FORMAT}\n`, { mode: 0o600 })
   return { ...dir, release: () => lock.close() }
 }
 
 /** The embedded database's home below a data directory, for commands that visit a running service. Takes no lock. */
 export function postgresHome(path: string): string {
   return join(resolve(path), 'postgres')
+}
+
+/** While it exists, the directory is being filled from a backup, or that was interrupted. */
+export function restoringMark(root: string): string {
+  return join(root, 'restoring')
+}
+
+/** Of the directory's layout. It changes when a version before could not use what a new one leaves there. */
+const FORMAT = 1
+
+/** Before anything is changed, the lock included. A directory without the file `version` is of the first format. */
+function requireKnownFormat(root: string): void {
+  if (existsSync(restoringMark(root))) {
+    throw new StartError(
+      `The data directory ${root} was only partly restored from a backup. Empty it and run 'kinora admin restore' again.`,
+    )
+  }
+  const path = join(root, 'version')
+  const text = existsSync(path) ? readFileSync(path, 'utf8').trim() : `${FORMAT}`
+  if (text === `${FORMAT}`) return
+  throw new StartError(
+    /^\d{1,9}$/.test(text) && Number(text) > FORMAT
+      ? `The data directory ${root} has format ${text} and was made by a newer version of Kinora; this one knows format ${FORMAT}. Start the newer version.`
+      : `The file ${path} does not hold the format of the data directory. Put it back from a backup; this version writes ${FORMAT}.`,
+  )
 }
 
 function makePrivate(path: string): void {

@@ -70,6 +70,23 @@ test('a directory whose database cannot be started is released', async (t) => {
   openDataDir(dir.path).release()
 })
 
+test('a directory of a newer format, or partly restored, is refused in words, and nothing in it is changed', (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  openDataDir(dir.path).release()
+  const refused = (file: string, text: string, why: RegExp) => {
+    writeFileSync(join(dir.path, file), text)
+    const before = snapshot(dir.path)
+    assert.throws(() => openDataDir(dir.path), { name: 'StartError', message: why })
+    assert.deepEqual(snapshot(dir.path), before)
+  }
+  refused('version', '2\n', /has format 2 and was made by a newer version of Kinora; this one knows format 1/)
+  refused('version', 'one\n', /does not hold the format of the data directory/)
+  rmSync(join(dir.path, 'version'))
+  openDataDir(dir.path).release()
+  refused('restoring', '', /only partly restored from a backup. Empty it and run 'kinora admin restore' again/)
+})
+
 test('scratch is empty at every start, whatever an earlier service left there', (t) => {
   const dir = tempDir()
   t.after(dir.remove)

@@ -94,8 +94,15 @@ test('a database of another major version is refused with an explanation', async
   t.after(dir.remove)
   const server = await startEmbeddedPostgres({ dir: dir.path })
   await server.stop()
-  writeFileSync(join(dir.path, 'cluster/PG_VERSION'), '16\n')
-  await assert.rejects(startEmbeddedPostgres({ dir: dir.path }), /made by PostgreSQL 16.*dump and restore/)
+  const refused = async (major: string, why: RegExp) => {
+    writeFileSync(join(dir.path, 'cluster/PG_VERSION'), `${major}\n`)
+    await assert.rejects(startEmbeddedPostgres({ dir: dir.path }), { name: 'StartError', message: why })
+  }
+  await refused(
+    '16',
+    /made by PostgreSQL 16.*cannot read it.*version of Kinora that served it.*admin backup.*admin restore/,
+  )
+  await refused('99', /made by PostgreSQL 99, newer than.*Start the version of Kinora that served it last/)
 })
 
 test('a server that cannot start reports the end of its log', async (t) => {

@@ -78,6 +78,52 @@ test('a missing migration, one slipped in before an applied one, a number used t
   await assert.rejects(migrate(pool, dir), /NNNN-name.sql, not next.sql/)
 })
 
+test('a migration waits for a table in short tries, so that requests go on, and ends in words when it is never had', async () => {
+  await migrate(pool, dir)
+  write('0004-fourth', 'alter table first add column y int;')
+  const [holder, reader] = [await pool.connect(), openDb(url)]
+  await holder.query('begin; select from first')
+  await assert.rejects(migrate(pool, dir, { patience_seconds: 0 }), {
+    name: 'StartError',
+    message: /0004-fourth changed nothing.*other transactions held what it changes.*pg_stat_activity/,
+  })
+  const migrated = migrate(pool, dir)
+  // It queues behind the holder, and is out of the way a second later.
+  while (!(await isWaiting())) {}
+  assert.equal((await reader.pool.query('select x from first')).rowCount, 2)
+  await holder.query('commit')
+  assert.deepEqual(await migrated, ['0004-fourth'])
+  holder.release()
+  await reader.close()
+})
+
+test('a migration without a transaction makes an index while rows are written, and is tried again from its beginning', async () => {
+  await migrate(pool, dir)
+  const index = (x: string) =>
+    `-- no transaction\ndrop index concurrently if exists first_x;\ncreate index concurrently first_x on first (${x});\n`
+  write('0004-index', index('(1 / (x - 1))'))
+  await assert.rejects(migrate(pool, dir), { name: 'StartError', message: /0004-index failed: division by zero/ })
+  write('0004-index', index('x'))
+  const writer = await pool.connect()
+  await writer.query('begin; insert into first values (7)')
+  const migrated = migrate(pool, dir)
+  while (!(await isWaiting())) {}
+  assert.equal((await pool.query('insert into first values (8)')).rowCount, 1)
+  await writer.query('commit')
+  writer.release()
+  assert.deepEqual(await migrated, ['0004-index'])
+  const { rows } = await pool.query("select indisvalid from pg_index where indexrelid = 'first_x'::regclass")
+  assert.deepEqual(rows, [{ indisvalid: true }])
+})
+
+/** Whether a statement waits for a lock of another's. */
+async function isWaiting(): Promise<boolean> {
+  const { rows } = await pool.query(
+    "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  )
+  return rows.length > 0
+}
+
 function write(name: string, text: string): void {
   writeFileSync(join(dir, `${name}.sql`), text)
 }

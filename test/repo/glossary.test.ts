@@ -28,13 +28,13 @@ const ORDINARY = new Set(
     option order origin other output overflow overlay owner package page pair pairing palette parser part path
     pattern people period pipeline place plain prepare prepared preview pricing process produced profile prompt
     proof provision query queued quoted random rate ratio read reader reason reasoning recorder recover
-    redeliver refusal refuse refused registry remembered remote replicate reply report request required resolve
-    result retention retry role route row rule save scene schedule schema script sdk seal seeded sending sent
-    served sglang shared sign site size socket sound source spec spooled sse started state still store stored
-    stream submission summary table taken target task term test text thread time timeline token tool translate
-    translation truncate two type unsupported upload user value video visual vllm wanted warning with word
-    wording work wrapper write writer written
-    `
+    redeliver refusal refuse refused registry remembered remote removal replicate reply report request required
+    resolve result retention retry role route row rule save scene schedule schema script sdk seal seeded sending
+    sent served sglang shared sign site size socket sound source spec spooled sse started state still store
+    stored stream submission summary table taken target task term test text thread time timeline token tool
+    translate translation truncate two type unsupported upload user value video visual vllm wanted warning with
+    word wording work wrapper write writer written
+  `
     .trim()
     .split(/\s+/),
 )

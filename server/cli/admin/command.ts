@@ -19,8 +19,11 @@ export type Report = {
 
 type Values = Record<string, string | undefined>
 
-/** `records`: what it writes down of itself; null when it only reads. `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. */
-export type Command = { summary: string; flags: Flags; records: Action | null } & (
+/**
+ * `records`: what it writes down of itself; null when it only reads. `run` works beside a running service, on its database brought to this
+ * version; `runAlone` opens what it needs itself. `storage`: whether `run` opens the files too, whose secrets it then needs.
+ */
+export type Command = { summary: string; flags: Flags; records: Action | null; storage?: boolean } & (
   | { run(admin: Admin, given: Values): Promise<Report> }
   | { runAlone(alone: Pick<Admin, 'config' | 'actor'>, given: Values): Promise<Report> }
 )
@@ -30,12 +33,13 @@ export function command<const F extends Flags>(spec: {
   summary: string
   flags: F
   records: Action | null
+  storage?: boolean
   run(admin: Admin, given: Given<F>): Promise<Report>
 }): Command {
   return spec as unknown as Command
 }
 
-/** As `command`, for one that needs the service stopped. */
+/** As `command`, for one that opens what it needs itself: it needs the service stopped, or must not migrate. */
 export function aloneCommand<const F extends Flags>(spec: {
   summary: string
   flags: F

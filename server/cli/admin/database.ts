@@ -24,10 +24,13 @@ const STARTING_SECONDS = 15
 
 /**
  * The database that `serve` uses: DATABASE_URL, else that of the service running on the data directory, else the
- * directory's own database, started for the duration. Brought to this version's schema.
+ * directory's own database, started for the duration. Brought to this version's schema unless `migrate` is false.
  * Throws StartError when there is none, or when that of DATABASE_URL was never used.
  */
-export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'data_dir'>): Promise<AdminDatabase> {
+export async function openAdminDatabase(
+  config: Pick<Config, 'database_url' | 'data_dir'>,
+  options: { migrate?: boolean } = {},
+): Promise<AdminDatabase> {
   const { url, stop } = config.database_url
     ? { url: config.database_url, stop: null }
     : await findEmbedded(config.data_dir)
@@ -38,8 +41,8 @@ export async function openAdminDatabase(config: Pick<Config, 'database_url' | 'd
     await stop?.()
   }
   try {
-    if (config.database_url !== null) await requireUsed(pool, name)
-    await migrate(pool)
+    if (config.database_url !== null || options.migrate === false) await requireUsed(pool, name)
+    if (options.migrate !== false) await migrate(pool)
     return { db, pool, url, name, close: closeAll }
   } catch (error) {
     await closeAll()

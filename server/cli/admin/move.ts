@@ -69,7 +69,7 @@ export const databaseAdopt = aloneCommand({
 })
 
 /** One end of a move. */
-type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>; pool: pg.Pool }
+export type Side = { url: string; embedded: boolean; name: string; db: Kysely<Database>; pool: pg.Pool }
 
 async function move(
   { storage, dir, actor }: { storage: StorageConfig; dir: DataDir; actor: Operator },
@@ -94,10 +94,11 @@ async function move(
   const tables = await copyDatabase(source.pool, target.pool, {
     except: ['schema_migrations', 'installation'],
   })
-  const broken = (await runAudit(target.db)).filter(({ violations }) => violations > 0)
-  if (broken.length > 0) {
-    const list = broken.map(({ invariant, title, violations }) => `${invariant} ${title}: ${violations}`).join('; ')
-    throw new CommandError(`The copy does not pass the audit (${list}). The service still starts on the old database.`)
+  const broken = await brokenInvariants(target.db)
+  if (broken) {
+    throw new CommandError(
+      `The copy does not pass the audit (${broken}). The service still starts on the old database.`,
+    )
   }
   // In this order: a copy that exists while the source does not know of it could be started beside it.
   const id = newId('installation')
@@ -105,6 +106,12 @@ async function move(
   await updateInstallation(source.db, { moved_to: id })
   await insertInstallation(target.db, { id, moved_from })
   return reportOf(source, target, tables)
+}
+
+/** What the audit finds, in one line; null: nothing. */
+export async function brokenInvariants(db: Side['db']): Promise<string | null> {
+  const broken = (await runAudit(db)).filter(({ violations }) => violations > 0)
+  return broken.map(({ invariant, title, violations }) => `${invariant} ${title}: ${violations}`).join('; ') || null
 }
 
 async function record(
@@ -140,7 +147,7 @@ async function withDataDir<T>(config: Pick<Config, 'data_dir'>, use: (dir: DataD
 }
 
 /** `url` null: the directory's own database. */
-async function withSide<T>(url: string | null, dir: DataDir, use: (side: Side) => Promise<T>): Promise<T> {
+export async function withSide<T>(url: string | null, dir: DataDir, use: (side: Side) => Promise<T>): Promise<T> {
   const embedded = url === null ? await startEmbeddedPostgres({ dir: dir.postgres }) : null
   const address = url ?? embedded!.url
   const { db, pool, close } = openDb(address, { pool_max: 4 })

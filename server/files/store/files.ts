@@ -113,3 +113,8 @@ export async function knownFileBlobs(db: Db, keys: readonly string[]): Promise<S
   for (const { blob_key } of pinned.rows) known.add(blob_key)
   return known
 }
+
+/** Every blob that a file or a pin names, once. */
+export const NAMED_FILE_BLOBS = `
+  select blob_key as key, sha256, size_bytes from files
+  union select blob_key, sha256, size_bytes from file_pins`

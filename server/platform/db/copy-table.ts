@@ -11,9 +11,42 @@ export async function copyRows(
   target: pg.ClientBase,
   { from, into }: { from: string; into: string },
 ): Promise<void> {
-  const input = await openInput(target, `copy ${into} from stdin`)
+  const input = await openInput(target, into)
   try {
-    await readAll(source, `copy ${from} to stdout`, input.write)
+    await readRows(source, from, input.write)
+  } catch (error) {
+    await input.fail(error as Error).catch(() => {})
+    throw error
+  }
+  await input.end()
+}
+
+/** Takes what was read, whose memory is used again; returns the stream to wait for when it is slower than the server. */
+export type WriteChunk = (chunk: Buffer) => NodeJS.EventEmitter | null
+
+/**
+ * Streams what `from`, a table or a query in parentheses, selects into `write`: lines in PostgreSQL's text form, cut anywhere. The client
+ * must be doing nothing else.
+ */
+export async function readRows(client: pg.ClientBase, from: string, write: WriteChunk): Promise<void> {
+  await runStatement(client, `copy ${from} to stdout`, {
+    handleCopyData({ chunk }, wire) {
+      const full = write(chunk)
+      if (!full) return
+      wire.stream.pause()
+      void drained(full).then(() => wire.stream.resume())
+    },
+  })
+}
+
+/** The other direction: what `readRows` gave goes `into` a table, written as `table (columns)`. Rejects with the first error. */
+export async function writeRows(client: pg.ClientBase, into: string, chunks: AsyncIterable<Buffer>): Promise<void> {
+  const input = await openInput(client, into)
+  try {
+    for await (const chunk of chunks) {
+      const full = input.write(chunk)
+      if (full) await drained(full)
+    }
   } catch (error) {
     await input.fail(error as Error).catch(() => {})
     throw error
@@ -37,16 +70,11 @@ type Statement = pg.Submittable & {
   handleCopyData?(message: { chunk: Buffer }, wire: Wire): void
 }
 
-/** Writes rows; `write` returns the stream to wait for when the server is slower than we are. */
-type Input = {
-  write(chunk: Buffer): NodeJS.EventEmitter | null
-  end(): Promise<void>
-  fail(reason: Error): Promise<void>
-}
+type Input = { write: WriteChunk; end(): Promise<void>; fail(reason: Error): Promise<void> }
 
-async function openInput(client: pg.ClientBase, text: string): Promise<Input> {
+async function openInput(client: pg.ClientBase, into: string): Promise<Input> {
   const opened = Promise.withResolvers<Wire>()
-  const done = runStatement(client, text, { handleCopyInResponse: opened.resolve })
+  const done = runStatement(client, `copy ${into} from stdin`, { handleCopyInResponse: opened.resolve })
   done.catch(opened.reject)
   const wire = await opened.promise
   let failed = false
@@ -71,14 +99,14 @@ async function openInput(client: pg.ClientBase, text: string): Promise<Input> {
   }
 }
 
-async function readAll(client: pg.ClientBase, text: string, write: Input['write']): Promise<void> {
-  await runStatement(client, text, {
-    handleCopyData({ chunk }, wire) {
-      const full = write(chunk)
-      if (!full) return
-      wire.stream.pause()
-      full.once('drain', () => wire.stream.resume())
-    },
+/** Also resolves when the stream closes instead: whoever writes next learns why. */
+function drained(stream: NodeJS.EventEmitter): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      stream.off('drain', end).off('close', end)
+      resolve()
+    }
+    stream.on('drain', end).on('close', end)
   })
 }
 

@@ -12,19 +12,29 @@ export const MIGRATIONS_DIR = join(import.meta.dirname, '..', '..', 'migrations'
 
 export type Migration = { number: number; name: string; sql: string; sha256: string }
 
-/** `on_pending` is awaited before anything is changed or waited for. `signal` ends it between two migrations, or while another process migrates. */
-type Progress = { on_pending?: () => Promise<void>; signal?: AbortSignal }
+export type MigrateOptions = {
+  /** Awaited before anything is changed or waited for. */
+  on_pending?: () => Promise<void>
+  /** Ends it between two migrations, or while another process migrates. */
+  signal?: AbortSignal
+  /** The last number to apply. */
+  up_to?: number
+  /** How long one is tried while others hold its tables. */
+  patience_seconds?: number
+}
 
 /**
  * Brings the schema to this version: files `NNNN-name.sql` in order of number, each in one transaction, once. Processes
  * that start together wait for one another. Returns the names it applied.
+ * The previous version may be serving meanwhile: a lock that is not had within a second is given up, so that no request queues behind it,
+ * and the migration is tried again.
  * Throws StartError, before changing anything, when a shipped file was edited, when one is missing or out of order, and
  * when the database is newer than this code.
  */
 export async function migrate(
   pool: pg.Pool,
   dir: string = MIGRATIONS_DIR,
-  { on_pending, signal }: Progress = {},
+  { on_pending, signal, up_to = Number.POSITIVE_INFINITY, patience_seconds = PATIENCE_SECONDS }: MigrateOptions = {},
 ): Promise<string[]> {
   const files = readMigrations(dir)
   const client = await pool.connect()
@@ -34,16 +44,22 @@ export async function migrate(
     await takeLock(client, signal)
     await client.query(`create table if not exists schema_migrations (
       number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`)
-    const pending = await findPending(client, files)
+    const pending = (await findPending(client, files)).filter(({ number }) => number <= up_to)
     for (const migration of pending) {
       signal?.throwIfAborted()
-      await apply(client, migration)
+      await applyPatiently(client, migration, { patience_seconds, signal })
     }
     return pending.map((each) => each.name)
   } finally {
     await client.query(`select pg_advisory_unlock(${LOCK})`).catch(() => {})
     client.release()
   }
+}
+
+/** What was applied to the database, in order. */
+export async function appliedMigrations(client: pg.ClientBase): Promise<Applied[]> {
+  const { rows } = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number')
+  return rows
 }
 
 /** Whether the database has tables of ours, of whatever version. */
@@ -68,14 +84,23 @@ export async function hasTable(db: Db, table: string): Promise<boolean> {
   return rows[0]!.found
 }
 
-type Applied = { number: number; name: string; sha256: string }
+export type Applied = { number: number; name: string; sha256: string }
 
 /** Any number: it only has to be the same in every process. */
 const LOCK = 7_301_950_142
+/** As long as requests may queue behind a migration that waits for a table. */
+const LOCK_MILLISECONDS = 1000
+/** Longer than any transaction of ours; a backup holds tables as long as it copies rows. */
+const PATIENCE_SECONDS = 600
+/** How a file begins whose statements run one by one, since PostgreSQL refuses them in a transaction: they can be repeated. */
+const NO_TRANSACTION = /^-- no transaction\b/
 
 const PAUSE_MILLISECONDS = 200
 
-/** Asked for again and again rather than waited for, so that a stop need not wait for the migration of another process. */
+/**
+ * Asked for again and again rather than waited for, so that a stop need not wait for the migration of another process; and a statement that
+ * waits has a snapshot, which `create index concurrently` would wait for.
+ */
 async function takeLock(client: pg.PoolClient, signal?: AbortSignal): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ ours: boolean }>(`select pg_try_advisory_lock(${LOCK}) as ours`)
@@ -86,7 +111,7 @@ async function takeLock(client: pg.PoolClient, signal?: AbortSignal): Promise<vo
 
 /** What of `files` is missing in the database. Throws StartError when they are not of one history. */
 async function findPending(client: pg.PoolClient, files: Migration[]): Promise<Migration[]> {
-  const { rows } = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number')
+  const rows = await appliedMigrations(client)
   requireSameHistory(files, rows)
   return files.slice(rows.length)
 }
@@ -99,8 +124,8 @@ function readMigration(dir: string, file: string): Migration {
   return { number: Number(number), name: file.slice(0, -4), sql, sha256 }
 }
 
-/** What is applied must be the beginning of what we have, unchanged. */
-function requireSameHistory(files: Migration[], applied: Applied[]): void {
+/** Throws StartError unless what is applied is the beginning of what we have, unchanged. */
+export function requireSameHistory(files: readonly Migration[], applied: readonly Applied[]): void {
   const last = files.at(-1)?.number ?? 0
   const newer = applied.find((row) => row.number > last)
   if (newer)
@@ -115,18 +140,53 @@ function requireSameHistory(files: Migration[], applied: Applied[]): void {
   }
 }
 
-async function apply(client: pg.PoolClient, { number, name, sql, sha256 }: Migration): Promise<void> {
+async function applyPatiently(
+  client: pg.PoolClient,
+  migration: Migration,
+  { patience_seconds, signal }: Required<Pick<MigrateOptions, 'patience_seconds'>> & { signal: AbortSignal | undefined },
+): Promise<void> {
+  const until = performance.now() + patience_seconds * 1000
+  for (;;) {
+    try {
+      return await (NO_TRANSACTION.test(migration.sql) ? applyInSteps : apply)(client, migration)
+    } catch (error) {
+      const { code, message } = error as Error & { code?: string }
+      if (code !== LOCK_NOT_AVAILABLE)
+        throw new StartError(
+          `Migration ${migration.name} failed${NO_TRANSACTION.test(migration.sql) ? '' : ' and changed nothing'}: ${message}`,
+        )
+      if (performance.now() > until) {
+        throw new StartError(
+          `Migration ${migration.name} changed nothing: for ${patience_seconds} seconds other transactions held what it changes. Find them in pg_stat_activity (a backup, an open session of psql), end them, and try again.`,
+        )
+      }
+      await sleep(PAUSE_MILLISECONDS, undefined, signal ? { signal } : {})
+    }
+  }
+}
+
+/** PostgreSQL, Appendix A. */
+const LOCK_NOT_AVAILABLE = '55P03'
+
+async function apply(client: pg.PoolClient, migration: Migration): Promise<void> {
   try {
-    await client.query('begin')
-    await client.query(sql)
-    await client.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [
-      number,
-      name,
-      sha256,
-    ])
+    await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`)
+    await client.query(migration.sql)
+    await note(client, migration)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
-    throw new StartError(`Migration ${name} failed and changed nothing: ${(error as Error).message}`)
+    throw error
   }
+}
+
+async function applyInSteps(client: pg.PoolClient, migration: Migration): Promise<void> {
+  // It locks without keeping anybody out, and has to wait for transactions that began before.
+  await client.query('set lock_timeout = 0')
+  for (const statement of migration.sql.split(/;\s*$/m)) if (statement.trim() !== '') await client.query(statement)
+  await note(client, migration)
+}
+
+async function note(client: pg.PoolClient, { number, name, sha256 }: Migration): Promise<void> {
+  await client.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [number, name, sha256])
 }

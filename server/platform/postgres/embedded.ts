@@ -164,8 +164,11 @@ async function prepare(cluster: Cluster): Promise<string> {
 function requireSameMajor({ path, programs }: Cluster): void {
   const made = readFileSync(join(path, 'PG_VERSION'), 'utf8').trim()
   if (Number.parseInt(programs.version, 10) === Number.parseInt(made, 10)) return
+  const [ours, theirs] = [Number.parseInt(programs.version, 10), Number.parseInt(made, 10)]
   throw new StartError(
-    `The database in ${path} was made by PostgreSQL ${made}, but this is ${programs.version}: dump and restore it.`,
+    theirs < ours
+      ? `The database in ${path} was made by PostgreSQL ${made}, and this version of Kinora runs PostgreSQL ${programs.version}, which cannot read it. Start the version of Kinora that served it, run 'kinora admin backup' there, and restore the backup with this version into a new data directory: kinora admin restore.`
+      : `The database in ${path} was made by PostgreSQL ${made}, newer than the ${programs.version} of this version of Kinora. Start the version of Kinora that served it last.`,
   )
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { type Database, openDb } from '../../../server/platform/db/db.ts'
@@ -47,8 +47,8 @@ export async function postgresServer(): Promise<string> {
   return process.env.TEST_DATABASE_URL ?? process.env.KINORA_TEST_PG ?? (await ownServer()).url
 }
 
-/** A PostgreSQL for a whole run, in a temporary directory: the embedded one, or `bin`'s. */
-export async function startTestServer(options: { bin?: string } = {}): Promise<TestServer> {
+/** A PostgreSQL for a whole run, in a temporary directory: the embedded one, `bin`'s, or that of another copy of the package. */
+export async function startTestServer(options: { bin?: string; native?: string } = {}): Promise<TestServer> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-pg-'))
   // Installed servers before 16 insist on walking to their directory as their own user.
   chmodSync(dir, 0o711)
@@ -68,21 +68,6 @@ export async function startTestServer(options: { bin?: string } = {}): Promise<T
       remove()
     },
   }
-}
-
-/** The newest installed PostgreSQL, 15 or later, so that the suite can run against what operators have. Null when none is. */
-export async function installedPostgres(): Promise<TestServer | null> {
-  const bin = installedBin()
-  return bin ? startTestServer({ bin }) : null
-}
-
-/** The directory of the newest installed `postgres` and `initdb`, 15 or later. */
-function installedBin(): string | null {
-  const debian = '/usr/lib/postgresql'
-  const majors = existsSync(debian) ? readdirSync(debian).filter((each) => Number(each) >= 15) : []
-  const newest = majors.sort((a, b) => Number(b) - Number(a)).map((each) => join(debian, each, 'bin'))
-  const places = [...newest, ...(process.env.PATH ?? '').split(delimiter)]
-  return places.find((dir) => existsSync(join(dir, 'initdb')) && existsSync(join(dir, 'postgres'))) ?? null
 }
 
 let own: Promise<TestServer> | null = null

@@ -1,0 +1,101 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { openStorage } from '../../storage.ts'
+import { aloneCommand, CommandError, type Report } from '../command.ts'
+import { openAdminDatabase } from '../database.ts'
+import type { Manifest } from './manifest.ts'
+import { restoreBackup, verifyBackup } from './restore.ts'
+import { secretHome, takeBackup } from './take.ts'
+
+export const backup = aloneCommand({
+  summary: 'copy database and files into a new directory, while the service runs',
+  records: null,
+  flags: {
+    out: { value: '<path>', help: 'A new directory, or one that exists and gets kinora-backup-<time>', required: true },
+    'without-secret': { help: 'Leave the secret of the data directory out' },
+    incomplete: { help: 'Leave out files that are missing or damaged, instead of failing' },
+  },
+  async runAlone({ config }, { out, 'without-secret': without, incomplete }) {
+    const path = nameOf(out)
+    const database = await openAdminDatabase(config, { migrate: false })
+    const began = performance.now()
+    try {
+      const manifest = await takeBackup({
+        url: database.url,
+        blobs: openStorage(config.storage, { blobs_dir: join(config.data_dir, 'blobs') }),
+        data_dir: without ? null : secretHome(config),
+        out: path,
+        kinora: version(),
+        incomplete,
+      })
+      const seconds = Number(((performance.now() - began) / 1000).toFixed(1))
+      return reportOf({ backup: path, database: database.name, ...summaryOf(manifest), seconds }, notesOn(manifest))
+    } finally {
+      await database.close()
+    }
+  },
+})
+
+export const restore = aloneCommand({
+  summary: 'make a new data directory from a backup; into DATABASE_URL, an empty database, where that is set',
+  records: null,
+  flags: {
+    from: { value: '<path>', help: 'The directory that the backup made', required: true },
+    check: { help: 'Only verify the backup' },
+    adopt: { help: 'The original no longer runs: the copy may start and continue its jobs' },
+  },
+  async runAlone({ config }, { from, check, adopt }) {
+    const dir = resolve(from)
+    if (check) return reportOf({ backup: dir, intact: true, ...summaryOf(await verifyBackup(dir)) }, [])
+    const { data_dir, database_url, storage } = config
+    const { manifest, database } = await restoreBackup({ from: dir, data_dir, database_url, storage, adopt })
+    const next = adopt
+      ? "start it with 'kinora serve'"
+      : "once the original no longer runs: 'kinora admin database adopt', then 'kinora serve'"
+    return reportOf({ data_dir, database, ...summaryOf(manifest), audit: 'clean', next }, notesOn(manifest))
+  },
+})
+
+/** Kept beside the database's rows of the same second, the name sorts by time. */
+function nameOf(out: string): string {
+  const path = resolve(out)
+  if (!existsSync(path)) return path
+  if (!statSync(path).isDirectory()) throw new CommandError(`${path} is a file. Name a directory.`)
+  return join(path, `kinora-backup-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`)
+}
+
+function summaryOf({ kinora, postgres, taken_at, tables, blobs, secret }: Manifest) {
+  return {
+    taken_at,
+    version: kinora,
+    postgres,
+    tables: tables.length,
+    rows: tables.reduce((sum, each) => sum + each.rows, 0),
+    files: blobs.count,
+    size_bytes: tables.reduce((sum, each) => sum + each.size_bytes, blobs.size_bytes),
+    missing: blobs.missing.length,
+    secret: secret !== null,
+  }
+}
+
+function notesOn({ secret, blobs }: Manifest): string[] {
+  return [
+    ...(secret
+      ? []
+      : ['the secret is not in the backup: keep KINORA_SECRET, or the file secret of the data directory']),
+    ...(blobs.missing.length === 0 ? [] : ['files are missing, as manifest.json lists them']),
+  ]
+}
+
+function reportOf(json: Record<string, unknown>, notes: string[]): Report {
+  const rows = [
+    ...Object.entries(json).map(([name, value]) => [name, `${value}`]),
+    ...notes.map((note) => ['note', note]),
+  ]
+  return { json: { ...json, notes }, rows }
+}
+
+function version(): string {
+  const manifest = readFileSync(join(import.meta.dirname, '..', '..', '..', '..', 'package.json'), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}

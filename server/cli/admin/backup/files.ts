@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { WrittenFile } from '../../../platform/written-file.ts'
+import { CommandError } from '../command.ts'
+import { BLOBS } from './manifest.ts'
+
+/** Files copied or read at a time. */
+const CONCURRENCY = 4
+
+/** A blob as a row names it. */
+export type NamedBlob = { key: string; sha256: string; size_bytes: number }
+
+/** Where the backup `dir` has a blob. Throws CommandError for what is no key, so that a list cannot name other files. */
+export function blobFile(dir: string, key: string): string {
+  if (!/^[0-9a-f]{32}$/.test(key)) throw new CommandError(`The list of files in ${dir} is damaged: ${JSON.stringify(key)}.`)
+  return join(dir, BLOBS, key.slice(0, 2), key)
+}
+
+/** Calls `use` for each line of a list of blobs, some at a time, without holding the list. Rejects with the first error. */
+export async function eachBlob(list: string, use: (blob: NamedBlob) => Promise<void>): Promise<void> {
+  const active = new Set<Promise<void>>()
+  for await (const line of createInterface({ input: createReadStream(list), crlfDelay: Number.POSITIVE_INFINITY })) {
+    const [key = '', sha256 = '', size = ''] = line.split('\t')
+    const work = use({ key, sha256, size_bytes: Number(size) })
+    const ended = work.finally(() => active.delete(ended))
+    active.add(ended)
+    if (active.size >= CONCURRENCY) await Promise.race(active)
+  }
+  await Promise.all(active)
+}
+
+/** Whether a file has exactly these bytes; false for one that is not there. */
+export async function isIntact(path: string, { sha256, size_bytes }: WrittenFile): Promise<boolean> {
+  const hash = createHash('sha256')
+  let read = 0
+  try {
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      read += chunk.length
+      if (read > size_bytes) return false
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+  return read === size_bytes && hash.digest('hex') === sha256
+}
+
+/** Makes directories of mode 0700, each once. */
+export function directories(): (path: string) => Promise<void> {
+  const made = new Map<string, Promise<void>>()
+  return (path) => {
+    const known = made.get(path)
+    if (known) return known
+    const making = mkdir(path, { recursive: true, mode: 0o700 }).then(() => undefined)
+    made.set(path, making)
+    return making
+  }
+}
+
+/** Makes the names in the directories survive a power cut, and those of the directories themselves in theirs. */
+export async function syncTree(root: string, below: Iterable<string>): Promise<void> {
+  for (const name of below) await syncDirectory(join(root, name))
+  await syncDirectory(root)
+  await syncDirectory(dirname(root))
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Type from 'typebox'
+import { Value } from 'typebox/value'
+import { CommandError } from '../command.ts'
+
+/** Of the layout below. A program reads backups of this format alone; it changes when an older program would misread one. */
+export const FORMAT = 1
+
+const WrittenFile = Type.Object({
+  /** Below the backup's directory. */
+  file: Type.String({ pattern: '^[a-z0-9_]+(/[a-z0-9_]+)?([.][a-z]+)*$' }),
+  size_bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+})
+
+/** What is in a backup. It is written last: a directory without one is no backup. */
+export type Manifest = Type.Static<typeof Manifest>
+const Manifest = Type.Object({
+  format: Type.Integer(),
+  kinora: Type.String(),
+  postgres: Type.String(),
+  taken_at: Type.String(),
+  installation_id: Type.String(),
+  migrations: Type.Array(Type.Object({ number: Type.Integer(), name: Type.String(), sha256: Type.String() })),
+  tables: Type.Array(
+    Type.Object({
+      table: Type.String({ pattern: '^[a-z0-9_]+$' }),
+      columns: Type.Array(Type.String({ pattern: '^[a-z0-9_]+$' })),
+      rows: Type.Integer(),
+      ...WrittenFile.properties,
+    }),
+  ),
+  sequences: Type.Array(Type.Object({ name: Type.String(), last: Type.String() })),
+  /** The list has a line `key, sha256, size_bytes` for each blob, separated by tabs. */
+  blobs: Type.Object({
+    list: WrittenFile,
+    count: Type.Integer(),
+    size_bytes: Type.Integer(),
+    missing: Type.Array(Type.String()),
+  }),
+  /** Null: not in the backup. */
+  secret: Type.Union([WrittenFile, Type.Null()]),
+})
+
+export const MANIFEST = 'manifest.json'
+export const BLOBS = 'blobs'
+export const BLOB_LIST = 'blobs.tsv'
+export const SECRET = 'secret'
+
+/** Throws CommandError for a directory that is no whole backup, or one of another format. */
+export async function readManifest(dir: string): Promise<Manifest> {
+  const found = await readFile(join(dir, MANIFEST), 'utf8').then(parsed, (error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'ENOENT' ? 'It has no manifest.json' : error.message
+    throw new CommandError(`${dir} is not a whole backup. ${reason}: name a directory that 'kinora admin backup' made.`)
+  })
+  const { format } = (found ?? {}) as { format?: unknown }
+  if (typeof format === 'number' && format > FORMAT) {
+    throw new CommandError(
+      `The backup ${dir} has format ${format}, and this version of Kinora reads ${FORMAT}. Restore it with a newer version.`,
+    )
+  }
+  if (format === FORMAT && Value.Check(Manifest, found)) return found
+  throw new CommandError(`The manifest.json of ${dir} cannot be read. Take another backup.`)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

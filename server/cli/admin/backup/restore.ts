@@ -1,0 +1,155 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import type { StorageConfig } from '../../../config/storage.ts'
+import { adoptInstallation, RESTORED } from '../../../files/installation.ts'
+import { findInstallation, insertInstallation, isUnused } from '../../../files/store/installation.ts'
+import type { Blobs } from '../../../platform/blobs/blobs.ts'
+import { type DataDir, openDataDir, restoringMark } from '../../../platform/data-dir.ts'
+import { MIGRATIONS_DIR, migrate, readMigrations, requireSameHistory } from '../../../platform/db/migrate.ts'
+import { fileToRows } from '../../../platform/db/table-file.ts'
+import { countRows, setSequences, tablesInOrder } from '../../../platform/db/tables.ts'
+import { failpoint } from '../../../platform/failpoint.ts'
+import { newId } from '../../../platform/ids.ts'
+import { copyToFile } from '../../../platform/written-file.ts'
+import { requireSafeServer } from '../../database.ts'
+import { openStorage, requireReachable } from '../../storage.ts'
+import { CommandError } from '../command.ts'
+import { brokenInvariants, type Side, withSide } from '../move.ts'
+import { blobFile, eachBlob, isIntact, syncTree } from './files.ts'
+import { BLOBS, type Manifest, readManifest, SECRET } from './manifest.ts'
+
+/** A whole backup, every byte of it as it was written. Throws CommandError that names the first part which is not. */
+export async function verifyBackup(dir: string): Promise<Manifest> {
+  const manifest = await readManifest(dir)
+  const { tables, blobs, secret } = manifest
+  for (const part of [...tables, blobs.list, ...(secret ? [secret] : [])])
+    if (!(await isIntact(join(dir, part.file), part))) throw damaged(dir, part.file)
+  const missing = new Set(blobs.missing)
+  await eachBlob(join(dir, blobs.list.file), async (blob) => {
+    if (missing.has(blob.key)) return
+    const path = blobFile(dir, blob.key)
+    if (!(await isIntact(path, blob))) throw damaged(dir, path)
+  })
+  return manifest
+}
+
+export type RestoreOptions = {
+  from: string
+  data_dir: string
+  storage: StorageConfig
+  /** Null: the data directory's own. */
+  database_url: string | null
+  /** Also declares that the original no longer runs, so that the copy starts. */
+  adopt: boolean
+}
+
+export type Restored = { manifest: Manifest; database: string }
+
+/**
+ * Makes a data directory, and its database or an empty external one, from a backup whose every byte was verified before anything is changed.
+ * Until it is whole, no service starts on the directory; after an error it is empty again. Throws CommandError or StartError.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  await requireEmpty(options.data_dir)
+  requireSameHistory(readMigrations(MIGRATIONS_DIR), (await readManifest(options.from)).migrations)
+  const manifest = await verifyBackup(options.from)
+  await mkdir(options.data_dir, { recursive: true, mode: 0o700 })
+  const dir = openDataDir(options.data_dir)
+  try {
+    await writeFile(restoringMark(dir.path), '', { mode: 0o600, flush: true })
+    const database = await withSide(options.database_url, dir, (side) => fill(options, manifest, dir, side))
+    await syncTree(dir.path, [BLOBS])
+    failpoint('restore_before_end')
+    await rm(restoringMark(dir.path))
+    await syncTree(dir.path, [])
+    dir.release()
+    return { manifest, database }
+  } catch (error) {
+    dir.release()
+    for (const name of await readdir(dir.path)) await rm(join(dir.path, name), { recursive: true, force: true })
+    throw error
+  }
+}
+
+function damaged(dir: string, part: string): CommandError {
+  return new CommandError(`The backup ${dir} is damaged: ${part} is not as it was written. Use another backup.`)
+}
+
+async function requireEmpty(data_dir: string): Promise<void> {
+  const found = await readdir(data_dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  if (found.every((name) => name === 'lost+found')) return
+  throw new CommandError(`The data directory ${data_dir} is not empty. Name a new one with --data-dir.`)
+}
+
+async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, side: Side): Promise<string> {
+  const blobs = openStorage(options.storage, { blobs_dir: dir.blobs })
+  await requireReachable(blobs)
+  if (await blobs.mark()) throw new CommandError('The bucket of storage has the files of an installation. Name another bucket or prefix.')
+  await requireSafeServer(side.pool)
+  if (!(await isUnused(side.db)) || (await findInstallation(side.db)))
+    throw new CommandError(`${side.name} is not empty. Name an empty database.`)
+  await migrate(side.pool, MIGRATIONS_DIR, { up_to: manifest.migrations.at(-1)!.number })
+  await loadRows(options.from, manifest, side.pool)
+  failpoint('restore_rows_loaded')
+  await migrate(side.pool)
+  await side.pool.query('analyze')
+  await restoreBlobs(options.from, manifest, blobs)
+  if (manifest.secret) await copyToFile(createReadStream(join(options.from, SECRET)), join(dir.path, SECRET))
+  const broken = await brokenInvariants(side.db)
+  if (broken) throw new CommandError(`The restored database does not pass the audit (${broken}). Use another backup.`)
+  const restored = { installation_id: manifest.installation_id, taken_at: manifest.taken_at, by: manifest.kinora }
+  await writeFile(join(dir.path, RESTORED), `${JSON.stringify(restored)}\n`, { mode: 0o600, flush: true })
+  if (options.adopt) await adoptInstallation(side.db, blobs)
+  else await insertInstallation(side.db, { id: newId('installation') })
+  return side.name
+}
+
+/** All rows in one transaction, or none. */
+async function loadRows(from: string, { tables, sequences }: Manifest, pool: pg.Pool): Promise<void> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await client.query('begin; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0')
+    const known = await tablesInOrder(client)
+    for (const name of known) {
+      const part = tables.find(({ table }) => table === name)
+      if (!part) continue
+      // Triggers of ours watch what changes; these rows have been through them. Foreign keys are checked all the same.
+      await client.query(`alter table public."${name}" disable trigger user`)
+      const columns = part.columns.map((column) => `"${column}"`).join(', ')
+      await fileToRows(client, `public."${name}" (${columns})`, join(from, part.file))
+      await client.query(`alter table public."${name}" enable trigger user`)
+      const rows = await countRows(client, `public."${name}"`)
+      if (rows !== part.rows)
+        throw new CommandError(`Of ${part.rows} rows of ${name} ${rows} arrived. Use another backup.`)
+    }
+    const unknown = tables.filter(({ table }) => !known.includes(table)).map(({ table }) => table)
+    if (unknown.length > 0)
+      throw new CommandError(`The backup has tables that this version does not: ${unknown.join(', ')}.`)
+    await setSequences(client, sequences)
+    await client.query('commit')
+  } catch (error) {
+    broken = error as Error
+    throw error
+  } finally {
+    client.release(broken ?? true)
+  }
+}
+
+async function restoreBlobs(from: string, { blobs }: Manifest, into: Blobs): Promise<void> {
+  const missing = new Set(blobs.missing)
+  await eachBlob(join(from, blobs.list.file), async ({ key, sha256, size_bytes }) => {
+    if (missing.has(key)) return
+    const staged = await into.stage(createReadStream(blobFile(from, key)), { max_bytes: size_bytes })
+    if (staged.sha256 !== sha256) {
+      await into.discard(staged)
+      throw damaged(from, key)
+    }
+    await into.publish(staged, key)
+  })
+}

