@@ -94,7 +94,7 @@ async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow
   const mark = await blobs.mark()
   if (!mark || (mark.installation_id !== id && mark.installation_id !== moved_from)) {
     throw new StartError(
-      'Another service has just begun to use this database with another data directory. One service runs on a database.',
+      'Another service has just begun to use this database with other files than this one. The nodes of a database share one bucket.',
     )
   }
   // Two storages keep in their marks which of them has everything, so these are written at each start.
@@ -107,8 +107,8 @@ async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow
 function refusalOfPaired({ database }: Pair, row: InstallationRow, mark: BlobMark | null): string | null {
   if (!mark) {
     return (
-      `${database} belongs to another data directory: the files here have never been used with it. ` +
-      'One service runs on a database, with the files it has always had: name its data directory with --data-dir, or copy the whole of ' +
+      `${database} belongs to another data directory or bucket: the files here have never been used with it. ` +
+      'Start with the files it has always had: name its data directory with --data-dir or its bucket in storage, or copy the whole of ' +
       `its blobs directory here. ${ADOPT}`
     )
   }

@@ -7,6 +7,7 @@ import { type Command, CommandError, type Report } from './command.ts'
 import { openAdminDatabase } from './database.ts'
 import { jobList, keyList, orgList, userList } from './lists.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
+import { nodes, secretForget } from './nodes.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -35,6 +36,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'job cancel': jobCancel,
     'database move': databaseMove,
     'database adopt': databaseAdopt,
+    nodes,
+    'secret forget': secretForget,
     audit,
   }),
 )

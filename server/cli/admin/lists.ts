@@ -82,7 +82,7 @@ function readLimit(text = '50'): number {
 type Row = Record<string, string | number | boolean | Date | null>
 
 /** `found` may hold one more than `limit`, which says that there is more. */
-function listed(found: readonly Row[], limit: number): Report {
+export function listed(found: readonly Row[], limit: number): Report {
   const data = found.slice(0, limit)
   const has_more = found.length > limit
   const names = Object.keys(data[0] ?? {})
