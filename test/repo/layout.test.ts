@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engines: ['platform', 'config', 'media'],
   'context.ts': ['platform', 'config', 'engines'],
   identity: ['platform', 'config', 'context.ts'],
+  nodes: ['platform'],
   catalog: [...BELOW],
   files: [...BELOW, 'media'],
   billing: [...BELOW],

@@ -69,7 +69,7 @@ test('SQL reads tables of its own folder only, but for the joins listed with a r
 })
 
 /** Folders that have tables, lower ones first. */
-const ORDER = ['identity', 'files', 'billing', 'videos', 'responses']
+const ORDER = ['nodes', 'identity', 'files', 'billing', 'videos', 'responses']
 
 test('an invariant belongs to the highest folder whose tables it reads', () => {
   const owners = tableOwners(server)
