@@ -8,12 +8,12 @@ import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
 import { type Hold, holdDatabase } from '../platform/db/exclusive.ts'
 import { MIGRATIONS_DIR, migrate } from '../platform/db/migrate.ts'
+import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
 import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
-import { untilReachable, type Waiting } from './reachable.ts'
 import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }

@@ -44,8 +44,8 @@ export async function requireSameInstallation(pair: Pair): Promise<void> {
 /**
  * Gives database and blobs the same id, or completes a pairing that a crash or a move interrupted. Call it after
  * `requireSameInstallation`, on a migrated database. The blobs are marked first and confirmed last: a crash in between is detected.
- * Returns the id. Nodes that share the blobs do it one after another, on a second connection of the pool: what the database is told has to
- * be committed before the blobs are confirmed.
+ * Returns the id. Nodes that share the blobs do it one after another, on a second connection of the pool: what is written to the database
+ * has to be committed before the blobs are confirmed.
  */
 export async function pairInstallation({ db, blobs }: { db: Kysely<Database>; blobs: Blobs }): Promise<string> {
   return db.transaction().execute(async (tx) => {

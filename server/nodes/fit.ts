@@ -14,8 +14,7 @@ export function refusalOfNode(
 ): string | null {
   if (in_use !== null && !node.accepted_secrets.includes(in_use)) return OTHER_SECRET
   for (const other of others) {
-    if (!node.accepted_secrets.includes(other.secret))
-      return `${nameOf(other)} has another secret. ${OTHER_SECRET}`
+    if (!node.accepted_secrets.includes(other.secret)) return `${nameOf(other)} has another secret. ${OTHER_SECRET}`
     if (!other.accepted_secrets.includes(node.secret)) {
       return (
         `${nameOf(other)} does not accept the secret of this one, and would reject what this one signs. To rotate the secret while nodes run, ` +
@@ -35,7 +34,7 @@ export function refusalOfNode(
 }
 
 /** Which node, for a person: `Node node_01… on host-a`. */
-export function nameOf({ id, host_name }: Pick<NodeRow, 'id' | 'host_name'>): string {
+function nameOf({ id, host_name }: Pick<NodeRow, 'id' | 'host_name'>): string {
   return `Node ${id} on ${host_name}`
 }
 

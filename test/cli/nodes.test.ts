@@ -30,14 +30,17 @@ function newDir(): TestDir {
 
 const secretOf = ({ KINORA_SECRET }: NodeJS.ProcessEnv) => KINORA_SECRET!
 
-test('several nodes run on one database and one bucket; one that would keep its files on a disk is refused, and told what to do', async () => {
+test('several nodes run on one database and one bucket; one that would keep its files on a disk is refused with the remedy', async () => {
   const old = secretOf(site.env())
   const [first, second] = [newDir(), newDir()]
   const both = await Promise.all([first.serve(site.env()), second.serve(site.env())])
   try {
     const disk = join(home, 'disk.yaml')
     writeFileSync(disk, 'public_url: https://kinora.example.com\n')
-    await assert.rejects(newDir().serve(site.env({ KINORA_CONFIG: disk })), /StartError: .*belongs to another data directory or bucket/)
+    await assert.rejects(
+      newDir().serve(site.env({ KINORA_CONFIG: disk })),
+      /StartError: .*belongs to another data directory or bucket/,
+    )
 
     const admin = { env: { DATABASE_URL: site.database_url }, cwd: home }
     const { stdout } = await runKinora(['admin', 'nodes', '--json'], admin)
@@ -48,12 +51,12 @@ test('several nodes run on one database and one bucket; one that would keep its 
     )
     assert.match((await runKinora(['admin', 'secret', 'forget'], admin)).stderr, /2 nodes run.*Stop every node first/)
 
-    const stranger = newDir()
-    await assert.rejects(stranger.serve(site.env({ KINORA_SECRET: NEW })), /StartError: .*used with a secret/)
-    await assert.rejects(stranger.serve(site.env({ KINORA_SECRET: undefined })), /StartError: .*used with a secret/)
-    assert.ok(!existsSync(join(stranger.path, 'secret')), 'a start that is refused leaves no secret behind')
+    const late = newDir()
+    await assert.rejects(late.serve(site.env({ KINORA_SECRET: NEW })), /StartError: .*used with a secret/)
+    await assert.rejects(late.serve(site.env({ KINORA_SECRET: undefined })), /StartError: .*used with a secret/)
+    assert.ok(!existsSync(join(late.path, 'secret')), 'a start that is refused leaves no secret behind')
     const early = site.env({ KINORA_SECRET: NEW, KINORA_SECRET_PREVIOUS: old })
-    await assert.rejects(stranger.serve(early), /StartError: .*first add the new secret to KINORA_SECRET_PREVIOUS/)
+    await assert.rejects(late.serve(early), /StartError: .*first add the new secret to KINORA_SECRET_PREVIOUS/)
   } finally {
     for (const each of both) await each.stop()
   }
@@ -73,13 +76,19 @@ test('a node with files on its disk keeps every other one off its database, and 
   const alone = await emptyDatabase()
   const serving = await newDir().serve({ DATABASE_URL: alone.url })
   const beside = site.env({ DATABASE_URL: alone.url })
-  await assert.rejects(newDir().serve(beside), /StartError: The database of DATABASE_URL belongs to another .*or bucket/)
+  await assert.rejects(
+    newDir().serve(beside),
+    /StartError: The database of DATABASE_URL belongs to another .*or bucket/,
+  )
   await serving.stop()
   await alone.drop()
 })
 
 test('a role for one of several nodes is refused where there can be no others', async () => {
-  await assert.rejects(newDir().serve({ KINORA_ROLE: 'api' }), /StartError: The role api .*set DATABASE_URL and storage/)
+  await assert.rejects(
+    newDir().serve({ KINORA_ROLE: 'api' }),
+    /StartError: The role api .*set DATABASE_URL and storage/,
+  )
   await assert.rejects(newDir().serve({ KINORA_ROLE: 'boss' }), /KINORA_ROLE: must be one of api, worker, all/)
 })
 

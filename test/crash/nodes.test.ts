@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { printed, startKinora } from '../support/command.ts'
 import { sharedSite } from '../support/data/nodes.ts'
-import { send } from '../support/http/identity-app.ts'
+import { type Answer, send } from '../support/http/identity-app.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 import { ownerOf, submit } from './kinora.ts'
 
@@ -35,7 +35,7 @@ function startNode(name: string, env: NodeJS.ProcessEnv, ...args: string[]) {
 async function until(
   at: { url: string; key?: string },
   path: string,
-  wanted: (answer: { status: number; body: any }) => boolean,
+  wanted: (answer: { status: number; body: Answer['body'] }) => boolean,
 ) {
   const late = performance.now() + 30_000
   for (;;) {

@@ -20,7 +20,7 @@ const ORDINARY = new Set(
     create csrf csv custom data decoder dep detect drafted draw due each echoed effort email emit encode encrypted
     endpoint env error exact exchange export fact factory failure fal fault fetch field file filename filter final
     finish finished first fit fitting follow form format forwarded from function gate given grouping guard guarded
-    hashed head header health history holder http id image in include inline input instant invitation japanese json
+    hashed head header health history holder http id image in include inline input instant invitation japanese join json
     judge judgement keyword kind known layer leaf length library limit list listed llama load loaded login logprob
     main make markup mask masked match media message method minimax mistake mode moderate money move multipart music
     name named namespace new none normalize object oidc omni open openai openrouter option order origin other output

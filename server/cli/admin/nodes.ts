@@ -25,7 +25,8 @@ export const secretForget = command({
       )
     }
     const forgotten = await deleteSecretInUse(db)
-    const note = 'what was made with the secret before is invalid from the next start on, unless KINORA_SECRET_PREVIOUS names it'
+    const note =
+      'what was made with the secret before is invalid from the next start on, unless KINORA_SECRET_PREVIOUS names it'
     return { json: { forgotten, note }, rows: [['forgotten', String(forgotten)] as const, ['note', note] as const] }
   },
 })

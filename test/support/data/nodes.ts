@@ -21,7 +21,11 @@ export async function sharedSite(dir: string, lines: readonly string[] = []): Pr
   return {
     database_url: database.url,
     env: (changes = {}) => ({
-      ...{ DATABASE_URL: database.url, KINORA_CONFIG: config, KINORA_SECRET: 'a secret of every node that is long enough' },
+      ...{
+        DATABASE_URL: database.url,
+        KINORA_CONFIG: config,
+        KINORA_SECRET: 'a secret of every node that is long enough',
+      },
       ...{ KINORA_DRAIN_SECONDS: '0', ...changes },
     }),
     drop: database.drop,
