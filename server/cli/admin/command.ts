@@ -19,8 +19,8 @@ export type Report = {
 type Values = Record<string, string | undefined>
 
 /**
- * `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. `storage`: whether `run` opens the files too, whose secrets it
- * then needs.
+ * `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. `storage`: whether `run`
+ * opens the files too, whose secrets it then needs.
  */
 export type Command = { summary: string; flags: Flags; storage?: boolean } & (
   | { run(admin: Admin, given: Values): Promise<Report> }
