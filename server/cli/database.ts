@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
+import { isShared } from '../config/storage.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
 import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
@@ -46,7 +47,7 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
     const hold = async (node: string) => {
       const { release } = await holdDatabase(url, {
         node,
-        hold: config.storage.kind === 'disk' ? 'alone' : 'shared',
+        hold: isShared(config.storage) ? 'shared' : 'alone',
         refusal: (held) => refusalOfHold(config, held, lower(name)),
         on_taken(held) {
           log.error('database_taken', { detail: refusalOfHold(config, held, lower(name)) })
@@ -143,16 +144,16 @@ async function leaveNodes(url: string, id: string): Promise<void> {
 
 /** Why the database cannot be held, in words: others hold it as `held`. */
 function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
-  if (storage.kind === 'disk' && held === 'alone') {
+  if (!isShared(storage) && held === 'alone') {
     return (
       `Another service runs on ${name}. A service whose files are on its own disk has a database to itself: stop that one first, on whatever ` +
       'machine it is. To run several nodes, keep the files in a bucket (storage.kind: s3).'
     )
   }
-  if (storage.kind === 'disk') {
+  if (!isShared(storage)) {
     return (
       `Nodes that keep their files in a bucket run on ${name}, and would not find the files on the disk of this one. ` +
-      'Set storage to the bucket that they use.'
+      'Set storage to the bucket that they use, without also_read of a disk.'
     )
   }
   return (

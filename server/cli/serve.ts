@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
+import { isShared } from '../config/storage.ts'
 import { engineMistakes } from '../engines/registry.ts'
 import type { FirstRun } from '../identity/people/first-run.ts'
 import { connectionsOf, processesOf } from '../nodes/connections.ts'
@@ -160,7 +161,7 @@ async function openNode(
 
 /** Throws StartError for a node that would leave its work to others of which there can be none. */
 function requireSharedRole({ role, storage, database_url }: Config): void {
-  if (role === 'all' || (storage.kind !== 'disk' && database_url !== null)) return
+  if (role === 'all' || (isShared(storage) && database_url !== null)) return
   throw new StartError(
     `The role ${role} is for one of several nodes, which share a database and a bucket: set DATABASE_URL and storage.kind s3, or leave the role out.`,
   )

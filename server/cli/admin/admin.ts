@@ -3,6 +3,7 @@ import { loadConfig } from '../../config/load.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
+import { blobsMove } from './blobs.ts'
 import { type Command, CommandError, type Report } from './command.ts'
 import { openAdminDatabase } from './database.ts'
 import { jobList, keyList, orgList, userList } from './lists.ts'
@@ -36,6 +37,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'job cancel': jobCancel,
     'database move': databaseMove,
     'database adopt': databaseAdopt,
+    'blobs move': blobsMove,
     nodes,
     'secret forget': secretForget,
     audit,
@@ -84,7 +86,9 @@ async function runCommand(name: string, command: Command, args: string[], env: N
   const { given, positionals } = parseFlags(args, { ...command.flags, ...SHARED }, { first })
   if (positionals.length > 0) throw new UsageError(`unexpected argument ${positionals[0]}`)
   const { config: path, 'data-dir': data_dir } = given
-  const config = loadConfig({ config: path, data_dir }, env, null, { storage: 'runAlone' in command })
+  const config = loadConfig({ config: path, data_dir }, env, null, {
+    storage: 'runAlone' in command || command.storage === true,
+  })
   const values = given as unknown as Record<string, string | undefined>
   const printDatabase = (name_of_database: string) =>
     process.stderr.write(`kinora admin ${name}: working on ${name_of_database}\n`)

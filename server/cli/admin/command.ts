@@ -18,8 +18,11 @@ export type Report = {
 
 type Values = Record<string, string | undefined>
 
-/** `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. */
-export type Command = { summary: string; flags: Flags } & (
+/**
+ * `run` works beside a running service; `runAlone` opens what it needs itself, and refuses while a service runs. `storage`: whether `run`
+ * opens the files too, whose secrets it then needs.
+ */
+export type Command = { summary: string; flags: Flags; storage?: boolean } & (
   | { run(admin: Admin, given: Values): Promise<Report> }
   | { runAlone(config: Config, given: Values): Promise<Report> }
 )
@@ -28,6 +31,7 @@ export type Command = { summary: string; flags: Flags } & (
 export function command<const F extends Flags>(spec: {
   summary: string
   flags: F
+  storage?: boolean
   run(admin: Admin, given: Given<F>): Promise<Report>
 }): Command {
   return spec as unknown as Command

@@ -18,6 +18,7 @@ import {
   openStaging,
   removeFile,
 } from './staging.ts'
+import { writeFully } from './write-fully.ts'
 
 /** Without the objects that `node:fs/promises` puts around a file. */
 const openAsync = promisify(openFile)
@@ -205,18 +206,4 @@ async function copy(fd: number, { start, end }: ByteRange, out: Writable, buffer
   } finally {
     buffers.give(buffer, position > end)
   }
-}
-
-/** Resolves when `out` no longer needs the bytes, so that their buffer can be used again. */
-function writeFully(out: Writable, chunk: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onClose = () => reject(new Error('the reader went away'))
-    if (out.destroyed) return onClose()
-    out.once('close', onClose)
-    out.write(chunk, (error) => {
-      out.off('close', onClose)
-      if (error) reject(error)
-      else resolve()
-    })
-  })
 }

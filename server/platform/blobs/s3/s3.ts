@@ -5,6 +5,7 @@ import { StartError } from '../../start-error.ts'
 import { type BlobMark, BlobMissing, type Blobs, type ByteRange, type StagedBlob } from '../blobs.ts'
 import { parseMark } from '../mark.ts'
 import { checkedName, missing, newName, openStaging, type Staging } from '../staging.ts'
+import { writeFully } from '../write-fully.ts'
 import { type Bucket, openBucket, type S3Options, type Timeouts } from './bucket.ts'
 import { openPresigner } from './presign.ts'
 import { readObject } from './read.ts'
@@ -103,31 +104,15 @@ async function publishFrom(
 
 async function send(bucket: Bucket, object: string, range: ByteRange | null, out: Writable): Promise<void> {
   const { chunks, close } = await readObject(bucket, object, range)
-  const gone = () => new Error('the reader went away')
+  // A read that waits for the bucket ends too when nobody waits for it.
   out.once('close', close)
   try {
-    if (out.destroyed) throw gone()
-    for await (const chunk of chunks) await writeDrained(out, chunk)
-    if (out.destroyed) throw gone()
-  } catch (error) {
-    throw out.destroyed ? gone() : error
+    for await (const chunk of chunks) await writeFully(out, chunk)
+    if (out.destroyed) throw new Error('the reader went away')
   } finally {
     out.off('close', close)
     close()
   }
-}
-
-/** Resolves once `out` takes more. */
-function writeDrained(out: Writable, chunk: Uint8Array): Promise<void> | void {
-  if (out.destroyed) throw new Error('the reader went away')
-  if (out.write(chunk)) return
-  return new Promise((resolve) => {
-    const done = () => {
-      out.off('close', done).off('drain', done)
-      resolve()
-    }
-    out.once('close', done).once('drain', done)
-  })
 }
 
 async function findObject(bucket: Bucket, object: string): Promise<{ size_bytes: number }> {

@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { findInstallation } from '../../files/store/installation.ts'
+import { type Blobs, BlobsAway, DiskFull } from '../../platform/blobs/blobs.ts'
+import { type Copied, copyBlobs } from '../../platform/blobs/copy.ts'
+import { twoStorages } from '../../platform/blobs/two.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { UsageError } from '../flags.ts'
+import { openStore, placeOf } from '../storage.ts'
+import { CommandError, command, type Report } from './command.ts'
+
+/** Passes over the source: each copies what came while the one before was under way. */
+const PASSES_MAX = 10
+const PROGRESS_SECONDS = 10
+
+export const blobsMove = command({
+  summary: 'copy every file from storage.also_read to storage, verified, while the service runs; can be repeated',
+  storage: true,
+  flags: { to: { value: '<disk|s3>', help: 'The kind of storage to move to', required: true } },
+  async run({ db, config }, { to }) {
+    if (to !== 'disk' && to !== 's3') throw new UsageError('--to is neither disk nor s3')
+    const { also_read, ...store } = config.storage
+    if (store.kind !== to || !also_read) throw new CommandError(howToBegin(to))
+    const place = { blobs_dir: join(config.data_dir, 'blobs') }
+    try {
+      return await move(config, db, {
+        target: openStore(store as typeof also_read, place),
+        source: openStore(also_read, place),
+      })
+    } catch (error) {
+      if (!(error instanceof BlobsAway || error instanceof DiskFull)) throw error
+      throw new CommandError(`Interrupted (${error.message}). Nothing is lost: run the command again, and it goes on.`)
+    }
+  },
+})
+
+async function move(
+  { storage, data_dir }: Config,
+  db: Db,
+  { target, source }: { target: Blobs; source: Blobs },
+): Promise<Report> {
+  const { also_read, ...store } = storage
+  await requireServing(db, { target, source })
+  const all: Copied = { found: 0, copied: 0, bytes: 0 }
+  for (let pass = 1; ; pass++) {
+    const { found, copied, bytes } = await copyBlobs(source, target, progress(all))
+    all.found = found
+    all.copied += copied
+    all.bytes += bytes
+    if (copied === 0) break
+    if (pass === PASSES_MAX) throw new CommandError(STILL_WRITTEN)
+  }
+  // From here on the target may be used alone.
+  const { installation_id, paired } = (await target.mark())!
+  await target.setMark({ installation_id, paired })
+  const blobs_dir = join(data_dir, 'blobs')
+  const [from, to] = [placeOf(also_read!, blobs_dir), placeOf(store as typeof also_read & {}, blobs_dir)]
+  const json = {
+    from,
+    to,
+    files: all.found,
+    copied: all.copied,
+    bytes: all.bytes,
+    next: `take storage.also_read out of the configuration and restart; then ${from} is no longer needed`,
+  }
+  return { json, rows: Object.entries(json).map(([name, value]) => [name, `${value}`]) }
+}
+
+/** A service must have started with both: until then it writes to the source, and would go on after the last pass. */
+async function requireServing(db: Db, { target, source }: { target: Blobs; source: Blobs }): Promise<void> {
+  const [row, mark, of_source] = await Promise.all([
+    findInstallation(db),
+    twoStorages(target, source).mark(),
+    source.mark(),
+  ])
+  if (!of_source?.partial || !(await target.mark())) {
+    throw new CommandError(
+      'No service has started with this configuration yet. Restart it with storage and storage.also_read as they are now, on every machine, then run this again.',
+    )
+  }
+  if (!row || row.id !== mark?.installation_id)
+    throw new CommandError('These files belong to another database. Name the right one by DATABASE_URL or --data-dir.')
+}
+
+const STILL_WRITTEN =
+  'Files are still being written to the storage to move from. Restart every service with the new configuration, then run this again.'
+
+function howToBegin(to: 'disk' | 's3'): string {
+  const from = to === 's3' ? 'disk' : 's3'
+  return (
+    `Write into the configuration what new files go to (storage.kind: ${to}) and where the others are (storage.also_read with ` +
+    `kind: ${from}), restart the service, then run this again. See docs/operating.md, Files in a bucket.`
+  )
+}
+
+/** A line on stderr now and then. */
+function progress(before: Copied): (so_far: Copied) => void {
+  let said = performance.now()
+  return ({ found, copied }) => {
+    if (performance.now() - said < PROGRESS_SECONDS * 1000) return
+    said = performance.now()
+    process.stderr.write(`kinora admin blobs move: ${found} files seen, ${before.copied + copied} copied\n`)
+  }
+}

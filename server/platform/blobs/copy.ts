@@ -1,0 +1,64 @@
+import { BlobMissing, type Blobs } from './blobs.ts'
+
+/** Blobs of any age. */
+const ANY_AGE = new Date(8_640_000_000_000_000)
+/** Copies at a time. Each has a file in the staging directory meanwhile. */
+const COPIES = 4
+
+export type Copied = { found: number; copied: number; bytes: number }
+
+/**
+ * Copies every blob of `source` that `target` does not have with the same size, under the same key, and returns what it did. Each copy is
+ * verified: what is read against its size, and in a bucket against its sha256; what is written against what was read. Safe while a
+ * service uses both, and to run again after it was cut short. Throws BlobsAway, DiskFull, or Error for a blob that cannot be read whole.
+ */
+export async function copyBlobs(
+  source: Blobs,
+  target: Blobs,
+  on_progress: (so_far: Copied) => void = () => {},
+): Promise<Copied> {
+  const done: Copied = { found: 0, copied: 0, bytes: 0 }
+  const listing = source.list({ older_than: ANY_AGE })[Symbol.asyncIterator]()
+  const work = async () => {
+    for (let next = await listing.next(); !next.done; next = await listing.next()) {
+      const { key, size_bytes } = next.value
+      done.found += 1
+      if ((await sizeOf(target, key)) === size_bytes) continue
+      if (!(await copyBlob(source, target, { key, size_bytes }))) continue
+      done.copied += 1
+      done.bytes += size_bytes
+      on_progress(done)
+    }
+  }
+  await Promise.all(Array.from({ length: COPIES }, work))
+  return done
+}
+
+/** False for a blob that was deleted since it was listed. */
+async function copyBlob(
+  source: Blobs,
+  target: Blobs,
+  { key, size_bytes }: { key: string; size_bytes: number },
+): Promise<boolean> {
+  try {
+    const staged = await target.stage(await source.open(key), { max_bytes: Number.POSITIVE_INFINITY })
+    if (staged.size_bytes !== size_bytes) {
+      await target.discard(staged)
+      throw new Error(`The blob ${key} has ${staged.size_bytes} bytes, and its listing says ${size_bytes}.`)
+    }
+    await target.publish(staged, key)
+    return true
+  } catch (error) {
+    if (error instanceof BlobMissing) return false
+    throw error
+  }
+}
+
+async function sizeOf(blobs: Blobs, key: string): Promise<number | null> {
+  try {
+    return await blobs.size(key)
+  } catch (error) {
+    if (error instanceof BlobMissing) return null
+    throw error
+  }
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, statSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
+import { tempDir } from '../../support/service.ts'
+import { ANY_SIZE, blobsContract } from './contract.ts'
+
+blobsContract('disk', {
+  store: async (t) => {
+    const { blobs, root } = store(t)
+    return { blobs, staging: join(root, 'staging') }
+  },
+  runs: 60,
+})
+
+test('a full disk is DiskFull, leaves nothing of the blob, and the rest readable', {
+  skip: cannotMount(),
+}, async (t) => {
+  const dir = tempDir()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir.path])
+  t.after(() => {
+    execFileSync('umount', [dir.path])
+    dir.remove()
+  })
+  const blobs = diskBlobs(dir.path)
+  const { key } = await blobs.write(Readable.from([Buffer.alloc(300_000, 1)]), ANY_SIZE)
+  const endless = Readable.from(Array.from({ length: 40 }, () => Buffer.alloc(65_536)))
+  await assert.rejects(blobs.write(endless, ANY_SIZE), { name: 'DiskFull' })
+  assert.deepEqual(readdirSync(join(dir.path, 'staging')), [])
+  assert.equal((await buffer(await blobs.open(key))).length, 300_000)
+})
+
+test('files are private to the service', async (t) => {
+  const { blobs, root } = store(t)
+  const { key } = await blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE)
+  assert.equal(statSync(join(root, key.slice(0, 2), key)).mode & 0o777, 0o600)
+})
+
+test('readers that never read hold a buffer each, eight of them a large one; when they leave, others get theirs', async (t) => {
+  const { blobs } = store(t)
+  const size = 64 * 1024 * 1024
+  const { key } = await blobs.write(
+    Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024))),
+    ANY_SIZE,
+  )
+  let outcomes: Promise<unknown>[] = []
+  let responses: ServerResponse[] = []
+  const server = createServer((_, response) => {
+    response.setHeader('content-length', size)
+    outcomes.push(blobs.send(key, null, response).catch((error: unknown) => error))
+    responses.push(response)
+  }).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  for (let round = 0; round < 2; round++) {
+    outcomes = []
+    responses = []
+    const clients = Array.from({ length: 20 }, () =>
+      connect((server.address() as AddressInfo).port, '127.0.0.1').pause(),
+    )
+    t.after(() => clients.forEach((client) => void client.destroy()))
+    for (const client of clients) client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    while (responses.length < 20 || responses.some(({ writableNeedDrain }) => !writableNeedDrain))
+      await new Promise(setImmediate)
+    const held = responses.map(({ writableLength }) => writableLength)
+    assert.ok(held.every((bytes) => bytes <= 1024 * 1024))
+    assert.equal(held.filter((bytes) => bytes > 256 * 1024).length, 8)
+    for (const client of clients) client.destroy()
+    for (const outcome of outcomes) assert.ok((await outcome) instanceof Error)
+  }
+})
+
+function store(t: TestContext) {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const root = join(dir.path, 'blobs')
+  return { root, blobs: diskBlobs(root) }
+}
+
+function cannotMount(): string | false {
+  const dir = tempDir()
+  try {
+    mkdirSync(join(dir.path, 'm'))
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(dir.path, 'm')], { stdio: 'ignore' })
+    execFileSync('umount', [join(dir.path, 'm')])
+    return false
+  } catch {
+    return 'needs the right to mount: run it as root'
+  } finally {
+    dir.remove()
+  }
+}
