@@ -19,11 +19,14 @@ import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 
+/** `keep` stores its secret: called once nothing has refused the node, before the database knows the fingerprint of that secret. */
+type Joining = { node: NewNode; keep(): void }
+
 export type OpenOptions = {
   /** Called as soon as there is nothing to do but wait for the database. */
   meanwhile?: () => unknown
   /** Describes the node that starts, once the data directory is held; without it, as for a migration, no node joins. */
-  joining?: (data_dir: DataDir) => Promise<NewNode>
+  joining?: (data_dir: DataDir) => Promise<Joining>
   /** How an external database that is away is waited for; without it that is an error. */
   waiting?: Waiting
   /** Others took the database: see `holdDatabase`. */
@@ -56,14 +59,14 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
       })
       stops.push(release)
     }
-    const node = await joining
+    const joined = await joining
     const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
     await requireReachable(blobs)
     await bringUpToDate(
       { url, config, log, waiting: options.waiting },
-      { hold, node, data_dir: data_dir.path, blobs, database: name },
+      { hold, joined, data_dir: data_dir.path, blobs, database: name },
     )
-    if (node) stops.push(() => leaveNodes(url, node.id))
+    if (joined) stops.push(() => leaveNodes(url, joined.node.id))
     return { url, data_dir, stop }
   } catch (error) {
     await stop()
@@ -92,13 +95,14 @@ async function bringUpToDate(
   { url, config, log, waiting }: { url: string; config: Config; log: Log; waiting: Waiting | undefined },
   {
     hold,
-    node,
+    joined,
     ...files
   }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & {
     hold(node: string): Promise<void>
-    node: NewNode | undefined
+    joined: Joining | undefined
   },
 ): Promise<void> {
+  const node = joined?.node
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
@@ -113,6 +117,7 @@ async function bringUpToDate(
     const progress = waiting ? { on_pending, signal: waiting.signal } : {}
     for (const name of await migrate(pool, MIGRATIONS_DIR, progress)) log.info('migrated', { detail: name })
     await pairInstallation({ db, blobs: files.blobs })
+    joined?.keep()
     if (node) await joinNodes(db, node)
   } finally {
     await close()

@@ -108,19 +108,14 @@ export async function serve(
     stops.push(database.stop)
     const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
     const { data_dir, url: database_url } = database
-    // A node whose address health checks have seen already keeps it.
-    const at = { host: config.host, port: early.port() ?? config.port }
-    const boot: Boot = {
-      config: { ...config, ...at },
-      ...{ database_url, secret, blobs_dir: data_dir.blobs, work_dir: data_dir.work },
-    }
+    const boot: Boot = { config, database_url, secret, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
     const app = await openService(boot, log, backgroundOf(config))
     const drain = { seconds: 0, skip: skip.signal }
     stops.push(() => app.close(drain), stayJoined(app.ctx.db, node, log).stop)
     await early.close()
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(() => http.stop(skip.signal))
-    const url = http?.url ?? (await app.listen(at))
+    const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
     if (http) app.reachAt(http.url)
     warnAtStart(app.ctx, log)
     const first_run = config.role === 'worker' ? null : await makeFirstRun(app, config, data_dir.path)
@@ -140,7 +135,7 @@ async function openNode(
   log: Log,
   { waiting, on_taken }: Pick<OpenOptions, 'waiting' | 'on_taken'>,
 ): Promise<{ node: NewNode; database: OpenDatabase; secret: string }> {
-  let found: { node: NewNode; secret: string; keep(): void } | undefined
+  let found: { node: NewNode; secret: string } | undefined
   const database = await openDatabase(config, log, {
     ...{ meanwhile: readService, waiting, on_taken },
     async joining({ path }) {
@@ -151,12 +146,11 @@ async function openNode(
         ...{ processes: processesOf(workers), connections: connectionsOf({ workers, pool: config.database.pool }) },
         ...(await fingerprintSecrets([read.secret, ...config.previous_secrets])),
       }
-      found = { ...read, node }
-      return node
+      found = { node, secret: read.secret }
+      return { node, keep: read.keep }
     },
   })
-  found!.keep()
-  return { node: found!.node, secret: found!.secret, database }
+  return { ...found!, database }
 }
 
 /** Throws StartError for a node that would leave its work to others of which there can be none. */
