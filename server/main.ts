@@ -3,8 +3,8 @@ import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { preferBundledPackages } from './platform/start/bundled-packages.ts'
 import { startInLittleMemory } from './platform/start/memory.ts'
-import { StartError } from './platform/start-error.ts'
 import { VERSION } from './platform/start/version.ts'
+import { StartError } from './platform/start-error.ts'
 
 startInLittleMemory()
 const node_modules = join(import.meta.dirname, '..', 'node_modules')

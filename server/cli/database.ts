@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
+import { isShared } from '../config/storage.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
 import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
@@ -8,21 +9,24 @@ import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
 import { type Hold, holdDatabase } from '../platform/db/exclusive.ts'
 import { MIGRATIONS_DIR, migrate } from '../platform/db/migrate.ts'
+import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
 import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
-import { untilReachable, type Waiting } from './reachable.ts'
 import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
+
+/** `keep` stores its secret: called once nothing has refused the node, before the database knows the fingerprint of that secret. */
+type Joining = { node: NewNode; keep(): void }
 
 export type OpenOptions = {
   /** Called as soon as there is nothing to do but wait for the database. */
   meanwhile?: () => unknown
   /** Describes the node that starts, once the data directory is held; without it, as for a migration, no node joins. */
-  joining?: (data_dir: DataDir) => Promise<NewNode>
+  joining?: (data_dir: DataDir) => Promise<Joining>
   /** How an external database that is away is waited for; without it that is an error. */
   waiting?: Waiting
   /** Others took the database: see `holdDatabase`. */
@@ -46,7 +50,7 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
     const hold = async (node: string) => {
       const { release } = await holdDatabase(url, {
         node,
-        hold: config.storage.kind === 'disk' ? 'alone' : 'shared',
+        hold: isShared(config.storage) ? 'shared' : 'alone',
         refusal: (held) => refusalOfHold(config, held, lower(name)),
         on_taken(held) {
           log.error('database_taken', { detail: refusalOfHold(config, held, lower(name)) })
@@ -55,14 +59,14 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
       })
       stops.push(release)
     }
-    const node = await joining
+    const joined = await joining
     const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
     await requireReachable(blobs)
     await bringUpToDate(
       { url, config, log, waiting: options.waiting },
-      { hold, node, data_dir: data_dir.path, blobs, database: name },
+      { hold, joined, data_dir: data_dir.path, blobs, database: name },
     )
-    if (node) stops.push(() => leaveNodes(url, node.id))
+    if (joined) stops.push(() => leaveNodes(url, joined.node.id))
     return { url, data_dir, stop }
   } catch (error) {
     await stop()
@@ -91,13 +95,14 @@ async function bringUpToDate(
   { url, config, log, waiting }: { url: string; config: Config; log: Log; waiting: Waiting | undefined },
   {
     hold,
-    node,
+    joined,
     ...files
   }: Pick<Pair, 'data_dir' | 'blobs' | 'database'> & {
     hold(node: string): Promise<void>
-    node: NewNode | undefined
+    joined: Joining | undefined
   },
 ): Promise<void> {
+  const node = joined?.node
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
@@ -112,6 +117,7 @@ async function bringUpToDate(
     const progress = waiting ? { on_pending, signal: waiting.signal } : {}
     for (const name of await migrate(pool, MIGRATIONS_DIR, progress)) log.info('migrated', { detail: name })
     await pairInstallation({ db, blobs: files.blobs })
+    joined?.keep()
     if (node) await joinNodes(db, node)
   } finally {
     await close()
@@ -143,16 +149,16 @@ async function leaveNodes(url: string, id: string): Promise<void> {
 
 /** Why the database cannot be held, in words: others hold it as `held`. */
 function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
-  if (storage.kind === 'disk' && held === 'alone') {
+  if (!isShared(storage) && held === 'alone') {
     return (
       `Another service runs on ${name}. A service whose files are on its own disk has a database to itself: stop that one first, on whatever ` +
       'machine it is. To run several nodes, keep the files in a bucket (storage.kind: s3).'
     )
   }
-  if (storage.kind === 'disk') {
+  if (!isShared(storage)) {
     return (
       `Nodes that keep their files in a bucket run on ${name}, and would not find the files on the disk of this one. ` +
-      'Set storage to the bucket that they use.'
+      'Set storage to the bucket that they use, without also_read of a disk.'
     )
   }
   return (

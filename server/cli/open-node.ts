@@ -1,9 +1,11 @@
 import { hostname } from 'node:os'
 import type { Kysely } from 'kysely'
 import type { Config } from '../config/config.ts'
+import { isShared } from '../config/storage.ts'
 import { connectionsOf, processesOf } from '../nodes/connections.ts'
 import { fingerprintSecrets } from '../nodes/fingerprint.ts'
 import { joinNodes } from '../nodes/join.ts'
+import { previousSecrets, readSecret } from '../nodes/secret.ts'
 import type { NewNode } from '../nodes/store.ts'
 import type { Database } from '../platform/db/db.ts'
 import { newId } from '../platform/ids.ts'
@@ -12,7 +14,6 @@ import { StartError } from '../platform/start-error.ts'
 import { VERSION } from '../platform/start/version.ts'
 import type { NextSettings } from '../reload/node.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from './database.ts'
-import { previousSecrets, readSecret } from './secret.ts'
 
 /** A node that holds its data directory and its database, and what it starts with. */
 export type OpenNode = { node: NewNode; database: OpenDatabase; settings: NextSettings }
@@ -23,7 +24,7 @@ export async function openNode(
   log: Log,
   options: Pick<OpenOptions, 'meanwhile' | 'waiting' | 'on_taken'>,
 ): Promise<OpenNode> {
-  let found: { node: NewNode; settings: NextSettings; keep(): void } | undefined
+  let found: { node: NewNode; settings: NextSettings } | undefined
   const database = await openDatabase(config, log, {
     ...options,
     async joining({ path }) {
@@ -35,12 +36,11 @@ export async function openNode(
         ...{ processes: processesOf(workers), connections: connectionsOf({ workers, pool: config.database.pool }) },
         ...(await reloadable(settings)),
       }
-      found = { node, settings, keep }
-      return node
+      found = { node, settings }
+      return { node, keep }
     },
   })
-  found!.keep()
-  return { node: found!.node, settings: found!.settings, database }
+  return { ...found!, database }
 }
 
 /**
@@ -67,7 +67,7 @@ async function reloadable({
 
 /** Throws StartError for a node that would leave its work to others of which there can be none. */
 export function requireSharedRole({ role, storage, database_url }: Config): void {
-  if (role === 'all' || (storage.kind !== 'disk' && database_url !== null)) return
+  if (role === 'all' || (isShared(storage) && database_url !== null)) return
   throw new StartError(
     `The role ${role} is for one of several nodes, which share a database and a bucket: set DATABASE_URL and storage.kind s3, or leave the role out.`,
   )

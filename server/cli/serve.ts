@@ -5,6 +5,7 @@ import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
 import type { FirstRun } from '../identity/people/first-run.ts'
 import { stayJoined } from '../nodes/join.ts'
+import { rereadSecret } from '../nodes/secret.ts'
 import { earlyListener } from '../platform/http/early.ts'
 import { type Log, type OpenLog, openLog } from '../platform/log.ts'
 import { growWithRequests } from '../platform/start/memory.ts'
@@ -13,7 +14,6 @@ import type { Boot } from './boot.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 import { onSignals } from './interrupt.ts'
 import { openNode, rejoin, requireSharedRole, withSecrets } from './open-node.ts'
-import { rereadSecret } from './secret.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -125,12 +125,7 @@ export async function serve(
     stops.push(database.stop)
     const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
     const { data_dir, url: database_url } = database
-    // A node whose address health checks have seen already keeps it.
-    const at = { host: config.host, port: early.port() ?? config.port }
-    const boot: Boot = {
-      ...{ ...settings, config: { ...settings.config, ...at } },
-      ...{ database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work },
-    }
+    const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
     const app = await openService(boot, log, backgroundOf(config))
     const drain = { seconds: 0, skip: skip.signal }
     stops.push(() => app.close(drain), stayJoined(app.ctx.db, node, log).stop)
@@ -139,7 +134,7 @@ export async function serve(
     await early.close()
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(() => http.stop(skip.signal))
-    const url = http?.url ?? (await app.listen(at))
+    const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
     if (http) app.reachAt(http.url)
     warnAtStart(app.ctx, log)
     const first_run = config.role === 'worker' ? null : await makeFirstRun(app, config, data_dir.path)
@@ -148,9 +143,7 @@ export async function serve(
     const reloading = await openNodeReload({
       ctx: app.ctx,
       read() {
-        const again = read()
-        const stays = again.host === config.host && again.port === config.port
-        const next = stays ? { ...again, ...at } : again
+        const next = read()
         return withSecrets(next, rereadSecret(next.secret, data_dir.path), data_dir.path)
       },
       changedBy: app.changedBy,

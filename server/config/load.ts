@@ -9,6 +9,7 @@ import { choiceSetting, integerSetting, type Mistake } from './mistake.ts'
 import { completeMetrics, completeTracing } from './observe.ts'
 import { readConfigFile } from './read.ts'
 import { readSecrets } from './secrets.ts'
+import { isShared } from './storage.ts'
 
 export type ConfigFlags = {
   host?: string
@@ -74,7 +75,7 @@ export function loadConfig(
     workers: workers ?? file.workers ?? 1,
     role: role ?? file.role ?? 'all',
     // A node of several is unready first, so that the proxy sends requests to the others. Beside a single one there are no others.
-    drain_seconds: drain ?? file.drain_seconds ?? (database_url && settings.storage.kind !== 'disk' ? 5 : 0),
+    drain_seconds: drain ?? file.drain_seconds ?? (database_url && isShared(settings.storage) ? 5 : 0),
     database: { pool: pool ?? file.database?.pool ?? 10 },
     log_level: log_level ?? file.log_level ?? 'info',
     database_url,

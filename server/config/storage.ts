@@ -55,6 +55,11 @@ export type StoreConfig = DiskStore | S3Store
 /** `also_read`: where blobs are that have not been moved yet. */
 export type StorageConfig = StoreConfig & { also_read: StoreConfig | null }
 
+/** Whether other nodes can read every file of this one: none is on its own disk. */
+export function isShared({ kind, also_read }: StorageConfig): boolean {
+  return kind !== 'disk' && also_read?.kind !== 'disk'
+}
+
 /** Fills in the defaults. */
 export function completeStorage({ also_read, ...store }: Static<typeof Storage> = { kind: 'disk' }): StorageConfig {
   return { ...completeStore(store), also_read: also_read ? completeStore(also_read) : null }

@@ -44,8 +44,8 @@ export async function requireSameInstallation(pair: Pair): Promise<void> {
 /**
  * Gives database and blobs the same id, or completes a pairing that a crash or a move interrupted. Call it after
  * `requireSameInstallation`, on a migrated database. The blobs are marked first and confirmed last: a crash in between is detected.
- * Returns the id. Nodes that share the blobs do it one after another, on a second connection of the pool: what the database is told has to
- * be committed before the blobs are confirmed.
+ * Returns the id. Nodes that share the blobs do it one after another, on a second connection of the pool: what is written to the database
+ * has to be committed before the blobs are confirmed.
  */
 export async function pairInstallation({ db, blobs }: { db: Kysely<Database>; blobs: Blobs }): Promise<string> {
   return db.transaction().execute(async (tx) => {
@@ -94,7 +94,7 @@ async function confirm(db: Db, blobs: Blobs, { id, moved_from }: InstallationRow
   const mark = await blobs.mark()
   if (!mark || (mark.installation_id !== id && mark.installation_id !== moved_from)) {
     throw new StartError(
-      'Another service has just begun to use this database with another data directory. One service runs on a database.',
+      'Another service has just begun to use this database with other files than this one. The nodes of a database share one bucket.',
     )
   }
   // Two storages keep in their marks which of them has everything, so these are written at each start.
@@ -108,8 +108,8 @@ function refusalOfPaired({ database, data_dir }: Pair, row: InstallationRow, mar
   if (!mark) {
     if (existsSync(join(data_dir, RESTORED))) return RESTORED_COPY
     return (
-      `${database} belongs to another data directory: the files here have never been used with it. ` +
-      'One service runs on a database, with the files it has always had: name its data directory with --data-dir, or copy the whole of ' +
+      `${database} belongs to another data directory or bucket: the files here have never been used with it. ` +
+      'Start with the files it has always had: name its data directory with --data-dir or its bucket in storage, or copy the whole of ' +
       `its blobs directory here. ${ADOPT}`
     )
   }

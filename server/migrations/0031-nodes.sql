@@ -16,7 +16,7 @@ create table nodes (
   seen_at timestamptz not null default now()
 );
 -- The fingerprint of the secret that a node was last started with.
-create table service_secret (
+create table node_secret (
   -- One row at most.
   single boolean primary key default true check (single),
   fingerprint text not null,

@@ -34,7 +34,7 @@ export function refusalOfNode(
 }
 
 /** Which node, for a person: `Node node_01… on host-a`. */
-export function nameOf({ id, host_name }: Pick<NodeRow, 'id' | 'host_name'>): string {
+function nameOf({ id, host_name }: Pick<NodeRow, 'id' | 'host_name'>): string {
   return `Node ${id} on ${host_name}`
 }
 

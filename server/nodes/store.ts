@@ -20,7 +20,7 @@ type NodesTable = {
 declare module '../platform/db/db.ts' {
   interface Database {
     nodes: NodesTable
-    service_secret: { single: Generated<boolean>; fingerprint: string; since: Generated<Date> }
+    node_secret: { single: Generated<boolean>; fingerprint: string; since: Generated<Date> }
   }
 }
 
@@ -67,27 +67,27 @@ export async function deleteLostNodes(db: Db): Promise<void> {
 
 /** The fingerprint of the secret in use; null before the first start. Also asked of a database without our tables. */
 export async function findSecretInUse(db: Db): Promise<string | null> {
-  if (!(await hasTable(db, 'service_secret'))) return null
-  const row = await db.selectFrom('service_secret').select('fingerprint').executeTakeFirst()
+  if (!(await hasTable(db, 'node_secret'))) return null
+  const row = await db.selectFrom('node_secret').select('fingerprint').executeTakeFirst()
   return row?.fingerprint ?? null
 }
 
 export async function upsertSecretInUse(db: Db, fingerprint: string): Promise<void> {
   await db
-    .insertInto('service_secret')
+    .insertInto('node_secret')
     .values({ fingerprint })
     .onConflict((conflict) =>
       conflict
         .column('single')
         .doUpdateSet({ fingerprint, since: sql`now()` })
-        .where('service_secret.fingerprint', '!=', fingerprint),
+        .where('node_secret.fingerprint', '!=', fingerprint),
     )
     .execute()
 }
 
 /** Whether there was one. */
 export async function deleteSecretInUse(db: Db): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom('service_secret').executeTakeFirst()
+  const { numDeletedRows } = await db.deleteFrom('node_secret').executeTakeFirst()
   return numDeletedRows > 0n
 }
 

@@ -110,7 +110,7 @@ export async function stop(kinora: Kinora): Promise<number | string> {
 }
 
 /** The owner of the first run, who has agreed to the terms. */
-export async function ownerOf(site: Site, { url }: { url: string }): Promise<{ key: string }> {
+export async function ownerOf(site: Pick<Site, 'data_dir'>, { url }: { url: string }): Promise<{ key: string }> {
   const run = JSON.parse(readFileSync(join(site.data_dir, 'first-run.json'), 'utf8')) as {
     email: string
     password: string

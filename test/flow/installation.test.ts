@@ -181,3 +181,9 @@ test('an unreadable mark is refused, not treated as missing', async () => {
   writeFileSync(join(data_dir, 'blobs', 'installation.json'), '')
   await assert.rejects(start(), /installation\.json cannot be read/)
 })
+
+test('two nodes that start at once on a new database and one bucket pair them once, and both start', async () => {
+  const ids = await Promise.all([1, 2].map(() => pairInstallation({ db: database.db, blobs })))
+  assert.equal(new Set(ids).size, 1)
+  assert.equal(await start(), ids[0])
+})

@@ -28,7 +28,7 @@ test('any number share a database, one alone has it to itself, and neither start
   await (await hold('shared')).release()
 })
 
-test('a node whose connection was lost has the database again, and is told when another has taken it meanwhile', async () => {
+test('a node whose connection was lost has the database again, and is notified when another has taken it meanwhile', async () => {
   const network = await postgresProxy(database.url)
   const cut = await hold('shared', { url: network.url })
   try {

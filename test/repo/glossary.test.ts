@@ -21,19 +21,19 @@ const ORDINARY = new Set(
     drafted draw due each echoed effort email emit encode encrypted end endpoint env error exact exchange export
     fact factory failure fal fault fetch field file filename filter final finish finished first fit fitting
     follow form format former forwarded from function gate gen given grouping guard guarded hashed head header
-    health history holder http id image in include inline input instant invitation japanese json judge judgement
-    keyword kind known layer leaf length library limit list listed llama load loaded login logprob main make
-    markup mask masked match measured media message method minimax mistake mode moderate money move multipart
-    music name named namespace new next none normalize object observe observer oidc omni open openai openrouter
-    option order origin other output overflow overlay owner package page pair pairing palette parser part path
-    pattern people period pipeline place plain prepare prepared preview pricing process produced profile prompt
-    proof provision query queued quoted random rate ratio read reader reason reasoning recorder recover
-    redeliver refusal refuse refused registry remembered remote removal replicate reply report request required
-    resolve result retention retry role route row rule save scene schedule schema script sdk seal seeded sending
-    sent served sglang shared sign site size socket sound source spec spooled sse started state still store
-    stored stream submission summary table taken target task term test text thread time timeline token tool
-    translate translation truncate two type unsupported upload user value video visual vllm wanted warning with
-    word wording work wrapper write writer written
+    health history holder http id image in include inline input instant invitation japanese join json judge
+    judgement keyword kind known layer leaf length library limit list listed llama load loaded login logprob
+    main make markup mask masked match measured media message method minimax mistake mode moderate money move
+    multipart music name named namespace new next none normalize object observe observer oidc omni open openai
+    openrouter option order origin other output overflow overlay owner package page pair pairing palette parser
+    part path pattern people period pipeline place plain prepare prepared preview pricing process produced
+    profile prompt proof provision query queued quoted random rate ratio read reader reason reasoning recorder
+    recover redeliver refusal refuse refused registry remembered remote removal replicate reply report request
+    required resolve result retention retry role route row rule save scene schedule schema script sdk seal
+    seeded sending sent served sglang shared sign site size socket sound source spec spooled sse started state
+    still store stored stream submission summary table taken target task term test text thread time timeline
+    token tool translate translation truncate two type unsupported upload user value video visual vllm wanted
+    warning with word wording work wrapper write writer written
   `
     .trim()
     .split(/\s+/),

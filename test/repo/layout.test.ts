@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engines: ['platform', 'config', 'media'],
   'context.ts': ['platform', 'config', 'engines'],
   identity: ['platform', 'config', 'context.ts'],
+  nodes: ['platform', 'config'],
   catalog: [...BELOW],
   files: [...BELOW, 'media'],
   events: ['platform'],

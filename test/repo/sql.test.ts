@@ -70,7 +70,7 @@ test('SQL reads tables of its own folder only, but for the joins listed with a r
 })
 
 /** Folders that have tables, lower ones first. */
-const ORDER = ['identity', 'files', 'events', 'billing', 'videos', 'responses', 'webhooks']
+const ORDER = ['nodes', 'identity', 'files', 'events', 'billing', 'videos', 'responses', 'webhooks', 'reload']
 
 test('an invariant belongs to the highest folder whose tables it reads', () => {
   const owners = tableOwners(server)

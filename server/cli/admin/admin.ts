@@ -11,6 +11,7 @@ import { type Command, CommandError, type Report } from './command.ts'
 import { openAdminDatabase } from './database.ts'
 import { jobList, keyList, orgList, userList } from './lists.ts'
 import { databaseAdopt, databaseMove } from './move.ts'
+import { nodes, secretForget } from './nodes.ts'
 import {
   keyCreate,
   keyRevoke,
@@ -44,6 +45,8 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     'database move': databaseMove,
     'database adopt': databaseAdopt,
     'blobs move': blobsMove,
+    nodes,
+    'secret forget': secretForget,
     audit,
     reload,
     log: activityLog,

@@ -54,7 +54,7 @@ export function twoStorages(target: Blobs, source: Blobs): Blobs {
   }
 }
 
-export async function hasBlob(blobs: Blobs, key: string): Promise<boolean> {
+async function hasBlob(blobs: Blobs, key: string): Promise<boolean> {
   try {
     await blobs.size(key)
     return true

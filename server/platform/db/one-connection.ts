@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-type Shared = { client: Promise<pg.PoolClient>; holders: number; released: boolean }
+type Shared = { client: Promise<pg.PoolClient>; holders: number; released: boolean; last: Promise<unknown> }
 
 /**
  * The pool, whose `connect` gives everybody the same connection for as long as anybody has it: for holders of advisory locks, who would
@@ -9,13 +9,19 @@ type Shared = { client: Promise<pg.PoolClient>; holders: number; released: boole
 export function onOneConnection(pool: pg.Pool): pg.Pool {
   let shared: Shared | null = null
 
-  async function connect(): Promise<Pick<pg.PoolClient, 'query' | 'release'>> {
-    shared ??= { client: pool.connect(), holders: 0, released: false }
+  async function connect(): Promise<pg.PoolClient> {
+    shared ??= { client: pool.connect(), holders: 0, released: false, last: Promise.resolve() }
     const held = shared
     held.holders += 1
     try {
       const client = await held.client
-      return { query: client.query.bind(client), release: (error) => release(held, error) }
+      // One after another: the driver is to be given no query while another runs.
+      const query = (...given: unknown[]) => {
+        const answer = held.last.then(() => (client.query as (...given: unknown[]) => Promise<unknown>)(...given))
+        held.last = answer.catch(() => {})
+        return answer
+      }
+      return { query, release: (error?: Error | boolean) => release(held, error) } as unknown as pg.PoolClient
     } catch (error) {
       release(held, error as Error)
       throw error

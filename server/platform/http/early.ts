@@ -11,8 +11,6 @@ export type StartWait = 'database' | 'migrating'
 export type EarlyListener = {
   /** Listens from the first call on. Returns the port. Throws StartError when the address cannot be had. */
   answer(waiting_for: StartWait): Promise<number>
-  /** The port it listens on; null when nothing was waited for. */
-  port(): number | null
   /** Frees the port for the service. */
   close(): Promise<void>
 }
@@ -24,13 +22,11 @@ export type EarlyListener = {
 export function earlyListener(at: { host: string; port: number }): EarlyListener {
   let server: Server | null = null
   let reason: StartWait = 'database'
-  const port = () => (server ? (server.address() as AddressInfo).port : null)
   return {
-    port,
     async answer(waiting_for) {
       reason = waiting_for
       server ??= await listening(at, () => reason)
-      return port()!
+      return (server.address() as AddressInfo).port
     },
     async close() {
       const closing = server

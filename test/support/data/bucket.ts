@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import S3rver from 's3rver'
+import type { Blobs } from '../../../server/platform/blobs/blobs.ts'
+import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { clientOptions, type S3Options } from '../../../server/platform/blobs/s3/bucket.ts'
+import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
 
 /** What s3rver knows as the one account it has. */
 const ACCOUNT = 'S3RVER:S3RVER'
@@ -33,6 +36,19 @@ export async function testBucket(options: Partial<S3Options> = {}): Promise<S3Op
   await client.send(new CreateBucketCommand({ Bucket: made.bucket }))
   client.destroy()
   return made
+}
+
+const buckets = new Map<string, Promise<S3Options>>()
+
+/**
+ * The blobs of a service on `dir`: on disk below it, or with `KINORA_TEST_STORAGE=s3` in a bucket of its own, the same one for every
+ * service on that directory.
+ */
+export async function testBlobs(dir: string): Promise<Blobs> {
+  if (process.env.KINORA_TEST_STORAGE !== 's3') return diskBlobs(join(dir, 'blobs'))
+  const made = buckets.get(dir) ?? testBucket()
+  buckets.set(dir, made)
+  return s3Blobs(await made, { staging_dir: join(dir, 'blobs', 'staging') })
 }
 
 /** A client past ours, for what tests look into. */

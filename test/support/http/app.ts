@@ -9,11 +9,11 @@ import { loadConfig } from '../../../server/config/load.ts'
 import type { Context } from '../../../server/context.ts'
 import { type Engines, engineMistakes } from '../../../server/engines/registry.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
-import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { type Clock, handMovedClock } from '../../../server/platform/clock.ts'
 import { type Log, silentLog } from '../../../server/platform/log.ts'
 import { videoClaims } from '../../../server/videos/pipeline/claims.ts'
 import { type Faults, runJob } from '../../../server/videos/pipeline/step.ts'
+import { testBlobs } from '../data/bucket.ts'
 import { claimJob } from '../data/claims.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
 import { browserOf, newOrganization, newPerson, type Person, send } from './identity-app.ts'
@@ -61,7 +61,7 @@ export async function startApp(
     clock: options.clock ?? clock,
     log: options.log ?? silentLog,
     database_url: options.database_url ?? database.url,
-    blobs: diskBlobs(join(dir, 'blobs')),
+    blobs: await testBlobs(dir),
     secret,
     work_dir: join(dir, 'work'),
     background: options.background ? 'shared' : 'none',

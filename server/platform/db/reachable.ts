@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { isDatabaseDown } from '../platform/db/db.ts'
-import type { StartWait } from '../platform/http/early.ts'
-import type { Log } from '../platform/log.ts'
+import type { StartWait } from '../http/early.ts'
+import type { Log } from '../log.ts'
+import { isDatabaseDown } from './db.ts'
 
 /** How a start waits. `signal` ends it; `answer` has health checks answered meanwhile and returns the port. */
 export type Waiting = { signal: AbortSignal; answer(waiting_for: StartWait): Promise<number> }

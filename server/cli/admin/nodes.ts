@@ -1,0 +1,32 @@
+import { deleteSecretInUse, findNodes } from '../../nodes/store.ts'
+import { CommandError, command } from './command.ts'
+import { listed } from './lists.ts'
+
+export const nodes = command({
+  summary: 'list the nodes that run on the database, and those that ended within the hour without a stop',
+  flags: {},
+  async run({ db }) {
+    const rows = (await findNodes(db)).map(({ id, host_name, version, role, processes, connections, ...node }) => ({
+      ...{ id, host_name, version, role, processes, connections },
+      ...{ state: node.alive ? 'alive' : 'lost', started_at: node.started_at, seen_at: node.seen_at },
+    }))
+    return listed(rows, rows.length)
+  },
+})
+
+export const secretForget = command({
+  summary: 'let the next start bring another secret, when the one in use is lost or was leaked; no node may run',
+  flags: {},
+  async run({ db }) {
+    const alive = (await findNodes(db)).filter((node) => node.alive)
+    if (alive.length > 0) {
+      throw new CommandError(
+        `${alive.length === 1 ? 'A node runs' : `${alive.length} nodes run`} on the database, on ${alive.map(({ host_name }) => host_name).join(', ')}. Stop every node first.`,
+      )
+    }
+    const forgotten = await deleteSecretInUse(db)
+    const note =
+      'what was made with the secret before is invalid from the next start on, unless KINORA_SECRET_PREVIOUS names it'
+    return { json: { forgotten, note }, rows: [['forgotten', String(forgotten)] as const, ['note', note] as const] }
+  },
+})

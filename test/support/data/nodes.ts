@@ -1,0 +1,33 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { testBucket } from './bucket.ts'
+import { emptyDatabase } from './data-dir.ts'
+
+/** What several nodes share: an empty database and a bucket. */
+export type SharedSite = {
+  database_url: string
+  /** Environment of a node: a secret, the shared configuration, and what `changes` sets or, with undefined, takes away. */
+  env(changes?: NodeJS.ProcessEnv): NodeJS.ProcessEnv
+  drop(): Promise<void>
+}
+
+/** `dir`: an existing directory for the configuration. `lines` are added to it. */
+export async function sharedSite(dir: string, lines: readonly string[] = []): Promise<SharedSite> {
+  const database = await emptyDatabase()
+  const { endpoint, bucket, region, credentials } = await testBucket()
+  const config = join(dir, 'nodes.yaml')
+  const storage = { kind: 's3', endpoint, bucket, region, ...credentials }
+  writeFileSync(config, [`storage: ${JSON.stringify(storage)}`, ...lines, ''].join('\n'))
+  return {
+    database_url: database.url,
+    env: (changes = {}) => ({
+      ...{
+        DATABASE_URL: database.url,
+        KINORA_CONFIG: config,
+        KINORA_SECRET: 'a secret of every node that is long enough',
+      },
+      ...{ KINORA_DRAIN_SECONDS: '0', ...changes },
+    }),
+    drop: database.drop,
+  }
+}
