@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
+import { openStorage, requireReachable } from '../files/open-blobs.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { openDb } from '../platform/db/db.ts'
 import { holdDatabase } from '../platform/db/exclusive.ts'
@@ -9,7 +10,6 @@ import type { Log } from '../platform/log.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
-import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 

@@ -13,7 +13,7 @@ import { testBucket } from '../../support/data/bucket.ts'
 import { bearer, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
 
 let app: FilesApp
-const text = Buffer.from('Bytes for an engine.')
+const text = Buffer.from('%PDF-1.7\nBytes for an engine.')
 before(async () => {
   app = await startFiles()
   const bucket = await testBucket({ presigned: true })
@@ -22,7 +22,7 @@ before(async () => {
 after(() => app.close())
 
 async function signed(pin?: string): Promise<{ id: string; url: string }> {
-  const { id } = await uploaded(app, text, { filename: 'a.txt' })
+  const { id } = await uploaded(app, text, { filename: 'a.pdf' })
   const now = app.clock.now()
   const file = (await findFiles(app.ctx.db, { org_id: app.orgs.acme, ids: [id], now })).get(id)!
   if (pin !== undefined) {
@@ -41,7 +41,7 @@ test('307 to the bucket for an engine, which gets the same bytes and type there,
   assert.equal(answer.headers.get('referrer-policy'), 'no-referrer')
   assert.notEqual(new URL(answer.headers.get('location')!).origin, app.url)
   const followed = await fetch(url)
-  assert.equal(followed.headers.get('content-type'), 'text/plain; charset=utf-8')
+  assert.equal(followed.headers.get('content-type'), 'application/pdf')
   assert.ok(Buffer.from(await followed.arrayBuffer()).equals(text))
   const part = await fetch(url, { headers: { range: 'bytes=0-3' } })
   assert.deepEqual([part.status, (await part.arrayBuffer()).byteLength], [206, 4])
@@ -62,7 +62,7 @@ test('403 from the moment its job has ended: no presigned URL is made any more',
 })
 
 test('a client with an API key is sent the bytes and never to the bucket, so its key goes nowhere else', async () => {
-  const { id } = await uploaded(app, text, { filename: 'a.txt' })
+  const { id } = await uploaded(app, text, { filename: 'a.pdf' })
   const plain = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(KEYS.acme), redirect: 'manual' })
   assert.equal(plain.status, 200)
   assert.match(plain.headers.get('etag')!, /^"[0-9a-f]{64}"$/)
@@ -73,7 +73,7 @@ test('a client with an API key is sent the bytes and never to the bucket, so its
 })
 
 test('503 with retry-after, and nothing of the bucket in the answer, while it is away', async (t) => {
-  const { id } = await uploaded(app, text, { filename: 'a.txt' })
+  const { id } = await uploaded(app, text, { filename: 'a.pdf' })
   const here = app.ctx.blobs
   const away = createServer((request) => void request.socket.destroy()).listen(0, '127.0.0.1')
   await once(away, 'listening')
@@ -85,7 +85,7 @@ test('503 with retry-after, and nothing of the bucket in the answer, while it is
   const bucket = { ...(await testBucket()), endpoint }
   app.ctx.blobs = s3Blobs(bucket, { staging_dir: join(app.root, 'staging') })
   const form = new FormData()
-  form.set('file', new File(['x'], 'a.txt'))
+  form.set('file', new File(['x'], 'a.pdf'))
   form.set('purpose', 'user_data')
   const upload = await fetch(`${app.url}/v1/files`, { method: 'POST', headers: bearer(KEYS.acme), body: form })
   const download = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(KEYS.acme) })
