@@ -1,6 +1,7 @@
 import { type App, openApp } from '../app.ts'
 import { grantCredits, openAccount } from '../billing/ledger.ts'
 import type { Config } from '../config/config.ts'
+import { openStorage } from '../files/open-blobs.ts'
 import {
   draftFirstRun,
   ensureFirstRun,
@@ -9,7 +10,6 @@ import {
   settleFirstRun,
 } from '../identity/people/first-run.ts'
 import type { Log } from '../platform/log.ts'
-import { openStorage } from './storage.ts'
 
 /** What each process of one service is started with. */
 export type Boot = { config: Config; database_url: string; secret: string; blobs_dir: string; work_dir: string }

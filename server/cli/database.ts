@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import { isShared } from '../config/storage.ts'
 import { type Pair, pairInstallation, requireSameInstallation } from '../files/installation.ts'
+import { openStorage, requireReachable } from '../files/open-blobs.ts'
 import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
@@ -15,7 +16,6 @@ import type { Log } from '../platform/log.ts'
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
-import { openStorage, requireReachable } from './storage.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
+import { openStore, placeOf } from '../../files/open-blobs.ts'
 import { findInstallation } from '../../files/store/installation.ts'
 import { type Blobs, BlobsAway, DiskFull } from '../../platform/blobs/blobs.ts'
 import { type Copied, copyBlobs } from '../../platform/blobs/copy.ts'
 import { twoStorages } from '../../platform/blobs/two.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { UsageError } from '../flags.ts'
-import { openStore, placeOf } from '../storage.ts'
 import { CommandError, command, type Report } from './command.ts'
 
 /** Passes over the source: each copies what came while the one before was under way. */

@@ -11,11 +11,16 @@ import { law } from '../../support/law.ts'
 
 export const ANY_SIZE = { max_bytes: Number.POSITIVE_INFINITY }
 
+type Make = (t: TestContext) => Promise<{ blobs: Blobs; staging: string }>
+
 /** What `Blobs` promises, for every place they can be in. `staging` is the directory of what is staged; `runs` are those of the law. */
-export function blobsContract(
-  name: string,
-  { store, runs }: { store: (t: TestContext) => Promise<{ blobs: Blobs; staging: string }>; runs: number },
-): void {
+export function blobsContract(name: string, { store, runs }: { store: Make; runs: number }): void {
+  readingContract(name, { store, runs })
+  stagingContract(name, store)
+  keepingContract(name, store)
+}
+
+function readingContract(name: string, { store, runs }: { store: Make; runs: number }): void {
   law(
     `${name}: what is written comes back byte for byte, whole and by any range, with its size and sha256`,
     async (seed, t) => {
@@ -50,6 +55,41 @@ export function blobsContract(
     },
   )
 
+  test(`${name}: every reader gets its own bytes, whoever read and left before, and the bytes of one who left stay its own`, async (t) => {
+    const { blobs } = await store(t)
+    const sizes = [10, 100_000, 300_000, 1_500_000, 3_000_000]
+    const wanted = sizes.map((size, i) => Buffer.alloc(size, i + 1))
+    const keys = await Promise.all(
+      wanted.map(async (bytes) => (await blobs.write(Readable.from([bytes]), ANY_SIZE)).key),
+    )
+    const read = async (i: number) => {
+      const received: Buffer[] = []
+      const write = (chunk: Buffer, _: unknown, done: () => void) => {
+        setImmediate(() => {
+          received.push(Buffer.from(chunk))
+          done()
+        })
+      }
+      await blobs.send(keys[i]!, null, new Writable({ write }))
+      assert.ok(Buffer.concat(received).equals(wanted[i]!))
+    }
+    const left: Array<{ chunk: Buffer; i: number }> = []
+    const leave = (i: number) => {
+      const write = (chunk: Buffer) => {
+        left.push({ chunk, i })
+        out.destroy()
+      }
+      const out: Writable = new Writable({ write })
+      return assert.rejects(blobs.send(keys[i]!, null, out))
+    }
+    for (let round = 0; round < 4; round++)
+      await Promise.all(sizes.flatMap((_, i) => [read(i), leave(i), read(sizes.length - 1 - i)]))
+    assert.equal(left.length, 4 * sizes.length)
+    for (const { chunk, i } of left) assert.ok(chunk.equals(wanted[i]!.subarray(0, chunk.length)))
+  })
+}
+
+function stagingContract(name: string, store: Make): void {
   test(`${name}: a source that fails, an abort, a hung source that is aborted, and one byte too many leave nothing`, async (t) => {
     const { blobs, staging } = await store(t)
     const broken = async function* () {
@@ -93,7 +133,9 @@ export function blobsContract(
     await blobs.discard(kept)
     assert.equal(await blobs.withLocalFile(key, async (path) => readFileSync(path, 'utf8')), 'kept')
   })
+}
 
+function keepingContract(name: string, store: Make): void {
   test(`${name}: a removed, unknown or foreign key is BlobMissing, and no key reaches outside the store`, async (t) => {
     const { blobs } = await store(t)
     const { key } = await blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE)
@@ -131,39 +173,6 @@ export function blobsContract(
     assert.equal(await blobs.sweepStaged({ older_than: new Date(1) }), 1)
     assert.equal(await blobs.sweepStaged({ older_than: inAnHour() }), 0)
     assert.equal(await blobs.size(key), 5)
-  })
-
-  test(`${name}: every reader gets its own bytes, whoever read and left before, and the bytes of one who left stay its own`, async (t) => {
-    const { blobs } = await store(t)
-    const sizes = [10, 100_000, 300_000, 1_500_000, 3_000_000]
-    const wanted = sizes.map((size, i) => Buffer.alloc(size, i + 1))
-    const keys = await Promise.all(
-      wanted.map(async (bytes) => (await blobs.write(Readable.from([bytes]), ANY_SIZE)).key),
-    )
-    const read = async (i: number) => {
-      const received: Buffer[] = []
-      const write = (chunk: Buffer, _: unknown, done: () => void) => {
-        setImmediate(() => {
-          received.push(Buffer.from(chunk))
-          done()
-        })
-      }
-      await blobs.send(keys[i]!, null, new Writable({ write }))
-      assert.ok(Buffer.concat(received).equals(wanted[i]!))
-    }
-    const left: Array<{ chunk: Buffer; i: number }> = []
-    const leave = (i: number) => {
-      const write = (chunk: Buffer) => {
-        left.push({ chunk, i })
-        out.destroy()
-      }
-      const out: Writable = new Writable({ write })
-      return assert.rejects(blobs.send(keys[i]!, null, out))
-    }
-    for (let round = 0; round < 4; round++)
-      await Promise.all(sizes.flatMap((_, i) => [read(i), leave(i), read(sizes.length - 1 - i)]))
-    assert.equal(left.length, 4 * sizes.length)
-    for (const { chunk, i } of left) assert.ok(chunk.equals(wanted[i]!.subarray(0, chunk.length)))
   })
 
   test(`${name}: a blob that is copied keeps its key, and its mark is replaced as a whole`, async (t) => {

@@ -67,12 +67,12 @@ test('a body that is cut off or stalls is read on from where it was, and is neve
   const { blobs, faulty } = await store(t)
   const bytes = randomBytes(400_000)
   const { key } = await blobs.write(Readable.from([bytes]), ANY_SIZE)
-  for (const then of ['reset', 'stall'] as const) {
+  for (const ends of ['reset', 'stall'] as const) {
     let faults = 2
     faulty.state.fault = ({ method }: IncomingMessage) =>
-      method === 'GET' && faults-- > 0 ? { kind: 'cut', bytes: 100_000, then } : null
+      method === 'GET' && faults-- > 0 ? { kind: 'cut', bytes: 100_000, ends } : null
     assert.ok((await buffer(await blobs.open(key))).equals(bytes))
-    faulty.state.fault = ({ method }) => (method === 'GET' ? { kind: 'cut', bytes: 0, then } : null)
+    faulty.state.fault = ({ method }) => (method === 'GET' ? { kind: 'cut', bytes: 0, ends } : null)
     await assert.rejects(async () => buffer(await blobs.open(key)), { name: 'BlobsAway' })
   }
   faulty.state.fault = ({ method }) => (method === 'GET' ? { kind: 'flip' } : null)
@@ -82,7 +82,7 @@ test('a body that is cut off or stalls is read on from where it was, and is neve
 test('a reader who leaves while the bucket stalls ends the read at once', async (t) => {
   const { blobs, faulty } = await store(t, { stall_ms: 600_000 })
   const { key } = await blobs.write(Readable.from([randomBytes(400_000)]), ANY_SIZE)
-  faulty.state.fault = ({ method }) => (method === 'GET' ? { kind: 'cut', bytes: 200_000, then: 'stall' } : null)
+  faulty.state.fault = ({ method }) => (method === 'GET' ? { kind: 'cut', bytes: 200_000, ends: 'stall' } : null)
   const out: Writable = new Writable({
     write(_, __, done) {
       done()

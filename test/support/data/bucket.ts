@@ -1,3 +1,4 @@
+/// <reference path="./s3rver.d.ts" />
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -66,7 +67,7 @@ function ownServer(): Promise<string> {
   return own
 }
 
-/** Starts an S3 server on a free port; `url` is what `KINORA_TEST_S3` takes. */
+/** Starts an S3 server on a free port; `url` is what `KINORA_TEST_S3` takes. @public */
 export async function startS3Server(): Promise<{ url: string; server: Server; close(): Promise<void> }> {
   const directory = mkdtempSync(join(tmpdir(), 'kinora-s3-'))
   const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 })

@@ -1,10 +1,6 @@
 declare module 's3rver' {
-  import type { Server } from 'node:http'
-
-  export default class S3rver {
-    constructor(options: { address: string; port: number; silent: boolean; directory: string })
-    readonly httpServer: Server
-    run(): Promise<unknown>
-    close(): Promise<void>
-  }
+  type Server = import('node:http').Server
+  type Running = { readonly httpServer: Server; run(): Promise<unknown>; close(): Promise<void> }
+  const S3rver: new (options: { address: string; port: number; silent: boolean; directory: string }) => Running
+  export default S3rver
 }

@@ -9,7 +9,7 @@ export type Fault =
   | { kind: 'status'; status: number; code: string }
   | { kind: 'body'; status: number; headers?: Record<string, string>; text: string }
   /** The answer is passed on up to so many bytes of its body, then the connection is cut, or nothing follows. */
-  | { kind: 'cut'; bytes: number; then: 'reset' | 'stall' }
+  | { kind: 'cut'; bytes: number; ends: 'reset' | 'stall' }
   | { kind: 'flip' }
 
 /** A proxy on a real socket in front of an S3 server; `fault` decides on each request, and `seen` counts them. Close it. */
@@ -62,7 +62,7 @@ function pass(upstream: string, fault: Fault | null, incoming: IncomingMessage, 
       if (part.length > 0) outgoing.write(part)
       if (left > 0 || fault?.kind !== 'cut') return
       reply.destroy()
-      if (fault.then === 'reset') setImmediate(() => incoming.socket.destroy())
+      if (fault.ends === 'reset') setImmediate(() => incoming.socket.destroy())
     })
     reply.on('end', () => outgoing.end())
   })

@@ -2,7 +2,7 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { clientOptions, type S3Options } from './bucket.ts'
 
 /** Long enough to follow a redirect, and for clocks that differ a little. A download that has begun goes on. */
-export const PRESIGNED_SECONDS = 60
+const PRESIGNED_SECONDS = 60
 
 /** Returns URLs that read one object each for `PRESIGNED_SECONDS`. Nothing is asked of the bucket. */
 export function openPresigner(options: S3Options): (object: string, answer: { media_type: string }) => Promise<string> {
