@@ -5,7 +5,7 @@ import { request } from '../api/request.ts'
 import { useText } from '../text/use-text.ts'
 import { FormDialog } from '../ui/overlay/form-dialog.tsx'
 import { PATH, useRefresh } from './endpoint.ts'
-import { bodyOf, EndpointForm, isComplete, NEW_ENDPOINT } from './endpoint-form.tsx'
+import { bodyOf, EndpointForm, isComplete, NEW_ENDPOINT } from './form.tsx'
 import { NewSecret } from './new-secret.tsx'
 
 /** Asks where events go, then shows the signing secret this once. */

@@ -68,7 +68,7 @@ function Facts({ endpoint }: { endpoint: WebhookEndpoint }) {
   )
 }
 
-/** Tells why nothing is sent, or that it may soon be so. */
+/** Why nothing is sent, or that it may soon be so. */
 function Notice({ endpoint }: { endpoint: WebhookEndpoint }) {
   const t = useText('webhooks')
   const { disabled_reason, failing_since } = endpoint

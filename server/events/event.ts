@@ -1,4 +1,4 @@
-/** What a subscription can listen to. Source: docs/contract.md, section 14. */
+/** What a subscription can listen to. Source: docs/api/webhooks.md, Events. */
 export const EVENT_TYPES = [
   'video.completed',
   'video.failed',

@@ -21,7 +21,7 @@ export const webhookInvariants: readonly Invariant[] = [
   },
   {
     invariant: 'I31',
-    title: 'an event about a job or a response that is still there tells its status',
+    title: 'an event about a job or a response that is still there has its status',
     broken: () => sql`
       select e.id from events e join video_jobs j on j.id = e.subject_id where e.type <> 'video.' || j.status
       union all

@@ -19,7 +19,7 @@ export function signedMessage(event: Omit<EventRow, 'org_id'>, secrets: readonly
   }
 }
 
-/** The body of an event as it is sent. Source: docs/contract.md, section 14. */
+/** The body of an event as it is sent. Source: docs/api/webhooks.md, Events. */
 function eventBody({ id, type, subject_id, created_at }: Omit<EventRow, 'org_id'>): string {
   const event = { id, object: 'event', created_at: unixSeconds(created_at), type, data: { id: subject_id } }
   return JSON.stringify(event)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../context.ts'
-import { sealText, textUnsealer } from '../platform/seal.ts'
+import { sealText, textUnsealer } from '../platform/crypto/seal.ts'
 import type { EndpointRow } from './store.ts'
 
 /** A new signing secret in the form of Standard Webhooks: `whsec_` and 32 random bytes as base64. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
-import { canceledVideo, deliverDue, startWebhooksApp, unwrap, type WebhooksApp } from '../support/http/webhooks-app.ts'
+import { canceledVideo, deliverDue, startWebhooksApp, unwrap, type WebhooksApp } from '../support/webhooks/app.ts'
 
 let webhooks: WebhooksApp
 let client: OpenAI

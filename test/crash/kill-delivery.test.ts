@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { send } from '../support/http/identity-app.ts'
-import { startReceiver, unwrap } from '../support/http/webhooks-app.ts'
+import { startReceiver, unwrap } from '../support/webhooks/app.ts'
 import { audit, kill, openSite, ownerOf, query, start, stop } from './kinora.ts'
 
 /** Between the commit that ends a response and its delivery, and between the delivery and its record. */

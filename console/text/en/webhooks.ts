@@ -22,7 +22,7 @@ export default {
   deleted: '“{{name}}” deleted',
   deliveries: 'Deliveries',
   description:
-    'A webhook endpoint is told when a video, a background response or your balance changes, so that you need not ask.',
+    'A webhook endpoint is notified when a video, a background response or your balance changes, so that you need not poll.',
   disable: 'Disable',
   disabled: 'Endpoint disabled',
   disabled_failing:

@@ -1,4 +1,4 @@
-import { SEAL_VERSION, sealText, textUnsealer } from '../../platform/seal.ts'
+import { SEAL_VERSION, sealText, textUnsealer } from '../../platform/crypto/seal.ts'
 
 /** The organization and the purpose that a text is encrypted for: it cannot be decrypted for any other. */
 export type SealBinding = { org_id: string; purpose: 'reasoning' | 'compaction' }

@@ -11,7 +11,7 @@ import {
   startWebhooksApp,
   unwrap,
   type WebhooksApp,
-} from '../../support/http/webhooks-app.ts'
+} from '../../support/webhooks/app.ts'
 
 let webhooks: WebhooksApp
 let endpoint: { id: string; secret: string }

@@ -13,7 +13,7 @@ import {
   newEndpoint,
   startWebhooksApp,
   type WebhooksApp,
-} from '../../support/http/webhooks-app.ts'
+} from '../../support/webhooks/app.ts'
 
 let webhooks: WebhooksApp
 before(async () => {

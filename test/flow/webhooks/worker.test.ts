@@ -16,7 +16,7 @@ import {
   startWebhooksApp,
   WEBHOOKS_CONFIG,
   type WebhooksApp,
-} from '../../support/http/webhooks-app.ts'
+} from '../../support/webhooks/app.ts'
 
 let webhooks: WebhooksApp
 before(async () => {

@@ -8,7 +8,7 @@ import {
   newEndpoint,
   startWebhooksApp,
   type WebhooksApp,
-} from '../../support/http/webhooks-app.ts'
+} from '../../support/webhooks/app.ts'
 
 let webhooks: WebhooksApp
 let path: string

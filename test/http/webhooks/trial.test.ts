@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
 import { send } from '../../support/http/identity-app.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
-import { newEndpoint, startWebhooksApp, unwrap, type WebhooksApp } from '../../support/http/webhooks-app.ts'
+import { newEndpoint, startWebhooksApp, unwrap, type WebhooksApp } from '../../support/webhooks/app.ts'
 
 let webhooks: WebhooksApp
 let endpoint: { id: string; secret: string }

@@ -6,8 +6,8 @@ import { deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
 import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
 import { deliver } from '../../../server/webhooks/deliver.ts'
 import type { DeliveryView } from '../../../server/webhooks/schema.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from './app.ts'
-import { send } from './identity-app.ts'
+import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../http/app.ts'
+import { send } from '../http/identity-app.ts'
 
 export type Received = {
   path: string
