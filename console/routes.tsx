@@ -124,7 +124,21 @@ const settings = createRoute({
 const tree = root.addChildren([
   signIn,
   acceptInvitation,
-  shell.addChildren([start, videos, video, chat, files, keys, webhooks, webhook, usage, billing, members, guides, settings]),
+  shell.addChildren([
+    start,
+    videos,
+    video,
+    chat,
+    files,
+    keys,
+    webhooks,
+    webhook,
+    usage,
+    billing,
+    members,
+    guides,
+    settings,
+  ]),
 ])
 
 /** Every page of the console. The service answers these paths too: CLIENT_PATHS in `server/console/assets.ts`. */

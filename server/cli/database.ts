@@ -106,7 +106,7 @@ async function bringUpToDate(
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
-    const { blobsKnown } = await import('../app.ts')
+    const { blobsKnown } = await import('../assembly/background.ts')
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
     await hold(node?.id ?? newId('node'))
     if (node) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { COMMANDS } from '../../server/cli/admin/admin.ts'
 import { openAdminDatabase } from '../../server/cli/admin/database.ts'
@@ -10,7 +11,7 @@ import { newId } from '../../server/platform/ids.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
 import { cookieOf, send, signInAs } from '../support/http/identity-app.ts'
 
-type Made = { key: string; job: string; external: string }
+type Made = { key: string; job: string; external: string; backup: string }
 
 /**
  * Flags of every command that changes something, in an order in which each has something to change. A command that is missing here fails
@@ -28,9 +29,13 @@ const CHANGES: Readonly<Record<string, (made: Made) => Record<string, string>>> 
   'job cancel': ({ job }) => ({ id: job }),
   audit: () => ({}),
   reload: () => ({}),
+  backup: ({ backup }) => ({ out: backup }),
   'database adopt': () => ({}),
+  'secret forget': () => ({}),
   'database move': ({ external }) => ({ to: external }),
 }
+/** What is only read, or written where nobody's entries are: other tests call these. */
+const NEEDS_MORE = new Set(['restore', 'blobs move'])
 const SECRET = 'a password that nobody may read'
 const actor = { kind: 'operator', os_user: 'ops', host: 'here' } as const
 
@@ -95,7 +100,7 @@ async function runningJob(): Promise<string> {
 test('every command of kinora admin that changes something records who did it, and what it read stays unrecorded', async () => {
   const recording = [...COMMANDS].flatMap(([name, { records }]) => (records === null ? [] : [name]))
   assert.deepEqual(recording.sort(), Object.keys(CHANGES).sort())
-  const made: Made = { key: '', job: '', external: external.url }
+  const made: Made = { key: '', job: '', external: external.url, backup: join(dir.path, 'backup') }
   for (const [name, flags] of Object.entries(CHANGES)) {
     if (name === 'user reset-two-factor') await addSecondFactor()
     if (name === 'job cancel') made.job = await runningJob()
@@ -106,7 +111,8 @@ test('every command of kinora admin that changes something records who did it, a
     assert.deepEqual(ours, [[COMMANDS.get(name)!.records, actor]], name)
   }
   const reading = [...COMMANDS].flatMap(([name, { records }]) => (records === null ? [name] : []))
-  for (const name of reading) assert.deepEqual((await run(name, {})).entries, [], name)
+  for (const name of reading.filter((name) => !NEEDS_MORE.has(name)))
+    assert.deepEqual((await run(name, {})).entries, [], name)
 })
 
 test('an entry is never changed, and deleted by the retention alone', async () => {

@@ -76,7 +76,13 @@ async function contentOf(url: string): Promise<Record<string, string>> {
 const options = (out: string, blobs = diskBlobs(join(dir.path, 'blobs'))) => ({
   ...{ url: database.url, blobs, out, data_dir: dir.path, kinora: '0.0.0', incomplete: false },
 })
-const into = (name: string, from: string) => ({ from, data_dir: at(name), database_url: null, adopt: false, storage: { kind: 'disk' as const, also_read: null } })
+const into = (name: string, from: string) => ({
+  from,
+  data_dir: at(name),
+  database_url: null,
+  adopt: false,
+  storage: { kind: 'disk' as const, also_read: null },
+})
 
 test('a backup taken while the service serves is restored at other paths, row for row, and starts only once it is adopted', async () => {
   const id = await upload('a note, 猫')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { allSweeps } from '../../server/app.ts'
+import { allSweeps } from '../../server/assembly/background.ts'
 import type { Log, LogFields } from '../../server/platform/log.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/identity-app.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { allSweeps } from '../../server/app.ts'
+import { allSweeps } from '../../server/assembly/background.ts'
 import { runAudit } from '../../server/audit/audit.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { send } from '../support/http/identity-app.ts'

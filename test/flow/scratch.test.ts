@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { allSweeps } from '../../server/app.ts'
+import { allSweeps } from '../../server/assembly/background.ts'
 import { INSTANT_CONFIG, startApp } from '../support/http/app.ts'
 
 test('leftovers of a killed process are swept from scratch although no engine uses it', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { allSweeps } from '../../server/app.ts'
+import { allSweeps } from '../../server/assembly/background.ts'
 import { pairInstallation } from '../../server/files/installation.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { send } from '../support/http/identity-app.ts'

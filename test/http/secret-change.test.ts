@@ -81,7 +81,11 @@ test('an idempotent request sent again after the change is replayed, and with an
 
 test('a running process that is given the new secret accepts what it made under the previous one', async () => {
   const [browser, link] = [await browserOf(old, service.person), await signedLink(old)]
-  const input = [{ role: 'user', content: 'Hi' }, ...(await think(old, 'I looked at z.')), { role: 'user', content: 'So?' }]
+  const input = [
+    { role: 'user', content: 'Hi' },
+    ...(await think(old, 'I looked at z.')),
+    { role: 'user', content: 'So?' },
+  ]
   const { config, secret } = old.ctx
   old.app.reload({ config: { ...config, previous_secrets: [secret] }, secret: change.settled.secret })
   assert.deepEqual((await sessions(browser))[0], 200)

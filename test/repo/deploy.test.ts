@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
-import { openAppMetrics } from '../../server/app.ts'
+import { openAppMetrics } from '../../server/assembly/metrics.ts'
 import { processReader } from '../../server/platform/metrics/exposition.ts'
 import { ROOT } from '../support/sources.ts'
 

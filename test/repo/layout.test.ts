@@ -29,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   webhooks: [...DOMAIN, 'events'],
 }
 /** The context is a type that names what all folders use: these may take its parts as types. */
-const TOP = /^(cli|audit|api-docs|app\.ts|main\.ts|health\.ts)$/
+const TOP = /^(cli|audit|api-docs|assembly|app\.ts|main\.ts|health\.ts)$/
 
 test('every folder of server/ imports only what lies below it', () => {
   const wrong = server.flatMap((source) => {

@@ -19,6 +19,8 @@ export const ACTIONS = [
   'configuration.change',
   'database.move',
   'database.adopt',
+  'secret.forget',
+  'backup.take',
 ] as const
 export type Action = (typeof ACTIONS)[number]
 

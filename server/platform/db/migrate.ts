@@ -143,7 +143,10 @@ export function requireSameHistory(files: readonly Migration[], applied: readonl
 async function applyPatiently(
   client: pg.PoolClient,
   migration: Migration,
-  { patience_seconds, signal }: Required<Pick<MigrateOptions, 'patience_seconds'>> & { signal: AbortSignal | undefined },
+  {
+    patience_seconds,
+    signal,
+  }: Required<Pick<MigrateOptions, 'patience_seconds'>> & { signal: AbortSignal | undefined },
 ): Promise<void> {
   const until = performance.now() + patience_seconds * 1000
   for (;;) {

@@ -5,8 +5,8 @@ import { addSeconds } from '../../../server/platform/clock.ts'
 import { askForTime, followDatabaseClock } from '../../../server/platform/db/database-clock.ts'
 import { newColleague } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
-import { startTwoNodes } from './two-nodes.ts'
 import { submit } from '../../support/http/videos-app.ts'
+import { startTwoNodes } from './two-nodes.ts'
 
 /** The clock of a node that shows the wrong time although it follows the database. */
 function wrongBy(seconds: number): Clock {

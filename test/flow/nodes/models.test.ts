@@ -5,8 +5,8 @@ import { responseClaims, servedResponses } from '../../../server/responses/backg
 import { cancelClaims, servedCancels, servedJobs, videoClaims } from '../../../server/videos/pipeline/claims.ts'
 import type { TestApp } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
-import { startTwoNodes } from './two-nodes.ts'
 import { submit } from '../../support/http/videos-app.ts'
+import { startTwoNodes } from './two-nodes.ts'
 
 const ENGINES = (...names: string[]) => `[${names.map((name) => `{ name: ${name}, engine: instant }`).join(', ')}]`
 const CHAT = (id: string) =>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { send } from '../../support/http/identity-app.ts'
-import { startTwoNodes, type TwoNodes } from './two-nodes.ts'
 import { submit } from '../../support/http/videos-app.ts'
+import { startTwoNodes, type TwoNodes } from './two-nodes.ts'
 
 let nodes: TwoNodes
 before(async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { allSweeps } from '../../../server/app.ts'
+import { allSweeps } from '../../../server/assembly/background.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { LEASE_SECONDS } from '../../../server/platform/queue/claims.ts'
 import { responseClaims } from '../../../server/responses/background/claims.ts'

@@ -1,6 +1,8 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { openStorage } from '../../storage.ts'
+import { openStorage } from '../../../files/open-blobs.ts'
+import { recordActivity } from '../../../identity/activity/activity.ts'
+import { VERSION } from '../../../platform/start/version.ts'
 import { aloneCommand, CommandError, type Report } from '../command.ts'
 import { openAdminDatabase } from '../database.ts'
 import type { Manifest } from './manifest.ts'
@@ -9,13 +11,13 @@ import { secretHome, takeBackup } from './take.ts'
 
 export const backup = aloneCommand({
   summary: 'copy database and files into a new directory, while the service runs',
-  records: null,
+  records: 'backup.take',
   flags: {
     out: { value: '<path>', help: 'A new directory, or one that exists and gets kinora-backup-<time>', required: true },
     'without-secret': { help: 'Leave the secret of the data directory out' },
     incomplete: { help: 'Leave out files that are missing or damaged, instead of failing' },
   },
-  async runAlone({ config }, { out, 'without-secret': without, incomplete }) {
+  async runAlone({ config, actor }, { out, 'without-secret': without, incomplete }) {
     const path = nameOf(out)
     const database = await openAdminDatabase(config, { migrate: false })
     const began = performance.now()
@@ -25,9 +27,11 @@ export const backup = aloneCommand({
         blobs: openStorage(config.storage, { blobs_dir: join(config.data_dir, 'blobs') }),
         data_dir: without ? null : secretHome(config),
         out: path,
-        kinora: version(),
+        kinora: VERSION,
         incomplete,
       })
+      const deed = { actor, action: 'backup.take', org_id: null, target: path, now: new Date() } as const
+      await database.db.transaction().execute((tx) => recordActivity(tx, deed))
       const seconds = Number(((performance.now() - began) / 1000).toFixed(1))
       return reportOf({ backup: path, database: database.name, ...summaryOf(manifest), seconds }, notesOn(manifest))
     } finally {
@@ -93,9 +97,4 @@ function reportOf(json: Record<string, unknown>, notes: string[]): Report {
     ...notes.map((note) => ['note', note]),
   ]
   return { json: { ...json, notes }, rows }
-}
-
-function version(): string {
-  const manifest = readFileSync(join(import.meta.dirname, '..', '..', '..', '..', 'package.json'), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
 }

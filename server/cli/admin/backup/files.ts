@@ -15,7 +15,8 @@ export type NamedBlob = { key: string; sha256: string; size_bytes: number }
 
 /** Where the backup `dir` has a blob. Throws CommandError for what is no key, so that a list cannot name other files. */
 export function blobFile(dir: string, key: string): string {
-  if (!/^[0-9a-f]{32}$/.test(key)) throw new CommandError(`The list of files in ${dir} is damaged: ${JSON.stringify(key)}.`)
+  if (!/^[0-9a-f]{32}$/.test(key))
+    throw new CommandError(`The list of files in ${dir} is damaged: ${JSON.stringify(key)}.`)
   return join(dir, BLOBS, key.slice(0, 2), key)
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import type { StorageConfig } from '../../../config/storage.ts'
 import { adoptInstallation, RESTORED } from '../../../files/installation.ts'
+import { openStorage, requireReachable } from '../../../files/open-blobs.ts'
 import { findInstallation, insertInstallation, isUnused } from '../../../files/store/installation.ts'
 import type { Blobs } from '../../../platform/blobs/blobs.ts'
 import { type DataDir, openDataDir, restoringMark } from '../../../platform/data-dir.ts'
@@ -14,7 +15,6 @@ import { failpoint } from '../../../platform/failpoint.ts'
 import { newId } from '../../../platform/ids.ts'
 import { copyToFile } from '../../../platform/written-file.ts'
 import { requireSafeServer } from '../../database.ts'
-import { openStorage, requireReachable } from '../../storage.ts'
 import { CommandError } from '../command.ts'
 import { brokenInvariants, type Side, withSide } from '../move.ts'
 import { blobFile, eachBlob, isIntact, syncTree } from './files.ts'
@@ -89,7 +89,8 @@ async function requireEmpty(data_dir: string): Promise<void> {
 async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, side: Side): Promise<string> {
   const blobs = openStorage(options.storage, { blobs_dir: dir.blobs })
   await requireReachable(blobs)
-  if (await blobs.mark()) throw new CommandError('The bucket of storage has the files of an installation. Name another bucket or prefix.')
+  if (await blobs.mark())
+    throw new CommandError('The bucket of storage has the files of an installation. Name another bucket or prefix.')
   await requireSafeServer(side.pool)
   if (!(await isUnused(side.db)) || (await findInstallation(side.db)))
     throw new CommandError(`${side.name} is not empty. Name an empty database.`)

@@ -1,0 +1,104 @@
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import { auditSweep } from '../audit/audit.ts'
+import { observeAudit } from '../audit/metrics.ts'
+import type { Context, LiveContext } from '../context.ts'
+import { deliveryQueue, observedDeliveryQueue } from '../events/store/delivery-claims.ts'
+import type { KnownBlobs } from '../files/installation.ts'
+import { filesSweep, orphanSweep } from '../files/retention.ts'
+import { knownFileBlobs, NAMED_FILE_BLOBS } from '../files/store/files.ts'
+import { activitySweep } from '../identity/activity/activity.ts'
+import { scratchSweep } from '../media/scratch.ts'
+import type { Database, Db } from '../platform/db/db.ts'
+import { observeDatabase } from '../platform/db/metrics.ts'
+import { onOneConnection } from '../platform/db/one-connection.ts'
+import { observeQueues } from '../platform/queue/depth.ts'
+import { type Presence, watchWorkers } from '../platform/queue/presence.ts'
+import { type Sweep, startSweeps, sweepMetrics } from '../platform/sweep.ts'
+import { observedResponseQueue, responseQueue } from '../responses/background/claims.ts'
+import { startResponseWorker } from '../responses/background/response-worker.ts'
+import type { ResponseDeps } from '../responses/call.ts'
+import { responseSweeps } from '../responses/sweeps.ts'
+import { observedVideoQueues, videoQueues } from '../videos/pipeline/claims.ts'
+import { startPipeline } from '../videos/pipeline/video-worker.ts'
+import { videoSweeps } from '../videos/retention.ts'
+import { findKnownBlobs, NAMED_VIDEO_BLOBS } from '../videos/store.ts'
+import type { Variants } from '../videos/variants/prepare.ts'
+import { startDeliveryWorker } from '../webhooks/delivery-worker.ts'
+import { webhookSweeps } from '../webhooks/sweeps.ts'
+
+export type Background = { stop(): Promise<void> }
+
+type BackgroundOptions = {
+  pool: pg.Pool
+  responding: ResponseDeps
+  variants: Pick<Variants, 'expect'>
+  /** No other process can be at work on this database. */
+  sole: boolean
+  /** How the others see this process; null when it is the only one. */
+  presence: Presence | null
+}
+
+/** Works on jobs, responses and deliveries, and runs the sweeps, until `stop`. */
+export function startBackground(
+  ctx: LiveContext,
+  { pool, responding, variants, sole, presence }: BackgroundOptions,
+): Background {
+  const { db, log, metrics, config } = ctx
+  observeDatabase(metrics, pool)
+  observeAudit(metrics, db)
+  observeQueues(ctx, [...observedVideoQueues, observedResponseQueue, observedDeliveryQueue])
+  const worker = { sole, worker_id: presence?.worker_id }
+  const workers = [
+    startPipeline(ctx, { ...worker, on_completed: variants.expect }),
+    startResponseWorker(ctx, responding, { ...worker, concurrency: config.limits.pipeline_concurrency }),
+    startDeliveryWorker(ctx, worker),
+  ]
+  const watching = presence ? watchForDead(ctx) : null
+  const sweeps = allSweeps(ctx, db)
+  const { failures } = sweepMetrics(metrics)
+  for (const { name } of sweeps) failures.of(name)
+  const failed = (error: unknown, sweep: string) => {
+    failures.of(sweep).add(1)
+    log.error('sweep_failed', { sweep, error })
+  }
+  const sweeping = startSweeps(sweeps, { pool: onOneConnection(pool), on_error: failed })
+  return {
+    async stop() {
+      await Promise.all([sweeping.stop(), watching?.stop()])
+      await Promise.all(workers.map((each) => each.stop()))
+      await presence?.leave(db).catch(() => {})
+    },
+  }
+}
+
+/** Reclaims the rows of processes that died. */
+function watchForDead({ db, changes, log }: Context): { stop(): Promise<void> } {
+  return watchWorkers({
+    ...{ db, changes, queues: [...videoQueues, responseQueue, deliveryQueue] },
+    on_released: (count) => log.warn('rows_reclaimed', { count }),
+    on_error: (error) => log.error('queue_failed', { error }),
+  })
+}
+
+/** Every periodic duty. */
+export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
+  return [
+    ...videoSweeps(ctx),
+    ...responseSweeps(ctx),
+    ...webhookSweeps(ctx),
+    filesSweep(ctx),
+    scratchSweep(ctx),
+    orphanSweep(ctx, blobsKnown(db)),
+    auditSweep(ctx),
+    activitySweep(ctx),
+  ]
+}
+
+/** For each feature that keeps blobs, a query for the keys that its rows need. */
+export function blobsKnown(db: Db): KnownBlobs[] {
+  return [(keys) => knownFileBlobs(db, keys), (keys) => findKnownBlobs(db, keys)]
+}
+
+/** For each feature that keeps blobs, the statement that names all of them: key, sha256, size_bytes. */
+export const NAMED_BLOBS: readonly string[] = [NAMED_FILE_BLOBS, NAMED_VIDEO_BLOBS]
