@@ -32,6 +32,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   recovery: 'videos/recovery.ts',
   takeover: 'videos/takeover.ts',
   console: 'console.ts',
+  'scale-sizes': 'scale/sizes.ts',
 }
 /** Takes an hour, so it runs only when asked for by name. */
 const SOAK = { soak: 'chat/soak/run.ts' }

@@ -109,12 +109,12 @@ async function oneRound(service: BenchService, keys: readonly string[]): Promise
 }
 
 /** Returns the ids of the jobs, in the order in which they were accepted. */
-async function submit({ url }: BenchService, keys: readonly string[]): Promise<string[]> {
+export async function submit({ url }: BenchService, keys: readonly string[], jobs = JOBS): Promise<string[]> {
   const ids: string[] = []
   const pool = new Pool(url, { connections: CALLERS })
   let sent = 0
   const call = async (): Promise<void> => {
-    while (sent < JOBS) {
+    while (sent < jobs) {
       const authorization = `Bearer ${keys[sent++ % keys.length]}`
       const headers = { authorization, 'content-type': 'application/json' }
       const { statusCode, body } = await pool.request({ path: '/v1/videos', method: 'POST', headers, body: BODY })
@@ -128,8 +128,8 @@ async function submit({ url }: BenchService, keys: readonly string[]): Promise<s
   return ids
 }
 
-/** Checks the newest jobs that may be unfinished, by their ids: counting unfinished jobs would read every row version that a snapshot keeps. */
-async function allEnded({ pool }: BenchService, ids: string[]): Promise<void> {
+/** Resolves once all of them have completed; throws for one that failed. Checks the newest jobs that may be unfinished, by their ids: counting unfinished jobs would read every row version that a snapshot keeps. */
+export async function allEnded({ pool }: BenchService, ids: string[]): Promise<void> {
   for (let left = ids.length; left > 0; ) {
     const youngest = ids.slice(Math.max(0, left - 50), left)
     const { rows } = await pool.query<{ status: string }>('select status from video_jobs where id = any($1)', [

@@ -43,7 +43,7 @@ export type EngineServer = {
 /** What the server speaks as an engine of videos: the first that knows a path answers. */
 const DIALECTS = [veoRoutes, videosApiRoutes, comfyuiRoutes, falRoutes, replicateRoutes, contentTasksRoutes]
 
-export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer> {
+export async function startEngineServer({ port = 0, host = '127.0.0.1' } = {}): Promise<EngineServer> {
   const store = renderStore()
   const dialects = DIALECTS.map((routes) => routes(store))
   const answers = defaultAnswers()
@@ -81,9 +81,9 @@ export async function startEngineServer({ port = 0 } = {}): Promise<EngineServer
     return jsonReply(404, { error: { message: 'Not Found' } })
   }
 
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     requests,
     renders: store.renders,
     started: store.started,
