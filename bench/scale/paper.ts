@@ -2,7 +2,10 @@ import { measuredCosts, sourcesOfCosts } from './costs.ts'
 import { type Demand, SECONDS_OF_DAY, scaled, THE_DAY } from './demand.ts'
 import { type Fit, fewestMachines, poolsOf } from './simulate.ts'
 
-/** List prices in US dollars, to be replaced by one's own. Source: aws.amazon.com/ec2/pricing and aws.amazon.com/s3/pricing, us-east-1, on demand. */
+/**
+ * List prices in US dollars, to be replaced by your own. Of us-east-1, on demand.
+ * Source: https://aws.amazon.com/ec2/pricing/on-demand/ and https://aws.amazon.com/s3/pricing/
+ */
 const PRICES = {
   /** An hour of a machine with 16 cores (c7i.4xlarge). */
   machine_hour: 0.714,
@@ -20,7 +23,7 @@ const HOURS_OF_MONTH = 730
 const DAYS_OF_MONTH = 30.4
 /** Finished jobs and their clips. Source: docs/contract.md, 16. */
 const RETENTION_DAYS = 30
-/** A database with a standby that takes over. */
+/** A database with a standby. */
 const DATABASES = 2
 const CORES = 16
 const SEED = 'the paper'

@@ -1,5 +1,5 @@
 import type { Blobs } from '../platform/blobs/blobs.ts'
-import { areBlobsFree } from '../platform/db/backup-lock.ts'
+import { areBlobsFree } from '../platform/db/copy/backup-lock.ts'
 import type { Db } from '../platform/db/db.ts'
 
 /**

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { S3Options } from '../../server/platform/blobs/s3/bucket.ts'
 import { s3Blobs } from '../../server/platform/blobs/s3/s3.ts'
+import { testBucket } from '../support/bucket/bucket.ts'
 import { runKinora } from '../support/command.ts'
-import { testBucket } from '../support/data/bucket.ts'
 import { dataDir } from '../support/data/data-dir.ts'
 
 const dir = dataDir()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { copyDatabase } from '../../server/platform/db/copy-database.ts'
+import { copyDatabase } from '../../server/platform/db/copy/database.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { emptyDatabase } from '../support/data/data-dir.ts'
 

@@ -9,7 +9,7 @@ import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 const database = await testDatabase()
 after(database.close)
 
-/** Holds the database as one node; `taken` resolves when it is told that others have it. */
+/** Holds the database as one node; `taken` resolves when it hears that others have it. */
 async function hold(as: Hold, { node = newId('node'), url = database.url, wait_seconds = 0 } = {}) {
   const taken = Promise.withResolvers<Hold>()
   const refusal = (held: Hold) => `held ${held}`

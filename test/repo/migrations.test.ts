@@ -134,20 +134,20 @@ const ADDED: readonly Rule[] = [
 ]
 
 function mistakesIn(text: string): string[] {
-  const apart = /^-- no transaction\b/.test(text)
+  const alone = /^-- no transaction\b/.test(text)
   const statements = statementsOf(text)
   const made = new Set(
     statements.flatMap((each) => /^create (?:unlogged )?table (?:if not exists )?(\w+)/.exec(each)?.[1] ?? []),
   )
   const dropped = statements.flatMap((each) => /^drop index concurrently if exists (\w+)/.exec(each)?.[1] ?? [])
   return statements.flatMap((statement) => {
-    const rules = apart ? mistakeApart(statement, dropped) : mistakeOf(statement, made)
+    const rules = alone ? mistakeAlone(statement, dropped) : mistakeOf(statement, made)
     return rules.map((remedy) => `${statement.slice(0, 90)} — ${remedy}`)
   })
 }
 
 /** Without a transaction a statement may have happened already. */
-function mistakeApart(statement: string, dropped: readonly string[]): string[] {
+function mistakeAlone(statement: string, dropped: readonly string[]): string[] {
   if (/^drop index concurrently if exists \w+$/.test(statement)) return []
   const name = /^create (?:unique )?index concurrently (\w+) on /.exec(statement)?.[1]
   if (name && dropped.includes(name)) return []

@@ -12,7 +12,7 @@ import { findInstallation, insertInstallation, isUnused, updateInstallation } fr
 import type { Operator } from '../../identity/activity/action.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
-import { copyDatabase } from '../../platform/db/copy-database.ts'
+import { copyDatabase } from '../../platform/db/copy/database.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
 import { migrate } from '../../platform/db/migrate.ts'
 import { newId } from '../../platform/ids.ts'

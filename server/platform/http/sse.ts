@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
-import { observeFirstByte } from './request-metrics.ts'
+import { observeFirstByte } from './observe/metrics.ts'
 
 /** A stream of server-sent events to one client. */
 export type EventStream = {

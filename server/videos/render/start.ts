@@ -11,7 +11,7 @@ import { failpoint } from '../../platform/failpoint.ts'
 import { newId } from '../../platform/ids.ts'
 import { findInputs, type JobFile } from '../inputs.ts'
 import { type JobChanges, type Outcome, STARTS_UNKNOWN_MAX, unknownStart } from '../job.ts'
-import { type Allowed, findAllowedOf, textDigest } from '../moderation/records.ts'
+import { requireAllowed } from '../moderation/check-allowed.ts'
 import { advance } from '../pipeline/advance.ts'
 import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import { type VideoJobRow, writeJobs } from '../store.ts'
@@ -288,18 +288,4 @@ function startAgain(
     ? { ...NOT_BEGUN, ...(unbound ? {} : { engine: job.engine, engine_address: job.engine_address }) }
     : unknownStart(job)
   return { to: 'same', retry_after_seconds, set: { ...intent, tries, ...settled }, ...unpin }
-}
-
-/** Nothing reaches an engine without a stored `allow` for that exact text, by its digest under any secret, and those very files. */
-async function requireAllowed(ctx: Context, job: VideoJobRow): Promise<void> {
-  const allowed = await ctx.groups.join<string, Allowed | undefined>('moderation-records', job.id, async (ids) => {
-    const found = await findAllowedOf(ctx.db, ids)
-    return ids.map((id) => found.get(id))
-  })
-  const text = job.engine_prompt ?? job.prompt
-  const isAllowed =
-    allowed !== undefined &&
-    ctx.secrets.some((secret) => allowed.text_digests.has(textDigest(secret, text))) &&
-    job.inputs.every(({ sha256 }) => allowed.file_sha256s.has(sha256))
-  assert(isAllowed, `${job.id} has no moderation record that allows its text and files`)
 }

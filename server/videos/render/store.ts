@@ -121,3 +121,20 @@ export async function findUnfinishedEngines(
     .where((eb) => eb.or([eb('finished_at', 'is', null), eb('cancel_due_at', 'is not', null)]))
     .execute()
 }
+
+/** Which of these blobs belong to a job. */
+export async function findKnownBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const [clips, thumbnails, spritesheets] = ['blob_key', 'thumbnail_key', 'spritesheet_key'].map((name) => {
+    const column = sql.ref(name)
+    return sql`select ${column} as key from video_jobs where ${column} = any(${[...keys]}::text[])`
+  })
+  const found = await sql<{ key: string }>`${clips} union all ${thumbnails} union all ${spritesheets}`.execute(db)
+  return new Set(found.rows.map(({ key }) => key))
+}
+
+/** Every blob that a job names. */
+export const NAMED_VIDEO_BLOBS = `
+  select blob_key as key, output_sha256 as sha256, output_size_bytes as size_bytes from video_jobs where blob_key is not null
+  union all select thumbnail_key, thumbnail_sha256, thumbnail_size_bytes from video_jobs where thumbnail_key is not null
+  union all select spritesheet_key, spritesheet_sha256, spritesheet_size_bytes from video_jobs where spritesheet_key is not null`

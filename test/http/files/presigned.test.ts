@@ -9,7 +9,7 @@ import { signFileUrl } from '../../../server/files/sign.ts'
 import { findFiles } from '../../../server/files/store/files.ts'
 import { pinFiles, releasePins } from '../../../server/files/store/pins.ts'
 import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
-import { testBucket } from '../../support/data/bucket.ts'
+import { testBucket } from '../../support/bucket/bucket.ts'
 import { bearer, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
 
 let app: FilesApp

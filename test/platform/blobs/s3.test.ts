@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
-import { bucketClient, testBucket } from '../../support/data/bucket.ts'
+import { bucketClient, testBucket } from '../../support/bucket/bucket.ts'
 import { tempDir } from '../../support/service.ts'
 import { ANY_SIZE, all, blobsContract } from './contract.ts'
 

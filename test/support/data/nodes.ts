@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { testBucket } from './bucket.ts'
+import { testBucket } from '../bucket/bucket.ts'
 import { emptyDatabase } from './data-dir.ts'
 
 /** What several nodes share: an empty database and a bucket. */

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { WrittenFile } from '../../../platform/written-file.ts'
+import type { WrittenFile } from '../../../platform/db/copy/written-file.ts'
 import { CommandError } from '../command.ts'
 import { BLOBS } from './manifest.ts'
 

@@ -5,12 +5,12 @@ import pg from 'pg'
 import { NAMED_BLOBS } from '../../../assembly/background.ts'
 import type { Config } from '../../../config/config.ts'
 import { BlobMissing, type Blobs } from '../../../platform/blobs/blobs.ts'
-import { holdBlobs } from '../../../platform/db/backup-lock.ts'
+import { holdBlobs } from '../../../platform/db/copy/backup-lock.ts'
+import { rowsToFile } from '../../../platform/db/copy/table-file.ts'
+import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../platform/db/copy/tables.ts'
+import { copyToFile } from '../../../platform/db/copy/written-file.ts'
 import { appliedMigrations, MIGRATIONS_DIR, readMigrations, requireSameHistory } from '../../../platform/db/migrate.ts'
-import { rowsToFile } from '../../../platform/db/table-file.ts'
-import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../platform/db/tables.ts'
 import { failpoint } from '../../../platform/failpoint.ts'
-import { copyToFile } from '../../../platform/written-file.ts'
 import { CommandError } from '../command.ts'
 import { blobFile, directories, eachBlob, syncTree } from './files.ts'
 import { BLOB_LIST, BLOBS, FORMAT, MANIFEST, type Manifest, SECRET } from './manifest.ts'
@@ -28,7 +28,7 @@ export type BackupOptions = {
 }
 
 /** What a restored copy makes for itself, and the nodes that run on the original. */
-export const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nodes']
+const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nodes']
 
 /**
  * Copies database and blobs into the new directory `out`, beside a running service: the rows of one snapshot, then every blob that those

@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import type pg from 'pg'
-import { copyToFile, type WrittenFile } from '../written-file.ts'
-import { readRows, writeRows } from './copy-table.ts'
+import { readRows, writeRows } from './table.ts'
+import { copyToFile, type WrittenFile } from './written-file.ts'
 
 /** Rows are text that compresses well; the first level costs least and saves most. */
 const GZIP = { level: 1 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
-import { StartError } from '../start-error.ts'
-import type { Db } from './db.ts'
+import { StartError } from '../../start-error.ts'
+import type { Db } from '../db.ts'
 
 /** Any number: it only has to be the same in every process. */
 const LOCK = 7_301_950_160

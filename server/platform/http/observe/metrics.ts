@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { CALL_BUCKETS, type Counter, declareMetrics, type Histogram, type Metrics } from '../metrics/metrics.ts'
+import { CALL_BUCKETS, type Counter, declareMetrics, type Histogram, type Metrics } from '../../metrics/metrics.ts'
 
 /** Routes are reported as templates, such as `/v1/videos/:video_id`; a path without a route is `unknown`. */
 export const httpMetrics = declareMetrics((metrics) => ({

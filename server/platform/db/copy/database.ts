@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { StartError } from '../start-error.ts'
-import { copyRows } from './copy-table.ts'
+import { StartError } from '../../start-error.ts'
+import { copyRows } from './table.ts'
 import { columnsOf, countRows, readSequences, setSequences, tablesInOrder } from './tables.ts'
 
 export type CopiedTable = { table: string; rows: number }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Answer, send } from '../support/http/identity-app.ts'
+import { type Answer, send } from '../../test/support/http/identity-app.ts'
 
 /** What clients were promised, and what went wrong beyond what a proxy with a dead node behind it may answer. */
 export type Acknowledged = {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readTraceparent, type Span, type Tracing } from '../tracing/tracing.ts'
+import { readTraceparent, type Span, type Tracing } from '../../tracing/tracing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { cookieOf, send } from '../support/http/identity-app.ts'
-import { startEngineServer } from '../support/upstream/engine-server/server.ts'
+import { cookieOf, send } from '../../test/support/http/identity-app.ts'
+import { startEngineServer } from '../../test/support/upstream/engine-server/server.ts'
 import { startBalancer } from './balancer.ts'
 import { startBucket } from './bucket.ts'
 import { startDatabase } from './database.ts'
@@ -19,7 +19,7 @@ import { findBroken, untilQuiet } from './verify.ts'
 /**
  * Two nodes behind nginx under load: each is killed in turn, then the network between one and the database is cut three times. Prints what
  * was promised and what became of it; exits with 1 when anything was lost, charged twice, never delivered or invented. For root on Linux,
- * with `ip` and `nginx`: `node test/nodes/run.ts [--seconds 600] [--each 4]`.
+ * with `ip` and `nginx`: `node bench/nodes/run.ts [--seconds 600] [--each 4]`.
  */
 const OPTIONS = {
   seconds: { type: 'string', default: '600' },
