@@ -30,15 +30,20 @@ export function Activity() {
     {
       key: 'details',
       header: t('activity.column_details'),
-      cell: ({ details }) => (
-        <span className="text-muted [overflow-wrap:anywhere]">{Object.values(details).flat().join(' · ')}</span>
-      ),
+      cell: ({ details }) => <span className="text-muted [overflow-wrap:anywhere]">{wordsOf(details)}</span>,
     },
   ]
   const empty = <p className="px-4 py-6 text-center text-sm text-muted">{t('activity.empty')}</p>
   return (
     <Table label={t('activity.title')} columns={columns} rows={list.rows} list={list} empty={empty} skeletonRows={3} />
   )
+}
+
+/** What was changed into what, or every detail. */
+function wordsOf(details: ActivityEntry['details']): string {
+  const { from, to, ...others } = details as Record<string, unknown>
+  const change = from === undefined || to === undefined ? [from ?? to].filter(Boolean) : [`${from} → ${to}`]
+  return [...change, ...Object.values(others).flat()].join(' · ')
 }
 
 const ACTIONS = [

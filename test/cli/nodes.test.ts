@@ -75,13 +75,15 @@ test('a second node is refused without public_url, and a node that has stopped d
 test('a node with files on its disk keeps every other one off its database, and one that shares a bucket too', async () => {
   const alone = await emptyDatabase()
   const serving = await newDir().serve({ DATABASE_URL: alone.url })
-  const beside = site.env({ DATABASE_URL: alone.url })
+  const bucket = await sharedSite(mkdtempSync(join(home, 'beside-')))
+  const beside = bucket.env({ DATABASE_URL: alone.url })
   await assert.rejects(
     newDir().serve(beside),
     /StartError: The database of DATABASE_URL belongs to another .*or bucket/,
   )
   await serving.stop()
   await alone.drop()
+  await bucket.drop()
 })
 
 test('a role for one of several nodes is refused where there can be no others', async () => {

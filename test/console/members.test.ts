@@ -136,7 +136,7 @@ test('owners see who changed what, and members do not', async () => {
   await send(app, 'PATCH', `/console/members/${colleague.user_id}`, { cookie: boss.cookie }, { role: 'admin' })
   const { page, close, screenshot } = await openConsole(browser, { app, as: boss, path: '/members' })
   const row = page.getByRole('table', { name: 'Activity' }).getByRole('row').filter({ hasText: 'Role changed' })
-  await row.getByText('member · admin').waitFor()
+  await row.getByText('member → admin').waitFor()
   await row.getByText(boss.email).waitFor()
   await screenshot('members-activity')
   assert.deepEqual(await findBarriers(page), [])
