@@ -21,7 +21,7 @@ afterEach(async () => {
     { balance: OPENING, held: 0n, running: 0, charges: 0 },
     'nothing here is ever charged',
   )
-  assert.equal(service.stored(), 0, 'and no clip is kept')
+  assert.equal(await service.stored(), 0, 'and no clip is kept')
 })
 
 const cancel = (id: string) => send(service.app, 'POST', `/v1/videos/${id}/cancel`, service.customer)

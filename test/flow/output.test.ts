@@ -35,7 +35,7 @@ const HTML = Buffer.from('<!doctype html><title>502</title>')
 
 /** Renders a job whose clip is `output` and returns how it ended, what it cost, and how many files are left of it. */
 async function rendered(output: Buffer = CLIP) {
-  const before = { ...(await service.balance()), stored: service.stored() }
+  const before = { ...(await service.balance()), stored: await service.stored() }
   service.engines.conduct({ output })
   const id = await service.submit()
   const job = await service.drive(id)
@@ -45,7 +45,7 @@ async function rendered(output: Buffer = CLIP) {
     id,
     ends: job.error_code ?? job.status,
     paid: before.balance - balance,
-    files: service.stored() - before.stored,
+    files: (await service.stored()) - before.stored,
   }
 }
 
@@ -168,7 +168,7 @@ test('a clip of more than a gigabyte is aborted during the download, costs nothi
   const job = await other.drive(await other.submit())
   assert.equal(job.error_code, 'render_failed')
   assert.ok(sent < 80, `${sent} chunks were taken`)
-  assert.equal(other.stored(), 0)
+  assert.equal(await other.stored(), 0)
   assert.equal((await other.balance()).charges, 0)
   await other.close()
 })

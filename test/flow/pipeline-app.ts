@@ -25,12 +25,14 @@ export type PipelineApp = {
   /** Statuses the job went through, in order, as the database saw them. */
   statuses(id: string): Promise<string[]>
   balance(): Promise<{ balance: bigint; held: bigint; running: number; charges: number }>
-  /** Files below the blob directory, staged ones included. */
-  stored(): number
+  /** Blobs, and what is staged. */
+  stored(): Promise<number>
   /** Another process on the same database and blobs, which has just started. Close it before the service. */
   beside(): Promise<TestApp>
   close(): Promise<void>
 }
+
+const ANY_AGE = new Date(8_640_000_000_000_000)
 
 export const MODEL = 'outside-1'
 /** What the customer has at first: 100.00. */
@@ -100,7 +102,11 @@ export async function startPipelineApp(
       other.ctx.clock = app.clock
       return other
     },
-    stored: () => filesBelow(join(app.dir, 'blobs')),
+    async stored() {
+      let count = filesBelow(join(app.dir, 'blobs', 'staging'))
+      for await (const _ of app.ctx.blobs.list({ older_than: ANY_AGE })) count += 1
+      return count
+    },
     async close() {
       await app.close()
       await server.close()

@@ -41,22 +41,22 @@ const keysOf = async (id: string) => {
 }
 
 test('clip, thumbnail and spritesheet are there a second before thirty days after the end, and gone within the hour after', async () => {
-  const before = service.stored()
+  const before = await service.stored()
   const id = await completed()
   for (const variant of VARIANTS) assert.equal(await read(id, variant), 200)
   const { finished_at } = await service.row(id)
   service.app.clock.set(new Date(finished_at!.getTime() + (30 * DAY - 1) * 1000))
   await sweep()
-  assert.equal(service.stored(), before + 3, 'the sweep of orphans knows all three')
+  assert.equal(await service.stored(), before + 3, 'the sweep of orphans knows all three')
   for (const variant of VARIANTS) assert.equal(await read(id, variant), 200)
   service.app.clock.advance(3601)
   await sweep()
-  assert.equal(service.stored(), before)
+  assert.equal(await service.stored(), before)
   for (const variant of VARIANTS) assert.equal(await read(id, variant), 404)
 })
 
 test('a job that is deleted while its thumbnail is being made leaves nothing behind', async () => {
-  const before = service.stored()
+  const before = await service.stored()
   for (const point of ['thumbnail_published', 'spritesheet_published']) {
     const id = await completed()
     let deleted = Promise.resolve({ status: 0 })
@@ -66,33 +66,33 @@ test('a job that is deleted while its thumbnail is being made leaves nothing beh
     const status = await read(id, 'thumbnail')
     assert.equal((await deleted).status, 200)
     assert.ok(status === 404 || status === 200, String(status))
-    assert.equal(service.stored(), before, point)
+    assert.equal(await service.stored(), before, point)
   }
 })
 
 test('a fault between the two pictures leaves neither, and the next request makes both', async () => {
-  const before = service.stored()
+  const before = await service.stored()
   const id = await completed()
   armFailpoint('thumbnail_published', () => {
     throw new Error('a fault of ours')
   })
   assert.equal(await read(id, 'thumbnail'), 500)
   assert.equal((await keysOf(id)).length, 1)
-  assert.equal(service.stored(), before + 1)
+  assert.equal(await service.stored(), before + 1)
   assert.equal(await read(id, 'thumbnail'), 200)
   assert.equal((await keysOf(id)).length, 3)
-  assert.equal(service.stored(), before + 3)
+  assert.equal(await service.stored(), before + 3)
 })
 
 test('two processes that make them at the same time keep those of one', async () => {
-  const before = service.stored()
+  const before = await service.stored()
   const id = await completed()
   const other = await service.beside()
   const beside = { ...service, app: other }
   try {
     const answers = await Promise.all([read(id, 'thumbnail'), read(id, 'spritesheet', beside)])
     assert.deepEqual(answers, [200, 200])
-    assert.equal(service.stored(), before + 3)
+    assert.equal(await service.stored(), before + 3)
   } finally {
     await other.close()
   }
@@ -108,7 +108,7 @@ test('a service that has time makes them before anybody asks, and the job costs 
       if (thumbnail_key !== null && spritesheet_key !== null) break
       await pause(50)
     }
-    assert.equal(live.stored(), 3)
+    assert.equal(await live.stored(), 3)
     const { balance, held, charges } = await live.balance()
     assert.deepEqual([10_000_000_000n - balance, held, charges], [COST, 0n, 1])
     assert.deepEqual(await live.app.audit(), {})

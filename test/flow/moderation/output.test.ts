@@ -89,7 +89,7 @@ test('without the setting no clip is judged', async () => {
 })
 
 test('a clip that is blocked fails its job with the fixed text; it is not charged and nothing of it is kept', async () => {
-  const [stored, before] = [service.stored(), await service.balance()]
+  const [stored, before] = [await service.stored(), await service.balance()]
   const id = await service.submit()
   const job = await withVerdict(
     service,
@@ -98,7 +98,7 @@ test('a clip that is blocked fails its job with the fixed text; it is not charge
   )
   assert.deepEqual([job.error_code, job.error_message], ['moderation_blocked', FAILURES.moderation_blocked])
   assert.deepEqual(await service.statuses(id), ['moderating', 'translating', 'queued', 'in_progress', 'failed'])
-  assert.deepEqual([job.blob_key, service.stored()], [null, stored])
+  assert.deepEqual([job.blob_key, await service.stored()], [null, stored])
   assert.deepEqual(await service.balance(), before)
   const record = (await recordsOf(service, id)).at(-1)
   assert.deepEqual([record.stage, record.verdict, record.categories], ['output', 'block', ['sexual']])
@@ -116,7 +116,7 @@ test('what is said in a clip is judged where sound can be transcribed, and the r
 })
 
 test('moderation that does not answer about a clip is asked three times, then the job fails closed and is not charged', async () => {
-  const [stored, before] = [service.stored(), await service.balance()]
+  const [stored, before] = [await service.stored(), await service.balance()]
   const id = await startRendering()
   // Failed polls before do not count as tries.
   service.engines.script({ method: 'GET', times: 4, fault: { kind: 'status', status: 503 } })
@@ -127,7 +127,7 @@ test('moderation that does not answer about a clip is asked three times, then th
   const asked = service.engines.requests.slice(from)
   assert.equal(asked.filter(({ path }) => path.endsWith('/content')).length, 3)
   assert.equal(service.engines.started(), service.engines.renders.size, 'rendered once')
-  assert.deepEqual([job.blob_key, service.stored()], [null, stored])
+  assert.deepEqual([job.blob_key, await service.stored()], [null, stored])
   assert.deepEqual(await service.balance(), before)
 })
 
