@@ -205,4 +205,11 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'The same as an otpauth URI, to show as a QR code.': '同じ内容の otpauth URI。QR コードとして表示します。',
   'Of the model, key or person, if you may see it.': 'モデル、キー、メンバーの名前（知ることができる場合）。',
   'Decimal string with 8 fraction digits, fixed at submission.': '小数 8 桁の 10 進数の文字列。送信時に確定します。',
+  'List who changed what in this organization, newest first': 'この組織で誰が何を変更したかの一覧（新しい順）',
+  'Null once the account has ended.': 'アカウントがなくなった後は null。',
+  'Of the API key it was done with; null in the console.':
+    '操作に使われた API キーの表示。コンソールでの操作では null。',
+  'What was done, such as member.role.': '行われた操作。member.role など。',
+  'The id of what it was done to.': '操作の対象の ID。',
+  'Names, roles, plans and amounts.': '名前、ロール、プラン、金額。',
 }
