@@ -27,3 +27,11 @@ test('KINORA_TEST_ALL runs every file on every PostgreSQL, KINORA_TEST_ONCE none
 test('a run without a file where the database decides has one pass', () => {
   assert.deepEqual(listOf({ TEST_DATABASE_URL: on }, ['test/repo/d.test.ts']), [['test/repo/d.test.ts']])
 })
+
+test('where the storage decides, a file runs once more with a bucket', () => {
+  const { passes } = passesOf(['test/flow/output.test.ts'], { TEST_DATABASE_URL: on })
+  assert.deepEqual(
+    passes.map(({ env }) => env.KINORA_TEST_STORAGE),
+    [undefined, 's3', undefined],
+  )
+})

@@ -25,25 +25,35 @@ export type Passes = {
 const ON_DATABASE =
   /^test\/(flow|laws(?!\/(long|large))|cli\/(backup|database))|^test\/http\/(billing|identity|tenant|videos|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|queue|copy|released)/
 
+/** Where the storage decides: what is kept, delivered, and removed when it is due. */
+const ON_BUCKET =
+  /^test\/flow\/(cancel|output|pinned-inputs|references|retention|states|variants|moderation\/output)\.test|^test\/http\/videos\/content/
+
 /**
- * Every file on the embedded PostgreSQL; then those where the database decides on other major versions, each file on one of them, in turn.
+ * Every file on the embedded PostgreSQL; those where the storage decides once more with a bucket; then those where the database decides on other major versions, each file on one of them, in turn.
  * With `KINORA_TEST_ALL` every file on every one; with `KINORA_TEST_ONCE` nothing twice; `TEST_DATABASE_URL` takes the place of the others.
  */
 export function passesOf(files: readonly string[], env: NodeJS.ProcessEnv): Passes {
-  const first = { name: 'the embedded PostgreSQL', files, env: {}, start: () => startTestServer() }
+  const first: Pass = { name: 'the embedded PostgreSQL', files, env: {}, start: () => startTestServer() }
   const all = env.KINORA_TEST_ALL !== undefined
   const again = all ? files : files.filter((file) => ON_DATABASE.test(file))
-  if (again.length === 0) return { passes: [first], left_out: { files: [], how: '' } }
   if (env.KINORA_TEST_ONCE !== undefined)
     return { passes: [first], left_out: { files: again, how: 'unset KINORA_TEST_ONCE' } }
+  const bucket: Pass = {
+    ...first,
+    ...{ name: 'the embedded PostgreSQL, with a bucket', env: { KINORA_TEST_STORAGE: 's3' } },
+    files: files.filter((file) => ON_BUCKET.test(file)),
+  }
   const given = env.TEST_DATABASE_URL
   const others = given ? [{ name: 'TEST_DATABASE_URL', start: async () => leftRunning(given) }] : otherServers()
-  if (others.length === 0) return { passes: [first], left_out: { files: again, how: INSTALL } }
   const passes = others.map(({ name, start }, turn) => {
     const mine = all ? again : again.filter((_, index) => index % others.length === turn)
     return { name, files: mine, env: {}, start }
   })
-  return { passes: [first, ...passes.filter((pass) => pass.files.length > 0)], left_out: { files: [], how: '' } }
+  return {
+    passes: [first, ...[bucket, ...passes].filter((pass) => pass.files.length > 0)],
+    left_out: { files: others.length === 0 ? again : [], how: INSTALL },
+  }
 }
 
 const INSTALL = 'npm ci --ignore-scripts --prefix test/postgres, or set TEST_DATABASE_URL'
