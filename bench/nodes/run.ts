@@ -30,6 +30,7 @@ const KILL_EVERY_SECONDS = 20
 const CUTS = 3
 const CUT_SECONDS = 20
 const RECEIVER_PORT = 9077
+const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
 
 const dir = mkdtempSync(join(tmpdir(), 'kinora-nodes-'))
 const received_file = join(dir, 'received')
@@ -102,8 +103,6 @@ async function main(): Promise<number> {
   console.log(`logs: ${dir}`)
   return broken.length === 0 && audit.status === 0 && crashes.every((n) => n === 0) ? 0 : 1
 }
-
-const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
 
 function configOf({ public_url, engines, storage }: { public_url: string; engines: string; storage: string }): string {
   return `public_url: ${public_url}
