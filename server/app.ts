@@ -142,14 +142,14 @@ export async function openApp(options: AppOptions): Promise<App> {
     ctx,
     http,
     endpoints: answered,
-    reachAt: (url) => settings.reachAt(ctx.site, url),
+    reachAt: (url) => settings.reachAt(ctx.site, url, ctx.config),
     changedBy: (next) => changedSettings(ctx, { ...next, secrets: secretsOf(next) }),
     reload: (next) => live_context.replace(settings.build(next, ctx)),
     closeFormerEngines,
     async listen(at) {
       const port = await listenOn(http, at)
       const base = `http://${reachableHost(at.host)}:${port}`
-      settings.reachAt(ctx.site, base)
+      settings.reachAt(ctx.site, base, ctx.config)
       return base
     },
     async startBackground() {

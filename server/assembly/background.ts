@@ -65,8 +65,7 @@ export function startBackground(
   const sweeping = startSweeps(sweeps, { pool: onOneConnection(pool), on_error: failed })
   return {
     async stop() {
-      await Promise.all([sweeping.stop(), watching?.stop()])
-      await Promise.all(workers.map((each) => each.stop()))
+      await Promise.all([sweeping.stop(), watching?.stop(), ...workers.map((each) => each.stop())])
       await presence?.leave(db).catch(() => {})
     },
   }

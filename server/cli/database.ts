@@ -46,6 +46,8 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
   }
   try {
     const joining = options.joining?.(data_dir)
+    // Awaited below, once the database has been started.
+    joining?.catch(() => {})
     const { url, name } = await reach(config, data_dir, { log, stops, ...options })
     const hold = async (node: string) => {
       const { release } = await holdDatabase(url, {

@@ -10,7 +10,7 @@ import { type Boot, openService } from './boot.ts'
 type FromWorker = { ready: string } | { refused: string } | { reloaded: true }
 
 /** Boot settings are the first message a process gets; each later one has settings that take their place. */
-type ToWorker = Boot | { reload: NextSettings }
+type ToWorker = Boot | { reload: NextSettings } | { skip: true }
 
 /** How long a worker may take to start. */
 const READY_SECONDS = 30
@@ -49,12 +49,12 @@ export async function startHttpWorkers(first: Boot, log: Log): Promise<HttpWorke
     stopping = true
     const workers = living()
     const gone = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
-    const signal = () => {
-      for (const worker of workers) worker.process.kill('SIGTERM')
+    for (const worker of workers) worker.process.kill('SIGTERM')
+    const skipDrain = () => {
+      for (const worker of workers) if (worker.isConnected()) worker.send({ skip: true } satisfies ToWorker)
     }
-    signal()
-    // The second one ends the time in which it still answers.
-    skip?.addEventListener('abort', signal, { once: true })
+    if (skip?.aborted) skipDrain()
+    else skip?.addEventListener('abort', skipDrain, { once: true })
     await Promise.all(gone)
   }
   try {
@@ -114,6 +114,7 @@ export async function runHttpWorker(): Promise<number> {
   const opened = Promise.withResolvers<App>()
   const log = Promise.withResolvers<OpenLog>()
   process.on('message', (message: ToWorker) => {
+    if ('skip' in message) skip.abort()
     if ('reload' in message) void Promise.all([opened.promise, log.promise]).then((to) => takeUp(to, message.reload))
   })
   const boot = await new Promise<Boot>((resolve) => process.once('message', (message) => resolve(message as Boot)))

@@ -62,6 +62,8 @@ export async function runWhenDue(pool: pg.Pool, sweep: Sweep): Promise<number> {
   if (left > 0) return left
   const client = await pool.connect()
   let broken: Error | undefined
+  // What the sweep throws says nothing against the connection, on which other sweeps hold their locks.
+  let failed: { error: unknown } | undefined
   try {
     // The lock belongs to the connection, so it ends with the process, and the next one to look takes the sweep over.
     const { rows } = await client.query<{ ours: boolean }>(
@@ -71,11 +73,15 @@ export async function runWhenDue(pool: pg.Pool, sweep: Sweep): Promise<number> {
     if (!rows[0]!.ours) return Math.min(sweep.every_seconds, LOOK_SECONDS_MAX)
     try {
       // Another process may have ended it between the look and the lock.
-      if ((await secondsLeft(client, sweep)) <= 0) await sweep.run().finally(() => noteEnd(client, sweep))
+      if ((await secondsLeft(client, sweep)) <= 0) {
+        await sweep.run().catch((error: unknown) => {
+          failed = { error }
+        })
+        await noteEnd(client, sweep)
+      }
     } finally {
       await client.query('select pg_advisory_unlock(hashtextextended($1, 7301950144))', [sweep.name])
     }
-    return sweep.every_seconds
   } catch (error) {
     broken = error as Error
     throw error
@@ -83,6 +89,8 @@ export async function runWhenDue(pool: pg.Pool, sweep: Sweep): Promise<number> {
     // Closing the connection gives the lock back whatever happened to it.
     client.release(broken)
   }
+  if (failed) throw failed.error
+  return sweep.every_seconds
 }
 
 type Queries = Pick<pg.Pool | pg.PoolClient, 'query'>

@@ -83,7 +83,7 @@ function withSecrets({ config, secrets: [secret, ...previous_secrets] }: Configu
 }
 
 function kindOf([first = '', second = '']: readonly string[]): 'reload' | 'restart' {
-  const kind: Kind = SETTINGS[first as keyof typeof SETTINGS]
+  const kind: Kind = SETTINGS[first.replace(/ \(\w+\)$/, '') as keyof typeof SETTINGS]
   return typeof kind === 'string' ? kind : (kind[second] ?? 'reload')
 }
 

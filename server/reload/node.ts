@@ -18,7 +18,7 @@ export type NodeReload = {
 }
 
 export type NodeReloadOptions = {
-  ctx: Pick<LiveContext, 'db' | 'clock' | 'changes' | 'log'>
+  ctx: Pick<LiveContext, 'config' | 'secret' | 'db' | 'clock' | 'changes' | 'log'>
   /** Reads and checks the whole configuration. Throws StartError naming every mistake. */
   read: () => NextSettings
   /** The names of what it would change. Throws StartError when a change needs a restart. */
@@ -47,8 +47,8 @@ export async function openNodeReload(options: NodeReloadOptions): Promise<NodeRe
     const newest: ReloadRow | null = await findNewestReload(ctx.db)
     // Ids sort by time: of several requests the newest stands for all that are waiting.
     if (newest === null || newest.id <= last) return
-    last = newest.id
     const answers = await reloadNode(options, newest.id)
+    last = newest.id
     await saveAnswers(ctx.db, newest.id, answers)
   }
   const stopListening = ctx.changes.on(RELOAD_TOPIC, () => {
@@ -77,12 +77,18 @@ async function reloadNode(
       ctx.log.info('configuration_unchanged')
       return answersOf([process.pid, ...(others?.() ?? [])], 'unchanged', [])
     }
+    const before = { config: ctx.config, secret: ctx.secret }
     await rejoin?.(next)
     const deed = { actor: operatorHere(), action: 'configuration.change', org_id: null, target: reload_id } as const
-    await ctx.db.transaction().execute(async (tx) => {
-      await recordActivity(tx, { ...deed, details: { changed }, now: ctx.clock.now() })
+    try {
+      const record = { ...deed, details: { changed }, now: ctx.clock.now() }
+      await ctx.db.transaction().execute((tx) => recordActivity(tx, record))
       apply(next)
-    })
+    } catch (error) {
+      // The node is as it was, and so is what the others know of it.
+      await rejoin?.(before)
+      throw error
+    }
     const pids = [process.pid, ...((await applyToOthers?.(next)) ?? [])]
     ctx.log.info('configuration_reloaded', { count: changed.length, detail: changed.join(', ') })
     return answersOf(pids, 'applied', changed)

@@ -7,7 +7,7 @@ import { writeGroupOrEach } from '../platform/db/groups.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { type Attempt, type AttemptOptions, attempt } from './attempt.ts'
 import { nextTry } from './schedule.ts'
-import { findEndpointOfAnyOrg, noteAttempts } from './store.ts'
+import { findDisabled, findEndpointOfAnyOrg, noteAttempts } from './store.ts'
 
 /** An endpoint to which every attempt of this long has failed is disabled. */
 const FAILING_SECONDS_MAX = 5 * 86_400
@@ -45,19 +45,18 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<unde
     const noted = group.filter(({ delivery, sent }) => sent !== null && written.has(delivery.id))
     const ids = (which: (sent: Attempt) => boolean) =>
       noted.flatMap(({ delivery, sent }) => (which(sent!) ? [delivery.subscription_id] : []))
+    const failed = ids(({ error }) => error !== null)
     const disabled = await noteAttempts(tx, {
       succeeded: ids(({ error }) => error === null),
-      failed: ids(({ error }) => error !== null),
+      failed,
       gone: ids(({ status_code }) => status_code === 410),
       now,
       failing_before: addSeconds(now, -FAILING_SECONDS_MAX),
     })
     for (const { id } of disabled) await updateSubscription(tx, id, { enabled: false })
-    if (disabled.length > 0)
-      await skipPending(
-        tx,
-        disabled.map(({ id }) => id),
-      )
+    // Also of endpoints that were disabled while the attempt was under way: a failed one has put its delivery back.
+    const off = await findDisabled(tx, failed)
+    if (off.length > 0) await skipPending(tx, off)
     return disabled
   })
   for (const { id, org_id, disabled_reason } of disabled) {

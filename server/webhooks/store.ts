@@ -91,15 +91,27 @@ export async function noteAttempts(
   if (failed.length === 0) return []
   const { rows } = await sql<Pick<EndpointRow, 'id' | 'org_id'> & { disabled_reason: DisabledReason }>`
     with noted as (
-      select id from webhook_endpoints where id = any(${failed}::text[]) and disabled_reason is null order by id for update
+      select id from webhook_endpoints where id = any(${failed}::text[]) order by id for update
     )
     update webhook_endpoints e set
       failing_since = coalesce(e.failing_since, ${now}),
       disabled_reason = case when e.id = any(${gone}::text[]) then 'gone'
                              when e.failing_since <= ${failing_before} then 'failing' end
-    from noted where e.id = noted.id
+    from noted where e.id = noted.id and e.disabled_reason is null
     returning e.id, e.org_id, e.disabled_reason`.execute(tx)
   return rows.filter(({ disabled_reason }) => disabled_reason !== null)
+}
+
+/** Those of the endpoints, whose rows are locked, that are disabled. */
+export async function findDisabled(tx: Tx, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await tx
+    .selectFrom('webhook_endpoints')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('disabled_reason', 'is not', null)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Deletes an endpoint whose row is locked. */

@@ -14,6 +14,7 @@ import { recordActivity } from '../../identity/activity/activity.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { copyDatabase } from '../../platform/db/copy/database.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
+import { holdDatabase } from '../../platform/db/exclusive.ts'
 import { migrate } from '../../platform/db/migrate.ts'
 import { newId } from '../../platform/ids.ts'
 import { startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
@@ -108,9 +109,9 @@ async function move(
   return reportOf(source, target, tables)
 }
 
-/** What the audit finds, in one line; null: nothing. */
-export async function brokenInvariants(db: Side['db']): Promise<string | null> {
-  const broken = (await runAudit(db)).filter(({ violations }) => violations > 0)
+/** What the audit finds, in one line; null: nothing. `at`: when the rows were as they are, by which their retention is judged. */
+export async function brokenInvariants(db: Side['db'], at?: Date): Promise<string | null> {
+  const broken = (await runAudit(db, at)).filter(({ violations }) => violations > 0)
   return broken.map(({ invariant, title, violations }) => `${invariant} ${title}: ${violations}`).join('; ') || null
 }
 
@@ -149,6 +150,7 @@ async function withDataDir<T>(config: Pick<Config, 'data_dir'>, use: (dir: DataD
 /** `url` null: the directory's own database. */
 export async function withSide<T>(url: string | null, dir: DataDir, use: (side: Side) => Promise<T>): Promise<T> {
   const embedded = url === null ? await startEmbeddedPostgres({ dir: dir.postgres }) : null
+  let held: { release(): Promise<void> } | null = null
   const address = url ?? embedded!.url
   const { db, pool, close } = openDb(address, { pool_max: 4 })
   const name = embedded ? `The embedded database of ${dir.path}` : `The database ${withoutPassword(address)}`
@@ -156,8 +158,14 @@ export async function withSide<T>(url: string | null, dir: DataDir, use: (side: 
     await pool.query('select 1').catch((error: unknown) => {
       throw asStartError(error, lower(name))
     })
+    // A data directory that nobody uses says nothing of nodes elsewhere.
+    if (!embedded) {
+      const refusal = () => `A service runs on ${lower(name)}. Stop every node of it first, on whatever machine it is.`
+      held = await holdDatabase(address, { node: newId('node'), hold: 'alone', refusal, on_taken: () => {} })
+    }
     return await use({ url: address, embedded: embedded !== null, name, db, pool })
   } finally {
+    await held?.release()
     await close()
     await embedded?.stop()
   }

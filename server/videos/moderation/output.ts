@@ -64,10 +64,10 @@ async function partsOf(
 /**
  * Failed tries by job, in this process: `tries` of the row counts polls and downloads that failed. A restart begins them anew.
  */
-const TRIES = new WeakMap<Context, Map<string, number>>()
+const TRIES = new WeakMap<Context['db'], Map<string, number>>()
 
 function triesOf(ctx: Context): Map<string, number> {
-  const tries = TRIES.get(ctx) ?? new Map<string, number>()
-  TRIES.set(ctx, tries)
+  const tries = TRIES.get(ctx.db) ?? new Map<string, number>()
+  TRIES.set(ctx.db, tries)
   return tries
 }

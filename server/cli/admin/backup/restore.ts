@@ -95,18 +95,19 @@ async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, s
   if (!(await isUnused(side.db)) || (await findInstallation(side.db)))
     throw new CommandError(`${side.name} is not empty. Name an empty database.`)
   await migrate(side.pool, MIGRATIONS_DIR, { up_to: manifest.migrations.at(-1)!.number })
+  // Before the first row: no service starts on a database whose files are not its own.
+  await insertInstallation(side.db, { id: newId('installation') })
   await loadRows(options.from, manifest, side.pool)
   failpoint('restore_rows_loaded')
   await migrate(side.pool)
   await side.pool.query('analyze')
   await restoreBlobs(options.from, manifest, blobs)
   if (manifest.secret) await copyToFile(createReadStream(join(options.from, SECRET)), join(dir.path, SECRET))
-  const broken = await brokenInvariants(side.db)
+  const broken = await brokenInvariants(side.db, new Date(manifest.taken_at))
   if (broken) throw new CommandError(`The restored database does not pass the audit (${broken}). Use another backup.`)
   const restored = { installation_id: manifest.installation_id, taken_at: manifest.taken_at, by: manifest.kinora }
   await writeFile(join(dir.path, RESTORED), `${JSON.stringify(restored)}\n`, { mode: 0o600, flush: true })
   if (options.adopt) await adoptInstallation(side.db, blobs)
-  else await insertInstallation(side.db, { id: newId('installation') })
   return side.name
 }
 
