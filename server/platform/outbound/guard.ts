@@ -1,4 +1,5 @@
-import { lookup as systemLookup } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { OutboundError } from './error.ts'
@@ -15,7 +16,8 @@ export function parsePublicUrl(text: string, { https_only = false } = {}): URL {
   if (url.username !== '' || url.password !== '')
     throw new OutboundError('forbidden', 'The URL may not hold credentials.')
   if (!['', '80', '443'].includes(url.port)) throw new OutboundError('forbidden', 'The URL port is not allowed.')
-  if (isPrivateLiteral(url.hostname)) throw new OutboundError('forbidden', 'The address is not public.')
+  if (isPrivateLiteral(url.hostname) || /(^|\.)localhost\.?$/.test(url.hostname))
+    throw new OutboundError('forbidden', 'The address is not public.')
   return url
 }
 
@@ -31,10 +33,7 @@ export function isLoopbackUrl(text: string): boolean {
  * Connects to public addresses only. The literal, every resolved address and the address of the open socket are checked, because a
  * name may resolve differently the second time it is asked. A refused connection carries not one byte of the request.
  */
-export function guardedConnector({
-  lookup = systemLookup as LookupFunction,
-  timeout_ms = 10_000,
-} = {}): buildConnector.connector {
+export function guardedConnector({ lookup = askNameServers, timeout_ms = 10_000 } = {}): buildConnector.connector {
   const connect = buildConnector({ timeout: timeout_ms, allowH2: false, lookup: guardedLookup(lookup) })
   return (options, callback) => {
     if (isPrivateLiteral(options.hostname)) return callback(notPublic(), null)
@@ -52,7 +51,7 @@ export function guardedConnector({
  * Requires that the host of a URL, read by `parsePublicUrl`, has addresses and that all of them are public: for a URL that somebody else
  * will fetch. Throws OutboundError `forbidden`.
  */
-export function requirePublicHost(url: URL, lookup = systemLookup as LookupFunction): Promise<void> {
+export function requirePublicHost(url: URL, lookup = askNameServers): Promise<void> {
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
   if (isPublicAddress(hostname)) return Promise.resolve()
   return new Promise((resolve, reject) => {
@@ -121,6 +120,23 @@ function networks(family: 'ipv4' | 'ipv6', subnets: ReadonlyArray<[address: stri
 function isPrivateLiteral(hostname: string): boolean {
   const literal = hostname.replace(/^\[|\]$/g, '')
   return isIP(literal) !== 0 && !isPublicAddress(literal)
+}
+
+const resolver = new Resolver({ timeout: 3000, tries: 2 })
+
+/**
+ * Asks the name servers of this machine, and not the system: its resolver works in two threads that the whole process shares, and names
+ * that somebody else chose may be as slow as they like. The file of hosts is not read.
+ */
+const askNameServers: LookupFunction = (hostname, _options, callback) => {
+  const asked = [resolver.resolve4(hostname), resolver.resolve6(hostname)]
+  void Promise.allSettled(asked).then(([four, six]) => {
+    const found: LookupAddress[] = []
+    if (four!.status === 'fulfilled') for (const address of four!.value) found.push({ address, family: 4 })
+    if (six!.status === 'fulfilled') for (const address of six!.value) found.push({ address, family: 6 })
+    if (found.length > 0) callback(null, found)
+    else callback((four as PromiseRejectedResult).reason, [])
+  })
 }
 
 function guardedLookup(lookup: LookupFunction): LookupFunction {
