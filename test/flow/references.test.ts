@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
+import { damageBlob } from '../support/bucket/bucket.ts'
 import { sampleMedia, samplePicture } from '../support/data/media.ts'
 import { send } from '../support/http/identity-app.ts'
 import { COST, OPENING, type PipelineApp, silence, startPipelineApp, upload } from './pipeline-app.ts'
@@ -70,7 +71,7 @@ test('bytes that changed after they were moderated are never given to an engine'
   const file_id = await upload(service, await samplePicture('png'))
   const { rows } = await service.app.database.pool.query('select blob_key from files where id = $1', [file_id])
   const key: string = rows[0].blob_key
-  const tamper = async () => appendFileSync(join(service.app.dir, 'blobs', key.slice(0, 2), key), 'x')
+  const tamper = () => damageBlob(service.app.dir, key)
   assert.deepEqual(await endOf(frame(file_id), tamper), UNAVAILABLE)
 })
 

@@ -26,7 +26,8 @@ const ON_DATABASE =
   /^test\/(flow|laws(?!\/(long|large))|cli\/(backup|database))|^test\/http\/(billing|identity|tenant|videos|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|queue|copy|released)/
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. */
-const ON_BUCKET = /^test\/flow\/(cancel|output|pinned-inputs|retention|states|variants|moderation\/output)\.test/
+const ON_BUCKET =
+  /^test\/flow\/(cancel|output|pinned-inputs|references|retention|states|variants|moderation\/output)\.test/
 
 /**
  * Every file on the embedded PostgreSQL; those where the storage decides once more with a bucket; then those where the database decides on other major versions, each file on one of them, in turn.

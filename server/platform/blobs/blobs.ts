@@ -85,5 +85,10 @@ export class BlobMissing extends Error {
 
 /** The bucket does not answer, or refuses: the service's trouble, not the client's, and not for good. Names neither host nor credential. */
 export class BlobsAway extends Error {
-  override name = 'BlobsAway'
+  override name: string = 'BlobsAway'
+}
+
+/** The bucket has other bytes than were written: for good, unless somebody puts the right ones back. */
+export class BlobDamaged extends BlobsAway {
+  override name = 'BlobDamaged'
 }

@@ -15,7 +15,7 @@ import { translate } from '../translation/translate.ts'
 import { type Applied, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
 import { stageOf, withinStage } from './observe-jobs.ts'
-import { backoffSeconds } from './retry.ts'
+import { backoffSeconds, secondsSince } from './retry.ts'
 
 type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
 
@@ -85,8 +85,7 @@ async function retryFaulty(
 ): Promise<Waiting | null> {
   const count = (faults.get(job.id) ?? 0) + 1
   faults.set(job.id, count)
-  // A bucket that is away says nothing about the job, which has time limits of its own.
-  const isOver = count > FAULTS_MAX && !(error instanceof BlobsAway)
+  const isOver = count > FAULTS_MAX && !mayWait(ctx, job, error)
   ctx.log.error('step_failed', { video_id: job.id, job_status: job.status, count, error })
   const wait_seconds = backoffSeconds(count - 1)
   const outcome: Outcome = isOver
@@ -108,6 +107,12 @@ async function retryFaulty(
     await videoClaims.release(ctx.db, [job], { not_before: addSeconds(ctx.clock.now(), wait_seconds) })
   }
   return null
+}
+
+/** A bucket that is away says nothing about the job. Queued and rendering it has time limits of its own; before, it has that of the queue. */
+function mayWait(ctx: Context, job: VideoJobRow, error: unknown): boolean {
+  if (!(error instanceof BlobsAway)) return false
+  return job.queued_at !== null || secondsSince(ctx, job.created_at) < ctx.config.limits.queue_seconds
 }
 
 /**

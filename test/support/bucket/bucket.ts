@@ -1,11 +1,11 @@
 /// <reference path="./s3rver.d.ts" />
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import S3rver from 's3rver'
 import type { Blobs } from '../../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
@@ -50,6 +50,18 @@ export async function testBlobs(dir: string): Promise<Blobs> {
   const made = buckets.get(dir) ?? testBucket()
   buckets.set(dir, made)
   return s3Blobs(await made, { staging_dir: join(dir, 'blobs', 'staging') })
+}
+
+/** Adds a byte to a blob of `testBlobs`, behind the back of the service. */
+export async function damageBlob(dir: string, key: string): Promise<void> {
+  const made = await buckets.get(dir)
+  if (!made) return appendFileSync(join(dir, 'blobs', key.slice(0, 2), key), 'x')
+  const client = bucketClient(made)
+  const object = { Bucket: made.bucket, Key: `${made.prefix}blobs/${key}` }
+  const { Body, Metadata } = await client.send(new GetObjectCommand(object))
+  const bytes = Buffer.concat([await Body!.transformToByteArray(), Buffer.from('x')])
+  await client.send(new PutObjectCommand({ ...object, Body: bytes, Metadata }))
+  client.destroy()
 }
 
 /** A client past ours, for what tests look into. */
