@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
+import { BlobsAway } from '../../../server/platform/blobs/blobs.ts'
+import { addSeconds } from '../../../server/platform/clock.ts'
 import { animatedPicture, animatedPng, damaged, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import type { Fault } from '../../support/upstream/engine-server/faults.ts'
 import { type PipelineApp, silence, startPipelineApp, upload } from '../pipeline-app.ts'
@@ -166,4 +168,27 @@ test('what was allowed in one attempt is not judged again in the next', async ()
     [job.id],
   )
   assert.deepEqual(rows, [{ org_id: service.customer.org_id, parts: 4 }])
+})
+
+test('a job whose picture the bucket refuses waits, and fails once it has waited as long as a queue may be', async () => {
+  const file_id = await upload(service, await samplePicture('png'))
+  const id = await service.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
+  const { blobs, config } = service.app.ctx
+  const { withLocalFile } = blobs
+  blobs.withLocalFile = async () => {
+    throw new BlobsAway('GetObject: 403 AccessDenied')
+  }
+  try {
+    const { created_at } = await service.row(id)
+    const waiting = await service.drive(
+      id,
+      () => service.app.clock.now() > addSeconds(created_at, config.limits.queue_seconds / 2),
+    )
+    assert.deepEqual([waiting.status, waiting.error_code], ['moderating', null])
+    service.app.clock.advance(config.limits.queue_seconds)
+    const job = await service.drive(id)
+    assert.deepEqual([job.status, job.error_code, (await service.balance()).held], ['failed', 'internal_error', 0n])
+  } finally {
+    blobs.withLocalFile = withLocalFile
+  }
 })
