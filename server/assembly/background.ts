@@ -5,7 +5,7 @@ import { observeAudit } from '../audit/metrics.ts'
 import type { Context, LiveContext } from '../context.ts'
 import { deliveryQueue, observedDeliveryQueue } from '../events/store/delivery-claims.ts'
 import type { KnownBlobs } from '../files/installation.ts'
-import { filesSweep, orphanSweep } from '../files/retention.ts'
+import { filesSweep, orphanSweep, stagedSweep } from '../files/retention.ts'
 import { knownFileBlobs, NAMED_FILE_BLOBS } from '../files/store/files.ts'
 import { activitySweep } from '../identity/activity/activity.ts'
 import { scratchSweep } from '../media/scratch.ts'
@@ -88,6 +88,7 @@ export function allSweeps(ctx: Context, db: Kysely<Database>): Sweep[] {
     ...webhookSweeps(ctx),
     filesSweep(ctx),
     scratchSweep(ctx),
+    stagedSweep(ctx),
     orphanSweep(ctx, blobsKnown(db)),
     auditSweep(ctx),
     activitySweep(ctx),

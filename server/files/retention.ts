@@ -34,7 +34,23 @@ export async function removeBlobs(ctx: Pick<Context, 'db' | 'blobs'>, keys: read
 }
 
 /**
- * Removes blobs that no row knows, a day after their last write, and uploads that were never finished, after 40 minutes.
+ * Removes uploads that were never finished, after 40 minutes. They are on the disk of the process that took them, so each removes its own;
+ * where the blobs are another database's, none.
+ */
+export function stagedSweep({ db, blobs, clock }: Pick<Context, 'db' | 'blobs' | 'clock'>): Sweep {
+  return {
+    name: 'staged-blobs',
+    every_seconds: 900,
+    each_process: true,
+    async run() {
+      if (!(await isSameInstallation(db, blobs))) return
+      await blobs.sweepStaged({ older_than: addSeconds(clock.now(), -STAGED_SECONDS) })
+    },
+  }
+}
+
+/**
+ * Removes blobs that no row knows, a day after their last write.
  * Removes nothing unless the blobs carry this database's identity: the rows of others are elsewhere.
  */
 export function orphanSweep(ctx: Context, known: readonly KnownBlobs[]): Sweep {
@@ -50,7 +66,6 @@ export function orphanSweep(ctx: Context, known: readonly KnownBlobs[]): Sweep {
         return
       }
       const now = ctx.clock.now()
-      await ctx.blobs.sweepStaged({ older_than: addSeconds(now, -STAGED_SECONDS) })
       const older_than = addSeconds(now, -ORPHAN_SECONDS)
       let count = 0
       let keys: string[] = []

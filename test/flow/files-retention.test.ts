@@ -4,7 +4,7 @@ import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { pairInstallation } from '../../server/files/installation.ts'
-import { filesSweep, orphanSweep } from '../../server/files/retention.ts'
+import { filesSweep, orphanSweep, stagedSweep } from '../../server/files/retention.ts'
 import { knownFileBlobs } from '../../server/files/store/files.ts'
 import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/http/files-app.ts'
 
@@ -20,12 +20,16 @@ beforeEach(async () => {
   await app.clear()
   app.clock.set(new Date(Date.now() + 2 * DAY * 1000))
   await orphanSweep(app.ctx, []).run()
+  await stagedSweep(app.ctx).run()
   app.clock.set(start)
 })
 
 const known = (keys: readonly string[]) => knownFileBlobs(app.ctx.db, keys)
 const sweepFiles = () => filesSweep(app.ctx).run()
-const sweepOrphans = () => orphanSweep(app.ctx, [known]).run()
+const sweepOrphans = async () => {
+  await orphanSweep(app.ctx, [known]).run()
+  await stagedSweep(app.ctx).run()
+}
 async function rows(): Promise<number> {
   return (await app.database.pool.query('select count(*)::int as count from files')).rows[0].count
 }
@@ -78,15 +82,19 @@ test('bytes that no row knows stay for a day and are gone within an hour after i
   await app.ctx.blobs.stage(bytes(10), { max_bytes: 10 })
   const sweep = orphanSweep(app.ctx, [known, async () => new Set([theirs.key])])
   await sweep.run()
+  await stagedSweep(app.ctx).run()
   assert.equal(app.stored(), before + 4)
   app.clock.set(new Date(Date.now() + (3600 - sweep.every_seconds) * 1000))
   await sweep.run()
+  await stagedSweep(app.ctx).run()
   assert.equal(app.stored(), before + 3)
   app.clock.set(new Date(Date.now() + (DAY - 60) * 1000))
   await sweep.run()
+  await stagedSweep(app.ctx).run()
   assert.equal(app.stored(), before + 3)
   app.clock.set(new Date(Date.now() + (DAY + 3600 - sweep.every_seconds) * 1000))
   await sweep.run()
+  await stagedSweep(app.ctx).run()
   assert.equal(app.stored(), before + 2)
   assert.equal(await app.ctx.blobs.remove(orphan.key), false)
   assert.equal(await fetchStatus(`/v1/files/${file.id}/content`), 200)

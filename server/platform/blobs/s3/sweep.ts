@@ -37,7 +37,12 @@ export async function sweepUploads(bucket: Bucket, prefix: string, older_than: D
   const old = Uploads.filter(({ Initiated }) => Initiated !== undefined && Initiated < older_than)
   for (const { Key, UploadId } of old) {
     await bucket.call('AbortMultipartUpload', ({ sdk, client, timeout }) =>
-      client.send(new sdk.AbortMultipartUploadCommand({ Bucket: bucket.name, Key, UploadId }), timeout),
+      client
+        .send(new sdk.AbortMultipartUploadCommand({ Bucket: bucket.name, Key, UploadId }), timeout)
+        // It has ended since, or another process has aborted it.
+        .catch((error: unknown) => {
+          if ((error as Error).name !== 'NoSuchUpload') throw error
+        }),
     )
   }
   return old.length
