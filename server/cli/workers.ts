@@ -120,7 +120,11 @@ export async function runHttpWorker(): Promise<number> {
   const boot = await new Promise<Boot>((resolve) => process.once('message', (message) => resolve(message as Boot)))
   const { host, port, role, drain_seconds, log_level } = boot.config
   log.resolve(openLog(log_level))
+  // What is being opened may wait for a database that is away, and holds nothing yet.
+  let isOpen = false
+  void stopped.then(() => isOpen || process.exit(0))
   const app = await openService(boot, await log.promise, role === 'worker' ? 'shared' : 'none')
+  isOpen = true
   opened.resolve(app)
   try {
     const ready = await app.listen({ host, port })
