@@ -9,7 +9,7 @@ import { ChildError } from '../media/children/run.ts'
 import { FfmpegError } from '../media/ffmpeg/choose.ts'
 import { ProbeError, type ProbeResult, probeFile } from '../media/probe/probe.ts'
 import type { MediaFamily } from '../media/probe/recognize.ts'
-import { BlobDamaged, BlobMissing } from '../platform/blobs/blobs.ts'
+import { BlobMissing, BlobsAway } from '../platform/blobs/blobs.ts'
 import type { VideoJobRow } from './store.ts'
 
 export type JobFile = { role: InputRole; file: StoredFile }
@@ -61,7 +61,7 @@ export async function withVerifiedFile<T>(
       (await sha256Of(path)) === file.sha256 ? use(path) : null,
     )
   } catch (error) {
-    if (error instanceof BlobMissing || error instanceof BlobDamaged) return null
+    if (error instanceof BlobMissing || (error instanceof BlobsAway && error.damaged)) return null
     throw error
   }
 }

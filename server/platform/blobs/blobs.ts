@@ -83,12 +83,15 @@ export class BlobMissing extends Error {
   override name = 'BlobMissing'
 }
 
-/** The bucket does not answer, or refuses: the service's trouble, not the client's, and not for good. Names neither host nor credential. */
+/**
+ * The bucket does not answer, or refuses: the service's trouble, not the client's, and not for good, except where the blob is `damaged`: it has
+ * other bytes than were written. Names neither host nor credential.
+ */
 export class BlobsAway extends Error {
-  override name: string = 'BlobsAway'
-}
-
-/** The bucket has other bytes than were written: for good, unless somebody puts the right ones back. */
-export class BlobDamaged extends BlobsAway {
-  override name = 'BlobDamaged'
+  override name = 'BlobsAway'
+  readonly damaged: boolean
+  constructor(message: string, { damaged = false } = {}) {
+    super(message)
+    this.damaged = damaged
+  }
 }

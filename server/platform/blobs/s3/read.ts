@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BlobDamaged, BlobsAway, type ByteRange } from '../blobs.ts'
+import { BlobsAway, type ByteRange } from '../blobs.ts'
 import type { Bucket } from './bucket.ts'
 
 /** Where the sha256 of a blob is kept: among the metadata of its object. */
@@ -108,6 +108,7 @@ async function* verified(
     if (held) yield held
     held = chunk
   }
-  if (hash.digest('hex') !== sha256) throw new BlobDamaged('GetObject: the bytes do not have their sha256')
+  if (hash.digest('hex') !== sha256)
+    throw new BlobsAway('GetObject: the bytes do not have their sha256', { damaged: true })
   if (held) yield held
 }
