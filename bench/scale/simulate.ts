@@ -28,7 +28,7 @@ const WAIT_SECONDS_MAX = 0.1
 /** What HTTP processes, workers and PostgreSQL have to do in a second of mean demand. */
 export function poolsOf(costs: Costs, demand: Demand): Pool[] {
   const each = (count: number, us: number) => ((count / SECONDS_OF_DAY) * us) / 1_000_000
-  const { chats, streamed, events, jobs, polls } = demand
+  const { chats, streamed, events, jobs, polls, clip_mb, reads } = demand
   const streams = chats * streamed
   return [
     {
@@ -36,7 +36,8 @@ export function poolsOf(costs: Costs, demand: Demand): Pool[] {
       mean_cores:
         each(chats, costs.chat_http) +
         each(streams * events, costs.stream_event_http) +
-        each(jobs * polls, costs.poll_http),
+        each(jobs * polls, costs.poll_http) +
+        each((jobs * clip_mb * reads) / 1000, costs.content_gb),
       piece_seconds: (costs.chat_http + streamed * events * costs.stream_event_http) / 1_000_000,
     },
     {
