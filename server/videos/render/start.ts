@@ -27,6 +27,7 @@ import {
   unserved,
 } from './served-model.ts'
 import { countRenders } from './store.ts'
+import { watchInputs } from './watch-inputs.ts'
 
 /** Wait of a start while an equal one is unanswered. */
 const EQUAL_START_SECONDS = 3
@@ -166,13 +167,20 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Star
   }
   failpoint('attempt_written')
   const begun = { ...job, ...intent }
+  const sent = watchInputs(request)
   try {
     // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
-    const ticket = await served.engine.start(request, new AbortController().signal)
+    const ticket = await served.engine.start(sent.request, new AbortController().signal)
     failpoint('engine_started')
     return { outcome: started(begun, ticket, { served, request }), job: begun, elsewhere: false, end: 'worked' }
   } catch (error) {
-    return startFailed(ctx, begun, { served, error, intent })
+    const cause = sent.fault()
+    if (cause === null) return startFailed(ctx, begun, { served, error, intent })
+    // The engine never had the whole request, so it has begun nothing; nor is it to blame.
+    ctx.log.warn('inputs_not_read', { video_id: job.id, error: cause })
+    const unread = new EngineError('transient', 'An input could not be read.', { not_begun: true, cause })
+    const outcome = startAgain(begun, { served, error: unread, intent })
+    return { outcome, job: begun, elsewhere: false, end: 'neutral' }
   }
 }
 
