@@ -6,6 +6,7 @@ import { type Claims, claimsOn, type QueueTable } from '../../platform/queue/cla
 import type { ObservedQueue } from '../../platform/queue/depth.ts'
 import { isTerminal, STATUSES } from '../job.ts'
 import { CANCEL_QUEUE, VIDEO_QUEUE } from '../queues.ts'
+import { engineAddress } from '../render/served-model.ts'
 import type { VideoJobRow } from '../store.ts'
 
 const OPEN: QueueTable = { table: 'video_jobs', due: 'next_run_at', open: sql`finished_at is null` }
@@ -31,13 +32,17 @@ export const videoQueues = [
 /** A job that no process has taken for so long, although it was due, may be ended by one that does not know its model. */
 const UNCLAIMED_SECONDS = 600
 
+/** A render at an address that no process has claimed for so long is looked for at the engine of the same name: it has moved. */
+const MOVED_SECONDS = 30
+
 /**
- * Which jobs this process can work on: while configurations differ, during a rolling change, those of models and engines it does not know
- * are left to the others. It may take one that nobody has taken and whose time is up, to end it.
+ * Which jobs this process can work on: while configurations differ, during a rolling change, those of models, engines and addresses it does
+ * not know are left to the others. It may take one that nobody has taken and whose time is up, to end it.
  */
 export function servedJobs(ctx: Pick<Context, 'config' | 'engines'>, now: Date): RawBuilder<unknown> {
   const { queue_seconds, render_seconds } = ctx.config.limits
   return sql`(status in ('moderating', 'translating') or ${isServed(ctx)}
+    or (next_run_at < ${addSeconds(now, -MOVED_SECONDS)} and ${isNamed(ctx)})
     or (next_run_at < ${addSeconds(now, -UNCLAIMED_SECONDS)}
         and case when render_started_at is null then queued_at < ${addSeconds(now, -queue_seconds)}
                  else render_started_at < ${addSeconds(now, -render_seconds)} end))`
@@ -46,19 +51,40 @@ export function servedJobs(ctx: Pick<Context, 'config' | 'engines'>, now: Date):
 /** Which cancellations this process can pass on to the engine, or give up because the engine is no longer asked. */
 export function servedCancels(
   ctx: Pick<Context, 'config' | 'engines'>,
-  { given_up_before }: { given_up_before: Date },
+  { now, given_up_before }: { now: Date; given_up_before: Date },
 ): RawBuilder<unknown> {
-  return sql`(${isServed(ctx)} or finished_at < ${given_up_before})`
+  return sql`(${isServed(ctx)} or (cancel_due_at < ${addSeconds(now, -MOVED_SECONDS)} and ${isNamed(ctx)})
+    or finished_at < ${given_up_before})`
 }
 
-function isServed({ config, engines }: Pick<Context, 'config' | 'engines'>): RawBuilder<unknown> {
-  const pools = config.video_models.flatMap(({ id }) => ({ id, pool: engines.video.get(id) }))
+/** Jobs of known models that have not begun, and those that were begun on an engine at an address this process knows. */
+function isServed(ctx: Pick<Context, 'config' | 'engines'>): RawBuilder<unknown> {
+  const served = poolsOf(ctx).flatMap(({ id, pool }) => [
+    `${id}\n\n`,
+    // A render whose engine has no name is at the first one.
+    ...pool.members.slice(0, 1).map((member) => `${id}\n\n${engineAddress(member)}`),
+    ...pool.members.map((member) => `${id}\n${member.id ?? ''}\n${engineAddress(member)}`),
+  ])
+  const key = sql`model || chr(10) || coalesce(engine, '') || chr(10) || coalesce(engine_address, '')`
+  return sql`${key} = any(${[...new Set(served)]}::text[])`
+}
+
+/** Jobs whose engine this process knows by name, wherever it was when they were begun. */
+function isNamed(ctx: Pick<Context, 'config' | 'engines'>): RawBuilder<unknown> {
+  const named = poolsOf(ctx).flatMap(({ id, pool }) => [
+    `${id}\n`,
+    ...pool.members.map((member) => `${id}\n${member.id ?? ''}`),
+  ])
+  return sql`model || chr(10) || coalesce(engine, '') = any(${[...new Set(named)]}::text[])`
+}
+
+function poolsOf({ config, engines }: Pick<Context, 'config' | 'engines'>) {
   const former = (engines.former ?? []).map(({ settings, pool }) => ({ id: settings.id, pool }))
-  const served = [...pools, ...former].flatMap(({ id, pool }) => {
-    const names = (pool?.members ?? []).map((member) => member.id ?? '')
-    return [...new Set(['', ...names])].map((name) => `${id}\n${name}`)
+  const current = config.video_models.flatMap(({ id }) => {
+    const pool = engines.video.get(id)
+    return pool ? [{ id, pool }] : []
   })
-  return sql`model || chr(10) || coalesce(engine, '') = any(${served}::text[])`
+  return [...current, ...former]
 }
 
 /** Ends a claim on a canceled job: its engine is asked again at `again`, or never when null. */

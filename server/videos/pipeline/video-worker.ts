@@ -46,7 +46,7 @@ export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed 
   const cancels = startWorker<VideoJobRow>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
-    only: (now) => servedCancels(ctx, { given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
+    only: (now) => servedCancels(ctx, { now, given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
     run: (job) => withUse(ctx, (now) => stopRender(now, job)),
     on_error: (error, job) => logFault(ctx, error, job),
   })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { addSeconds } from '../../../server/platform/clock.ts'
 import { responseClaims, servedResponses } from '../../../server/responses/background/claims.ts'
 import { cancelClaims, servedCancels, servedJobs, videoClaims } from '../../../server/videos/pipeline/claims.ts'
+import { engineAddress } from '../../../server/videos/render/served-model.ts'
 import type { TestApp } from '../../support/http/app.ts'
 import { send } from '../../support/http/identity-app.ts'
 import { submit } from '../../support/http/videos-app.ts'
@@ -73,6 +74,30 @@ test('a job of a model that no node knows any more waits, and fails when its tim
   assert.equal((await find(b, id)).error_code, 'queue_timeout')
 })
 
+test('a render at an address that a node does not know is left to one that does; that nobody takes is looked for by name', async (t) => {
+  const at = (host: string) => `
+video_models:
+  - { id: moved-1, engine: { kind: videos-api, dialect: openai, base_url: "https://${host}.example.com", model: m }, per_second: "0.010000" }`
+  const nodes = await startTwoNodes({ a: { config: at('former') }, b: () => ({ config: at('present') }) })
+  t.after(nodes.close)
+  const { a, b, customer } = nodes
+  const { id } = (await submit(a, customer, { model: 'moved-1' })).body
+  const now = addSeconds(a.clock.now(), 60)
+  const member = a.ctx.engines.video.get('moved-1')!.member(null)!
+  await a.database.pool.query(`update video_jobs set status = 'translating' where id = $1`, [id])
+  await a.database.pool.query(
+    `update video_jobs set status = 'queued', queued_at = $2, next_run_at = $2, engine_address = $3 where id = $1`,
+    [id, now, engineAddress(member)],
+  )
+  const claimBy = async ({ ctx }: TestApp, seconds: number) => {
+    const at = addSeconds(now, seconds)
+    const rows = await videoClaims.claim(ctx.db, { claim_id: 'x/1', now: at, limit: 1, only: servedJobs(ctx, at) })
+    await videoClaims.release(ctx.db, rows)
+    return rows.length
+  }
+  assert.deepEqual([await claimBy(b, 29), await claimBy(a, 0), await claimBy(b, 31)], [0, 1, 1])
+})
+
 test('a cancellation is passed on to the engine by a node that knows it', async (t) => {
   const nodes = await startTwoNodes({ a: { config: CONFIG(true) }, b: () => ({ config: CONFIG(false) }) })
   t.after(nodes.close)
@@ -85,7 +110,12 @@ test('a cancellation is passed on to the engine by a node that knows it', async 
   )
   const now = addSeconds(a.clock.now(), 60)
   const claimBy = ({ ctx }: TestApp, given_up_before: Date) =>
-    cancelClaims.claim(ctx.db, { claim_id: 'x/1', now, limit: 1, only: servedCancels(ctx, { given_up_before }) })
+    cancelClaims.claim(ctx.db, {
+      claim_id: 'x/1',
+      now,
+      limit: 1,
+      only: servedCancels(ctx, { now: a.clock.now(), given_up_before }),
+    })
   assert.equal((await claimBy(b, addSeconds(now, -3600))).length, 0)
   assert.equal((await claimBy(a, addSeconds(now, -3600))).length, 1)
 })
