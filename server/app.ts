@@ -108,7 +108,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const live_context = openLiveContext(fixed, settings.first)
   const { ctx } = live_context
   const identity = await openIdentity({ db, clock, log, live: ctx, changes })
-  const cache = openJobCache()
+  // The only process on an embedded database, that works on its jobs and answers for them.
+  const only = options.background === 'sole' && config.workers === 1
+  const cache = openJobCache({ changes, only })
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
@@ -169,6 +171,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       await variants.close()
       await meter.close()
       balances.close()
+      cache.close()
       await live_context.close()
       audit.close()
       await identity.close()

@@ -1,33 +1,47 @@
 import { sql } from 'kysely'
 import type { Context } from '../context.ts'
+import type { Changes } from '../platform/db/changes.ts'
 import type { Db } from '../platform/db/db.ts'
 import { freshCache } from '../platform/fresh-cache.ts'
+import { VIDEO_TOPIC } from './queues.ts'
 import type { VideoJobRow } from './store.ts'
 
-/** How long a row is kept that nobody asks for. */
-const KEPT_MILLISECONDS = 60_000
+/** How long a row is kept that is compared with the database each time. */
+const COMPARED_MILLISECONDS = 60_000
+/** How long one is believed where every change is announced: `kinora admin` announces its own best effort. */
+const BELIEVED_MILLISECONDS = 1000
 const ROWS_MAX = 10_000
 
 export type JobCache = {
   /** The organization's job as it is committed at the time of the call or later, whichever process wrote it. */
   read(ctx: Pick<Context, 'db' | 'groups'>, org_id: string, id: string): Promise<VideoJobRow | null>
+  close(): void
 }
 
 /**
- * Keeps polled jobs in memory, so that a poll reads their version alone: one statement for all polls that arrive while the one before is
- * being answered. A kept row is used only if it is still the current one.
+ * Keeps polled jobs in memory. Where this process is the `only` one of the service it hears of every change before its answer, and most
+ * polls cost no query. Otherwise a kept row is used only if it is still the current one: a poll reads its version, in one statement for all
+ * polls that arrive while the one before is being answered.
  */
-export function openJobCache(): JobCache {
-  const now_ms = () => performance.now()
-  const rows = freshCache<VersionedJob>({ ttl_ms: KEPT_MILLISECONDS, entries_max: ROWS_MAX, now_ms })
-  return {
-    async read({ db, groups }, org_id, id) {
+export function openJobCache({ changes, only }: { changes: Changes; only: boolean }): JobCache {
+  const ttl_ms = only ? BELIEVED_MILLISECONDS : COMPARED_MILLISECONDS
+  const rows = freshCache<VersionedJob>({ ttl_ms, entries_max: ROWS_MAX, now_ms: () => performance.now() })
+  const close = changes.on(VIDEO_TOPIC, (id) => (id === null ? rows.clear() : rows.forget(id)))
+  const current = async ({ db, groups }: Pick<Context, 'db' | 'groups'>, id: string) => {
+    const kept = rows.recall(id)
+    if (kept && only) return kept
+    if (kept) {
       const version = await groups.join<string, string | null>('video-versions', id, (ids) => versionsOf(db, ids))
-      if (version === null) return null
-      const kept = rows.recall(id)
-      const current = kept?.version === version ? kept : await rows.load(id, () => findVersionedJob(db, id))
-      return current?.job.org_id === org_id ? current.job : null
+      if (kept.version === version) return kept
+    }
+    return rows.load(id, () => findVersionedJob(db, id))
+  }
+  return {
+    async read(ctx, org_id, id) {
+      const found = await current(ctx, id)
+      return found?.job.org_id === org_id ? found.job : null
     },
+    close,
   }
 }
 
