@@ -1,3 +1,8 @@
+import type {
+  ListMultipartUploadsCommandInput,
+  ListMultipartUploadsCommandOutput,
+  MultipartUpload,
+} from '@aws-sdk/client-s3'
 import type { Bucket } from './bucket.ts'
 
 /** Every blob below `prefix` that was last written before `older_than`, by the clock of the bucket. */
@@ -27,15 +32,10 @@ export async function* listObjects(
  * Returns how many. Servers that do not list them clear them away themselves, or by a rule of the bucket.
  */
 export async function sweepUploads(bucket: Bucket, prefix: string, older_than: Date): Promise<number> {
-  const { Uploads = [] } = await bucket.call('ListMultipartUploads', async ({ sdk, client, timeout }) => {
-    const command = new sdk.ListMultipartUploadsCommand({ Bucket: bucket.name, Prefix: prefix })
-    return client.send(command, timeout).catch((error: unknown) => {
-      if (isNotOffered(error)) return { Uploads: [] }
-      throw error
-    })
-  })
-  const old = Uploads.filter(({ Initiated }) => Initiated !== undefined && Initiated < older_than)
-  for (const { Key, UploadId } of old) {
+  let count = 0
+  for await (const { Key, UploadId, Initiated } of listUploads(bucket, prefix)) {
+    if (Initiated === undefined || Initiated >= older_than) continue
+    count += 1
     await bucket.call('AbortMultipartUpload', ({ sdk, client, timeout }) =>
       client
         .send(new sdk.AbortMultipartUploadCommand({ Bucket: bucket.name, Key, UploadId }), timeout)
@@ -45,7 +45,29 @@ export async function sweepUploads(bucket: Bucket, prefix: string, older_than: D
         }),
     )
   }
-  return old.length
+  return count
+}
+
+async function* listUploads(bucket: Bucket, prefix: string): AsyncIterable<MultipartUpload> {
+  let after: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | null = {}
+  while (after !== null) {
+    const page: ListMultipartUploadsCommandOutput | null = await listPage(bucket, { Prefix: prefix, ...after })
+    yield* page?.Uploads ?? []
+    const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page ?? {}
+    after = IsTruncated && KeyMarker !== undefined ? { KeyMarker, UploadIdMarker } : null
+  }
+}
+
+/** Null from a server that does not list them. */
+function listPage(bucket: Bucket, input: Omit<ListMultipartUploadsCommandInput, 'Bucket'>) {
+  return bucket.call('ListMultipartUploads', ({ sdk, client, timeout }) =>
+    client
+      .send(new sdk.ListMultipartUploadsCommand({ Bucket: bucket.name, ...input }), timeout)
+      .catch((error: unknown) => {
+        if (isNotOffered(error)) return null
+        throw error
+      }),
+  )
 }
 
 function isNotOffered(error: unknown): boolean {
