@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Config } from '../config/config.ts'
 import { isShared } from '../config/storage.ts'
@@ -7,7 +8,7 @@ import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
-import { type Db, openDb } from '../platform/db/db.ts'
+import { type Db, isDatabaseDown, openDb } from '../platform/db/db.ts'
 import { type Hold, holdDatabase } from '../platform/db/exclusive.ts'
 import { MIGRATIONS_DIR, migrate } from '../platform/db/migrate.ts'
 import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
@@ -18,6 +19,9 @@ import { StartError } from '../platform/start-error.ts'
 import { asStartError, databaseName } from './database-name.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
+
+/** Before a database that went away while it was being opened is opened anew. */
+const AGAIN_MILLISECONDS = 500
 
 /** `keep` stores its secret: called once nothing has refused the node, before the database knows the fingerprint of that secret. */
 type Joining = { node: NewNode; keep(): void }
@@ -72,6 +76,11 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
     return { url, data_dir, stop }
   } catch (error) {
     await stop()
+    if (config.database_url !== null && options.waiting && isDatabaseDown(error)) {
+      log.warn('database_lost', { detail: 'The database went away while it was being opened. Beginning again.', error })
+      await sleep(AGAIN_MILLISECONDS, undefined, { signal: options.waiting.signal })
+      return openDatabase(config, log, options)
+    }
     throw asStartError(error, databaseName(config))
   }
 }
