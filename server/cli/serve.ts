@@ -128,9 +128,11 @@ export async function serve(
     const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
     const app = await openService(boot, log, backgroundOf(config))
     const drain = { seconds: 0, skip: skip.signal }
+    let metrics: { url: string; close(): Promise<void> } | null = null
+    // Metrics are served until the service is closed, so that a drain is seen.
+    stops.push(async () => metrics?.close())
     stops.push(() => app.close(drain), stayJoined(app.ctx.db, node, log).stop)
-    const metrics = config.metrics && (await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log))
-    if (metrics) stops.push(metrics.close)
+    if (config.metrics) metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log)
     await early.close()
     const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
     if (http) stops.push(() => http.stop(skip.signal))
