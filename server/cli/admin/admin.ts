@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { operatorHere } from '../../identity/activity/activity.ts'
-import { systemClock } from '../../platform/clock.ts'
+import { askForTime, type DatabaseClock, followDatabaseClock } from '../../platform/db/database-clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
 import { activityLog } from './activity.ts'
@@ -116,9 +116,12 @@ async function runBeside(
 ): Promise<Report> {
   const database = await openAdminDatabase(config)
   printDatabase(database.name)
+  let clock: DatabaseClock | null = null
   try {
-    return await command.run({ ...database, config, clock: systemClock, actor: operatorHere() }, values)
+    clock = await followDatabaseClock({ ask: askForTime(database.pool) })
+    return await command.run({ ...database, config, clock, actor: operatorHere() }, values)
   } finally {
+    clock?.close()
     await database.close()
   }
 }
