@@ -61,6 +61,10 @@ const ACTIONS = [
   'api_key_create',
   'api_key_revoke',
   'video_cancel',
+  'webhook_endpoint_create',
+  'webhook_endpoint_change',
+  'webhook_endpoint_rotate_secret',
+  'webhook_endpoint_delete',
 ] as const
 
 /** The text of an action. */

@@ -9,6 +9,7 @@ import {
   type SubscriptionRow,
   updateSubscription,
 } from '../events/store/subscriptions.ts'
+import { actorOf, recordActivity } from '../identity/activity/activity.ts'
 import type { Principal } from '../identity/caller/principal.ts'
 import { lockedRole, requireManager } from '../identity/members/members.ts'
 import { addSeconds } from '../platform/clock.ts'
@@ -68,6 +69,7 @@ export async function createEndpoint(
     }
     await insertSubscription(tx, subscription)
     await insertEndpoint(tx, endpoint)
+    await record(tx, principal, { done: 'create', endpoint, now })
   })
   return { endpoint, subscription, secret }
 }
@@ -104,16 +106,18 @@ export async function changeEndpoint(
       ...(turned !== null && { enabled: turned }),
     })
     if (turned === false) await skipPending(tx, [id])
+    await record(tx, principal, { done: 'change', endpoint: { ...endpoint, ...body }, now })
   })
   return readEndpoint(ctx, principal, id)
 }
 
 /** Deletes an endpoint: nothing more is sent to it. Throws ApiError `permission_denied` or `not_found`. */
 export async function removeEndpoint(ctx: Context, principal: Principal, id: string): Promise<void> {
-  await changing(ctx, principal, id, async (tx) => {
+  await changing(ctx, principal, id, async (tx, endpoint) => {
     await deleteEndpoint(tx, id)
     await deleteSubscription(tx, id)
     await skipPending(tx, [id])
+    await record(tx, principal, { done: 'delete', endpoint, now: ctx.clock.now() })
   })
 }
 
@@ -131,6 +135,7 @@ export async function rotateSecret(
       previous_secret: keep_old ? endpoint.secret : null,
       previous_secret_until: keep_old ? addSeconds(now, OVERLAP_SECONDS) : null,
     })
+    await record(tx, principal, { done: 'rotate_secret', endpoint, now })
   })
   return { ...(await readEndpoint(ctx, principal, id)), secret }
 }
@@ -174,6 +179,24 @@ async function changing<T>(
     const endpoint = isId('webhook_endpoint', id) ? await lockEndpoint(tx, principal.org_id, id) : null
     if (!endpoint) throw notFound('webhook endpoint')
     return change(tx, endpoint)
+  })
+}
+
+/** Records a change with the endpoint's name and host: paths and queries of such URLs often hold a secret. */
+async function record(
+  tx: Tx,
+  principal: Principal,
+  change: {
+    done: 'create' | 'change' | 'rotate_secret' | 'delete'
+    endpoint: Pick<EndpointRow, 'id' | 'name' | 'url'>
+    now: Date
+  },
+): Promise<void> {
+  const { done, endpoint, now } = change
+  await recordActivity(tx, {
+    ...{ actor: actorOf(principal), action: `webhook_endpoint.${done}`, now },
+    ...{ org_id: principal.org_id, target: endpoint.id },
+    details: { name: endpoint.name, host: new URL(endpoint.url).host },
   })
 }
 

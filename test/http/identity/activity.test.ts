@@ -84,3 +84,26 @@ test('403 for a member', async () => {
   const plain = await newColleague(app, owner.org_id)
   assert.equal((await activity(plain)).body.error.code, 'permission_denied')
 })
+
+test('changes of webhook endpoints are recorded with name and host, without the rest of the URL or the secret', async () => {
+  const person = await newCustomer(app)
+  const credentials = { key: person.key }
+  const body = { name: 'Production', url: 'https://hooks.example.com/token?x=1', event_types: ['video.completed'] }
+  const made = (await send(app, 'POST', '/v1/webhook_endpoints', credentials, body)).body
+  const path = `/v1/webhook_endpoints/${made.id}`
+  await send(app, 'POST', path, credentials, { name: 'Second', url: 'https://second.example.com/' })
+  await send(app, 'POST', `${path}/rotate_secret`, credentials, {})
+  await send(app, 'DELETE', path, credentials)
+  const entries = (await activity(person)).body
+  const second = { name: 'Second', host: 'second.example.com' }
+  assert.deepEqual(
+    entries.data.map(({ action, target, details }: Record<string, unknown>) => [action, target, details]),
+    [
+      ['webhook_endpoint.delete', made.id, second],
+      ['webhook_endpoint.rotate_secret', made.id, second],
+      ['webhook_endpoint.change', made.id, second],
+      ['webhook_endpoint.create', made.id, { name: 'Production', host: 'hooks.example.com' }],
+    ],
+  )
+  for (const secret of [made.signing_secret, 'token']) assert.ok(!JSON.stringify(entries).includes(secret))
+})
