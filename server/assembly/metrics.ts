@@ -9,6 +9,7 @@ import { queueMetrics } from '../platform/queue/depth.ts'
 import { VERSION } from '../platform/start/version.ts'
 import { sweepMetrics } from '../platform/sweep.ts'
 import { videoMetrics } from '../videos/pipeline/observe-jobs.ts'
+import { webhookMetrics } from '../webhooks/metrics.ts'
 
 const buildMetrics = declareMetrics((metrics) => ({
   info: metrics.gauge({
@@ -23,7 +24,7 @@ const buildMetrics = declareMetrics((metrics) => ({
 export function openAppMetrics(): Metrics {
   const metrics = openMetrics()
   const features = [
-    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, engineMetrics],
+    ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, webhookMetrics, engineMetrics],
     ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics],
   ]
   for (const declare of features) declare(metrics)

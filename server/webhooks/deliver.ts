@@ -6,9 +6,12 @@ import { addSeconds } from '../platform/clock.ts'
 import { writeGroupOrEach } from '../platform/db/groups.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { type Attempt, type AttemptOptions, attempt } from './attempt.ts'
+import { webhookMetrics } from './metrics.ts'
 import { nextTry } from './schedule.ts'
 import { findDisabled, findEndpointOfAnyOrg, noteAttempts } from './store.ts'
 
+/** After so long it is seen whether an operator has made a signing secret readable again. */
+const UNREADABLE_SECONDS = 300
 /** An endpoint to which every attempt of this long has failed is disabled. */
 const FAILING_SECONDS_MAX = 5 * 86_400
 
@@ -24,6 +27,10 @@ export async function deliver(ctx: Context, delivery: ClaimedDelivery, options: 
       ? null
       : await attempt(ctx, endpoint, { ...delivery, id: delivery.event_id }, options)
   failpoint('after_delivery')
+  if (sent)
+    webhookMetrics(ctx.metrics)
+      .attempts.of(sent.error ?? 'delivered')
+      .add(1)
   if (sent?.error === 'secret_unreadable')
     ctx.log.error('webhook_secret_unreadable', { endpoint_id: delivery.subscription_id })
   await ctx.groups.join('event-deliveries', { delivery, sent }, (group) =>
@@ -37,12 +44,9 @@ type Sent = { delivery: ClaimedDelivery; sent: Attempt | null }
 async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<undefined[]> {
   const now = ctx.clock.now()
   const disabled = await ctx.db.transaction().execute(async (tx) => {
-    const written = await writeResults(
-      tx,
-      group.map((each) => resultOf(each, now)),
-      now,
-    )
-    const noted = group.filter(({ delivery, sent }) => sent !== null && written.has(delivery.id))
+    const results = group.map((each) => resultOf(each, now))
+    const written = await writeResults(tx, results, now)
+    const noted = group.filter(({ delivery }, i) => results[i]!.tried && written.has(delivery.id))
     const ids = (which: (sent: Attempt) => boolean) =>
       noted.flatMap(({ delivery, sent }) => (which(sent!) ? [delivery.subscription_id] : []))
     const failed = ids(({ error }) => error !== null)
@@ -60,6 +64,7 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<unde
     return disabled
   })
   for (const { id, org_id, disabled_reason } of disabled) {
+    webhookMetrics(ctx.metrics).disabled.of(disabled_reason).add(1)
     ctx.log.warn('webhook_endpoint_disabled', { endpoint_id: id, org_id, detail: disabled_reason })
   }
   return group.map(() => undefined)
@@ -68,11 +73,14 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<unde
 function resultOf({ delivery, sent }: Sent, now: Date): DeliveryResult {
   const { id, claim_id, tries, next_try_at, status_code, error } = delivery
   const claimed = { id, claim_id }
-  if (sent === null) return { ...claimed, state: 'skipped', next_try_at, status_code, error }
+  if (sent === null) return { ...claimed, state: 'skipped', next_try_at, status_code, error, tried: false }
   const answer = { status_code: sent.status_code, error: sent.error }
-  if (sent.error === null) return { ...claimed, ...answer, state: 'delivered', next_try_at }
+  // The service's own trouble, which takes no try from the delivery and says nothing of the endpoint.
+  if (sent.error === 'secret_unreadable') {
+    return { ...claimed, ...answer, state: 'pending', next_try_at: addSeconds(now, UNREADABLE_SECONDS), tried: false }
+  }
+  if (sent.error === null) return { ...claimed, ...answer, state: 'delivered', next_try_at, tried: true }
   const again = sent.status_code === 410 ? null : nextTry(tries, sent.retry_after_seconds, now)
-  return again
-    ? { ...claimed, ...answer, state: 'pending', next_try_at: again }
-    : { ...claimed, ...answer, state: 'failed', next_try_at }
+  const state = again ? 'pending' : 'failed'
+  return { ...claimed, ...answer, state, next_try_at: again ?? next_try_at, tried: true }
 }

@@ -18,15 +18,17 @@ export function sealSecret(ctx: Pick<Context, 'secret'>, endpoint_id: string, se
   return sealText(ctx.secret, { label: LABEL, binding: endpoint_id }, secret)
 }
 
-/** The secrets that sign at `now`, the newest first. Null when one cannot be read: the secret of the service was changed. */
+/**
+ * The secrets that sign at `now`, the newest first; the previous one is left out when it cannot be read. Null when the present one cannot:
+ * the secret of the service was changed.
+ */
 export function signingSecrets(ctx: Pick<Context, 'secrets'>, endpoint: EndpointRow, now: Date): string[] | null {
   const { id, secret, previous_secret, previous_secret_until } = endpoint
-  const sealed = [secret]
-  if (previous_secret !== null && previous_secret_until !== null && previous_secret_until > now)
-    sealed.push(previous_secret)
   const unseal = textUnsealer(ctx.secrets, LABEL)
-  const opened = sealed.flatMap((each) => unseal(id, each) ?? [])
-  return opened.length === sealed.length ? opened : null
+  const present = unseal(id, secret)
+  if (present === null) return null
+  const overlaps = previous_secret !== null && previous_secret_until !== null && previous_secret_until > now
+  return [present, ...(overlaps ? [unseal(id, previous_secret) ?? []].flat() : [])]
 }
 
 /** The same text encrypted with the current secret of the service; null when it is so already, or cannot be read. */

@@ -42,8 +42,13 @@ declare module '../../platform/db/db.ts' {
 /** A delivery with what it says of its event. */
 export type EventDelivery = DeliveryRow & Pick<EventRow, 'type' | 'subject_id' | 'created_at'>
 
-/** What became of a claimed delivery. Its attempt counts unless it was skipped. */
-export type DeliveryResult = Pick<DeliveryRow, 'id' | 'claim_id' | 'state' | 'next_try_at' | 'status_code' | 'error'>
+/** What became of a claimed delivery. `tried`: it was sent, or could not be received, and that counts as an attempt. */
+export type DeliveryResult = Pick<
+  DeliveryRow,
+  'id' | 'claim_id' | 'state' | 'next_try_at' | 'status_code' | 'error'
+> & {
+  tried: boolean
+}
 
 /**
  * Writes results under the claims they were made with, and ends the claims. Returns the ids of those written: another claim, or a
@@ -53,14 +58,11 @@ export async function writeResults(tx: Tx, results: readonly DeliveryResult[], n
   const { rows } = await sql<{ id: string }>`
     update event_deliveries d set
       state = r.state, next_try_at = r.next_try_at, claim_id = null, claimed_until = null,
-      attempts = d.attempts + tried, tries = d.tries + tried,
-      last_try_at = case when tried = 1 then ${now}::timestamptz else d.last_try_at end,
-      status_code = case when tried = 1 then r.status_code else d.status_code end,
-      error = case when tried = 1 then r.error else d.error end
-    from (
-      select *, case when state = 'skipped' then 0 else 1 end as tried
-      from jsonb_to_recordset(${JSON.stringify(results)}::jsonb)
-        as r (id text, claim_id text, state text, next_try_at timestamptz, status_code int, error text)) as r
+      attempts = d.attempts + r.tried::int, tries = d.tries + r.tried::int,
+      last_try_at = case when r.tried then ${now}::timestamptz else d.last_try_at end,
+      status_code = r.status_code, error = r.error
+    from jsonb_to_recordset(${JSON.stringify(results)}::jsonb)
+      as r (id text, claim_id text, state text, next_try_at timestamptz, status_code int, error text, tried boolean)
     where d.id = any(${results.map(({ id }) => id)}::text[]) and d.id = r.id and d.claim_id = r.claim_id
     returning d.id`.execute(tx)
   return new Set(rows.map(({ id }) => id))

@@ -139,6 +139,40 @@ test('an endpoint that has failed for five days is disabled; one success in betw
   assert.deepEqual([enabled.body.enabled, enabled.body.disabled_reason, enabled.body.failing_since], [true, null, null])
 })
 
+test('events of an endpoint whose secret cannot be read wait without a try, however long, and arrive once it can', async () => {
+  const { app, receiver } = webhooks
+  const { pool } = app.database
+  const { rows } = await pool.query('select secret from webhook_endpoints where id = $1', [endpoint.id])
+  const setSecret = (secret: string) =>
+    pool.query('update webhook_endpoints set secret = $2 where id = $1', [endpoint.id, secret])
+  await canceledVideo(webhooks)
+  await setSecret('v1.unreadable')
+  for (let day = 0; day < 7; day++) {
+    assert.equal(await deliverDue(app), 1)
+    app.clock.advance(86_400)
+  }
+  const { state, attempts, error, last_attempt_at } = await onlyDelivery()
+  assert.deepEqual([state, attempts, error, last_attempt_at], ['pending', 0, 'secret_unreadable', null])
+  const { body } = await call('GET')
+  assert.deepEqual([body.enabled, body.failing_since], [true, null])
+  assert.equal(receiver.received.length, 0)
+  await setSecret(rows[0].secret)
+  assert.equal(await deliverDue(app), 1)
+  assert.equal((await onlyDelivery()).state, 'delivered')
+  await unwrap(receiver.received.at(-1)!, endpoint.secret)
+})
+
+test('the present secret signs alone while the previous one cannot be read', async () => {
+  const { app, receiver } = webhooks
+  const rotated = await call('POST', '/rotate_secret', { keep_old_secret_active_for_24_hours: true })
+  await app.database.pool.query("update webhook_endpoints set previous_secret = 'v1.unreadable' where id = $1", [
+    endpoint.id,
+  ])
+  await canceledVideo(webhooks)
+  assert.equal(await deliverDue(app), 1)
+  await unwrap(receiver.received.at(-1)!, rotated.body.signing_secret)
+})
+
 test('both secrets sign for 24 hours after a rotation that keeps the old one, and the new one alone after one that does not', async () => {
   const { receiver, app } = webhooks
   const rotated = await call('POST', '/rotate_secret', { keep_old_secret_active_for_24_hours: true })
