@@ -6,12 +6,12 @@ import type { BenchService } from '../support/service.ts'
 import { limitToSlice, withoutSlices } from '../support/slices.ts'
 import { chat, chatLoad, startChatService, startUpstream, type Upstream } from './setup.ts'
 
-const CALLERS = 64
+const CALLERS = 128
 /** Of one round. */
 const ANSWERS = amountOf(5_000)
 const COUNTS = [1, 2, 4] as const
 /** Of a core, for each HTTP process of the limited rounds: four of them, PostgreSQL, model server and client fit on two cores. */
-const SLICE = 0.15
+const SLICE = 0.2
 
 type Served = { answers_per_second: number; http: number; postgres: number; idle: number }
 
