@@ -1,14 +1,14 @@
-import { childrenOf, cpuOf, cpuOfTree } from '../support/cpu.ts'
+import { cpuOf, cpuOfTree } from '../support/cpu.ts'
 import { watchIdle } from '../support/quiet.ts'
-import { alternate, amountOf } from '../support/rounds.ts'
+import { alternate, amountOf, WARM } from '../support/rounds.ts'
 import { type Rounds, type Row, rowOf } from '../support/row.ts'
-import type { BenchService } from '../support/service.ts'
+import { type BenchService, httpProcesses } from '../support/service.ts'
 import { limitToSlice, withoutSlices } from '../support/slices.ts'
-import { chat, chatLoad, startChatService, startUpstream, type Upstream } from './setup.ts'
+import { chat, chatLoad, startChatService, startUpstream } from './setup.ts'
 
 const CALLERS = 128
 /** Of one round. */
-const ANSWERS = amountOf(5_000)
+const ANSWERS = amountOf(10_000)
 const COUNTS = [1, 2, 4] as const
 /** Of a core, for each HTTP process of the limited rounds: four of them, PostgreSQL, model server and client fit on two cores. */
 const SLICE = 0.2
@@ -17,48 +17,41 @@ type Served = { answers_per_second: number; http: number; postgres: number; idle
 
 /**
  * Plain answers through 1, 2 and 4 HTTP processes (`--workers`), each with a slice of a core, so that they are what is scarce: how the
- * rate grows with their number. Then 1 and 2 without a limit on all cores, which everything else has to share.
+ * rate grows with their number. Then without a limit on all cores, which everything else has to share.
  */
 export async function run(): Promise<Row[]> {
   const upstream = await startUpstream({ events: 1, gap_ms: 0 })
+  const services: BenchService[] = []
   try {
-    const limited = withoutSlices === null ? await measure(upstream, { counts: COUNTS, slice: SLICE }) : null
-    const free = await measure(upstream, { counts: [1, 2, 4], slice: null })
+    for (const workers of COUNTS) {
+      const service = await startChatService(upstream, { config: `workers: ${workers}\n`, pinned: false })
+      services.push(service)
+      // Each process compiles for itself.
+      await serve(service, WARM * workers)
+    }
+    const limited = withoutSlices === null ? await limitedTo(SLICE, services) : null
+    const free = await measure(services)
     return [...(limited ? rowsOf(limited, `each with ${SLICE} of a core`, 1.7) : []), ...rowsOf(free, 'on all cores')]
   } finally {
+    for (const service of services) await service.stop()
     await upstream.stop()
   }
 }
 
 type Measured = Record<'one' | 'two' | 'four', Served[]>
 
-async function measure(
-  upstream: Upstream,
-  { counts, slice }: { counts: readonly [number, number, number]; slice: number | null },
-): Promise<Measured> {
-  const services: BenchService[] = []
-  const unlimit: Array<() => void> = []
+async function limitedTo(slice: number, services: readonly BenchService[]): Promise<Measured> {
+  const unlimit = services.flatMap(httpProcesses).map((pid) => limitToSlice(pid, slice))
   try {
-    for (const workers of counts) {
-      const service = await startChatService(upstream, { config: `workers: ${workers}\n`, pinned: false })
-      services.push(service)
-      if (slice !== null) unlimit.push(...httpProcesses(service).map((pid) => limitToSlice(pid, slice)))
-    }
-    const [one, two, four] = services.map((service) => (answers: number) => serve(service, answers))
-    return (await alternate(
-      { one: one!, two: two!, four: four! },
-      { count: ANSWERS, warm: amountOf(10_000) },
-    )) as Measured
+    return await measure(services)
   } finally {
     for (const undo of unlimit) undo()
-    for (const service of services) await service.stop()
   }
 }
 
-/** A service with one HTTP process answers in its first process. */
-function httpProcesses({ pid, postgres_pid }: BenchService): number[] {
-  const workers = childrenOf(pid).filter((child) => child !== postgres_pid)
-  return workers.length > 0 ? workers : [pid]
+async function measure(services: readonly BenchService[]): Promise<Measured> {
+  const [one, two, four] = services.map((service) => (answers: number) => serve(service, answers))
+  return (await alternate({ one: one!, two: two!, four: four! }, { count: ANSWERS, warm: 0 })) as Measured
 }
 
 async function serve(service: BenchService, answers: number): Promise<Served> {

@@ -19,23 +19,24 @@ export type Costs = {
 
 /** Where each cost was measured: a run, and the row of its results. */
 const MEASURED: Record<keyof Costs, [run: string, row: string]> = {
-  chat_http: ['2026-11-23-quiet', 'Chat, plain answer of 500 bytes, Node'],
-  chat_postgres: ['2026-11-23-quiet', 'Chat, plain answer of 500 bytes, PostgreSQL'],
+  chat_http: ['2026-11-24-nodes', 'Chat, plain answer of 500 bytes, Node'],
+  chat_postgres: ['2026-11-24-nodes', 'Chat, plain answer of 500 bytes, PostgreSQL'],
   stream_event_http: ['2026-11-23-quiet', 'Chat stream, one event, Node'],
   job: [
-    '2026-11-23-quiet',
+    '2026-11-24-nodes-second',
     'Video pipeline, instant engine, jobs of one organization submitted and run, Node and PostgreSQL',
   ],
   job_postgres: [
-    '2026-11-23-quiet',
+    '2026-11-24-nodes-second',
     'Video pipeline, instant engine, jobs of one organization submitted and run, PostgreSQL',
   ],
-  poll_http: ['2026-11-23-quiet', 'GET /v1/videos/{id}, Node'],
+  // Of a process that asks the database at each poll whether the job has changed, as each of several does.
+  poll_http: ['2026-11-24-third-quiet', 'GET /v1/videos/{id}, Node'],
   content_gb: ['2026-11-23-second', 'MP4 content, whole'],
-  chat_kept_bytes: ['2026-11-24-scale-sizes', 'Chat answer, kept in PostgreSQL'],
-  chat_log_bytes: ['2026-11-24-scale-sizes', 'Chat answer, written to the log'],
-  job_kept_bytes: ['2026-11-24-scale-sizes', 'Video job, submitted and run, kept in PostgreSQL'],
-  job_log_bytes: ['2026-11-24-scale-sizes', 'Video job, submitted and run, written to the log'],
+  chat_kept_bytes: ['2026-11-24-nodes-second', 'Chat answer, kept in PostgreSQL'],
+  chat_log_bytes: ['2026-11-24-nodes-second', 'Chat answer, written to the log'],
+  job_kept_bytes: ['2026-11-24-nodes-second', 'Video job, submitted and run, kept in PostgreSQL'],
+  job_log_bytes: ['2026-11-24-nodes-second', 'Video job, submitted and run, written to the log'],
 }
 
 const RESULTS = join(import.meta.dirname, '..', 'results')
@@ -69,7 +70,7 @@ export function sourcesOfCosts(): ReadonlyArray<{
 
 type ResultRow = { name: string; unit: string; figure: { median: number } | null }
 
-function figureOf(run: string, name: string): number {
+export function figureOf(run: string, name: string): number {
   const { figure } = rowIn(run, name)
   if (!figure) throw new Error(`${run}: ${name} was not measured`)
   return figure.median

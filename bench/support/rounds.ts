@@ -25,7 +25,7 @@ export async function alternate<All extends Contenders>(
 ): Promise<Rounds<All>> {
   const present = Object.entries(contenders).flatMap(([name, measure]) => (measure ? [{ name, measure }] : []))
   const rounds: Record<string, unknown[]> = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]))
-  for (const { measure } of present) await measure(warm)
+  if (warm > 0) for (const { measure } of present) await measure(warm)
   for (let round = 0; round < ROUNDS; round++)
     for (const { name, measure } of present) rounds[name]!.push(await measure(count))
   return rounds as Rounds<All>

@@ -8,6 +8,7 @@ import type pg from 'pg'
 import { type Database, openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
 import { spawnNode } from './child.ts'
+import { childrenOf } from './cpu.ts'
 
 /** The real service in a process of its own, on a fresh data directory with its own PostgreSQL. */
 export type BenchService = {
@@ -119,3 +120,9 @@ export function postmasterOf(dir: string): number {
 }
 
 type FirstRun = { organization_id: string; user_id: string; api_key: string }
+
+/** The processes that answer requests: the first one, unless it has started others for that. */
+export function httpProcesses({ pid, postgres_pid }: Pick<BenchService, 'pid' | 'postgres_pid'>): number[] {
+  const workers = childrenOf(pid).filter((child) => child !== postgres_pid)
+  return workers.length > 0 ? workers : [pid]
+}

@@ -3,7 +3,7 @@ import { cpuOf } from '../support/cpu.ts'
 import { fire } from '../support/load.ts'
 import { alternate, amountOf } from '../support/rounds.ts'
 import { type Row, rowOf } from '../support/row.ts'
-import { type BenchService, caller, startService } from '../support/service.ts'
+import { BENCH_CONFIG, type BenchService, caller, httpProcesses, startService } from '../support/service.ts'
 import { startBareServer } from '../yardsticks/bare/start.ts'
 import { NO_NGINX, startNginxProxy } from '../yardsticks/nginx.ts'
 import { BODY } from './create.ts'
@@ -12,22 +12,28 @@ const CALLERS = 16
 /** Of one round. */
 const POLLS = amountOf(10_000)
 
-/** CPU of the service's Node process for one poll of one job, answered 200 and 304. */
+/**
+ * CPU of the service's Node process for one poll of one job, answered 200 and 304; and of the HTTP processes of one that has two, each of
+ * which asks the database whether the job has changed.
+ */
 export async function run(): Promise<Row[]> {
   const service = await startService({ pinned: true })
+  const several = await startService({ pinned: true, config: `${BENCH_CONFIG}workers: 2\n` })
   const bare = await startBareServer('server')
   const fastify = await startBareServer('fastify')
   const nginx = await startNginxProxy(bare)
   try {
     const { url, etag } = await endedJob(service)
     const headers = caller(service)
+    const other = await endedJob(several)
     const polled = await alternate(
       {
-        bare: costOf({ ...bare, headers }),
-        nginx: nginx && costOf({ ...nginx, headers }),
-        fastify: costOf({ ...fastify, headers }),
-        own: costOf({ pid: service.pid, url, headers }),
-        unchanged: costOf({ pid: service.pid, url, headers: { ...headers, 'if-none-match': etag } }),
+        bare: costOf({ pids: [bare.pid], url: bare.url, headers }),
+        nginx: nginx && costOf({ pids: [nginx.pid], url: nginx.url, headers }),
+        fastify: costOf({ pids: [fastify.pid], url: fastify.url, headers }),
+        own: costOf({ pids: [service.pid], url, headers }),
+        unchanged: costOf({ pids: [service.pid], url, headers: { ...headers, 'if-none-match': etag } }),
+        several: costOf({ pids: httpProcesses(several), url: other.url, headers: caller(several) }),
       },
       { count: POLLS },
     )
@@ -41,21 +47,27 @@ export async function run(): Promise<Row[]> {
     return [
       rowOf({ name: 'GET /v1/videos/{id}, Node', unit, rounds: polled.own, yardsticks }),
       rowOf({ name: 'GET /v1/videos/{id}, 304, Node', unit, rounds: polled.unchanged, yardsticks }),
+      rowOf({
+        ...{ name: 'GET /v1/videos/{id}, one of two processes, Node', unit, rounds: polled.several },
+        yardsticks: [{ name: 'the only process', rounds: polled.own }],
+      }),
     ]
   } finally {
     await nginx?.stop()
     await fastify.stop()
     await bare.stop()
+    await several.stop()
     await service.stop()
   }
 }
 
 /** CPU for each answer. */
-function costOf({ pid, url, headers }: { pid: number; url: string; headers: Record<string, string> }) {
+function costOf({ pids, url, headers }: { pids: number[]; url: string; headers: Record<string, string> }) {
+  const spent = () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0)
   return async (requests: number): Promise<number> => {
-    const before = cpuOf(pid)
+    const before = spent()
     const { answers } = await fire({ url, headers, callers: CALLERS, amount: { requests } })
-    return (cpuOf(pid) - before) / answers
+    return (spent() - before) / answers
   }
 }
 

@@ -31,7 +31,9 @@ video_models:
   const seconds: number[] = []
   try {
     for (let round = 0; round < ROUNDS; round++) {
-      await Promise.all(Array.from({ length: JOBS }, () => submit(api, customer, { model: 'outside-1' })))
+      // Equal requests would be started one at a time.
+      const prompts = Array.from({ length: JOBS }, (_, i) => `Boat ${round}-${i}`)
+      await Promise.all(prompts.map((prompt) => submit(api, customer, { model: 'outside-1', prompt })))
       await whenClaimed(api, JOBS * (round + 1) * 0.9)
       const victim = nodes.shift()!
       await pause(100 + Math.random() * 2000)

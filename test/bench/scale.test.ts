@@ -3,13 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { tables } from '../../bench/scale/paper.ts'
+import { processTable } from '../../bench/scale/processes.ts'
 import { fewestMachines } from '../../bench/scale/simulate.ts'
 import { ROOT } from '../support/sources.ts'
 
-test('the tables of docs/scale.md are what the simulation prints', () => {
+test('the tables of docs/scale.md are what the results and the simulation say', () => {
   const page = readFileSync(join(ROOT, 'docs', 'scale.md'), 'utf8')
-  const [, printed] = /<!-- paper -->\n([\s\S]*?)\n<!-- \/paper -->/.exec(page)!
-  assert.equal(printed, tables())
+  const printed = (name: string) => new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)\n<!-- /${name} -->`).exec(page)?.[1]
+  assert.equal(printed('paper'), tables())
+  assert.equal(printed('processes'), processTable())
 })
 
 test('more work, or larger pieces of it, never need fewer machines', () => {
