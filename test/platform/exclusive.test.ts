@@ -56,3 +56,34 @@ test('a connection that only the server still has does not keep its own node fro
   await lost.query('select pg_advisory_lock(7301950145)')
   await (await hold('alone', { node, wait_seconds: 5 })).release()
 })
+
+test('a node that shares the database has it again while the server still holds its lost connection, and others share it', async (t) => {
+  const node = newId('node')
+  const network = await postgresProxy(database.url)
+  const others = await hold('shared')
+  let taken = false
+  const cut = await hold('shared', { node, url: network.url })
+  void cut.taken.then(() => {
+    taken = true
+  })
+  const lost = new pg.Client({ connectionString: database.url, application_name: `kinora ${node}` })
+  lost.on('error', () => {})
+  await lost.connect()
+  t.after(async () => {
+    await cut.release()
+    await others.release()
+    await network.close()
+  })
+  network.cut()
+  // It waits for the end of the connection that was cut.
+  await lost.query('select pg_advisory_lock_shared(7301950145), pg_advisory_lock(hashtextextended($1, 7301950146))', [
+    node,
+  ])
+  const ended = new Promise((resolve) => lost.once('end', resolve))
+  network.mend()
+  await ended
+  const again = `select count(*)::int as n from pg_stat_activity join pg_locks using (pid)
+    where application_name = $1 and locktype = 'advisory' and granted`
+  for (let locks = 0; locks < 2; ) locks = (await database.pool.query(again, [`kinora ${node}`])).rows[0].n
+  assert.equal(taken, false)
+})

@@ -53,7 +53,7 @@ async function takeWithin(url: string, options: HoldOptions): Promise<pg.Client>
 
 type Taken = { client: pg.Client | null; held: Hold | null }
 
-/** Without a client, how others hold the database; null when they no longer do. */
+/** Without a client, how others hold the database against it; null when they no longer do. */
 async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'node'>): Promise<Taken> {
   const client = new pg.Client({
     connectionString: url,
@@ -71,7 +71,7 @@ async function take(url: string, { hold, node }: Pick<HoldOptions, 'hold' | 'nod
       return { client, held: null }
     }
     await endEarlierConnections(client, node)
-    const held = await heldByOthers(client, node)
+    const held = await heldAgainst(client, { hold, node })
     await client.end()
     return { client: null, held }
   } catch (error) {
@@ -102,13 +102,18 @@ async function endEarlierConnections(client: pg.Client, node: string): Promise<v
   )
 }
 
-async function heldByOthers(client: pg.Client, node: string): Promise<Hold | null> {
+/** How others hold the database so that it cannot be held as `hold`; null when they do not. */
+async function heldAgainst(
+  client: pg.Client,
+  { hold, node }: Pick<HoldOptions, 'hold' | 'node'>,
+): Promise<Hold | null> {
   const { rows } = await client.query<{ mode: string }>(
     `select mode from pg_locks left join pg_stat_activity using (pid)
       where locktype = 'advisory' and granted and objsubid = 1 and pid <> pg_backend_pid()
         and database = (select oid from pg_database where datname = current_database())
-        and ((classid::bigint << 32) | objid::bigint) = $1 and application_name is distinct from $2 limit 1`,
-    [LOCK, nameOf(node)],
+        and ((classid::bigint << 32) | objid::bigint) = $1 and application_name is distinct from $2
+        and ($3 or mode = 'ExclusiveLock') limit 1`,
+    [LOCK, nameOf(node), hold === 'alone'],
   )
   if (!rows[0]) return null
   return rows[0].mode === 'ShareLock' ? 'shared' : 'alone'
