@@ -10,6 +10,7 @@ import {
   lockNodes,
   type NewNode,
   type NodeRow,
+  seeNode,
   upsertNode,
   upsertSecretInUse,
 } from './store.ts'
@@ -47,7 +48,7 @@ const SEEN_SECONDS = 10
 export function stayJoined(db: Db, node: NewNode, log: Log): { stop(): Promise<void> } {
   let saying: Promise<unknown> = Promise.resolve()
   const timer = setInterval(() => {
-    saying = upsertNode(db, node).catch((error: unknown) => log.debug('node_not_seen', { error }))
+    saying = seeNode(db, node).catch((error: unknown) => log.debug('node_not_seen', { error }))
   }, SEEN_SECONDS * 1000).unref()
   return {
     async stop() {

@@ -43,7 +43,7 @@ export async function lockNodes(tx: Tx): Promise<void> {
   await sql`lock table nodes in share row exclusive mode`.execute(tx)
 }
 
-/** Also a node whose row was removed while it was taken for dead is there again. Of one that is there, what a reload changes is written. */
+/** Adds a node; of one that is there, what a reload changes is written. */
 export async function upsertNode(db: Db, node: NewNode): Promise<void> {
   const { secret, public_url } = node
   const accepted_secrets = [...node.accepted_secrets]
@@ -53,6 +53,15 @@ export async function upsertNode(db: Db, node: NewNode): Promise<void> {
     .onConflict((conflict) =>
       conflict.column('id').doUpdateSet({ seen_at: sql`now()`, secret, accepted_secrets, public_url }),
     )
+    .execute()
+}
+
+/** Says that a node is there, and changes nothing else of it. One whose row was removed while it was taken for dead is there again. */
+export async function seeNode(db: Db, node: NewNode): Promise<void> {
+  await db
+    .insertInto('nodes')
+    .values({ ...node, accepted_secrets: [...node.accepted_secrets] })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: sql`now()` }))
     .execute()
 }
 
