@@ -23,8 +23,8 @@ const manifest = JSON.parse(read('package.json'))
 const dockerfile = read('Dockerfile')
 const compose = parseDocument(read('deploy/compose.yaml'), { merge: true }).toJS() as Compose
 const nodes = Object.entries(compose.services).filter(([name]) => name.startsWith('kinora-'))
-/** Seconds that a node may take to stop beyond `drain_seconds`. */
-const STOP_SECONDS = 30
+/** Seconds that a node may take to stop beyond `drain_seconds`: for requests, then for what its workers do. */
+const STOP_SECONDS = 30 + 40
 
 test('every image is pinned, that of Kinora to its version, and that of Node to the one it is tested on', () => {
   const images = filesMatching(['deploy/**/*.yaml']).flatMap(({ text }) =>

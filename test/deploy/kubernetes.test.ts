@@ -15,8 +15,8 @@ const named = (kind: string, name: string) =>
   objects.find((object) => object.kind === kind && object.metadata.name === name)
 const deployments = objects.filter(({ kind }) => kind === 'Deployment')
 const configuration = parse(named('ConfigMap', 'kinora')!.data['kinora.yaml'])
-/** Seconds that a node may take to stop beyond `drain_seconds`. */
-const STOP_SECONDS = 30
+/** Seconds that a node may take to stop beyond `drain_seconds`: for requests, then for what its workers do. */
+const STOP_SECONDS = 30 + 40
 
 test('every object but the namespace is in the namespace', () => {
   assert.ok(objects.length >= 10)
