@@ -9,7 +9,9 @@ import { freshCache } from './platform/fresh-cache.ts'
 
 const Parts = {
   database: Type.Enum(['ok', 'unreachable']),
-  storage: Type.Enum(['ok', 'full', 'unwritable']),
+  storage: Type.Enum(['ok', 'full', 'unwritable', 'away'], {
+    description: '`away`: the bucket does not answer. Every node has the same one, so none becomes unready by it.',
+  }),
 }
 type Health = { status: 'ok' | 'failing' } & Static<typeof HealthParts>
 const HealthParts = Type.Object(Parts)
@@ -33,7 +35,8 @@ const ReadyView = Type.Object({
 
 /**
  * For monitors. `/healthz`: whether to restart the process, which helps against nothing but a process that does not answer. `/readyz`: whether
- * to send it requests: 503 while it stops, and while the database or the storage does not work.
+ * to send it requests: 503 while it stops, and while the database or its own disk does not work. Without the bucket it takes them still: chat and
+ * whatever else needs no file goes on, and no other node would do better.
  */
 export function healthEndpoints({
   check,
@@ -65,7 +68,8 @@ export function healthEndpoints({
       async handle({ db }, { reply }) {
         const { database, storage } = await check()
         const audit = database === 'ok' ? await lastAudit(db).catch(() => NOT_AUDITED) : NOT_AUDITED
-        const reason = isStopping() ? 'draining' : database !== 'ok' ? 'database' : storage !== 'ok' ? 'storage' : null
+        const works = storage === 'ok' || storage === 'away'
+        const reason = isStopping() ? 'draining' : database !== 'ok' ? 'database' : works ? null : 'storage'
         const status = reason === null ? 'ok' : 'failing'
         return reply
           .status(reason === null ? 200 : 503)
@@ -109,25 +113,31 @@ export function openHealth(needs: {
     await sql`select 1`.execute(db)
     return 'ok'
   })
-  const storage = bounded(limit_ms, 'unwritable', () => tryWriting(blobs))
+  const disk = bounded(limit_ms, 'unwritable', () => tryStaging(blobs))
+  const bucket = bounded(limit_ms, 'away', () => tryStoring(blobs))
   const recent = freshCache<Health>({ ttl_ms: FRESH_MS, entries_max: 1, now_ms: () => clock.now().getTime() })
   return async () => (await recent.find('health', both))!
 
   async function both(): Promise<Health> {
-    const [reached, stored] = await Promise.all([database(), storage()])
-    return { status: reached === 'ok' && stored === 'ok' ? 'ok' : 'failing', database: reached, storage: stored }
+    const [reached, staged, stored] = await Promise.all([database(), disk(), bucket()])
+    const storage = staged === 'ok' ? stored : staged
+    return { status: reached === 'ok' && storage === 'ok' ? 'ok' : 'failing', database: reached, storage }
   }
 }
 
-async function tryWriting(blobs: Blobs): Promise<Health['storage']> {
+async function tryStaging(blobs: Blobs): Promise<Health['storage']> {
   try {
     await blobs.discard(await blobs.stage(oneChunk(), { max_bytes: WRITTEN_BYTES }))
-    await blobs.check()
     return 'ok'
   } catch (error) {
     if (error instanceof DiskFull) return 'full'
     throw error
   }
+}
+
+async function tryStoring(blobs: Blobs): Promise<Health['storage']> {
+  await blobs.check()
+  return 'ok'
 }
 
 async function* oneChunk(): AsyncIterable<Uint8Array> {

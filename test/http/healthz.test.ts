@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { openHealth } from '../../server/health.ts'
-import { type Blobs, DiskFull } from '../../server/platform/blobs/blobs.ts'
+import { type Blobs, BlobsAway, DiskFull } from '../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../server/platform/blobs/disk.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
 import { openDb } from '../../server/platform/db/db.ts'
@@ -81,6 +81,21 @@ test('unready, and alive, with the reason while the storage is full or cannot be
   app.clock.advance(2)
   const { status, body } = await send(app, 'GET', '/readyz')
   assert.deepEqual([status, body.status, body.reason], [200, 'ok', null])
+})
+
+test('ready while the bucket does not answer, or hangs, since every node has the same one', async () => {
+  const { check } = app.ctx.blobs
+  try {
+    app.ctx.blobs.check = () => Promise.reject(new BlobsAway('HeadBucket: 503'))
+    app.clock.advance(2)
+    const { status, body } = await send(app, 'GET', '/readyz')
+    assert.deepEqual([status, body.status, body.reason, body.storage], [200, 'ok', null, 'away'])
+  } finally {
+    app.ctx.blobs.check = check
+  }
+  const hanging: Blobs = { ...diskBlobs(dir), check: () => new Promise(() => {}) }
+  const health = openHealth({ ...database, clock: handMovedClock(), blobs: hanging, limit_ms: 50 })
+  assert.equal((await health()).storage, 'away')
 })
 
 test('a check names the database when it is gone, and is clean again when it is back', async () => {
