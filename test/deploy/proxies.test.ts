@@ -19,6 +19,7 @@ const BYTES = randomBytes(100_000_000)
 for (const kind of TLS_PROXIES)
   describe(`${kind.name}, as deploy/ configures it`, { skip: kind.skip }, () => {
     passesWhatTheServiceDoes(kind)
+    answersForNodesThatDoNot(kind)
     sendsNothingTwice(kind)
   })
 
@@ -34,6 +35,23 @@ test('no proxy keeps an idle connection as long as the service does, nor ends a 
   assert.equal(timeouts.length, 2)
   assert.ok(timeouts.every((seconds) => seconds > LIFETIME_SECONDS))
 })
+
+function answersForNodesThatDoNot(kind: TlsProxyKind): void {
+  test('while no node answers, clients get an error in the form of the API', async (t) => {
+    const proxy = await kind.start([`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`])
+    const agent = trusting(proxy)
+    t.after(async () => {
+      await agent.close()
+      await proxy.stop()
+    })
+    const answer = await fetch(`${proxy.url}/v1/models`, { dispatcher: agent })
+    assert.ok([502, 503].includes(answer.status))
+    assert.equal(answer.headers.get('retry-after'), '1')
+    assert.match(answer.headers.get('content-type')!, /^application\/json/)
+    const { error } = (await answer.json()) as { error: Record<string, unknown> }
+    assert.deepEqual([error.type, error.code, error.param], ['server_error', 'server_error', null])
+  })
+}
 
 /** Two nodes of the service on one database. */
 function passesWhatTheServiceDoes(kind: TlsProxyKind): void {
