@@ -148,10 +148,15 @@ function usage(name: string, command: Command): string {
   return `kinora admin ${name}: ${command.summary}\n\n${describeFlags({ ...command.flags, ...SHARED })}\n`
 }
 
+/** What the file system says to a user who may not. */
+const REFUSED: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS'])
+
 /** One line that names the remedy; the stack of an unexpected error. */
 function explain(error: unknown): string {
   if (error instanceof CommandError || error instanceof ApiError) return error.message
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'StartError') return error.message
+  if (REFUSED.has((error as NodeJS.ErrnoException).code ?? '') && 'path' in error)
+    return `${error.message}. Run it as a user who may, or name another path.`
   return error.stack ?? error.message
 }

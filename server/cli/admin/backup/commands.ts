@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { openStorage } from '../../../files/open-blobs.ts'
+import { openStorage, placeOf } from '../../../files/open-blobs.ts'
 import { recordActivity } from '../../../identity/activity/activity.ts'
 import { VERSION } from '../../../platform/start/version.ts'
 import { aloneCommand, CommandError, type Report } from '../command.ts'
@@ -13,18 +13,20 @@ export const backup = aloneCommand({
   summary: 'copy database and files into a new directory, while the service runs',
   records: 'backup.take',
   flags: {
-    out: { value: '<path>', help: 'A new directory, or one that exists and gets kinora-backup-<time>', required: true },
+    out: { value: '<path>', help: 'The directory in which kinora-backup-<time> is made', required: true },
     'without-secret': { help: 'Leave the secret of the data directory out' },
     incomplete: { help: 'Leave out files that are missing or damaged, instead of failing' },
   },
   async runAlone({ config, actor }, { out, 'without-secret': without, incomplete }) {
     const path = nameOf(out)
+    const blobs_dir = join(config.data_dir, 'blobs')
     const database = await openAdminDatabase(config, { migrate: false })
     const began = performance.now()
     try {
       const manifest = await takeBackup({
         url: database.url,
-        blobs: openStorage(config.storage, { blobs_dir: join(config.data_dir, 'blobs') }),
+        blobs: openStorage(config.storage, { blobs_dir }),
+        storage_name: placeOf(config.storage, blobs_dir),
         data_dir: without ? null : secretHome(config),
         out: path,
         kinora: VERSION,
@@ -60,11 +62,10 @@ export const restore = aloneCommand({
   },
 })
 
-/** Kept beside the database's rows of the same second, the name sorts by time. */
+/** Named so that names sort by time. */
 function nameOf(out: string): string {
   const path = resolve(out)
-  if (!existsSync(path)) return path
-  if (!statSync(path).isDirectory()) throw new CommandError(`${path} is a file. Name a directory.`)
+  if (existsSync(path) && !statSync(path).isDirectory()) throw new CommandError(`${path} is a file. Name a directory.`)
   return join(path, `kinora-backup-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`)
 }
 
@@ -86,7 +87,9 @@ function notesOn({ secret, blobs }: Manifest): string[] {
   return [
     ...(secret
       ? []
-      : ['the secret is not in the backup: keep KINORA_SECRET, or the file secret of the data directory']),
+      : [
+          'the secret is not in the backup: keep what KINORA_SECRET or KINORA_SECRET_FILE has, or the file secret of the data directory',
+        ]),
     ...(blobs.missing.length === 0 ? [] : ['files are missing, as manifest.json lists them']),
   ]
 }

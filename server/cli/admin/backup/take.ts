@@ -18,6 +18,8 @@ import { BLOB_LIST, BLOBS, FORMAT, MANIFEST, type Manifest, SECRET } from './man
 export type BackupOptions = {
   url: string
   blobs: Blobs
+  /** Where the blobs are, in words. */
+  storage_name: string
   /** Where the file `secret` is copied from; null: it stays out. */
   data_dir: string | null
   /** A directory that does not exist. */
@@ -131,7 +133,7 @@ async function copyTable(client: pg.Client, table: string, dir: string): Promise
 }
 
 async function copyBlobs(
-  { blobs, incomplete }: BackupOptions,
+  { blobs, storage_name, incomplete }: BackupOptions,
   { dir, makeDir, connection }: { dir: string; makeDir: ReturnType<typeof directories>; connection: Connection },
 ) {
   const missing: string[] = []
@@ -160,13 +162,15 @@ async function copyBlobs(
     await rm(path, { force: true })
     missing.push(named.key)
   })
-  if (missing.length > 0 && !incomplete) throw lossOf(missing)
+  if (missing.length > 0 && !incomplete) throw lossOf(missing, storage_name)
   return { count, size_bytes, missing, prefixes }
 }
 
-function lossOf(missing: readonly string[]): CommandError {
+function lossOf(missing: readonly string[], storage_name: string): CommandError {
   return new CommandError(
-    `${missing.length} of the files that the database names are missing or damaged, ${missing.slice(0, 3).join(', ')} among them. Put them back from an earlier backup, or take this one without them: --incomplete.`,
+    `${missing.length} of the files that the database names are missing or damaged in ${storage_name}, ${missing.slice(0, 3).join(', ')} among them. ` +
+      'If the service keeps its files elsewhere, give this command its configuration (--config or KINORA_CONFIG). ' +
+      'Otherwise put them back from an earlier backup, or take this one without them: --incomplete.',
   )
 }
 
