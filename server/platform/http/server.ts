@@ -274,8 +274,11 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   socket.end(`HTTP/1.1 ${line}\r\n${head}\r\nconnection: close\r\n\r\n${body}`)
 }
 
+/** Asked every second or two by every proxy and supervisor: half of a log would be theirs. */
+const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
+
 function logAnswer(log: Log, request: FastifyRequest, reply: FastifyReply, route: string | undefined): void {
-  log.info('request', {
+  log[PROBES.has(route) && reply.statusCode === 200 ? 'debug' : 'info']('request', {
     request_id: request.id,
     method: request.method,
     route: route ?? 'unknown',
