@@ -18,7 +18,7 @@ test('a worker that the network cuts off stops before its lease ends, writes not
     await proxy.close()
   })
   const begun = Promise.withResolvers<Row>()
-  const stopped = Promise.withResolvers<void>()
+  const stopped = Promise.withResolvers<Date>()
   const again = Promise.withResolvers<Row>()
   work({
     db: far.db,
@@ -30,15 +30,15 @@ test('a worker that the network cuts off stops before its lease ends, writes not
       }
       begun.resolve(row)
       await once(signal, 'abort')
-      stopped.resolve()
+      stopped.resolve(new Date())
       throw signal.reason
     },
   })
   await add('cut')
   const row = await begun.promise
   proxy.stall()
-  await stopped.promise
-  const { rows } = await pool.query('select claim_id, claimed_until > now() as leased from queue_rows')
+  const stopped_at = await stopped.promise
+  const { rows } = await pool.query('select claim_id, claimed_until > $1 as leased from queue_rows', [stopped_at])
   assert.deepEqual(rows, [{ claim_id: row.claim_id, leased: true }])
   // Its lease ends, and another worker takes the row.
   await pool.query(`update queue_rows set claimed_until = now() - interval '1 second'`)
