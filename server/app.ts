@@ -108,9 +108,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const live_context = openLiveContext(fixed, settings.first)
   const { ctx } = live_context
   const identity = await openIdentity({ db, clock, log, live: ctx, changes })
-  // The only process on an embedded database, that works on its jobs and answers for them.
-  const only = options.background === 'sole' && config.workers === 1
-  const cache = openJobCache({ changes, only })
+  const cache = openJobCache({ changes, only: isOnlyProcess(options) })
   const variants = openVariants(ctx)
   const audit = openAuditGate(ctx)
   const balances = openBalanceChanges(changes)
@@ -181,6 +179,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       await tracing?.close()
     },
   }
+}
+
+/** Works on the jobs of an embedded database, and answers for them by itself. */
+function isOnlyProcess({ background, config }: AppOptions): boolean {
+  return background === 'sole' && config.workers === 1
 }
 
 function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {

@@ -32,7 +32,7 @@ export function loadConfig(
   checkEngine: EngineCheck | null,
   { storage = false }: { storage?: boolean } = {},
 ): Config {
-  const path = flags.config ?? env.KINORA_CONFIG
+  const path = flags.config ?? (env.KINORA_CONFIG || undefined)
   const config_dir = path === undefined ? process.cwd() : dirname(resolve(path))
   const text = path === undefined ? '' : readText(path)
   const { file, mistakes: found } = readConfigFile(text, {

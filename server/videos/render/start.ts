@@ -15,6 +15,7 @@ import { requireAllowed } from '../moderation/check-allowed.ts'
 import { advance } from '../pipeline/advance.ts'
 import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import { type VideoJobRow, writeJobs } from '../store.ts'
+import { observeInputs } from './observe-inputs.ts'
 import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
 import {
@@ -27,7 +28,6 @@ import {
   unserved,
 } from './served-model.ts'
 import { countRenders } from './store.ts'
-import { watchInputs } from './watch-inputs.ts'
 
 /** Wait of a start while an equal one is unanswered. */
 const EQUAL_START_SECONDS = 3
@@ -167,7 +167,7 @@ async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Star
   }
   failpoint('attempt_written')
   const begun = { ...job, ...intent }
-  const sent = watchInputs(request)
+  const sent = observeInputs(request)
   try {
     // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
     const ticket = await served.engine.start(sent.request, new AbortController().signal)

@@ -21,7 +21,7 @@ test('a node that says it is there takes back nothing of a reload, and is there 
   await upsertNode(db, before)
   await upsertNode(db, { ...before, ...reloaded })
   await seeNode(db, before)
-  const [{ public_url, secret, accepted_secrets }] = (await findNodes(db)) as [NewNode]
+  const { public_url, secret, accepted_secrets } = (await findNodes(db))[0]!
   assert.deepEqual({ public_url, secret, accepted_secrets }, reloaded)
   await deleteNode(db, before.id)
   await seeNode(db, before)
