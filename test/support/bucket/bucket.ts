@@ -1,16 +1,13 @@
 /// <reference path="./s3rver.d.ts" />
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import S3rver from 's3rver'
-import type { Blobs } from '../../../server/platform/blobs/blobs.ts'
-import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { clientOptions, type S3Options } from '../../../server/platform/blobs/s3/bucket.ts'
-import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
 
 /** What s3rver knows as the one account it has. */
 const ACCOUNT = 'S3RVER:S3RVER'
@@ -37,31 +34,6 @@ export async function testBucket(options: Partial<S3Options> = {}): Promise<S3Op
   await client.send(new CreateBucketCommand({ Bucket: made.bucket }))
   client.destroy()
   return made
-}
-
-const buckets = new Map<string, Promise<S3Options>>()
-
-/**
- * The blobs of a service on `dir`: on disk below it, or with `KINORA_TEST_STORAGE=s3` in a bucket of its own, the same one for every
- * service on that directory.
- */
-export async function testBlobs(dir: string): Promise<Blobs> {
-  if (process.env.KINORA_TEST_STORAGE !== 's3') return diskBlobs(join(dir, 'blobs'))
-  const made = buckets.get(dir) ?? testBucket()
-  buckets.set(dir, made)
-  return s3Blobs(await made, { staging_dir: join(dir, 'blobs', 'staging') })
-}
-
-/** Adds a byte to a blob of `testBlobs`, behind the back of the service. */
-export async function damageBlob(dir: string, key: string): Promise<void> {
-  const made = await buckets.get(dir)
-  if (!made) return appendFileSync(join(dir, 'blobs', key.slice(0, 2), key), 'x')
-  const client = bucketClient(made)
-  const object = { Bucket: made.bucket, Key: `${made.prefix}blobs/${key}` }
-  const { Body, Metadata } = await client.send(new GetObjectCommand(object))
-  const bytes = Buffer.concat([await Body!.transformToByteArray(), Buffer.from('x')])
-  await client.send(new PutObjectCommand({ ...object, Body: bytes, Metadata }))
-  client.destroy()
 }
 
 /** A client past ours, for what tests look into. */

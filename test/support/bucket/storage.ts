@@ -1,0 +1,34 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Blobs } from '../../../server/platform/blobs/blobs.ts'
+import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
+import type { S3Options } from '../../../server/platform/blobs/s3/bucket.ts'
+
+// Nearly every test file reads this one, and few of them need a bucket: client and server of S3 are half as long to read as the service.
+const readBucket = () => import('./bucket.ts')
+const buckets = new Map<string, Promise<S3Options>>()
+
+/**
+ * The blobs of a service on `dir`: on disk below it, or with `KINORA_TEST_STORAGE=s3` in a bucket of its own, the same one for every
+ * service on that directory.
+ */
+export async function testBlobs(dir: string): Promise<Blobs> {
+  if (process.env.KINORA_TEST_STORAGE !== 's3') return diskBlobs(join(dir, 'blobs'))
+  const made = buckets.get(dir) ?? readBucket().then(({ testBucket }) => testBucket())
+  buckets.set(dir, made)
+  const { s3Blobs } = await import('../../../server/platform/blobs/s3/s3.ts')
+  return s3Blobs(await made, { staging_dir: join(dir, 'blobs', 'staging') })
+}
+
+/** Adds a byte to a blob of `testBlobs`, behind the back of the service. */
+export async function damageBlob(dir: string, key: string): Promise<void> {
+  const made = await buckets.get(dir)
+  if (!made) return appendFileSync(join(dir, 'blobs', key.slice(0, 2), key), 'x')
+  const [{ bucketClient }, sdk] = await Promise.all([readBucket(), import('@aws-sdk/client-s3')])
+  const client = bucketClient(made)
+  const object = { Bucket: made.bucket, Key: `${made.prefix}blobs/${key}` }
+  const { Body, Metadata } = await client.send(new sdk.GetObjectCommand(object))
+  const bytes = Buffer.concat([await Body!.transformToByteArray(), Buffer.from('x')])
+  await client.send(new sdk.PutObjectCommand({ ...object, Body: bytes, Metadata }))
+  client.destroy()
+}
