@@ -49,7 +49,7 @@ async function run({ name, files: list, env: own, start }: Pass): Promise<boolea
       ...[`--test-reporter=${import.meta.resolve('./support/end-reporter.ts')}`, `--test-reporter-destination=${end}`],
     ]
     const limits = [`--test-concurrency=${availableParallelism()}`, `--test-timeout=${FILE_MS_MAX}`]
-    const args = ['--test', ...reporters, ...limits, ...list]
+    const args = ['--import', import.meta.resolve('./support/start.ts'), '--test', ...reporters, ...limits, ...list]
     const child = spawn(process.execPath, args, {
       stdio: 'inherit',
       env: { NODE_COMPILE_CACHE: COMPILED, ...env, ...own, KINORA_TEST_PG: server.url },
