@@ -42,9 +42,11 @@ async function get(id: string, variant: Variant | 'video', headers: Record<strin
 const refused = (id: string, variant: Variant) =>
   send(app, 'GET', `/v1/videos/${id}/content?variant=${variant}`, person)
 
-function stored(): number {
-  const entries = readdirSync(join(app.dir, 'blobs'), { recursive: true, withFileTypes: true })
-  return entries.filter((entry) => entry.isFile()).length
+/** Blobs in the storage, whichever it is, and what is staged. */
+async function stored(): Promise<number> {
+  let count = readdirSync(join(app.dir, 'blobs', 'staging'), { recursive: true }).length
+  for await (const _ of app.ctx.blobs.list({ older_than: new Date(8_640_000_000_000_000) })) count += 1
+  return count
 }
 
 async function* noise(): AsyncGenerator<Uint8Array> {
@@ -97,7 +99,8 @@ test('200 for a HEAD without the body, 206 for a range, 304 for what the client 
   }
 })
 
-test('200 with the path of the blob where a proxy sends the bytes', async () => {
+const not_on_disk = process.env.KINORA_TEST_STORAGE === 's3' ? 'a bucket has no paths' : false
+test('200 with the path of the blob where a proxy sends the bytes', { skip: not_on_disk }, async () => {
   const { blobs } = app.ctx
   try {
     blobs.proxyPath = diskBlobs(join(app.dir, 'blobs'), { proxied: true }).proxyPath
@@ -111,29 +114,29 @@ test('200 with the path of the blob where a proxy sends the bytes', async () => 
 
 test('200 for all who ask at once, with the work done once', async () => {
   const id = await completed()
-  const before = stored()
+  const before = await stored()
   const answers = await Promise.all(Array.from({ length: 8 }, (_, i) => get(id, VARIANTS[i % 2]!)))
   assert.deepEqual(
     answers.map(({ status }) => status),
     answers.map(() => 200),
   )
   assert.equal(new Set(answers.map(({ headers }) => headers.get('etag'))).size, 2)
-  assert.equal(stored(), before + 2)
+  assert.equal(await stored(), before + 2)
   await get(id, 'thumbnail')
-  assert.equal(stored(), before + 2)
+  assert.equal(await stored(), before + 2)
 })
 
 test('200 after the bytes were swept away: they are made again', async () => {
   const id = await completed()
   const first = await get(id, 'spritesheet')
-  const before = stored()
+  const before = await stored()
   const lost = await rowOf(id)
   await app.ctx.blobs.remove(lost.spritesheet_key!)
   const again = await get(id, 'spritesheet')
   assert.deepEqual([again.status, again.headers.get('etag')], [200, first.headers.get('etag')])
   const { thumbnail_key, spritesheet_key } = await rowOf(id)
   assert.ok(thumbnail_key !== lost.thumbnail_key && spritesheet_key !== lost.spritesheet_key)
-  assert.equal(stored(), before)
+  assert.equal(await stored(), before)
 })
 
 test('they are made again also for a request that had the job from before they were first made', async () => {
@@ -154,12 +157,12 @@ test('404 for another organization as for an unknown job, and once the job is de
   const unknown = await refused('video_00000000000000000000000000', 'thumbnail')
   assertRefused(foreign, { status: 404, code: 'not_found' })
   assert.deepEqual(foreign.body, unknown.body)
-  const before = stored()
+  const before = await stored()
   const id = await completed()
   await get(id, 'thumbnail')
   assert.equal((await send(app, 'DELETE', `/v1/videos/${id}`, person)).status, 200)
   for (const variant of VARIANTS) assertRefused(await refused(id, variant), { status: 404, code: 'not_found' })
-  assert.equal(stored(), before)
+  assert.equal(await stored(), before)
 })
 
 test('404 that says so for a clip of which no picture can be made; the clip itself is there', async () => {
@@ -168,13 +171,13 @@ test('404 that says so for a clip of which no picture can be made; the clip itse
   const damage = 'update video_jobs set blob_key = $2, output_size_bytes = $3 where id = $1'
   await app.database.pool.query(damage, [id, key, NOISE_BYTES])
   app.ctx.changes.announce('video', id)
-  const before = stored()
+  const before = await stored()
   for (const variant of VARIANTS) {
     const message = `The ${variant} of this video could not be made. The video itself is available.`
     assertRefused(await refused(id, variant), { status: 404, code: 'not_found', message })
   }
   assert.equal((await get(id, 'video')).bytes.length, NOISE_BYTES)
-  assert.equal(stored(), before)
+  assert.equal(await stored(), before)
 })
 
 test('503 with retry-after while too many pictures wait to be made, 200 afterwards', async () => {
