@@ -45,23 +45,20 @@ export async function lockNodes(tx: Tx): Promise<void> {
 
 /** Adds a node; of one that is there, what a reload changes is written. */
 export async function upsertNode(db: Db, node: NewNode): Promise<void> {
-  const { secret, public_url } = node
-  const accepted_secrets = [...node.accepted_secrets]
-  await db
-    .insertInto('nodes')
-    .values({ ...node, accepted_secrets })
-    .onConflict((conflict) =>
-      conflict.column('id').doUpdateSet({ seen_at: sql`now()`, secret, accepted_secrets, public_url }),
-    )
-    .execute()
+  const { secret, public_url, accepted_secrets } = node
+  await writeNode(db, node, { secret, public_url, accepted_secrets: [...accepted_secrets] })
 }
 
 /** Says that a node is there, and changes nothing else of it. One whose row was removed while it was taken for dead is there again. */
 export async function seeNode(db: Db, node: NewNode): Promise<void> {
+  await writeNode(db, node, {})
+}
+
+async function writeNode(db: Db, node: NewNode, changes: Partial<NewNode>): Promise<void> {
   await db
     .insertInto('nodes')
     .values({ ...node, accepted_secrets: [...node.accepted_secrets] })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: sql`now()` }))
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: sql`now()`, ...changes }))
     .execute()
 }
 

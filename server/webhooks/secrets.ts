@@ -28,7 +28,8 @@ export function signingSecrets(ctx: Pick<Context, 'secrets'>, endpoint: Endpoint
   const present = unseal(id, secret)
   if (present === null) return null
   const overlaps = previous_secret !== null && previous_secret_until !== null && previous_secret_until > now
-  return [present, ...(overlaps ? [unseal(id, previous_secret) ?? []].flat() : [])]
+  const previous = overlaps ? unseal(id, previous_secret) : null
+  return previous === null ? [present] : [present, previous]
 }
 
 /** The same text encrypted with the current secret of the service; null when it is so already, or cannot be read. */
