@@ -21,9 +21,12 @@ export type Passes = {
   left_out: { files: readonly string[]; how: string }
 }
 
-/** Where the database decides: money, jobs, state and tenants. What only answers requests, measures, or draws and judges media needs no second run. */
+/**
+ * Where the database decides: money, jobs, state and tenants. What only answers requests, measures, or spends its time on media needs no
+ * second run.
+ */
 const ON_DATABASE =
-  /^test\/(flow(?!\/(moderation|output|variants))|laws(?!\/(long|large))|cli\/(backup|database))|^test\/http\/(billing|identity|tenant|videos(?!\/variants)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|queue|copy|released)/
+  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database))|^test\/http\/(billing|identity|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|queue|copy|released)/
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. */
 const ON_BUCKET =

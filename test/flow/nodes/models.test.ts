@@ -74,7 +74,7 @@ test('a job of a model that no node knows any more waits, and fails when its tim
   assert.equal((await find(b, id)).error_code, 'queue_timeout')
 })
 
-test('a render at an address that a node does not know is left to one that does; that nobody takes is looked for by name', async (t) => {
+test('a render at an address that a node does not know is left to one that does; one that nobody takes is looked for by name', async (t) => {
   const at = (host: string) => `
 video_models:
   - { id: moved-1, engine: { kind: videos-api, dialect: openai, base_url: "https://${host}.example.com", model: m }, per_second: "0.010000" }`

@@ -4,7 +4,7 @@ import type { Blobs } from '../../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import type { S3Options } from '../../../server/platform/blobs/s3/bucket.ts'
 
-// Nearly every test file reads this one, and few of them need a bucket: client and server of S3 are half as long to read as the service.
+// Nearly every test file reads this one, and few of them need a bucket, whose client and server take a third as long to read as the service.
 const readBucket = () => import('./bucket.ts')
 const buckets = new Map<string, Promise<S3Options>>()
 
