@@ -14,8 +14,8 @@ const BUDGET_SECONDS = { median: 2, longest: 3 }
 const NODE = join(import.meta.dirname, '..', '..', 'test', 'crash', 'node.ts')
 
 /**
- * Two nodes on one database, of which one is killed while it has renders under its claims: how long until the last of them is under no claim
- * of a dead worker any more. The node is replaced, and the other one is killed next.
+ * Two nodes on one database, of which one is killed while renders are under their claims: how long until it is taken for dead and its claims
+ * are released. The node is replaced, and the other one is killed next.
  */
 export async function run(): Promise<Row[]> {
   const engines = await startEngineServer()
@@ -63,11 +63,10 @@ async function startNode({ database, dir, secret }: TestApp, config: string) {
   return child
 }
 
-/** Both nodes hold renders, and together nearly all: a node that holds none would show nothing. */
 async function whenClaimed({ database }: TestApp, count: number): Promise<void> {
   for (;;) {
     const { rows } = await database.pool.query(
-      `select count(*)::int as n, count(distinct split_part(claim_id, '/', 1))::int as workers
+      `select count(*)::int as n, (select count(*)::int from workers) as workers
        from video_jobs where claim_id is not null and ticket is not null`,
     )
     if (rows[0].n >= count && rows[0].workers === 2) return
@@ -75,17 +74,12 @@ async function whenClaimed({ database }: TestApp, count: number): Promise<void> 
   }
 }
 
-/** Seconds until PostgreSQL has seen a worker's connection end and no job is under a claim of such a worker any more. */
+/** Seconds until the killed node's worker is gone, whose rows are released in the same transaction. */
 async function untilReclaimed({ database }: TestApp): Promise<number> {
   const began = performance.now()
-  for (let seen = false; ; ) {
-    const { rows } = await database.pool.query(
-      `select count(*)::int as n from video_jobs j where claim_id is not null and not exists (
-         select from pg_locks l where l.locktype = 'advisory' and l.granted
-           and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(split_part(j.claim_id, '/', 1), 7301950146))`,
-    )
-    if (rows[0].n > 0) seen = true
-    else if (seen) return (performance.now() - began) / 1000
+  for (;;) {
+    const { rows } = await database.pool.query('select count(*)::int as n from workers')
+    if (rows[0].n === 1) return (performance.now() - began) / 1000
     await pause(20)
   }
 }
