@@ -30,8 +30,7 @@ const MEASURED: Record<keyof Costs, [run: string, row: string]> = {
     '2026-11-24-nodes-second',
     'Video pipeline, instant engine, jobs of one organization submitted and run, PostgreSQL',
   ],
-  // Of a process that asks the database at each poll whether the job has changed, as each of several does.
-  poll_http: ['2026-11-24-third-quiet', 'GET /v1/videos/{id}, Node'],
+  poll_http: ['2026-11-24-nodes-third', 'GET /v1/videos/{id}, one of two processes, Node'],
   content_gb: ['2026-11-23-second', 'MP4 content, whole'],
   chat_kept_bytes: ['2026-11-24-nodes-second', 'Chat answer, kept in PostgreSQL'],
   chat_log_bytes: ['2026-11-24-nodes-second', 'Chat answer, written to the log'],
