@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { type DataDir, openDataDir, postgresHome } from '../../platform/data-dir.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
 import { isMigrated, migrate } from '../../platform/db/migrate.ts'
-import { runningPostgresUrl, startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
+import { hasCluster, runningPostgresUrl, startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
 import { StartError } from '../../platform/start-error.ts'
 import { asStartError, databaseName } from '../database-name.ts'
 
@@ -69,10 +69,21 @@ async function findEmbedded(data_dir: string): Promise<{ url: string; stop: (() 
   for (;;) {
     const running = runningPostgresUrl(home)
     if (running) return { url: running, stop: null }
-    const dir = tryOpen(data_dir, performance.now() > until)
-    if (dir) return startIn(dir)
+    const late = performance.now() > until
+    if (late && !hasCluster(home)) throw databaseElsewhere(data_dir)
+    const dir = tryOpen(data_dir, late)
+    if (dir && hasCluster(home)) return startIn(dir)
+    dir?.release()
+    if (dir) throw databaseElsewhere(data_dir)
     await sleep(100)
   }
+}
+
+/** A node's directory: a command that made a database there would find it empty and clean. */
+function databaseElsewhere(data_dir: string): StartError {
+  return new StartError(
+    `The service of ${data_dir} has no database of its own there. Set DATABASE_URL as that service has it, or name another directory with --data-dir.`,
+  )
 }
 
 /** Null while another process holds the directory. */

@@ -75,6 +75,11 @@ export function runningPostgresUrl(dir: string): string | null {
   return findPostmaster(path)?.status === 'ready' ? socketUrl(path, DATABASE) : null
 }
 
+/** Whether a database was ever made in `dir`. */
+export function hasCluster(dir: string): boolean {
+  return existsSync(clusterPath(dir))
+}
+
 async function openCluster(options: {
   dir: string
   bin?: string
