@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
-import { operatorHere } from '../../identity/activity/activity.ts'
+import { operatorHere } from '../../identity/activity/operator.ts'
 import { askForTime, type DatabaseClock, followDatabaseClock } from '../../platform/db/database-clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'

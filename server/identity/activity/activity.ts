@@ -1,10 +1,9 @@
-import { hostname, userInfo } from 'node:os'
 import { addSeconds, type Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Sweep } from '../../platform/sweep.ts'
 import type { Principal } from '../caller/principal.ts'
-import type { Action, Actor, Operator } from './action.ts'
+import type { Action, Actor } from './action.ts'
 import { deleteActivityBefore, insertActivity } from './store.ts'
 
 /**
@@ -27,20 +26,6 @@ export async function recordActivity(tx: Tx, { now, details = {}, ...entry }: Ne
 
 export function actorOf({ user_id, key_id }: Pick<Principal, 'user_id' | 'key_id'>): Actor {
   return { kind: 'person', user_id, key_id }
-}
-
-/** The user of the operating system that this process runs as, on this host. */
-export function operatorHere(): Operator {
-  return { kind: 'operator', os_user: osUser(), host: hostname() }
-}
-
-/** A process in a container may have a number and no name. */
-function osUser(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`
-  }
 }
 
 const BATCH = 1000
