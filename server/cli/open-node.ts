@@ -32,7 +32,7 @@ export async function openNode(
       const settings = withSecrets(config, secret, path)
       const { workers, role } = config
       const node = {
-        ...{ id: newId('node'), host_name: hostname(), version: VERSION, role },
+        ...{ id: newId('node'), host_name: hostname(), data_dir: path, pid: process.pid, version: VERSION, role },
         ...{ processes: processesOf(workers), connections: connectionsOf({ workers, pool: config.database.pool }) },
         ...(await reloadable(settings)),
       }

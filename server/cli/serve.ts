@@ -143,6 +143,7 @@ export async function serve(
     await app.startBackground()
     growWithRequests()
     const reloading = await openNodeReload({
+      node_id: node.id,
       ctx: app.ctx,
       read() {
         const next = read()

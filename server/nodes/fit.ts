@@ -33,9 +33,9 @@ export function refusalOfNode(
     : null
 }
 
-/** Which node, for a person: `Node node_01… on host-a`. */
-function nameOf({ id, host_name }: Pick<NodeRow, 'id' | 'host_name'>): string {
-  return `Node ${id} on ${host_name}`
+/** Which node, for a person: `Node node_01… on host-a (/var/lib/kinora)`. */
+function nameOf({ id, host_name, data_dir }: Pick<NodeRow, 'id' | 'host_name' | 'data_dir'>): string {
+  return `Node ${id} on ${host_name}${data_dir === null ? '' : ` (${data_dir})`}`
 }
 
 const PUBLIC_URL = 'Set public_url, the address of the proxy before the nodes, to the same on each.'

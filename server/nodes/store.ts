@@ -6,6 +6,9 @@ import { hasTable } from '../platform/db/migrate.ts'
 type NodesTable = {
   id: string
   host_name: string
+  /** Null for nodes of an earlier version; `pid` is that of its first process. */
+  data_dir: string | null
+  pid: number | null
   version: string
   role: 'api' | 'worker' | 'all'
   processes: number

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
 import type { LiveContext } from '../context.ts'
-import { operatorHere, recordActivity } from '../identity/activity/activity.ts'
+import { recordActivity } from '../identity/activity/activity.ts'
+import { operatorHere } from '../identity/activity/operator.ts'
 import { StartError } from '../platform/start-error.ts'
 import { findNewestReload, type ProcessAnswer, type ReloadRow, saveAnswers } from './store.ts'
 
@@ -18,6 +19,7 @@ export type NodeReload = {
 }
 
 export type NodeReloadOptions = {
+  node_id: string
   ctx: Pick<LiveContext, 'config' | 'secret' | 'db' | 'clock' | 'changes' | 'log'>
   /** Reads and checks the whole configuration. Throws StartError naming every mistake. */
   read: () => NextSettings
@@ -64,12 +66,12 @@ export async function openNodeReload(options: NodeReloadOptions): Promise<NodeRe
 }
 
 async function reloadNode(
-  { ctx, read, changedBy, rejoin, apply, applyToOthers, others }: NodeReloadOptions,
+  { node_id, ctx, read, changedBy, rejoin, apply, applyToOthers, others }: NodeReloadOptions,
   reload_id: string | null,
 ): Promise<ProcessAnswer[]> {
   const host = hostname()
   const answersOf = (pids: readonly number[], result: ProcessAnswer['result'], details: string[]) =>
-    pids.map((pid) => ({ host, pid, result, details }))
+    pids.map((pid) => ({ node_id, host, pid, result, details }))
   try {
     const next = read()
     const changed = changedBy(next)

@@ -5,6 +5,8 @@ export type ReloadRow = { id: string; requested_at: Date; requested_by: string }
 
 /** What one process made of a reload. `details`: the names of what changed, or the mistakes. */
 export type ProcessAnswer = {
+  /** Empty for one of an earlier version. */
+  node_id: string
   host: string
   pid: number
   result: 'applied' | 'unchanged' | 'refused'
@@ -33,15 +35,16 @@ export async function findNewestReload(db: Db): Promise<ReloadRow | null> {
 
 export async function saveAnswers(db: Db, reload_id: string, answers: readonly ProcessAnswer[]): Promise<void> {
   await sql`
-    insert into reload_answers (reload_id, host, pid, result, details, answered_at)
-    select ${reload_id}, host, pid, result, details, now()
-    from jsonb_to_recordset(${JSON.stringify(answers)}::jsonb) as a (host text, pid integer, result text, details jsonb)
+    insert into reload_answers (reload_id, node_id, host, pid, result, details, answered_at)
+    select ${reload_id}, node_id, host, pid, result, details, now()
+    from jsonb_to_recordset(${JSON.stringify(answers)}::jsonb) as a (node_id text, host text, pid integer, result text, details jsonb)
     on conflict do nothing`.execute(db)
 }
 
 export async function findAnswers(db: Db, reload_id: string): Promise<ProcessAnswer[]> {
   const found = await sql<ProcessAnswer>`
-    select host, pid, result, details from reload_answers where reload_id = ${reload_id} order by host, pid`.execute(db)
+    select node_id, host, pid, result, details from reload_answers where reload_id = ${reload_id}
+    order by host, node_id, pid`.execute(db)
   return found.rows
 }
 

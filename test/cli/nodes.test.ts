@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -49,6 +49,8 @@ test('several nodes run on one database and one bucket; one that would keep its 
       data.map(({ role, state, connections }) => ({ role, state, connections })),
       Array.from({ length: 2 }, () => ({ role: 'all', state: 'alive', connections: 12 })),
     )
+    const places = [first.path, second.path].sort()
+    assert.deepEqual(data.map(({ data_dir }) => data_dir).sort(), places, 'two nodes of one host are distinguished')
     assert.match((await runKinora(['admin', 'secret', 'forget'], admin)).stderr, /2 nodes run.*Stop every node first/)
 
     const late = newDir()
@@ -60,6 +62,16 @@ test('several nodes run on one database and one bucket; one that would keep its 
   } finally {
     for (const each of both) await each.stop()
   }
+})
+
+test('a command without DATABASE_URL on the directory of a node asks for it, and makes no database of its own', async () => {
+  const dir = newDir()
+  const serving = await dir.serve(site.env())
+  await serving.stop()
+  const { code, stderr } = await runKinora(['admin', 'audit', '--data-dir', dir.path])
+  assert.equal(code, 1)
+  assert.match(stderr, /has no database of its own.*Set DATABASE_URL/)
+  assert.deepEqual(readdirSync(join(dir.path, 'postgres')), [])
 })
 
 test('a second node is refused without public_url, and a node that has stopped does not count', async () => {

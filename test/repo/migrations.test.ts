@@ -25,7 +25,10 @@ const SMALL = new Set([
 ])
 
 /** Statements that break a rule, each with the reason why the version before and its requests are not hurt. Emptied at a release. */
-const EXCEPTIONS: Readonly<Record<string, string>> = {}
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  '0043-node-places: alter table reload_answers add primary key (reload_id, node_id, host, pid) — reads the table while nobody can write it: not valid, and validate it in a later migration':
+    'the answers of the last twenty reloads: it is read within a millisecond',
+}
 
 test('migrations let the version before go on serving, but for the exceptions listed with a reason', () => {
   const found = migrations.flatMap(({ name, text }) => mistakesIn(text).map((mistake) => `${name}: ${mistake}`))

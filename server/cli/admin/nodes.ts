@@ -8,10 +8,12 @@ export const nodes = command({
   records: null,
   flags: {},
   async run({ db }) {
-    const rows = (await findNodes(db)).map(({ id, host_name, version, role, processes, connections, ...node }) => ({
-      ...{ id, host_name, version, role, processes, connections },
-      ...{ state: node.alive ? 'alive' : 'lost', started_at: node.started_at, seen_at: node.seen_at },
-    }))
+    const rows = (await findNodes(db)).map(
+      ({ id, host_name, data_dir, pid, version, role, processes, connections, ...node }) => ({
+        ...{ id, host_name, data_dir, pid, version, role, processes, connections },
+        ...{ state: node.alive ? 'alive' : 'lost', started_at: node.started_at, seen_at: node.seen_at },
+      }),
+    )
     return listed(rows, rows.length)
   },
 })

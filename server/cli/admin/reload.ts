@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordActivity } from '../../identity/activity/activity.ts'
+import { findNodes } from '../../nodes/store.ts'
 import { openChanges } from '../../platform/db/changes.ts'
 import { newId } from '../../platform/ids.ts'
 import { RELOAD_TOPIC } from '../../reload/node.ts'
@@ -36,11 +37,15 @@ export const reload = command({
       ;[answers, expected] = await Promise.all([findAnswers(db, id), countListeners(db)])
     }
     const missing = Math.max(0, expected - answers.length)
-    const rows = answers.map(({ host, pid, result, details }) => [host, String(pid), result, details.join(' ')])
+    const places = new Map((await findNodes(db)).map(({ id, data_dir }) => [id, data_dir]))
+    const processes = answers.map((answer) => ({ ...answer, data_dir: places.get(answer.node_id) ?? null }))
+    const rows = processes.map(({ host, data_dir, pid, result, details }) => {
+      return [host, data_dir ?? '-', String(pid), result, details.join(' ')]
+    })
     if (missing > 0)
-      rows.push(['', '', 'no answer', `from ${missing} process${missing === 1 ? '' : 'es'} within ${wait} seconds`])
+      rows.push(['', '', '', 'no answer', `from ${missing} process${missing === 1 ? '' : 'es'} within ${wait} seconds`])
     const exit_code = missing > 0 || answers.some(({ result }) => result === 'refused') ? 1 : 0
-    return { json: { id, processes: answers, missing }, rows, exit_code }
+    return { json: { id, processes, missing }, rows, exit_code }
   },
 })
 
