@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
+import { clientOptions } from './client-options.ts'
 import { watchConnections } from './watch-connections.ts'
 
 /**
@@ -31,7 +32,7 @@ export function openDb(
   options: { pool_max?: number; statement_seconds?: number; on_error?: (error: Error) => void } = {},
 ): OpenDb {
   const pool = new pg.Pool({
-    connectionString: url,
+    ...clientOptions(url),
     max: options.pool_max ?? 10,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { clientOptions } from './client-options.ts'
 import { requireWritable } from './db.ts'
 
 export type ListenOptions = {
@@ -51,7 +52,7 @@ async function keepConnected(
 
 async function connect({ url, channels, onConnect, onPayload }: ListenOptions): Promise<pg.Client> {
   const client = new pg.Client({
-    connectionString: url,
+    ...clientOptions(url),
     application_name: 'kinora listen',
     keepAlive: true,
     connectionTimeoutMillis: 10_000,

@@ -5,6 +5,7 @@ import pg from 'pg'
 import { NAMED_BLOBS } from '../../../assembly/background.ts'
 import type { Config } from '../../../config/config.ts'
 import { BlobMissing, type Blobs } from '../../../platform/blobs/blobs.ts'
+import { clientOptions } from '../../../platform/db/client-options.ts'
 import { holdBlobs } from '../../../platform/db/copy/backup-lock.ts'
 import { rowsToFile } from '../../../platform/db/copy/table-file.ts'
 import { columnsOf, countRows, readSequences, tablesInOrder } from '../../../platform/db/copy/tables.ts'
@@ -39,7 +40,7 @@ const NOT_COPIED: readonly string[] = ['schema_migrations', 'installation', 'nod
 export async function takeBackup(options: BackupOptions): Promise<Manifest> {
   const draft = `${resolve(options.out)}.partial`
   const makeDir = directories()
-  const client = new pg.Client({ connectionString: options.url, application_name: 'kinora backup', keepAlive: true })
+  const client = new pg.Client({ ...clientOptions(options.url), application_name: 'kinora backup', keepAlive: true })
   const connection: Connection = { lost: null }
   client.on('error', (error) => (connection.lost = error))
   await client.connect()
