@@ -33,7 +33,8 @@ function installedNode() {
 }
 
 function startWith(node) {
-  const child = spawn(node, [main].concat(process.argv.slice(2)), { stdio: 'inherit' })
+  // The channel closes with this process: a service whose launcher was killed stops.
+  const child = spawn(node, [main].concat(process.argv.slice(2)), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   // The terminal sends SIGINT to both; a supervisor sends SIGTERM and SIGHUP to this process alone.
   process.on('SIGINT', () => {})
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))

@@ -9,7 +9,10 @@ export function onInterrupt(): { signal: AbortSignal; release(): void } {
   return { signal: controller.signal, release: () => void process.off('SIGINT', abort).off('SIGTERM', abort) }
 }
 
-/** Of a service: Ctrl-C and SIGTERM abort `first`, then `second`; the third ends the program as usual. */
+/**
+ * Of a service: Ctrl-C and SIGTERM abort `first`, then `second`; the third ends the program as usual. The end of the launcher that started it
+ * counts as one: see `bin/kinora.js`.
+ */
 export function onSignals(): { first: AbortSignal; second: AbortSignal } {
   const [first, second] = [new AbortController(), new AbortController()]
   const abort = () => {
@@ -17,6 +20,7 @@ export function onSignals(): { first: AbortSignal; second: AbortSignal } {
     process.off('SIGINT', abort).off('SIGTERM', abort)
     second.abort()
   }
-  process.on('SIGINT', abort).on('SIGTERM', abort)
+  process.on('SIGINT', abort).on('SIGTERM', abort).once('disconnect', abort)
+  process.channel?.unref()
   return { first: first.signal, second: second.signal }
 }
