@@ -28,11 +28,12 @@ export type ConfigFlags = {
  */
 export function loadConfig(
   flags: ConfigFlags,
-  env: NodeJS.ProcessEnv,
+  environment: NodeJS.ProcessEnv,
   checkEngine: EngineCheck | null,
   { storage = false }: { storage?: boolean } = {},
 ): Config {
-  const path = flags.config ?? (env.KINORA_CONFIG || undefined)
+  const env = withoutEmptySettings(environment)
+  const path = flags.config ?? env.KINORA_CONFIG
   const config_dir = path === undefined ? process.cwd() : dirname(resolve(path))
   const text = path === undefined ? '' : readText(path)
   const { file, mistakes: found } = readConfigFile(text, {
@@ -60,7 +61,7 @@ export function loadConfig(
   const tracing = completeTracing(file.tracing, env, found)
   const log_level = choiceSetting({ env: env.KINORA_LOG_LEVEL, name: 'log_level', choices: LOG_LEVELS }, found)
   const role = choiceSetting({ flag: flags.role, env: env.KINORA_ROLE, name: 'role', choices: ROLES }, found)
-  const database_url = env.DATABASE_URL || null
+  const database_url = env.DATABASE_URL ?? null
   if (database_url && !/^postgres(ql)?:\/\//.test(database_url)) {
     found.push({ place: 'DATABASE_URL', message: 'must begin with postgres:// or postgresql://' })
   }
@@ -83,6 +84,13 @@ export function loadConfig(
     tracing,
     ...secrets,
   }
+}
+
+/** A variable that is set to nothing, as by a Compose file without a value for it, is not set. An empty secret stays a mistake. */
+function withoutEmptySettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isKept = ([name, value]: [string, string | undefined]) =>
+    value !== '' || !/^(KINORA_|DATABASE_URL$)/.test(name) || name.startsWith('KINORA_SECRET')
+  return Object.fromEntries(Object.entries(env).filter(isKept))
 }
 
 function readText(path: string): string {

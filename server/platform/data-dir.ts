@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from './start-error.ts'
@@ -16,7 +16,8 @@ export type DataDir = {
 }
 
 /**
- * Makes the directory (mode 0700) and takes its lock before anything else is touched: one service per data directory.
+ * Makes the directory (mode 0700) and takes its lock before anything else is touched: one service per data directory. A
+ * directory that is not ours and has a `work` of its own is refused.
  * The lock is the kernel's, so a killed service frees it at once and no file goes stale. Local disks only, not NFS.
  * Throws StartError when another service holds it or the directory cannot be used.
  */
@@ -24,6 +25,7 @@ export function openDataDir(path: string): DataDir {
   const root = resolve(path)
   makePrivate(root)
   requireKnownFormat(root)
+  requireOurs(root)
   const lock = takeLock(root)
   const dir = { path: root, postgres: join(root, 'postgres'), blobs: join(root, 'blobs'), work: join(root, 'work') }
   rmSync(dir.work, { recursive: true, force: true, maxRetries: 3 })
@@ -59,6 +61,18 @@ function requireKnownFormat(root: string): void {
     /^\d{1,9}$/.test(text) && Number(text) > FORMAT
       ? `The data directory ${root} has format ${text} and was made by a newer version of Kinora; this one knows format ${FORMAT}. Start the newer version.`
       : `The file ${path} does not hold the format of the data directory. Put it back from a backup; this version writes ${FORMAT}.`,
+  )
+}
+
+/** What every directory of ours has had since its first start. */
+const MARKS = ['version', 'service.lock', 'service.pid']
+
+/** The scratch space is emptied: one that somebody else filled would be lost. */
+function requireOurs(root: string): void {
+  const work = join(root, 'work')
+  if (MARKS.some((name) => existsSync(join(root, name))) || !existsSync(work) || readdirSync(work).length === 0) return
+  throw new StartError(
+    `${root} has a directory work that Kinora did not make, and is no data directory. Name another one, such as ${join(root, 'kinora')}.`,
   )
 }
 

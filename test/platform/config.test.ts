@@ -75,6 +75,27 @@ test('flags win over the environment, the environment over the file, the file ov
   assert.equal(loadConfig({}, env, engineMistakes).log_level, 'error')
 })
 
+test('an empty variable is not set: the service listens where the file says, on the port and directory of the file', () => {
+  const path = write('host: 127.0.0.4\nport: 4\nworkers: 4\ndata_dir: /four\nrole: all\n')
+  const names = [
+    'HOST',
+    'PORT',
+    'WORKERS',
+    'DATA_DIR',
+    'ROLE',
+    'LOG_LEVEL',
+    'DRAIN_SECONDS',
+    'METRICS_PORT',
+    'DATABASE_POOL',
+  ]
+  const empty = Object.fromEntries(names.map((name) => [`KINORA_${name}`, '']))
+  const given = { KINORA_CONFIG: path, DATABASE_URL: '' }
+  assert.deepEqual(
+    loadConfig({}, { ...given, ...empty }, engineMistakes),
+    loadConfig({}, { KINORA_CONFIG: path }, engineMistakes),
+  )
+})
+
 test('all mistakes are reported together, each with its line and what is wrong there', () => {
   const path = write(`currency: USD
 plans:

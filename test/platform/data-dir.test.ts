@@ -51,6 +51,19 @@ test('kill -9 frees the lock at once', async (t) => {
   await second.stop()
 })
 
+test('a directory of somebody else with a `work` in it is refused, and nothing in it is touched; other files are no obstacle', (t) => {
+  const dir = tempDir()
+  t.after(dir.remove)
+  const [work, thesis] = [join(dir.path, 'work'), join(dir.path, 'work', 'thesis.txt')]
+  writeFileSync(join(dir.path, 'kinora.yaml'), '')
+  mkdirSync(work)
+  writeFileSync(thesis, 'of years')
+  assert.throws(() => openDataDir(dir.path), /StartError: .*has a directory work that Kinora did not make/)
+  assert.deepEqual([readdirSync(dir.path).sort(), readdirSync(work)], [['kinora.yaml', 'work'], ['thesis.txt']])
+  rmSync(thesis)
+  openDataDir(dir.path).release()
+})
+
 test('a released directory can be opened again by the same process; a held one cannot', (t) => {
   const dir = tempDir()
   t.after(dir.remove)
