@@ -8,7 +8,10 @@ import { filesMatching, ROOT, sourcesIn } from '../support/sources.ts'
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, whose shape the Kubernetes API checks.
 type KubernetesObject = Record<string, any>
 
-const objects = filesMatching(['deploy/kubernetes/*.yaml']).flatMap(({ text }) =>
+/** In the order in which `kubectl apply --filename deploy/kubernetes/` applies them, which reads no folders. */
+const applied = filesMatching(['deploy/kubernetes/*.yaml'])
+const examples = filesMatching(['deploy/kubernetes/example/*.yaml'])
+const objects = [...applied, ...examples].flatMap(({ text }) =>
   parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject),
 )
 const named = (kind: string, name: string) =>
@@ -24,6 +27,18 @@ test('every object but the namespace is in the namespace', () => {
     objects.filter(({ kind, metadata }) => kind !== 'Namespace' && metadata.namespace !== 'kinora'),
     [],
   )
+})
+
+test('the namespace is applied before what is in it, and no placeholder over a Secret that was made', () => {
+  const kinds = applied.flatMap(({ text }) => parseAllDocuments(text).map((document) => document.toJS().kind))
+  assert.equal(kinds[0], 'Namespace')
+  assert.ok(!kinds.includes('Secret'))
+  assert.deepEqual(
+    applied.filter(({ text }) => text.includes('CHANGE-ME')).map(({ path }) => path),
+    [],
+  )
+  const made = [...read('docs/operating.md').matchAll(/--from-(?:literal|file)=(\w+)=/g)].map(([, key]) => key)
+  assert.deepEqual(made.sort(), Object.keys(named('Secret', 'kinora')!.stringData).sort())
 })
 
 test('there are pods of both roles, two of each, which run as nobody in particular and write to volumes alone', () => {
