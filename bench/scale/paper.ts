@@ -59,7 +59,8 @@ export function sizeOf(demand: Demand): Size {
       machines: (api.machines + worker.machines) * p.machine_hour * HOURS_OF_MONTH,
       database:
         DATABASES *
-        (coresOf(database) * p.database_core_hour * HOURS_OF_MONTH + kept_gb_per_day * 35 * p.disk_gb_month),
+        (coresOf(database, peak) * p.database_core_hour * HOURS_OF_MONTH +
+          kept_gb_per_day * DAYS_OF_MONTH * p.disk_gb_month),
       bucket: clips_gb * p.bucket_gb_month + jobs * DAYS_OF_MONTH * (p.bucket_put + reads * p.bucket_get),
       egress: ((jobs * clip_mb * reads) / 1000) * DAYS_OF_MONTH * p.egress_gb,
     },
@@ -67,8 +68,8 @@ export function sizeOf(demand: Demand): Size {
 }
 
 /** The cores that PostgreSQL needs at the high of the day, twice over. */
-function coresOf({ mean_cores }: Fit): number {
-  return Math.max(4, Math.ceil(mean_cores * THE_DAY.peak * 2))
+function coresOf({ mean_cores }: Fit, peak: number): number {
+  return Math.max(4, Math.ceil(mean_cores * peak * 2))
 }
 
 const SIZES = [0.001, 0.01, 0.1, 1] as const
@@ -97,7 +98,7 @@ export function tables(): string {
     row('Its tables grow by, GB a day', (size) => size.kept_gb_per_day.toFixed(1)),
     row('Clips in the bucket, TB', (size) => size.clips_tb.toFixed(1)),
     row('Machines, $ a month', (size) => dollars(size.dollars.machines)),
-    row('Two databases and 35 days on their disks, $ a month', (size) => dollars(size.dollars.database)),
+    row('Two databases, with what a month adds to their disks, $ a month', (size) => dollars(size.dollars.database)),
     row('Bucket, $ a month', (size) => dollars(size.dollars.bucket)),
     row('Clips to the internet, $ a month', (size) => dollars(size.dollars.egress)),
     row('In all, $ a month', (size) => dollars(total(size))),

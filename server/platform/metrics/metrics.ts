@@ -106,7 +106,7 @@ export function openMetrics(): Metrics {
 }
 
 /**
- * The metrics a feature declares, made once for each `Metrics`: the function returned finds them again. `app.ts` lists every feature's, so
+ * The metrics a feature declares, made once for each `Metrics`: the function returned finds them again. `assembly/metrics.ts` lists every feature's, so
  * that all are reported from the start.
  */
 export function declareMetrics<Declares>(declare: (metrics: Metrics) => Declares): (metrics: Metrics) => Declares {
