@@ -31,7 +31,7 @@ export function openDataDir(path: string): DataDir {
   rmSync(dir.work, { recursive: true, force: true, maxRetries: 3 })
   for (const each of [dir.postgres, dir.blobs, dir.work]) makePrivate(each)
   if (!existsSync(join(root, 'version'))) writeFileSync(join(root, 'version'), `${FORMAT}\n`, { mode: 0o600 })
-  return { ...dir, release: () => lock.close() }
+  return { ...dir, release: () => releaseLock(root, lock) }
 }
 
 /** The embedded database's home below a data directory, for commands that visit a running service. Takes no lock. */
@@ -85,7 +85,7 @@ function makePrivate(path: string): void {
 }
 
 function takeLock(root: string): DatabaseSync {
-  const holder = join(root, 'service.pid')
+  const holder = holderPath(root)
   const path = join(root, 'service.lock')
   if (!existsSync(path)) refuseLivingHolder(root, holder)
   let lock: DatabaseSync | null = null
@@ -101,6 +101,16 @@ function takeLock(root: string): DatabaseSync {
   }
   writeFileSync(holder, `${process.pid}\n`)
   return lock
+}
+
+/** The process id goes first: after the lock, it would be that of the next service. */
+function releaseLock(root: string, lock: DatabaseSync): void {
+  rmSync(holderPath(root), { force: true })
+  lock.close()
+}
+
+function holderPath(root: string): string {
+  return join(root, 'service.pid')
 }
 
 /** A lock file may be deleted under a running service: the directory is not taken while the process recorded in it is alive. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -70,6 +70,7 @@ test('a released directory can be opened again by the same process; a held one c
   const held = openDataDir(dir.path)
   assert.throws(() => openDataDir(dir.path), /in use by another service/)
   held.release()
+  assert.ok(!existsSync(join(dir.path, 'service.pid')), 'nobody is to signal a process that may be another by now')
   openDataDir(dir.path).release()
 })
 
