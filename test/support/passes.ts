@@ -26,11 +26,11 @@ export type Passes = {
  * second run.
  */
 const ON_DATABASE =
-  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database))|^test\/http\/(billing|identity|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|queue|copy|released)/
+  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|exclusive|one-connection|queue|copy|released|sweep)/
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. */
 const ON_BUCKET =
-  /^test\/flow\/(cancel|output|pinned-inputs|references|retention|states|variants|moderation\/output)\.test/
+  /^test\/flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)\.test/
 
 /**
  * Every file on the embedded PostgreSQL; those where the storage decides once more with a bucket; then those where the database decides on other major versions, each file on one of them, in turn.
