@@ -26,7 +26,14 @@ export function readConfigFile(
     `${options.name}${lineOf(document, lines, path)}${path.length > 0 ? ` ${dotted(path)}` : ''}`
   if (document.errors.length > 0) return { file: {}, mistakes: syntaxMistakes(text, document, lines, options.name) }
   const mistakes: Mistake[] = []
-  const whole: unknown = document.toJS() ?? {}
+  let whole: unknown
+  try {
+    whole = document.toJS() ?? {}
+  } catch (error) {
+    // Aliases of aliases, which would fill the memory. Source: https://eemeli.org/yaml/#tojs-options
+    if (!(error instanceof ReferenceError)) throw error
+    return { file: {}, mistakes: [{ place: options.name, message: `cannot be read: ${error.message}` }] }
+  }
   const value: unknown = substitute(
     options.checkEngine ? whole : withoutEngines(whole, options.storage === true),
     [],

@@ -75,6 +75,12 @@ test('flags win over the environment, the environment over the file, the file ov
   assert.equal(loadConfig({}, env, engineMistakes).log_level, 'error')
 })
 
+test('aliases that would grow without end are a mistake like any other', () => {
+  const grown = Array.from({ length: 9 }, (_, i) => `  a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`)
+  const path = write(`first_run:\n  a0: &a0 [x]\n${grown.join('\n')}\n`)
+  assert.match(refusal({ config: path }, {}), /kinora\.yaml: cannot be read: Excessive alias count/)
+})
+
 test('an empty variable is not set: the service listens where the file says, on the port and directory of the file', () => {
   const path = write('host: 127.0.0.4\nport: 4\nworkers: 4\ndata_dir: /four\nrole: all\n')
   const names = [
