@@ -99,6 +99,9 @@ type MeasureEngines = (
 
 const VIDEO_CALLS = ['start', 'recover', 'poll', 'fetch', 'cancel'] as const satisfies ReadonlyArray<keyof VideoEngine>
 
+/** Of a render there are thousands: their times are in the metrics alone. */
+const UNTRACED: ReadonlySet<string> = new Set(['poll'] satisfies Array<keyof VideoEngine>)
+
 type Call = (...given: unknown[]) => Promise<unknown>
 
 /** The engine, with those of `calls` that it has replaced. Everything else is its own, read when it is used. */
@@ -122,7 +125,7 @@ function measured<E extends object>(
       const began = performance.now()
       try {
         return await traced(
-          tracing,
+          UNTRACED.has(call) ? null : tracing,
           [`${about.family} ${call}`, () => ({ kind: 'client', attributes })],
           errorKind,
           () => inner[call]!(...given),

@@ -57,6 +57,7 @@ test('a job whose process changes midway has one trace, with every stage, of its
   assert.ok(stages.every(({ traceId }) => traceId === job.traceId))
   assert.equal(stages.find(({ name }) => name === 'video moderating')!.duration_ms, 7000)
   const calls = receiver.spans.filter(({ traceId, name }) => traceId === job.traceId && name.startsWith('video start'))
+  assert.ok(!receiver.spans.some(({ name }) => name === 'video poll'), 'a long render would have thousands')
   assert.equal(calls[0]!.parentSpanId, stages.find(({ name }) => name === 'video queued')!.spanId)
   assert.ok(!receiver.text().includes('paper boat'))
 })
