@@ -42,14 +42,14 @@ async function move(
 ): Promise<Report> {
   const { also_read, ...store } = storage
   await requireServing(db, { target, source })
-  const all: Copied = { found: 0, copied: 0, bytes: 0 }
+  const all = { found: 0, copied: 0, bytes: 0 }
   for (let pass = 1; ; pass++) {
-    const { found, copied, bytes } = await copyBlobs(source, target, progress(all))
+    const { found, present, copied, bytes } = await copyBlobs(source, target, progress(all))
     all.found = found
     all.copied += copied
     all.bytes += bytes
-    if (copied === 0) break
-    if (pass === PASSES_MAX) throw new CommandError(STILL_WRITTEN)
+    if (copied === 0 && present === found) break
+    if (pass === PASSES_MAX) throw new CommandError(STILL_CHANGING)
   }
   // From here on the target may be used alone.
   const { installation_id, paired } = (await target.mark())!
@@ -83,8 +83,8 @@ async function requireServing(db: Db, { target, source }: { target: Blobs; sourc
     throw new CommandError('These files belong to another database. Name the right one by DATABASE_URL or --data-dir.')
 }
 
-const STILL_WRITTEN =
-  'Files are still being written to the storage to move from. Restart every service with the new configuration, then run this again.'
+const STILL_CHANGING =
+  'Files are still being written to the storage to move from, or it lists files that it does not have. Restart every service with the new configuration, then run this again.'
 
 function howToBegin(to: 'disk' | 's3'): string {
   const from = to === 's3' ? 'disk' : 's3'
@@ -95,7 +95,7 @@ function howToBegin(to: 'disk' | 's3'): string {
 }
 
 /** A line on stderr now and then. */
-function progress(before: Copied): (so_far: Copied) => void {
+function progress(before: Pick<Copied, 'copied'>): (so_far: Copied) => void {
   let said = performance.now()
   return ({ found, copied }) => {
     if (performance.now() - said < PROGRESS_SECONDS * 1000) return

@@ -1,11 +1,12 @@
-import { BlobMissing, type Blobs } from './blobs.ts'
+import { BlobMissing, type Blobs, type StagedBlob } from './blobs.ts'
 
 /** Blobs of any age. */
 const ANY_AGE = new Date(8_640_000_000_000_000)
 /** Copies at a time. Each has a file in the staging directory meanwhile. */
 const COPIES = 4
 
-export type Copied = { found: number; copied: number; bytes: number }
+/** `present`: those of `found` that the target has. The others were deleted from the source after they were listed. */
+export type Copied = { found: number; present: number; copied: number; bytes: number }
 
 /**
  * Copies every blob of `source` that `target` does not have with the same size, under the same key, and returns what it did. Each copy is
@@ -17,14 +18,16 @@ export async function copyBlobs(
   target: Blobs,
   on_progress: (so_far: Copied) => void = () => {},
 ): Promise<Copied> {
-  const done: Copied = { found: 0, copied: 0, bytes: 0 }
+  const done: Copied = { found: 0, present: 0, copied: 0, bytes: 0 }
   const listing = source.list({ older_than: ANY_AGE })[Symbol.asyncIterator]()
   const work = async () => {
     for (let next = await listing.next(); !next.done; next = await listing.next()) {
       const { key, size_bytes } = next.value
       done.found += 1
-      if ((await sizeOf(target, key)) === size_bytes) continue
-      if (!(await copyBlob(source, target, { key, size_bytes }))) continue
+      const there = (await sizeOf(target, key)) === size_bytes
+      if (!there && !(await copyBlob(source, target, { key, size_bytes }))) continue
+      done.present += 1
+      if (there) continue
       done.copied += 1
       done.bytes += size_bytes
       on_progress(done)
@@ -40,16 +43,22 @@ async function copyBlob(
   target: Blobs,
   { key, size_bytes }: { key: string; size_bytes: number },
 ): Promise<boolean> {
+  const staged = await stageFrom(source, target, key)
+  if (!staged) return false
+  if (staged.size_bytes !== size_bytes) {
+    await target.discard(staged)
+    throw new Error(`The blob ${key} has ${staged.size_bytes} bytes, and its listing says ${size_bytes}.`)
+  }
+  await target.publish(staged, key)
+  return true
+}
+
+/** Null for a blob that is deleted before it has been read. */
+async function stageFrom(source: Blobs, target: Blobs, key: string): Promise<StagedBlob | null> {
   try {
-    const staged = await target.stage(await source.open(key), { max_bytes: Number.POSITIVE_INFINITY })
-    if (staged.size_bytes !== size_bytes) {
-      await target.discard(staged)
-      throw new Error(`The blob ${key} has ${staged.size_bytes} bytes, and its listing says ${size_bytes}.`)
-    }
-    await target.publish(staged, key)
-    return true
+    return await target.stage(await source.open(key), { max_bytes: Number.POSITIVE_INFINITY })
   } catch (error) {
-    if (error instanceof BlobMissing) return false
+    if (error instanceof BlobMissing) return null
     throw error
   }
 }

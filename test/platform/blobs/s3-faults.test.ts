@@ -18,10 +18,17 @@ const FAULTS: Fault[] = [
   { kind: 'status', status: 503, code: 'SlowDown' },
 ]
 
+/** No answer about an object: the bucket was deleted, or another server answers at this address. */
+const NO_BUCKET: Fault[] = [
+  { kind: 'status', status: 404, code: 'NoSuchBucket' },
+  { kind: 'body', status: 404, headers: { 'content-type': 'text/html' }, text: '<html><body>Not found</body></html>' },
+  { kind: 'body', status: 404, text: '' },
+]
+
 test('whatever the bucket does to every request, each call ends as BlobsAway that names no host and no key', async (t) => {
   const { blobs, faulty, staging, bucket } = await store(t)
   const { key } = await blobs.write(Readable.from([Buffer.from('kept')]), ANY_SIZE)
-  for (const fault of [...FAULTS, { kind: 'status', status: 403, code: 'AccessDenied' } as const]) {
+  for (const fault of [...FAULTS, ...NO_BUCKET, { kind: 'status', status: 403, code: 'AccessDenied' } as const]) {
     faulty.state.fault = () => fault
     const calls: Record<string, () => Promise<unknown>> = {
       write: () => blobs.write(Readable.from([Buffer.from('new')]), ANY_SIZE),
@@ -93,6 +100,24 @@ test('a reader who leaves while the bucket stalls ends the read at once', async 
   const stream = await blobs.open(key)
   stream.resume().once('data', () => stream.destroy())
   await new Promise((resolve) => stream.once('close', resolve))
+})
+
+test('a blob that a server does not find is missing to reads alone: a write that is answered with it is BlobsAway', async (t) => {
+  const { blobs, faulty } = await store(t)
+  const { key } = await blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE)
+  faulty.state.fault = () => ({ kind: 'status', status: 404, code: 'NoSuchKey' })
+  for (const read of [() => blobs.open(key), () => blobs.size(key)])
+    await assert.rejects(read(), { name: 'BlobMissing' })
+  await assert.rejects(blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE), { name: 'BlobsAway' })
+  faulty.state.fault = ({ method }) => (method === 'DELETE' ? { kind: 'status', status: 404, code: 'NoSuchKey' } : null)
+  assert.equal(await blobs.remove(key), false, 'another process has removed it in between')
+})
+
+test('a blob that is there is found where the server answers 404 to HEAD alone', async (t) => {
+  const { blobs, faulty } = await store(t)
+  const { key } = await blobs.write(Readable.from([Buffer.from('four')]), ANY_SIZE)
+  faulty.state.fault = ({ method }) => (method === 'HEAD' ? { kind: 'body', status: 404, text: '' } : null)
+  assert.equal(await blobs.size(key), 4)
 })
 
 test('a full bucket is DiskFull', async (t) => {

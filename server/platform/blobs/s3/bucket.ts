@@ -121,7 +121,8 @@ function blobError(operation: string, error: unknown): Error {
     $metadata?: { httpStatusCode?: number }
   }
   const status = $metadata?.httpStatusCode
-  if (status === 404 && name !== 'NoSuchBucket' && name !== 'NoSuchUpload') return new BlobMissing('no such blob')
+  // Any other 404 is of a bucket that does not exist, or of a server that is no S3.
+  if (operation === 'GetObject' && status === 404 && name === 'NoSuchKey') return new BlobMissing('no such blob')
   if (status === 507 || FULL.has(name)) return new DiskFull('no space left in the bucket')
   // The texts of such errors name hosts, and some of them keys.
   const word = [code, name].find((each) => /^[A-Za-z][\w.]{0,60}$/.test(each)) ?? 'unknown error'

@@ -11,6 +11,8 @@ const INTERRUPTIONS_MAX = 3
 const RESUME_MS = 200
 
 export type ObjectReader = {
+  /** Of the whole object. */
+  size_bytes: number
   chunks: AsyncGenerator<Uint8Array, void, void>
   /** Ends a read that waits for the bucket. */
   close(): void
@@ -27,6 +29,7 @@ export async function readObject(bucket: Bucket, object: string, range: ByteRang
   let part = await getPart(bucket, object, range)
   let closed = false
   return {
+    size_bytes: part.total,
     chunks: verified(chunks(), part),
     close() {
       closed = true

@@ -69,6 +69,7 @@ export function s3Blobs(
       const swept = await staging.sweep(older_than)
       return swept + (await sweepUploads(bucket, `${bucket.prefix}${BLOBS}`, older_than))
     },
+    // Without a mark, the server has still named it as what is missing: the bucket exists.
     check: async () => void (await readMark(bucket)),
 
     also_reads: false,
@@ -115,23 +116,40 @@ async function send(bucket: Bucket, object: string, range: ByteRange | null, out
   }
 }
 
+/** A 404 to HEAD has no body that says whether the object or its bucket is missing: the answer to GET decides. */
 async function findObject(bucket: Bucket, object: string): Promise<{ size_bytes: number }> {
-  return bucket.call('HeadObject', async ({ sdk, client, timeout }) => {
-    const { ContentLength } = await client.send(
-      new sdk.HeadObjectCommand({ Bucket: bucket.name, Key: object }),
-      timeout,
-    )
-    return { size_bytes: ContentLength ?? 0 }
-  })
+  const found = await headObject(bucket, object)
+  if (found) return found
+  const { size_bytes, close } = await readObject(bucket, object, null)
+  close()
+  return { size_bytes }
+}
+
+async function headObject(bucket: Bucket, object: string): Promise<{ size_bytes: number } | null> {
+  return bucket.call('HeadObject', ({ sdk, client, timeout }) =>
+    client.send(new sdk.HeadObjectCommand({ Bucket: bucket.name, Key: object }), timeout).then(
+      ({ ContentLength }) => ({ size_bytes: ContentLength ?? 0 }),
+      (error: { $metadata?: { httpStatusCode?: number } }) => {
+        if (error.$metadata?.httpStatusCode === 404) return null
+        throw error
+      },
+    ),
+  )
 }
 
 async function removeObject(bucket: Bucket, object: string): Promise<boolean> {
   const found = await findObject(bucket, object).catch(nullIfMissing)
   if (!found) return false
-  await bucket.call('DeleteObject', ({ sdk, client, timeout }) =>
-    client.send(new sdk.DeleteObjectCommand({ Bucket: bucket.name, Key: object }), timeout),
+  return bucket.call('DeleteObject', ({ sdk, client, timeout }) =>
+    client.send(new sdk.DeleteObjectCommand({ Bucket: bucket.name, Key: object }), timeout).then(
+      () => true,
+      (error: Error) => {
+        // Another process has removed it since. Most servers do not say so.
+        if (error.name === 'NoSuchKey') return false
+        throw error
+      },
+    ),
   )
-  return true
 }
 
 async function readMark(bucket: Bucket): Promise<BlobMark | null> {
