@@ -6,8 +6,12 @@ import pg from 'pg'
 import { restoreBackup } from '../../server/cli/admin/backup/restore.ts'
 import { takeBackup } from '../../server/cli/admin/backup/take.ts'
 import type { Serving } from '../../server/cli/serve.ts'
+import { copyBlobs } from '../../server/platform/blobs/copy.ts'
 import { diskBlobs } from '../../server/platform/blobs/disk.ts'
+import { s3Blobs } from '../../server/platform/blobs/s3/s3.ts'
 import { holdBlobs } from '../../server/platform/db/copy/backup-lock.ts'
+import { testBucket } from '../support/bucket/bucket.ts'
+import { damageObject } from '../support/bucket/storage.ts'
 import { runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
 import { tempDir } from '../support/service.ts'
@@ -175,6 +179,19 @@ test('a file that is missing or damaged fails the backup, or is left out and lis
   await restoreBackup(into('with holes', at('holes')))
   writeFileSync(path(lost!), bytes)
   writeFileSync(path(hurt!), others)
+})
+
+test('a file that is damaged in a bucket is named, or left out and listed as one that is missing', async () => {
+  await upload('kept in the bucket')
+  const bucket = await testBucket()
+  const blobs = s3Blobs(bucket, { staging_dir: at('staging') })
+  await copyBlobs(diskBlobs(join(dir.path, 'blobs')), blobs)
+  const [hurt = ''] = await namedBlobs()
+  await damageObject(bucket, hurt)
+  await assert.rejects(takeBackup(options(at('hurt'), blobs)), new RegExp(`1 of the files.*${hurt}.*--incomplete`))
+  const manifest = await takeBackup({ ...options(at('hurt'), blobs), incomplete: true })
+  assert.deepEqual(manifest.blobs.missing, [hurt])
+  assert.equal(existsSync(join(at('hurt'), 'blobs', hurt.slice(0, 2), hurt)), false)
 })
 
 test('a killed backup is no backup, and the next one takes its place', async () => {

@@ -5,6 +5,7 @@ import { after, test } from 'node:test'
 import type { S3Options } from '../../server/platform/blobs/s3/bucket.ts'
 import { s3Blobs } from '../../server/platform/blobs/s3/s3.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
+import { damageObject } from '../support/bucket/storage.ts'
 import { runKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
 
@@ -17,15 +18,18 @@ test('files move from the disk to a bucket and back while the service runs: all 
   const s3 = storageOf(bucket)
   const KINORA_CONFIG = join(dir.path, 'kinora.yaml')
   const configure = (text: string) => writeFileSync(KINORA_CONFIG, text)
-  const move = (to: string) =>
-    runKinora(['admin', 'blobs', 'move', '--to', to, '--data-dir', dir.path, '--config', KINORA_CONFIG, '--json'])
+  const move = (to: string, ...flags: string[]) =>
+    runKinora(
+      ['admin', 'blobs', 'move', '--to', to, '--data-dir', dir.path, '--config', KINORA_CONFIG, '--json'].concat(flags),
+    )
   const serve = () => dir.serve({ KINORA_CONFIG })
-  const count = async () => {
+  const keys = async () => {
     const blobs = s3Blobs(bucket, { staging_dir: join(dir.path, 'blobs', 'staging') })
-    let found = 0
-    for await (const _ of blobs.list({ older_than: new Date(Date.now() + 3_600_000) })) found += 1
+    const found: string[] = []
+    for await (const { key } of blobs.list({ older_than: new Date(Date.now() + 3_600_000) })) found.push(key)
     return found
   }
+  const count = async () => (await keys()).length
   configure(disk)
   let service = await serve()
   const { api_key } = dir.firstRun()
@@ -37,6 +41,7 @@ test('files move from the disk to a bucket and back while the service runs: all 
     const answer = await fetch(`${service.url}/v1/files`, { method: 'POST', headers: bearer(api_key), body: form })
     const { id } = (await answer.json()) as { id: string }
     files.set(id, text)
+    return id
   }
   const readAll = async () => {
     for (const [id, text] of files) {
@@ -77,9 +82,23 @@ test('files move from the disk to a bucket and back while the service runs: all 
   await readAll()
   assert.equal(await count(), 4)
 
+  const before = await keys()
+  files.delete(await upload('five'))
+  const [damaged = ''] = (await keys()).filter((key) => !before.includes(key))
+  await damageObject(bucket, damaged)
   await restart(`storage: { kind: disk, also_read: ${inline(bucket)} }\n`)
   await readAll()
-  assert.equal((await move('disk')).code, 0)
+  const blocked = await move('disk')
+  assert.deepEqual([blocked.code, blocked.stdout], [1, ''])
+  assert.match(blocked.stderr, new RegExp(`1 of the files .* ${damaged}.*--incomplete`))
+  await service.stop()
+  configure(disk)
+  await assert.rejects(serve(), /also_read/, 'a move that leaves something out is not complete')
+  await restart(`storage: { kind: disk, also_read: ${inline(bucket)} }\n`)
+  const incomplete = await move('disk', '--incomplete')
+  assert.equal(incomplete.code, 0, incomplete.stderr)
+  const report = JSON.parse(incomplete.stdout)
+  assert.deepEqual([report.files, report.copied, report.missing, report.left_out], [5, 0, 1, [damaged]])
   await restart(disk)
   await readAll()
 })

@@ -17,8 +17,11 @@ export const blobsMove = command({
   summary: 'copy every file from storage.also_read to storage, verified, while the service runs; can be repeated',
   records: null,
   storage: true,
-  flags: { to: { value: '<disk|s3>', help: 'The kind of storage to move to', required: true } },
-  async run({ db, config }, { to }) {
+  flags: {
+    to: { value: '<disk|s3>', help: 'The kind of storage to move to', required: true },
+    incomplete: { help: 'Leave out files that are missing or damaged, instead of failing' },
+  },
+  async run({ db, config }, { to, incomplete }) {
     if (to !== 'disk' && to !== 's3') throw new UsageError('--to is neither disk nor s3')
     const { also_read, ...store } = config.storage
     if (store.kind !== to || !also_read) throw new CommandError(howToBegin(to))
@@ -27,6 +30,7 @@ export const blobsMove = command({
       return await move(config, db, {
         target: openStore(store as typeof also_read, place),
         source: openStore(also_read, place),
+        incomplete,
       })
     } catch (error) {
       if (!(error instanceof BlobsAway || error instanceof DiskFull)) throw error
@@ -38,33 +42,43 @@ export const blobsMove = command({
 async function move(
   { storage, data_dir }: Config,
   db: Db,
-  { target, source }: { target: Blobs; source: Blobs },
+  { target, source, incomplete }: { target: Blobs; source: Blobs; incomplete: boolean },
 ): Promise<Report> {
   const { also_read, ...store } = storage
   await requireServing(db, { target, source })
-  const all = { found: 0, copied: 0, bytes: 0 }
-  for (let pass = 1; ; pass++) {
-    const { found, present, copied, bytes } = await copyBlobs(source, target, progress(all))
-    all.found = found
-    all.copied += copied
-    all.bytes += bytes
-    if (copied === 0 && present === found) break
-    if (pass === PASSES_MAX) throw new CommandError(STILL_CHANGING)
-  }
+  const { lost, ...counts } = await copyAll(source, target)
+  const blobs_dir = join(data_dir, 'blobs')
+  const [from, to] = [placeOf(also_read!, blobs_dir), placeOf(store as typeof also_read & {}, blobs_dir)]
+  if (lost.length > 0 && !incomplete) throw lossOf(lost, from)
   // From here on the target may be used alone.
   const { installation_id, paired } = (await target.mark())!
   await target.setMark({ installation_id, paired })
-  const blobs_dir = join(data_dir, 'blobs')
-  const [from, to] = [placeOf(also_read!, blobs_dir), placeOf(store as typeof also_read & {}, blobs_dir)]
-  const json = {
-    from,
-    to,
-    files: all.found,
-    copied: all.copied,
-    bytes: all.bytes,
-    next: `take storage.also_read out of the configuration and restart; then ${from} is no longer needed`,
+  const next = `take storage.also_read out of the configuration and restart; then ${from} is no longer needed`
+  const json = { from, to, ...counts, missing: lost.length, next }
+  const rows = Object.entries(json).map(([name, value]) => [name, `${value}`])
+  return { json: { ...json, left_out: lost }, rows: [...rows, ...lost.map((key) => ['left out', key])] }
+}
+
+/** Copies until nothing is left to copy. `lost`: keys that two passes found and could not read, so not of files deleted meanwhile. */
+async function copyAll(source: Blobs, target: Blobs) {
+  const all = { files: 0, copied: 0, bytes: 0 }
+  let before: ReadonlySet<string> = new Set()
+  for (let pass = 1; pass <= PASSES_MAX; pass++) {
+    const { found, copied, bytes, lost } = await copyBlobs(source, target, progress(all))
+    all.files = found
+    all.copied += copied
+    all.bytes += bytes
+    if (copied === 0 && lost.every((key) => before.has(key))) return { ...all, lost }
+    before = new Set(lost)
   }
-  return { json, rows: Object.entries(json).map(([name, value]) => [name, `${value}`]) }
+  throw new CommandError(STILL_WRITTEN)
+}
+
+function lossOf(lost: readonly string[], from: string): CommandError {
+  return new CommandError(
+    `${lost.length} of the files in ${from} are missing or damaged, all others are copied: ${lost.join(', ')}. ` +
+      'Put them back from a backup and run the command again, or go on without them: --incomplete.',
+  )
 }
 
 /** A service must have started with both: until then it writes to the source, and would go on after the last pass. */
@@ -83,8 +97,8 @@ async function requireServing(db: Db, { target, source }: { target: Blobs; sourc
     throw new CommandError('These files belong to another database. Name the right one by DATABASE_URL or --data-dir.')
 }
 
-const STILL_CHANGING =
-  'Files are still being written to the storage to move from, or it lists files that it does not have. Restart every service with the new configuration, then run this again.'
+const STILL_WRITTEN =
+  'Files are still being written to the storage to move from. Restart every service with the new configuration, then run this again.'
 
 function howToBegin(to: 'disk' | 's3'): string {
   const from = to === 's3' ? 'disk' : 's3'

@@ -95,3 +95,8 @@ export class BlobsAway extends Error {
     this.damaged = damaged
   }
 }
+
+/** Whether this is about one blob, which is gone or damaged, and not about the storage. A stream of a blob may throw it at its end. */
+export function isLost(error: unknown): boolean {
+  return error instanceof BlobMissing || (error instanceof BlobsAway && error.damaged)
+}

@@ -1,35 +1,34 @@
-import { BlobMissing, type Blobs, type StagedBlob } from './blobs.ts'
+import { BlobMissing, type Blobs, isLost, type StagedBlob } from './blobs.ts'
 
 /** Blobs of any age. */
 const ANY_AGE = new Date(8_640_000_000_000_000)
 /** Copies at a time. Each has a file in the staging directory meanwhile. */
 const COPIES = 4
 
-/** `present`: those of `found` that the target has. The others were deleted from the source after they were listed. */
-export type Copied = { found: number; present: number; copied: number; bytes: number }
+/** `lost`: keys of those found that could not be copied: deleted since they were listed, or damaged. The target has all others. */
+export type Copied = { found: number; copied: number; bytes: number; lost: string[] }
 
 /**
  * Copies every blob of `source` that `target` does not have with the same size, under the same key, and returns what it did. Each copy is
  * verified: what is read against its size, and in a bucket against its sha256; what is written against what was read. Safe while a
- * service uses both, and to run again after it was cut short. Throws BlobsAway, DiskFull, or Error for a blob that cannot be read whole.
+ * service uses both, and to run again after it was cut short. Throws BlobsAway or DiskFull.
  */
 export async function copyBlobs(
   source: Blobs,
   target: Blobs,
   on_progress: (so_far: Copied) => void = () => {},
 ): Promise<Copied> {
-  const done: Copied = { found: 0, present: 0, copied: 0, bytes: 0 }
+  const done: Copied = { found: 0, copied: 0, bytes: 0, lost: [] }
   const listing = source.list({ older_than: ANY_AGE })[Symbol.asyncIterator]()
   const work = async () => {
     for (let next = await listing.next(); !next.done; next = await listing.next()) {
       const { key, size_bytes } = next.value
       done.found += 1
-      const there = (await sizeOf(target, key)) === size_bytes
-      if (!there && !(await copyBlob(source, target, { key, size_bytes }))) continue
-      done.present += 1
-      if (there) continue
-      done.copied += 1
-      done.bytes += size_bytes
+      if ((await sizeOf(target, key)) === size_bytes) continue
+      if (await copyBlob(source, target, { key, size_bytes })) {
+        done.copied += 1
+        done.bytes += size_bytes
+      } else done.lost.push(key)
       on_progress(done)
     }
   }
@@ -37,7 +36,7 @@ export async function copyBlobs(
   return done
 }
 
-/** False for a blob that was deleted since it was listed. */
+/** False for a blob that is lost. */
 async function copyBlob(
   source: Blobs,
   target: Blobs,
@@ -47,18 +46,18 @@ async function copyBlob(
   if (!staged) return false
   if (staged.size_bytes !== size_bytes) {
     await target.discard(staged)
-    throw new Error(`The blob ${key} has ${staged.size_bytes} bytes, and its listing says ${size_bytes}.`)
+    return false
   }
   await target.publish(staged, key)
   return true
 }
 
-/** Null for a blob that is deleted before it has been read. */
+/** Null for a blob that is lost, which may show only at its end. Staging throws nothing of the kind itself. */
 async function stageFrom(source: Blobs, target: Blobs, key: string): Promise<StagedBlob | null> {
   try {
     return await target.stage(await source.open(key), { max_bytes: Number.POSITIVE_INFINITY })
   } catch (error) {
-    if (error instanceof BlobMissing) return null
+    if (isLost(error)) return null
     throw error
   }
 }

@@ -24,6 +24,11 @@ export async function testBlobs(dir: string): Promise<Blobs> {
 export async function damageBlob(dir: string, key: string): Promise<void> {
   const made = await buckets.get(dir)
   if (!made) return appendFileSync(join(dir, 'blobs', key.slice(0, 2), key), 'x')
+  await damageObject(made, key)
+}
+
+/** The same in a bucket: the object keeps the sha256 of what was written. */
+export async function damageObject(made: S3Options, key: string): Promise<void> {
   const [{ bucketClient }, sdk] = await Promise.all([readBucket(), import('@aws-sdk/client-s3')])
   const client = bucketClient(made)
   const object = { Bucket: made.bucket, Key: `${made.prefix}blobs/${key}` }

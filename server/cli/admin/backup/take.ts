@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import pg from 'pg'
 import { NAMED_BLOBS } from '../../../assembly/background.ts'
 import type { Config } from '../../../config/config.ts'
-import { BlobMissing, type Blobs } from '../../../platform/blobs/blobs.ts'
+import { type Blobs, isLost } from '../../../platform/blobs/blobs.ts'
 import { clientOptions } from '../../../platform/db/client-options.ts'
 import { holdBlobs } from '../../../platform/db/copy/backup-lock.ts'
 import { rowsToFile } from '../../../platform/db/copy/table-file.ts'
@@ -144,17 +144,9 @@ async function copyBlobs(
   await eachBlob(join(dir, BLOB_LIST), async (named) => {
     if (connection.lost) throw connection.lost
     const path = blobFile(dir, named.key)
-    const copied = await blobs.open(named.key).then(
-      async (stream) => {
-        prefixes.add(join(BLOBS, named.key.slice(0, 2)))
-        await makeDir(dirname(path))
-        return copyToFile(stream, path)
-      },
-      (error: unknown) => {
-        if (!(error instanceof BlobMissing)) throw error
-        return null
-      },
-    )
+    prefixes.add(join(BLOBS, named.key.slice(0, 2)))
+    await makeDir(dirname(path))
+    const copied = await copyUnlessLost(blobs, named.key, path)
     if (copied?.sha256 === named.sha256 && copied.size_bytes === named.size_bytes) {
       count += 1
       size_bytes += copied.size_bytes
@@ -165,6 +157,16 @@ async function copyBlobs(
   })
   if (missing.length > 0 && !incomplete) throw lossOf(missing, storage_name)
   return { count, size_bytes, missing, prefixes }
+}
+
+/** Null for a blob that is missing, or of which the bucket has other bytes than were written. */
+async function copyUnlessLost(blobs: Blobs, key: string, path: string) {
+  try {
+    return await copyToFile(await blobs.open(key), path)
+  } catch (error) {
+    if (isLost(error)) return null
+    throw error
+  }
 }
 
 function lossOf(missing: readonly string[], storage_name: string): CommandError {
