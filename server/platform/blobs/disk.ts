@@ -77,8 +77,9 @@ export function diskBlobs(root: string, { proxied = false }: { proxied?: boolean
 
     remove: async (key) => removeFile(keyPath(root, key)),
     async *list({ older_than }) {
-      for await (const dir of await opendir(root)) {
-        if (dir.name.length === 2) yield* filesBefore(join(root, dir.name), older_than)
+      for await (const { name } of await opendir(root)) {
+        if (!/^[0-9a-f]{2}$/.test(name)) continue
+        for await (const file of filesBefore(join(root, name), older_than)) if (file.key.startsWith(name)) yield file
       }
     },
     sweepStaged: ({ older_than }) => staging.sweep(older_than),

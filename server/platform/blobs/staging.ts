@@ -46,8 +46,12 @@ export function newName(): string {
 
 /** A name from a row can only ever mean a file of ours. */
 export function checkedName(name: string): string {
-  if (!/^[0-9a-f]{32}$/.test(name)) throw new BlobMissing(`not a blob key: ${JSON.stringify(name)}`)
+  if (!isName(name)) throw new BlobMissing(`not a blob key: ${JSON.stringify(name)}`)
   return name
+}
+
+export function isName(name: string): boolean {
+  return /^[0-9a-f]{32}$/.test(name)
 }
 
 /** Whether there was one. */
@@ -61,11 +65,18 @@ export async function removeFile(path: string): Promise<boolean> {
   }
 }
 
+/** Those of our names: a file system or an administrator may have put others beside them. */
 export async function* filesBefore(dir: string, olderThan: Date): AsyncIterable<{ key: string; size_bytes: number }> {
   for await (const { name } of await opendir(dir)) {
-    const facts = await stat(join(dir, name)).catch(() => null)
+    if (!isName(name)) continue
+    const facts = await stat(join(dir, name)).catch(nullIfRemoved)
     if (facts && facts.mtime < olderThan) yield { key: name, size_bytes: facts.size }
   }
+}
+
+function nullIfRemoved(error: unknown): null {
+  if (isMissingFile(error)) return null
+  throw error
 }
 
 export function missing(error: unknown): never {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { tempDir } from '../../support/service.ts'
-import { ANY_SIZE, blobsContract } from './contract.ts'
+import { ANY_SIZE, all, blobsContract } from './contract.ts'
 
 blobsContract('disk', {
   store: async (t) => {
@@ -35,6 +35,43 @@ test('a full disk is DiskFull, leaves nothing of the blob, and the rest readable
   await assert.rejects(blobs.write(endless, ANY_SIZE), { name: 'DiskFull' })
   assert.deepEqual(readdirSync(join(dir.path, 'staging')), [])
   assert.equal((await buffer(await blobs.open(key))).length, 300_000)
+})
+
+test('files that are no blobs are neither listed nor swept', async (t) => {
+  const { blobs, root } = store(t)
+  const { key } = await blobs.write(Readable.from([Buffer.from('x')]), ANY_SIZE)
+  const [dir, other] = [key.slice(0, 2), key.startsWith('00') ? '11' : '00']
+  mkdirSync(join(root, other))
+  mkdirSync(join(root, 'zz'))
+  const strays = [
+    `${dir}/.nfs0001`,
+    `${dir}/${key}.bak`,
+    `${other}/${key}`,
+    `zz/${'zz'.repeat(16)}`,
+    'staging/.nfs0002',
+  ]
+  for (const stray of strays) writeFileSync(join(root, stray), 'theirs')
+  const older_than = new Date(Date.now() + 3_600_000)
+  assert.deepEqual(await all(blobs.list({ older_than })), [{ key, size_bytes: 1 }])
+  assert.equal(await blobs.sweepStaged({ older_than }), 0)
+  for (const stray of strays) assert.ok(existsSync(join(root, stray)), stray)
+})
+
+test('a blob whose size cannot be read fails the listing; one that is removed meanwhile does not', async (t) => {
+  const { blobs, root } = store(t)
+  const keys: string[] = []
+  for (const text of ['a', 'b']) keys.push((await blobs.write(Readable.from([text]), ANY_SIZE)).key)
+  const loop = join(root, keys[0]!.slice(0, 2), keys[0]!)
+  const list = () => all(blobs.list({ older_than: new Date(Date.now() + 3_600_000) }))
+  rmSync(loop)
+  symlinkSync('gone', loop)
+  assert.deepEqual(
+    (await list()).map(({ key }) => key),
+    [keys[1]],
+  )
+  rmSync(loop)
+  symlinkSync(loop, loop)
+  await assert.rejects(list(), { code: 'ELOOP' })
 })
 
 test('files are private to the service', async (t) => {

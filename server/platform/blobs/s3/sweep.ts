@@ -3,6 +3,7 @@ import type {
   ListMultipartUploadsCommandOutput,
   MultipartUpload,
 } from '@aws-sdk/client-s3'
+import { isName } from '../staging.ts'
 import type { Bucket } from './bucket.ts'
 
 /** Every blob below `prefix` that was last written before `older_than`, by the clock of the bucket. */
@@ -21,7 +22,7 @@ export async function* listObjects(
     )
     for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
       const key = Key.slice(prefix.length)
-      if (/^[0-9a-f]{32}$/.test(key) && LastModified && LastModified < older_than) yield { key, size_bytes: Size }
+      if (isName(key) && LastModified && LastModified < older_than) yield { key, size_bytes: Size }
     }
     token = page.NextContinuationToken
   } while (token !== undefined)
