@@ -16,6 +16,7 @@ import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
 import { StartError } from '../platform/start-error.ts'
+import { lowerFirst } from '../platform/text.ts'
 import { asStartError, databaseName } from './database-name.ts'
 
 export type OpenDatabase = { url: string; data_dir: DataDir; stop(): Promise<void> }
@@ -57,9 +58,9 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
       const { release } = await holdDatabase(url, {
         node,
         hold: isShared(config.storage) ? 'shared' : 'alone',
-        refusal: (held) => refusalOfHold(config, held, lower(name)),
+        refusal: (held) => refusalOfHold(config, held, lowerFirst(name)),
         on_taken(held) {
-          log.error('database_taken', { detail: refusalOfHold(config, held, lower(name)) })
+          log.error('database_taken', { detail: refusalOfHold(config, held, lowerFirst(name)) })
           options.on_taken?.()
         },
       })
@@ -176,10 +177,6 @@ function refusalOfHold({ storage }: Config, held: Hold, name: string): string {
     `A service that keeps its files on its own disk runs on ${name}, and would not find those in the bucket. ` +
     'Stop it first, on whatever machine it is, and set its storage to the bucket too.'
   )
-}
-
-function lower(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
 /** Throws StartError for a server on which a commit could be lost, or whose clock is far from ours. */

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
-import type { BlobMark, Blobs } from '../platform/blobs/blobs.ts'
+import { ANY_AGE, type BlobMark, type Blobs } from '../platform/blobs/blobs.ts'
 import type { Database, Db } from '../platform/db/db.ts'
 import { newId } from '../platform/ids.ts'
 import { StartError } from '../platform/start-error.ts'
+import { lowerFirst } from '../platform/text.ts'
 import {
   findInstallation,
   type InstallationRow,
@@ -150,17 +151,11 @@ const PARTIAL =
 
 function otherDatabase(database: string): string {
   return (
-    `The files of this data directory belong to another database than ${lower(database)}. ` +
+    `The files of this data directory belong to another database than ${lowerFirst(database)}. ` +
     'Start with the DATABASE_URL they have been used with (none for the embedded database), or with the data directory of that database.'
   )
 }
 
-function lower(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1)
-}
-
-/** Blobs of any age. */
-const ANY_AGE = new Date(8_640_000_000_000_000)
 const BATCH = 500
 
 async function anyBlob(blobs: Blobs): Promise<boolean> {

@@ -3,6 +3,11 @@ export function hasUnstorableText(text: string): boolean {
   return text.includes('\0') || !text.isWellFormed()
 }
 
+/** `text` within a sentence that it could begin. */
+export function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
 /** Number of Unicode code points, the way the contract counts characters. */
 export function countCodePoints(text: string): number {
   let count = text.length

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Engines } from '../../server/engines/registry.ts'
 import { wavHeader } from '../../server/media/wav.ts'
+import { ANY_AGE } from '../../server/platform/blobs/blobs.ts'
 import type { Log } from '../../server/platform/log.ts'
 import { isTerminal } from '../../server/videos/job.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from '../../server/videos/store.ts'
@@ -31,8 +32,6 @@ export type PipelineApp = {
   beside(): Promise<TestApp>
   close(): Promise<void>
 }
-
-const ANY_AGE = new Date(8_640_000_000_000_000)
 
 export const MODEL = 'outside-1'
 /** What the customer has at first: 100.00. */

@@ -18,6 +18,7 @@ import { holdDatabase } from '../../platform/db/exclusive.ts'
 import { migrate } from '../../platform/db/migrate.ts'
 import { newId } from '../../platform/ids.ts'
 import { startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
+import { lowerFirst } from '../../platform/text.ts'
 import { requireSafeServer } from '../database.ts'
 import { asStartError } from '../database-name.ts'
 import { UsageError } from '../flags.ts'
@@ -126,12 +127,8 @@ function reportOf(source: Side, target: Side, tables: ReadonlyArray<{ table: str
   const rows = tables.reduce((sum, each) => sum + each.rows, 0)
   const json = { from: source.name, to: target.name, tables: tables.length, rows, audit: 'clean' }
   const start = target.embedded ? 'start the service without DATABASE_URL' : 'start the service with this DATABASE_URL'
-  const next = `nothing has changed yet; ${start}: from then on ${lower(source.name)} is refused`
+  const next = `nothing has changed yet; ${start}: from then on ${lowerFirst(source.name)} is refused`
   return { json: { ...json, next }, rows: Object.entries({ ...json, next }).map(([name, value]) => [name, `${value}`]) }
-}
-
-function lower(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
 /** Holds the data directory, so that no service runs on it meanwhile. */
@@ -156,11 +153,12 @@ export async function withSide<T>(url: string | null, dir: DataDir, use: (side: 
   const name = embedded ? `The embedded database of ${dir.path}` : `The database ${withoutPassword(address)}`
   try {
     await pool.query('select 1').catch((error: unknown) => {
-      throw asStartError(error, lower(name))
+      throw asStartError(error, lowerFirst(name))
     })
     // A data directory that nobody uses says nothing of nodes elsewhere.
     if (!embedded) {
-      const refusal = () => `A service runs on ${lower(name)}. Stop every node of it first, on whatever machine it is.`
+      const refusal = () =>
+        `A service runs on ${lowerFirst(name)}. Stop every node of it first, on whatever machine it is.`
       held = await holdDatabase(address, { node: newId('node'), hold: 'alone', refusal, on_taken: () => {} })
     }
     return await use({ url: address, embedded: embedded !== null, name, db, pool })

@@ -65,6 +65,9 @@ export type Blobs = {
   setMark(mark: BlobMark): Promise<void>
 }
 
+/** The `older_than` of blobs of any age. */
+export const ANY_AGE = new Date(8_640_000_000_000_000)
+
 export class BlobTooLarge extends Error {
   override name = 'BlobTooLarge'
   readonly max_bytes: number

@@ -1,7 +1,5 @@
-import { BlobMissing, type Blobs, isLost, type StagedBlob } from './blobs.ts'
+import { ANY_AGE, BlobMissing, type Blobs, isLost, type StagedBlob } from './blobs.ts'
 
-/** Blobs of any age. */
-const ANY_AGE = new Date(8_640_000_000_000_000)
 /** Copies at a time. Each has a file in the staging directory meanwhile. */
 const COPIES = 4
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { enterChild, isChildQueueFull } from '../../../server/media/children/concurrency-limit.ts'
+import { ANY_AGE } from '../../../server/platform/blobs/blobs.ts'
 import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { findJob } from '../../../server/videos/store.ts'
 import { openVariants } from '../../../server/videos/variants/prepare.ts'
@@ -45,7 +46,7 @@ const refused = (id: string, variant: Variant) =>
 /** Blobs in the storage, whichever it is, and what is staged. */
 async function stored(): Promise<number> {
   let count = readdirSync(join(app.dir, 'blobs', 'staging'), { recursive: true }).length
-  for await (const _ of app.ctx.blobs.list({ older_than: new Date(8_640_000_000_000_000) })) count += 1
+  for await (const _ of app.ctx.blobs.list({ older_than: ANY_AGE })) count += 1
   return count
 }
 
