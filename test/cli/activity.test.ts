@@ -7,6 +7,7 @@ import type { Serving } from '../../server/cli/serve.ts'
 import { loadConfig } from '../../server/config/load.ts'
 import { deleteActivityBefore, listAllActivity } from '../../server/identity/activity/store.ts'
 import { systemClock } from '../../server/platform/clock.ts'
+import { databaseTime } from '../../server/platform/db/database-clock.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
 import { cookieOf, send, signInAs } from '../support/http/identity-app.ts'
@@ -113,6 +114,30 @@ test('every command of kinora admin that changes something records who did it, a
   const reading = [...COMMANDS].flatMap(([name, { records }]) => (records === null ? [name] : []))
   for (const name of reading.filter((name) => !NEEDS_MORE.has(name)))
     assert.deepEqual((await run(name, {})).entries, [], name)
+})
+
+test('commands that open the database themselves record its time, whatever the clock of this machine says', async (t) => {
+  const other = await emptyDatabase()
+  t.after(other.drop)
+  const { pool, close } = await openAdminDatabase(config())
+  const before = await databaseTime(pool)
+  await close()
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() - 20_000 })
+  const commands: Record<string, Record<string, string>> = {
+    backup: { out: join(dir.path, 'later') },
+    'database adopt': {},
+    'database move': { to: other.url },
+  }
+  for (const [name, values] of Object.entries(commands)) {
+    const command = COMMANDS.get(name)!
+    assert.ok('runAlone' in command)
+    await command.runAlone({ config: config(), actor }, values)
+    const moved = name === 'database move' && { database_url: other.url }
+    const { db, close } = await openAdminDatabase({ ...config(), ...moved })
+    const entries = await listAllActivity(db, { org_id: null, since: before, limit: 10 })
+    await close()
+    assert.ok(entries.map(({ action }) => action).includes(command.records!), name)
+  }
 })
 
 test('an entry is never changed, and deleted by the retention alone', async () => {

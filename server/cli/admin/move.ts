@@ -13,6 +13,7 @@ import type { Operator } from '../../identity/activity/action.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { copyDatabase } from '../../platform/db/copy/database.ts'
+import { databaseTime } from '../../platform/db/database-clock.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
 import { holdDatabase } from '../../platform/db/exclusive.ts'
 import { migrate } from '../../platform/db/migrate.ts'
@@ -62,7 +63,7 @@ export const databaseAdopt = aloneCommand({
           throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
         }
         const id = await adoptInstallation(db, openStorage(config.storage, { blobs_dir: dir.blobs }))
-        await record(db, { actor, action: 'database.adopt', target: id })
+        await record({ db, pool }, { actor, action: 'database.adopt', target: id })
         const json = { installation: id, files: placeOf(config.storage, dir.blobs) }
         return { json, rows: [...Object.entries(json), ['note', 'files that no row knows are removed after a day']] }
       }),
@@ -104,7 +105,7 @@ async function move(
   }
   // In this order: a copy that exists while the source does not know of it could be started beside it.
   const id = newId('installation')
-  await record(target.db, { actor, action: 'database.move', target: id })
+  await record(target, { actor, action: 'database.move', target: id })
   await updateInstallation(source.db, { moved_to: id })
   await insertInstallation(target.db, { id, moved_from })
   return reportOf(source, target, tables)
@@ -117,10 +118,11 @@ export async function brokenInvariants(db: Side['db'], at?: Date): Promise<strin
 }
 
 async function record(
-  db: Kysely<Database>,
+  { db, pool }: Pick<Side, 'db' | 'pool'>,
   deed: { actor: Operator; action: 'database.move' | 'database.adopt'; target: string },
 ): Promise<void> {
-  await db.transaction().execute((tx) => recordActivity(tx, { ...deed, org_id: null, now: new Date() }))
+  const now = await databaseTime(pool)
+  await db.transaction().execute((tx) => recordActivity(tx, { ...deed, org_id: null, now }))
 }
 
 function reportOf(source: Side, target: Side, tables: ReadonlyArray<{ table: string; rows: number }>): Report {

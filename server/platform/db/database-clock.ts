@@ -63,6 +63,11 @@ export async function followDatabaseClock(options: {
   }
 }
 
+/** The database's time now, for what needs it once. */
+export async function databaseTime(pool: pg.Pool): Promise<Date> {
+  return new Date(await askForTime(pool)())
+}
+
 /** The question for `followDatabaseClock`. */
 export function askForTime(pool: pg.Pool): () => Promise<number> {
   return async () => {

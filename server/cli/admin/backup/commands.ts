@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openStorage, placeOf } from '../../../files/open-blobs.ts'
 import { recordActivity } from '../../../identity/activity/activity.ts'
+import { databaseTime } from '../../../platform/db/database-clock.ts'
 import { VERSION } from '../../../platform/start/version.ts'
 import { aloneCommand, CommandError, type Report } from '../command.ts'
 import { openAdminDatabase } from '../database.ts'
@@ -18,11 +19,12 @@ export const backup = aloneCommand({
     incomplete: { help: 'Leave out files that are missing or damaged, instead of failing' },
   },
   async runAlone({ config, actor }, { out, 'without-secret': without, incomplete }) {
-    const path = nameOf(out)
+    requireDirectory(out)
     const blobs_dir = join(config.data_dir, 'blobs')
     const database = await openAdminDatabase(config, { migrate: false })
     const began = performance.now()
     try {
+      const path = pathOf(out, await databaseTime(database.pool))
       const manifest = await takeBackup({
         url: database.url,
         blobs: openStorage(config.storage, { blobs_dir }),
@@ -32,8 +34,9 @@ export const backup = aloneCommand({
         kinora: VERSION,
         incomplete,
       })
-      const deed = { actor, action: 'backup.take', org_id: null, target: path, now: new Date() } as const
-      await database.db.transaction().execute((tx) => recordActivity(tx, deed))
+      const deed = { actor, action: 'backup.take', org_id: null, target: path } as const
+      const now = await databaseTime(database.pool)
+      await database.db.transaction().execute((tx) => recordActivity(tx, { ...deed, now }))
       const seconds = Number(((performance.now() - began) / 1000).toFixed(1))
       return reportOf({ backup: path, database: database.name, ...summaryOf(manifest), seconds }, notesOn(manifest))
     } finally {
@@ -62,11 +65,14 @@ export const restore = aloneCommand({
   },
 })
 
-/** Named so that names sort by time. */
-function nameOf(out: string): string {
+function requireDirectory(out: string): void {
   const path = resolve(out)
   if (existsSync(path) && !statSync(path).isDirectory()) throw new CommandError(`${path} is a file. Name a directory.`)
-  return join(path, `kinora-backup-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`)
+}
+
+/** Names sort by time, and never differ by the clocks of the machines that took the backups. */
+function pathOf(out: string, now: Date): string {
+  return join(resolve(out), `kinora-backup-${now.toISOString().replace(/[-:]|\.\d+/g, '')}`)
 }
 
 function summaryOf({ kinora, postgres, taken_at, tables, blobs, secret }: Manifest) {
