@@ -20,8 +20,8 @@ export type Report = {
 type Values = Record<string, string | undefined>
 
 /**
- * `records`: what it writes down of itself; null when it only reads. `run` works beside a running service, on its database brought to this
- * version; `runAlone` opens what it needs itself. `storage`: whether `run` opens the files too, whose secrets it then needs.
+ * `records`: what it writes down of itself; null when it only reads. `run` works beside a running service, on its database of this version;
+ * `runAlone` opens what it needs itself. `storage`: whether `run` opens the files too, whose secrets it then needs.
  */
 export type Command = { summary: string; flags: Flags; records: Action | null; storage?: boolean } & (
   | { run(admin: Admin, given: Values): Promise<Report> }

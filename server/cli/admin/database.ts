@@ -5,7 +5,7 @@ import type pg from 'pg'
 import type { Config } from '../../config/config.ts'
 import { type DataDir, openDataDir, postgresHome } from '../../platform/data-dir.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
-import { isMigrated, migrate } from '../../platform/db/migrate.ts'
+import { findPending, isMigrated, MIGRATIONS_DIR, migrate, readMigrations } from '../../platform/db/migrate.ts'
 import { hasCluster, runningPostgresUrl, startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
 import { StartError } from '../../platform/start-error.ts'
 import { asStartError, databaseName } from '../database-name.ts'
@@ -24,8 +24,9 @@ const STARTING_SECONDS = 15
 
 /**
  * The database that `serve` uses: DATABASE_URL, else that of the service running on the data directory, else the
- * directory's own database, started for the duration. Brought to this version's schema unless `migrate` is false.
- * Throws StartError when there is none, or when that of DATABASE_URL was never used.
+ * directory's own database, started for the duration. Only the last is brought to this version's schema, unless `migrate` is false: on the
+ * others nodes of an older version may run, which could not be started again. Throws StartError when there is none, when that of
+ * DATABASE_URL was never used, and when it is of another version; `migrate: false` leaves the version to the caller.
  */
 export async function openAdminDatabase(
   config: Pick<Config, 'database_url' | 'data_dir'>,
@@ -42,7 +43,9 @@ export async function openAdminDatabase(
   }
   try {
     if (config.database_url !== null || options.migrate === false) await requireUsed(pool, name)
-    if (options.migrate !== false) await migrate(pool)
+    // A service that starts for the first time may not have made its tables yet.
+    const ours = stop !== null || !(await isMigrated(pool))
+    if (options.migrate !== false) await (ours ? migrate(pool) : requireCurrent(pool, name))
     return { db, pool, url, name, close: closeAll }
   } catch (error) {
     await closeAll()
@@ -54,8 +57,24 @@ export async function openAdminDatabase(
 export async function requireUsed(pool: pg.Pool, name: string): Promise<void> {
   if (await isMigrated(pool)) return
   throw new StartError(
-    `${name.replace(/^the/, 'The')} has never been used by Kinora. Check DATABASE_URL, or start the service on it first: kinora serve.`,
+    `${capitalized(name)} has never been used by Kinora. Check DATABASE_URL, or start the service on it first: kinora serve.`,
   )
+}
+
+/** Throws StartError for a database of ours of another version than this one. */
+export async function requireCurrent(pool: pg.Pool, name: string): Promise<void> {
+  const files = readMigrations(MIGRATIONS_DIR)
+  const pending = await findPending(pool, files)
+  if (pending.length === 0) return
+  const last = files.at(-1 - pending.length)?.name ?? 'no migration'
+  throw new StartError(
+    `${capitalized(name)} is of an older version of Kinora: it has ${last}, and this version needs ${files.at(-1)!.name}. ` +
+      "Use the command of the version that serves, or upgrade first: start the new service, or run 'kinora migrate'.",
+  )
+}
+
+function capitalized(name: string): string {
+  return name.replace(/^the/, 'The')
 }
 
 async function findEmbedded(data_dir: string): Promise<{ url: string; stop: (() => Promise<void>) | null }> {

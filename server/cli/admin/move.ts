@@ -24,7 +24,7 @@ import { requireSafeServer } from '../database.ts'
 import { asStartError } from '../database-name.ts'
 import { UsageError } from '../flags.ts'
 import { aloneCommand, CommandError, type Report } from './command.ts'
-import { requireUsed } from './database.ts'
+import { requireCurrent, requireUsed } from './database.ts'
 
 export const databaseMove = aloneCommand({
   records: 'database.move',
@@ -58,6 +58,7 @@ export const databaseAdopt = aloneCommand({
     return withDataDir(config, (dir) =>
       withSide(config.database_url, dir, async ({ db, pool, name }) => {
         await requireUsed(pool, name)
+        // 'kinora migrate' and a start refuse it until it has been adopted.
         await migrate(pool)
         if (await isUnused(db)) {
           throw new CommandError('The database has no organization: every file would be removed as unknown to it.')
@@ -84,7 +85,7 @@ async function move(
   const pair = { db: source.db, blobs, data_dir: dir.path, known: blobsKnown(source.db), database: source.name }
   await requireUsed(source.pool, source.name)
   await requireSameInstallation(pair)
-  await migrate(source.pool)
+  await (source.embedded ? migrate(source.pool) : requireCurrent(source.pool, source.name))
   if (await isUnused(source.db)) throw new CommandError(`${source.name} has nothing to move.`)
   await requireSafeServer(target.pool)
   if (!(await isUnused(target.db)) || (await findInstallation(target.db))) {

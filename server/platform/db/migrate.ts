@@ -56,8 +56,15 @@ export async function migrate(
   }
 }
 
+/** What of `files` is missing in a database that has tables of ours. Throws StartError when they are not of one history. */
+export async function findPending(client: pg.Pool | pg.ClientBase, files: Migration[]): Promise<Migration[]> {
+  const rows = await appliedMigrations(client)
+  requireSameHistory(files, rows)
+  return files.slice(rows.length)
+}
+
 /** What was applied to the database, in order. */
-export async function appliedMigrations(client: pg.ClientBase): Promise<Applied[]> {
+export async function appliedMigrations(client: pg.Pool | pg.ClientBase): Promise<Applied[]> {
   const { rows } = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number')
   return rows
 }
@@ -107,13 +114,6 @@ async function takeLock(client: pg.PoolClient, signal?: AbortSignal): Promise<vo
     if (rows[0]!.ours) return
     await sleep(PAUSE_MILLISECONDS, undefined, signal ? { signal } : {})
   }
-}
-
-/** What of `files` is missing in the database. Throws StartError when they are not of one history. */
-async function findPending(client: pg.PoolClient, files: Migration[]): Promise<Migration[]> {
-  const rows = await appliedMigrations(client)
-  requireSameHistory(files, rows)
-  return files.slice(rows.length)
 }
 
 function readMigration(dir: string, file: string): Migration {
