@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { restoreBackup } from '../../server/cli/admin/backup/restore.ts'
@@ -15,6 +25,7 @@ import { damageObject } from '../support/bucket/storage.ts'
 import { runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
 import { tempDir } from '../support/service.ts'
+import { startFaultyS3 } from '../support/upstream/s3-faults.ts'
 
 const temp = tempDir()
 const at = (name: string) => join(temp.path, name)
@@ -231,6 +242,57 @@ test('a restore verifies every byte first, and changes nothing when one is wrong
   const external = { ...into('beside', at('good')), database_url: database.url }
   await assert.rejects(restoreBackup(external), /A service runs on the database .*Stop every node/)
   assert.deepEqual(readdirSync(at('beside')), [])
+})
+
+/** A copy of a backup that is intact, but announces a row of `users` too many. */
+async function backupWithoutARow(name: string): Promise<string> {
+  await takeBackup(options(at(name)))
+  const manifest = JSON.parse(readFileSync(join(at(name), 'manifest.json'), 'utf8'))
+  manifest.tables.find(({ table }: { table: string }) => table === 'users').rows += 1
+  writeFileSync(join(at(name), 'manifest.json'), JSON.stringify(manifest))
+  return at(name)
+}
+
+test('a restore that fails empties its directory but for lost+found, and rejects with what failed', async () => {
+  const kept = join(at('of a disk'), 'lost+found', '#12')
+  mkdirSync(dirname(kept), { recursive: true })
+  writeFileSync(kept, '')
+  const failing = into('of a disk', await backupWithoutARow('short of a row'))
+  await assert.rejects(restoreBackup(failing), /Of \d+ rows of users \d+ arrived/)
+  assert.deepEqual(readdirSync(at('of a disk')), ['lost+found'])
+  assert.ok(existsSync(kept))
+})
+
+test('a restore that fails names what it leaves in an external database and in a bucket', async () => {
+  await upload('for the bucket')
+  const from = await backupWithoutARow('short of one more')
+  const other = await emptyDatabase()
+  const left: string[] = []
+  const external = { ...into('left', from), database_url: other.url, on_left: (note: string) => left.push(note) }
+  await assert.rejects(restoreBackup(external), /arrived/)
+  assert.match(left.join('\n'), /^The database \S+ has tables of this restore: .*drop schema public cascade/)
+  await assert.rejects(restoreBackup({ ...external, database_url: database.url }), /A service runs on/)
+  assert.equal(left.length, 1, 'nothing was written')
+
+  const bucket = await testBucket({ prefix: 'copy/' })
+  const faulty = await startFaultyS3(bucket.endpoint!)
+  let uploads = 0
+  faulty.state.fault = ({ method }) =>
+    method === 'PUT' && ++uploads > 1 ? { kind: 'status', status: 403, code: 'AccessDenied' } : null
+  const storage = { ...bucket, endpoint: faulty.endpoint, also_read: null }
+  await takeBackup(options(at('for a bucket')))
+  const failing = { ...into('left', at('for a bucket')), storage, on_left: (note: string) => left.push(note) }
+  await assert.rejects(restoreBackup(failing), { name: 'BlobsAway' })
+  faulty.close()
+  assert.match(left[1]!, new RegExp(`^s3://${bucket.bucket}/copy/ has files of this restore: .*copy/blobs/`))
+  assert.deepEqual([left.length, readdirSync(at('left'))], [2, []])
+
+  const client = new pg.Client({ connectionString: other.url })
+  await client.connect()
+  await client.query(/'(drop schema .*)'/.exec(left[0]!)![1]!)
+  await client.end()
+  await restoreBackup({ ...external, from: at('for a bucket') })
+  await other.drop()
 })
 
 test('no service starts on a directory whose restore was killed', async () => {

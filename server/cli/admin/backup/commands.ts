@@ -57,7 +57,8 @@ export const restore = aloneCommand({
     const dir = resolve(from)
     if (check) return reportOf({ backup: dir, intact: true, ...summaryOf(await verifyBackup(dir)) }, [])
     const { data_dir, database_url, storage } = config
-    const { manifest, database } = await restoreBackup({ from: dir, data_dir, database_url, storage, adopt })
+    const on_left = (note: string) => void process.stderr.write(`kinora admin restore: ${note}\n`)
+    const { manifest, database } = await restoreBackup({ from: dir, data_dir, database_url, storage, adopt, on_left })
     const next = adopt
       ? "start it with 'kinora serve'"
       : "once the original no longer runs: 'kinora admin database adopt', then 'kinora serve'"

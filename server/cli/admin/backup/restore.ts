@@ -43,13 +43,16 @@ export type RestoreOptions = {
   database_url: string | null
   /** Also declares that the original no longer runs, so that the copy starts. */
   adopt: boolean
+  /** After an error, called with each thing outside of the data directory that was written, and with what to do before the next attempt. */
+  on_left?: (note: string) => void
 }
 
 export type Restored = { manifest: Manifest; database: string }
 
 /**
  * Makes a data directory, and its database or an empty external one, from a backup whose every byte was verified before anything is changed.
- * Until it is whole, no service starts on the directory; after an error it is empty again. Throws CommandError or StartError.
+ * Until it is whole, no service starts on the directory; after an error it is empty again, but an external database and a bucket are not:
+ * `on_left`. Throws CommandError or StartError, or BlobsAway.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   await requireEmpty(options.data_dir)
@@ -57,9 +60,10 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const manifest = await verifyBackup(options.from)
   await mkdir(options.data_dir, { recursive: true, mode: 0o700 })
   const dir = openDataDir(options.data_dir)
+  const left: string[] = []
   try {
     await writeFile(restoringMark(dir.path), '', { mode: 0o600, flush: true })
-    const database = await withSide(options.database_url, dir, (side) => fill(options, manifest, dir, side))
+    const database = await withSide(options.database_url, dir, (side) => fill(options, manifest, { dir, side, left }))
     await syncTree(dir.path, [BLOBS])
     failpoint('restore_before_end')
     await rm(restoringMark(dir.path))
@@ -68,9 +72,18 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     return { manifest, database }
   } catch (error) {
     dir.release()
-    for (const name of await readdir(dir.path)) await rm(join(dir.path, name), { recursive: true, force: true })
+    await empty(dir.path).catch(({ message }: Error) => left.push(`${dir.path} could not be emptied (${message}).`))
+    for (const note of left) options.on_left?.(note)
     throw error
   }
+}
+
+/** What the root of a file system has by itself. */
+const OF_FILE_SYSTEM = 'lost+found'
+
+async function empty(path: string): Promise<void> {
+  for (const name of await readdir(path))
+    if (name !== OF_FILE_SYSTEM) await rm(join(path, name), { recursive: true, force: true })
 }
 
 function damaged(dir: string, part: string): CommandError {
@@ -82,11 +95,16 @@ async function requireEmpty(data_dir: string): Promise<void> {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  if (found.every((name) => name === 'lost+found')) return
+  if (found.every((name) => name === OF_FILE_SYSTEM)) return
   throw new CommandError(`The data directory ${data_dir} is not empty. Name a new one with --data-dir.`)
 }
 
-async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, side: Side): Promise<string> {
+/** Adds to `left` before it writes what an error would leave. */
+async function fill(
+  options: RestoreOptions,
+  manifest: Manifest,
+  { dir, side, left }: { dir: DataDir; side: Side; left: string[] },
+): Promise<string> {
   const blobs = openStorage(options.storage, { blobs_dir: dir.blobs })
   await requireReachable(blobs)
   if (await blobs.mark())
@@ -94,6 +112,7 @@ async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, s
   await requireSafeServer(side.pool)
   if (!(await isUnused(side.db)) || (await findInstallation(side.db)))
     throw new CommandError(`${side.name} is not empty. Name an empty database.`)
+  if (!side.embedded) left.push(leftIn(side))
   await migrate(side.pool, MIGRATIONS_DIR, { up_to: manifest.migrations.at(-1)!.number })
   // Before the first row: no service starts on a database whose files are not its own.
   await insertInstallation(side.db, { id: newId('installation') })
@@ -101,6 +120,7 @@ async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, s
   failpoint('restore_rows_loaded')
   await migrate(side.pool)
   await side.pool.query('analyze')
+  if (options.storage.kind === 's3') left.push(leftInBucket(options.storage))
   await restoreBlobs(options.from, manifest, blobs)
   if (manifest.secret) await copyToFile(createReadStream(join(options.from, SECRET)), join(dir.path, SECRET))
   const broken = await brokenInvariants(side.db, new Date(manifest.taken_at))
@@ -109,6 +129,20 @@ async function fill(options: RestoreOptions, manifest: Manifest, dir: DataDir, s
   await writeFile(join(dir.path, RESTORED), `${JSON.stringify(restored)}\n`, { mode: 0o600, flush: true })
   if (options.adopt) await adoptInstallation(side.db, blobs)
   return side.name
+}
+
+function leftIn({ name }: Side): string {
+  return (
+    `${name} has tables of this restore: before you try again, make it anew, or empty it ` +
+    "with 'drop schema public cascade; create schema public'."
+  )
+}
+
+function leftInBucket({ bucket, prefix }: StorageConfig & { kind: 's3' }): string {
+  return (
+    `s3://${bucket}/${prefix} has files of this restore: before you try again, remove the objects whose names begin with ${prefix}blobs/, ` +
+    `and ${prefix}installation.json if it is there, or name another prefix.`
+  )
 }
 
 /** All rows in one transaction, or none. */
