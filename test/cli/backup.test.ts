@@ -205,6 +205,18 @@ test('a file that is damaged in a bucket is named, or left out and listed as one
   assert.equal(existsSync(join(at('hurt'), 'blobs', hurt.slice(0, 2), hurt)), false)
 })
 
+test('a bucket that cannot be used fails the backup with one sentence that says why', async () => {
+  await upload('somewhere else')
+  const { endpoint, credentials } = await testBucket()
+  const storage = { kind: 's3', endpoint, bucket: 'deleted', region: 'us-east-1', ...credentials }
+  writeFileSync(at('kinora.yaml'), JSON.stringify({ storage }))
+  const args = ['admin', 'backup', '--out', at('backups'), '--data-dir', dir.path, '--config', at('kinora.yaml')]
+  const { code, stderr } = await runKinora(args, { env: { DATABASE_URL: database.url } })
+  assert.equal(code, 1)
+  assert.match(stderr, /^kinora admin backup: The bucket cannot be used \(GetObject: 404 NoSuchBucket\)\./)
+  assert.doesNotMatch(stderr, /\n\s+at /)
+})
+
 test('a killed backup is no backup, and the next one takes its place', async () => {
   const args = ['admin', 'backup', '--out', at('killed'), '--data-dir', dir.path]
   const env = { DATABASE_URL: database.url, KINORA_FAILPOINT: 'backup_rows_copied' }

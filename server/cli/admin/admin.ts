@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { operatorHere } from '../../identity/activity/operator.ts'
+import { BlobsAway } from '../../platform/blobs/blobs.ts'
 import { askForTime, type DatabaseClock, followDatabaseClock } from '../../platform/db/database-clock.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from '../flags.ts'
@@ -156,6 +157,8 @@ function explain(error: unknown): string {
   if (error instanceof CommandError || error instanceof ApiError) return error.message
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'StartError') return error.message
+  if (error instanceof BlobsAway)
+    return `The bucket cannot be used (${error.message}). Check 'storage' and its server, and run the command again.`
   if (REFUSED.has((error as NodeJS.ErrnoException).code ?? '') && 'path' in error)
     return `${error.message}. Run it as a user who may, or name another path.`
   return error.stack ?? error.message
