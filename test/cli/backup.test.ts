@@ -13,7 +13,8 @@ import {
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { restoreBackup } from '../../server/cli/admin/backup/restore.ts'
+import { writeManifest } from '../../server/cli/admin/backup/manifest.ts'
+import { restoreBackup, verifyBackup } from '../../server/cli/admin/backup/restore.ts'
 import { takeBackup } from '../../server/cli/admin/backup/take.ts'
 import type { Serving } from '../../server/cli/serve.ts'
 import { copyBlobs } from '../../server/platform/blobs/copy.ts'
@@ -234,21 +235,27 @@ test('a restore verifies every byte first, and changes nothing when one is wrong
   await upload('verified')
   await takeBackup(options(at('good')))
   const blob = readdirSync(join(at('good'), 'blobs'), { recursive: true }).find((name) => `${name}`.length > 10)!
-  for (const part of ['database/users.copy.gz', 'blobs.tsv', 'secret', join('blobs', `${blob}`)]) {
+  for (const part of ['database/users.copy.gz', 'blobs.tsv', 'secret', 'manifest.json', join('blobs', `${blob}`)]) {
     cpSync(at('good'), at('bad'), { recursive: true })
     const bytes = readFileSync(join(at('bad'), part))
     bytes[bytes.length >> 1]! ^= 1
     writeFileSync(join(at('bad'), part), bytes)
     await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged/, part)
     rmSync(join(at('bad'), part))
-    await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged|ENOENT/, part)
+    await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged|ENOENT|not a whole backup/, part)
     rmSync(at('bad'), { recursive: true })
   }
   const newer = JSON.parse(readFileSync(join(at('good'), 'manifest.json'), 'utf8'))
+  delete newer.sha256
   newer.migrations.push({ number: 9999, name: '9999-later', sha256: '' })
   cpSync(at('good'), at('newer'), { recursive: true })
-  writeFileSync(join(at('newer'), 'manifest.json'), JSON.stringify(newer))
+  await writeManifest(at('newer'), newer)
   await assert.rejects(restoreBackup(into('untouched', at('newer'))), /newer than this version.*9999-later/)
+  await assert.rejects(
+    verifyBackup(at('newer')),
+    /newer than this version/,
+    'what --check calls intact can be restored',
+  )
   assert.equal(existsSync(at('untouched')), false)
   await assert.rejects(restoreBackup({ ...into('', at('good')), data_dir: dir.path }), /is not empty/)
   const external = { ...into('beside', at('good')), database_url: database.url }
@@ -256,12 +263,31 @@ test('a restore verifies every byte first, and changes nothing when one is wrong
   assert.deepEqual(readdirSync(at('beside')), [])
 })
 
+test('the previous secrets of a data directory are in its backup, since second factors and webhooks may still need them', async () => {
+  writeFileSync(join(dir.path, 'secret.previous'), `${'p'.repeat(40)}\n`, { mode: 0o600 })
+  await takeBackup(options(at('rotated')))
+  rmSync(join(dir.path, 'secret.previous'))
+  await restoreBackup(into('of rotated', at('rotated')))
+  assert.equal(readFileSync(join(at('of rotated'), 'secret.previous'), 'utf8'), `${'p'.repeat(40)}\n`)
+  assert.equal(statSync(join(at('of rotated'), 'secret.previous')).mode & 0o077, 0)
+})
+
+test('a backup of the first format, without a digest of the manifest, is restored', async () => {
+  await takeBackup(options(at('first')))
+  const { sha256: _, ...manifest } = JSON.parse(readFileSync(join(at('first'), 'manifest.json'), 'utf8'))
+  writeFileSync(join(at('first'), 'manifest.json'), JSON.stringify({ ...manifest, format: 1 }))
+  assert.equal((await verifyBackup(at('first'))).format, 1)
+  writeFileSync(join(at('first'), 'manifest.json'), JSON.stringify(manifest))
+  await assert.rejects(verifyBackup(at('first')), /manifest\.json is not as it was written/)
+})
+
 /** A copy of a backup that is intact, but announces a row of `users` too many. */
 async function backupWithoutARow(name: string): Promise<string> {
   await takeBackup(options(at(name)))
   const manifest = JSON.parse(readFileSync(join(at(name), 'manifest.json'), 'utf8'))
+  delete manifest.sha256
   manifest.tables.find(({ table }: { table: string }) => table === 'users').rows += 1
-  writeFileSync(join(at(name), 'manifest.json'), JSON.stringify(manifest))
+  await writeManifest(at(name), manifest)
   return at(name)
 }
 

@@ -38,7 +38,10 @@ export const backup = aloneCommand({
       const now = await databaseTime(database.pool)
       await database.db.transaction().execute((tx) => recordActivity(tx, { ...deed, now }))
       const seconds = Number(((performance.now() - began) / 1000).toFixed(1))
-      return reportOf({ backup: path, database: database.name, ...summaryOf(manifest), seconds }, notesOn(manifest))
+      return reportOf({ backup: path, database: database.name, ...summaryOf(manifest), seconds }, [
+        ...notesOn(manifest),
+        ...(config.previous_secrets.length > 0 ? [PREVIOUS_ELSEWHERE] : []),
+      ])
     } finally {
       await database.close()
     }
@@ -95,11 +98,14 @@ function notesOn({ secret, blobs }: Manifest): string[] {
     ...(secret
       ? []
       : [
-          'the secret is not in the backup: keep what KINORA_SECRET or KINORA_SECRET_FILE has, or the file secret of the data directory',
+          'the secret is not in the backup: keep what KINORA_SECRET or KINORA_SECRET_FILE has, or the file secret of the data directory, and the previous secrets for as long as there are any',
         ]),
     ...(blobs.missing.length === 0 ? [] : ['files are missing, as manifest.json lists them']),
   ]
 }
+
+const PREVIOUS_ELSEWHERE =
+  'previous secrets are not in the backup: keep what KINORA_SECRET_PREVIOUS or KINORA_SECRET_PREVIOUS_FILE has, which second factors and webhooks may still need'
 
 function reportOf(json: Record<string, unknown>, notes: string[]): Report {
   const rows = [

@@ -1,11 +1,15 @@
-import { readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Type from 'typebox'
 import { Value } from 'typebox/value'
 import { CommandError } from '../command.ts'
 
-/** Of the layout below. A program reads backups of this format alone; it changes when an older program would misread one. */
-export const FORMAT = 1
+/** Of the layout below. A program reads backups up to this format; it changes when an older program would misread one. */
+export const FORMAT = 2
+
+/** The first one, whose manifest has no digest of itself. */
+const WITHOUT_DIGEST = 1
 
 const WrittenFile = Type.Object({
   /** Below the backup's directory. */
@@ -22,7 +26,9 @@ const Manifest = Type.Object({
   postgres: Type.String(),
   taken_at: Type.String(),
   installation_id: Type.String(),
-  migrations: Type.Array(Type.Object({ number: Type.Integer(), name: Type.String(), sha256: Type.String() })),
+  migrations: Type.Array(Type.Object({ number: Type.Integer(), name: Type.String(), sha256: Type.String() }), {
+    minItems: 1,
+  }),
   tables: Type.Array(
     Type.Object({
       table: Type.String({ pattern: '^[a-z0-9_]+$' }),
@@ -41,27 +47,42 @@ const Manifest = Type.Object({
   }),
   /** Null: not in the backup. */
   secret: Type.Union([WrittenFile, Type.Null()]),
+  /** Absent: the data directory had no file of them, or the secret was left out. */
+  previous_secrets: Type.Optional(WrittenFile),
 })
 
-export const MANIFEST = 'manifest.json'
+const MANIFEST = 'manifest.json'
 export const BLOBS = 'blobs'
 export const BLOB_LIST = 'blobs.tsv'
 export const SECRET = 'secret'
+export const PREVIOUS_SECRETS = 'secret.previous'
 
-/** Throws CommandError for a directory that is no whole backup, or one of another format. */
+/** Completes a backup: with a digest of itself, so that a change in it is noticed. */
+export async function writeManifest(dir: string, manifest: Manifest): Promise<void> {
+  const whole = { ...manifest, sha256: digestOf(manifest) }
+  await writeFile(join(dir, MANIFEST), `${JSON.stringify(whole, null, 2)}\n`, { mode: 0o600, flush: true })
+}
+
+function digestOf(manifest: object): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
+}
+
+/** Throws CommandError for a directory that is no whole backup, one of a newer format, or one whose manifest was changed. */
 export async function readManifest(dir: string): Promise<Manifest> {
   const found = await readFile(join(dir, MANIFEST), 'utf8').then(parsed, (error: NodeJS.ErrnoException) => {
     const reason = error.code === 'ENOENT' ? 'It has no manifest.json' : error.message
     throw new CommandError(`${dir} is not a whole backup. ${reason}: name a directory that 'kinora admin backup' made.`)
   })
-  const { format } = (found ?? {}) as { format?: unknown }
+  const { sha256, ...manifest } = (found ?? {}) as { format?: unknown; sha256?: unknown }
+  const { format } = manifest
   if (typeof format === 'number' && format > FORMAT) {
     throw new CommandError(
       `The backup ${dir} has format ${format}, and this version of Kinora reads ${FORMAT}. Restore it with a newer version.`,
     )
   }
-  if (format === FORMAT && Value.Check(Manifest, found)) return found
-  throw new CommandError(`The manifest.json of ${dir} cannot be read. Take another backup.`)
+  const unchanged = sha256 === digestOf(manifest) || (format === WITHOUT_DIGEST && sha256 === undefined)
+  if (unchanged && Value.Check(Manifest, manifest)) return manifest
+  throw new CommandError(`The backup ${dir} is damaged: manifest.json is not as it was written. Use another backup.`)
 }
 
 function parsed(text: string): unknown {

@@ -18,13 +18,17 @@ import { requireSafeServer } from '../../database.ts'
 import { CommandError } from '../command.ts'
 import { brokenInvariants, type Side, withSide } from '../move.ts'
 import { blobFile, eachBlob, isIntact, syncTree } from './files.ts'
-import { BLOBS, type Manifest, readManifest, SECRET } from './manifest.ts'
+import { BLOBS, type Manifest, readManifest } from './manifest.ts'
 
-/** A whole backup, every byte of it as it was written. Throws CommandError that names the first part which is not. */
+/**
+ * A whole backup, every byte of it as it was written, that this version can restore. Throws CommandError that names the first part which is
+ * not, or StartError for one of a newer version.
+ */
 export async function verifyBackup(dir: string): Promise<Manifest> {
   const manifest = await readManifest(dir)
-  const { tables, blobs, secret } = manifest
-  for (const part of [...tables, blobs.list, ...(secret ? [secret] : [])])
+  requireSameHistory(readMigrations(MIGRATIONS_DIR), manifest.migrations)
+  const { tables, blobs, secret, previous_secrets } = manifest
+  for (const part of [...tables, blobs.list, ...[secret, previous_secrets].filter((each) => each != null)])
     if (!(await isIntact(join(dir, part.file), part))) throw damaged(dir, part.file)
   const missing = new Set(blobs.missing)
   await eachBlob(join(dir, blobs.list.file), async (blob) => {
@@ -56,7 +60,6 @@ export type Restored = { manifest: Manifest; database: string }
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   await requireEmpty(options.data_dir)
-  requireSameHistory(readMigrations(MIGRATIONS_DIR), (await readManifest(options.from)).migrations)
   const manifest = await verifyBackup(options.from)
   await mkdir(options.data_dir, { recursive: true, mode: 0o700 })
   const dir = openDataDir(options.data_dir)
@@ -122,7 +125,9 @@ async function fill(
   await side.pool.query('analyze')
   if (options.storage.kind === 's3') left.push(leftInBucket(options.storage))
   await restoreBlobs(options.from, manifest, blobs)
-  if (manifest.secret) await copyToFile(createReadStream(join(options.from, SECRET)), join(dir.path, SECRET))
+  const { secret, previous_secrets } = manifest
+  for (const part of [secret, previous_secrets].filter((each) => each != null))
+    await copyToFile(createReadStream(join(options.from, part.file)), join(dir.path, part.file))
   const broken = await brokenInvariants(side.db, new Date(manifest.taken_at))
   if (broken) throw new CommandError(`The restored database does not pass the audit (${broken}). Use another backup.`)
   const restored = { installation_id: manifest.installation_id, taken_at: manifest.taken_at, by: manifest.kinora }

@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import pg from 'pg'
@@ -14,7 +14,7 @@ import { appliedMigrations, MIGRATIONS_DIR, readMigrations, requireSameHistory }
 import { failpoint } from '../../../platform/failpoint.ts'
 import { CommandError } from '../command.ts'
 import { blobFile, directories, eachBlob, syncTree } from './files.ts'
-import { BLOB_LIST, BLOBS, FORMAT, MANIFEST, type Manifest, SECRET } from './manifest.ts'
+import { BLOB_LIST, BLOBS, FORMAT, type Manifest, PREVIOUS_SECRETS, SECRET, writeManifest } from './manifest.ts'
 
 export type BackupOptions = {
   url: string
@@ -59,9 +59,9 @@ export async function takeBackup(options: BackupOptions): Promise<Manifest> {
       kinora: options.kinora,
       ...database,
       blobs: { ...database.blobs, ...blobs },
-      secret: await copySecret(options, draft),
+      ...(await copySecrets(options, draft)),
     }
-    await writeFile(join(draft, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
+    await writeManifest(draft, manifest)
     await publish(draft, resolve(options.out), blobs.prefixes)
     return manifest
   } catch (error) {
@@ -177,18 +177,22 @@ function lossOf(missing: readonly string[], storage_name: string): CommandError 
   )
 }
 
-async function copySecret({ data_dir }: BackupOptions, dir: string): Promise<Manifest['secret']> {
-  if (data_dir === null) return null
-  const text = await readFile(join(data_dir, SECRET)).catch((error: NodeJS.ErrnoException) => {
+/** With those before it, which what was encrypted before a rotation still needs. */
+async function copySecrets(
+  { data_dir }: BackupOptions,
+  dir: string,
+): Promise<Pick<Manifest, 'secret' | 'previous_secrets'>> {
+  if (data_dir === null) return { secret: null }
+  const previous = await copyIfThere(data_dir, dir, PREVIOUS_SECRETS)
+  return { secret: await copyIfThere(data_dir, dir, SECRET), ...(previous && { previous_secrets: previous }) }
+}
+
+async function copyIfThere(from: string, to: string, file: string): Promise<Manifest['secret']> {
+  const text = await readFile(join(from, file)).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw error
   })
-  return (
-    text && {
-      file: SECRET,
-      ...(await copyToFile(Readable.from([text]), join(dir, SECRET))),
-    }
-  )
+  return text && { file, ...(await copyToFile(Readable.from([text]), join(to, file))) }
 }
 
 async function publish(draft: string, out: string, prefixes: Iterable<string>): Promise<void> {
