@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type pg from 'pg'
 import { openApiEndpoints } from './api-docs/routes.ts'
 import { type Background, startBackground } from './assembly/background.ts'
+import { openFixed } from './assembly/fixed.ts'
 import { answeredBy, buildHttp, DRAIN_SECONDS, endRequests, reachableHost } from './assembly/http.ts'
-import { openAppMetrics } from './assembly/metrics.ts'
 import { openSettings, secretsOf } from './assembly/settings.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
@@ -18,25 +17,17 @@ import { openLiveEvents } from './console/live-events.ts'
 import { consoleEndpoints } from './console/routes.ts'
 import type { LiveContext } from './context.ts'
 import type { Engines } from './engines/registry.ts'
-import { keepDuringBackup } from './files/removal.ts'
 import { fileRoutes } from './files/routes.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
-import { IDENTITY_TOPIC, openIdentity } from './identity/open.ts'
+import { openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
-import { openChanges } from './platform/db/changes.ts'
-import { askForTime, type DatabaseClock, followDatabaseClock } from './platform/db/database-clock.ts'
-import { openDb } from './platform/db/db.ts'
-import { openGroups } from './platform/db/groups.ts'
-import { observePool } from './platform/db/metrics.ts'
 import { listenOn } from './platform/http/listen.ts'
-import { openSockets } from './platform/http/websocket.ts'
+import { openSockets, type Sockets } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
-import { newPresence } from './platform/queue/presence.ts'
-import { VERSION } from './platform/start/version.ts'
-import { openTracing } from './platform/tracing/open.ts'
+import { openWithStops } from './platform/start/stops.ts'
 import { changedSettings } from './reload/changed-settings.ts'
 import { openLiveContext } from './reload/live-context.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
@@ -87,56 +78,40 @@ export type App = {
   close(drain?: { seconds: number; skip: AbortSignal }): Promise<void>
 }
 
-/** Assembles the service over a migrated database. Nothing runs yet. */
-export async function openApp(options: AppOptions): Promise<App> {
-  const { config, log, database_url, work_dir } = options
-  const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
-  const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
-  const { db, pool, close: closeDb } = openDb(database_url, { ...limits, on_error })
-  const blobs = keepDuringBackup(options.blobs, db)
-  const databaseClock = options.clock ? null : await openClock(pool, log)
-  const clock = options.clock ?? databaseClock!
-  const metrics = openAppMetrics()
-  observePool(metrics, pool)
-  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
-  const settings = openSettings(options, { metrics, tracing })
-  const presence = options.background === 'shared' ? newPresence() : null
-  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce }
-  const changes = await openChanges({ db, url: database_url, ...announced })
-  const groups = openGroups()
-  const fixed = { clock, log, db, blobs, changes, groups, metrics, tracing, work_dir }
-  const live_context = openLiveContext(fixed, settings.first)
+/** Assembles the service over a migrated database. Nothing runs yet. Throws StartError, with nothing left open. */
+export function openApp(options: AppOptions): Promise<App> {
+  return openWithStops(options.log, (stops) => assemble(options, stops))
+}
+
+async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promise<App> {
+  const { config, log } = options
+  const { fixed, pool, presence } = await openFixed(options, stops)
+  const settings = openSettings(options, fixed)
+  const live_context = stops.adopt(openLiveContext(fixed, settings.first), (each) => each.close())
   const { ctx } = live_context
-  const identity = await openIdentity({ db, clock, log, live: ctx, changes })
-  const cache = openJobCache({ changes, only: isOnlyProcess(options) })
-  const variants = openVariants(ctx)
-  const audit = openAuditGate(ctx)
-  const balances = openBalanceChanges(changes)
-  const meter = openMeter(db, undefined, balances.changed, usageCounter(metrics, config.currency))
-  const responding = { meter, lengths: openContextLengths() }
-  const live = openLiveEvents(ctx, identity.callers)
+  const parts = await openParts(ctx, options, stops)
+  const { identity, responding, variants, live } = parts
   const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
   const sockets = openSockets({ path: '/v1/responses', log })
-  const endpoints = [
-    ...fileRoutes,
-    ...videoEndpoints({ cache, audit, variants }),
-    ...catalogEndpoints,
-    ...chatEndpoints(meter),
-    ...responseEndpoints(responding, { stopping: stopping.signal }),
-    responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx }),
-    ...identityEndpoints(identity),
-    ...billingEndpoints,
-    ...webhookEndpoints(),
-    ...consoleEndpoints(live),
-    ...healthEndpoints({ check: openHealth(ctx), isStopping: () => state.stop !== 'no' }),
-  ]
+  const endpoints = endpointsOf(parts, {
+    ctx,
+    sockets,
+    stopping: stopping.signal,
+    isStopping: () => state.stop !== 'no',
+  })
   const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
   const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
   let background: Background | null = null
-  const closing = setInterval(() => void closeFormerEngines(), CLOSE_FORMER_SECONDS * 1000).unref()
+  stops.defer(async () => background?.stop())
+  stops.defer(async () => void (await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])))
+  // Before requests are waited for: streams of events last until they are ended.
+  stops.defer(() => live.close())
+  stops.defer(() => stopping.abort())
   const closeFormerEngines = () =>
     live_context.closeFormer().catch((error: unknown) => log.warn('engine_not_closed', { error }))
+  const closing = setInterval(() => void closeFormerEngines(), CLOSE_FORMER_SECONDS * 1000).unref()
+  stops.defer(() => clearInterval(closing))
 
   return {
     ctx,
@@ -161,24 +136,51 @@ export async function openApp(options: AppOptions): Promise<App> {
       state.stop = 'unready'
       if (drain) await sleep(drain.seconds * 1000, undefined, { signal: drain.skip }).catch(() => {})
       state.stop = 'draining'
-      clearInterval(closing)
-      stopping.abort()
-      live.close()
-      await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])
-      await background?.stop()
-      await variants.close()
-      await meter.close()
-      balances.close()
-      cache.close()
-      await live_context.close()
-      audit.close()
-      await identity.close()
-      await changes.close()
-      databaseClock?.close()
-      await closeDb()
-      await tracing?.close()
+      await stops.disposeAsync()
     },
   }
+}
+
+/** What endpoints share in a process and a request does not carry, each closed before what it uses. */
+async function openParts(ctx: LiveContext, options: AppOptions, stops: AsyncDisposableStack) {
+  const { db, clock, log, changes, metrics } = ctx
+  const identity = stops.adopt(await openIdentity({ db, clock, log, live: ctx, changes }), (each) => each.close())
+  const audit = stops.adopt(openAuditGate(ctx), (each) => each.close())
+  const cache = stops.adopt(openJobCache({ changes, only: isOnlyProcess(options) }), (each) => each.close())
+  const balances = stops.adopt(openBalanceChanges(changes), (each) => each.close())
+  const counter = usageCounter(metrics, options.config.currency)
+  const meter = stops.adopt(openMeter(db, undefined, balances.changed, counter), (each) => each.close())
+  const variants = stops.adopt(openVariants(ctx), (each) => each.close())
+  const live = stops.adopt(openLiveEvents(ctx, identity.callers), (each) => each.close())
+  const responding = { meter, lengths: openContextLengths() }
+  return { identity, audit, cache, variants, live, meter, responding }
+}
+
+type Parts = Awaited<ReturnType<typeof openParts>>
+
+/** Every route of the API and the console. */
+function endpointsOf(
+  { identity, audit, cache, variants, live, meter, responding }: Parts,
+  {
+    ctx,
+    sockets,
+    stopping,
+    isStopping,
+  }: { ctx: LiveContext; sockets: Sockets; stopping: AbortSignal; isStopping: () => boolean },
+): Endpoint[] {
+  return [
+    ...fileRoutes,
+    ...videoEndpoints({ cache, audit, variants }),
+    ...catalogEndpoints,
+    ...chatEndpoints(meter),
+    ...responseEndpoints(responding, { stopping }),
+    responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx }),
+    ...identityEndpoints(identity),
+    ...billingEndpoints,
+    ...webhookEndpoints(),
+    ...consoleEndpoints(live),
+    ...healthEndpoints({ check: openHealth(ctx), isStopping }),
+  ]
 }
 
 /** Works on the jobs of an embedded database, and answers for them by itself. */
@@ -186,14 +188,5 @@ function isOnlyProcess({ background, config }: AppOptions): boolean {
   return background === 'sole' && config.workers === 1
 }
 
-function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {
-  const on_step = (milliseconds: number) =>
-    log.warn('clock_stepped', { detail: `The database's clock moved by ${Math.round(milliseconds)} ms.` })
-  return followDatabaseClock({ ask: askForTime(pool), on_step })
-}
-
 /** How often engines of earlier configurations are looked at. */
 const CLOSE_FORMER_SECONDS = 30
-
-/** Longest a statement is waited for. Longer than any takes that a request or a step waits for; shorter than clients wait. */
-const STATEMENT_SECONDS = 20

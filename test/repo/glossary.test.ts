@@ -19,7 +19,7 @@ const ORDINARY = new Set(
     client clip clue collect column comfyui compact compacted completion compose configured connect console
     content contract conversation cookie count create csrf csv custom data decoder deliver dep detect disabled
     drafted draw due each echoed effort email emit encode encrypted end endpoint env error exact exchange export
-    fact factory failure fal fault fetch field file filename filter final finish finished first fit fitting
+    fact factory failure fal fault fetch field file filename filter final finish finished first fit fitting fixed
     follow form format former forwarded from function gate gen given grouping guard guarded hashed head header
     health history holder http id image in include inline input instant invitation japanese join json judge
     judgement keyword kind known layer leaf length library limit list listed llama load loaded login logprob

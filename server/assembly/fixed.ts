@@ -1,0 +1,65 @@
+import type pg from 'pg'
+import type { Config } from '../config/config.ts'
+import type { Context, Settings } from '../context.ts'
+import { keepDuringBackup } from '../files/removal.ts'
+import { IDENTITY_TOPIC } from '../identity/open.ts'
+import type { Blobs } from '../platform/blobs/blobs.ts'
+import type { Clock } from '../platform/clock.ts'
+import { openChanges } from '../platform/db/changes.ts'
+import { askForTime, type DatabaseClock, followDatabaseClock } from '../platform/db/database-clock.ts'
+import { openDb } from '../platform/db/db.ts'
+import { openGroups } from '../platform/db/groups.ts'
+import { observePool } from '../platform/db/metrics.ts'
+import type { Log } from '../platform/log.ts'
+import { newPresence, type Presence } from '../platform/queue/presence.ts'
+import { VERSION } from '../platform/start/version.ts'
+import { openTracing } from '../platform/tracing/open.ts'
+import { openAppMetrics } from './metrics.ts'
+
+type FixedOptions = {
+  config: Config
+  /** Takes the place of the database's clock, which is followed otherwise. */
+  clock?: Clock
+  log: Log
+  database_url: string
+  blobs: Blobs
+  work_dir: string
+  background: 'sole' | 'shared' | 'none'
+}
+
+export type Fixed = {
+  /** The part of the context that no reload replaces. */
+  fixed: Omit<Context, keyof Settings>
+  pool: pg.Pool
+  /** How other processes see this one, where it works on jobs beside them. */
+  presence: Presence | null
+}
+
+/** Opens what a process keeps over every reload: traces, the pool, the clock and announcements of changes. Throws StartError. */
+export async function openFixed(options: FixedOptions, stops: AsyncDisposableStack): Promise<Fixed> {
+  const { config, log, database_url, work_dir } = options
+  // Closed last: what ends while the rest is closed is traced as well.
+  const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
+  stops.defer(async () => tracing?.close())
+  const on_error = (error: unknown) => log.warn('database_connection_lost', { error })
+  const limits = { pool_max: config.database.pool, statement_seconds: STATEMENT_SECONDS }
+  const { db, pool } = stops.adopt(openDb(database_url, { ...limits, on_error }), ({ close }) => close())
+  const clock = options.clock ?? stops.adopt(await openClock(pool, log), (opened) => opened.close())
+  const metrics = openAppMetrics()
+  observePool(metrics, pool)
+  const presence = options.background === 'shared' ? newPresence() : null
+  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce }
+  const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
+  const blobs = keepDuringBackup(options.blobs, db)
+  const fixed = { clock, log, db, blobs, changes, groups: openGroups(), metrics, tracing, work_dir }
+  return { fixed, pool, presence }
+}
+
+function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {
+  const on_step = (milliseconds: number) =>
+    log.warn('clock_stepped', { detail: `The database's clock moved by ${Math.round(milliseconds)} ms.` })
+  return followDatabaseClock({ ask: askForTime(pool), on_step })
+}
+
+/** Longest a statement is waited for. Longer than any takes that a request or a step waits for; shorter than clients wait. */
+const STATEMENT_SECONDS = 20
