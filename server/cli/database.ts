@@ -15,6 +15,7 @@ import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
 import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts'
+import { openWithStops } from '../platform/start/stops.ts'
 import { StartError } from '../platform/start-error.ts'
 import { lowerFirst } from '../platform/text.ts'
 import { asStartError, databaseName } from './database-name.ts'
@@ -44,39 +45,9 @@ export type OpenOptions = {
  * used, or it does not belong with the files, the secret or the nodes that run on it.
  */
 export async function openDatabase(config: Config, log: Log, options: OpenOptions = {}): Promise<OpenDatabase> {
-  const data_dir = openDataDir(config.data_dir)
-  const stops: Array<() => unknown> = [data_dir.release]
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
   try {
-    const joining = options.joining?.(data_dir)
-    // Awaited below, once the database has been started.
-    joining?.catch(() => {})
-    const { url, name } = await reach(config, data_dir, { log, stops, ...options })
-    const hold = async (node: string) => {
-      const { release } = await holdDatabase(url, {
-        node,
-        hold: isShared(config.storage) ? 'shared' : 'alone',
-        refusal: (held) => refusalOfHold(config, held, lowerFirst(name)),
-        on_taken(held) {
-          log.error('database_taken', { detail: refusalOfHold(config, held, lowerFirst(name)) })
-          options.on_taken?.()
-        },
-      })
-      stops.push(release)
-    }
-    const joined = await joining
-    const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
-    await requireReachable(blobs)
-    await bringUpToDate(
-      { url, config, log, waiting: options.waiting },
-      { hold, joined, data_dir: data_dir.path, blobs, database: name },
-    )
-    if (joined) stops.push(() => leaveNodes(url, joined.node.id))
-    return { url, data_dir, stop }
+    return await openWithStops(log, (stops) => takeDatabase(config, { log, stops, ...options }))
   } catch (error) {
-    await stop()
     if (config.database_url !== null && options.waiting && isDatabaseDown(error)) {
       log.warn('database_lost', { detail: 'The database went away while it was being opened. Beginning again.', error })
       await sleep(AGAIN_MILLISECONDS, undefined, { signal: options.waiting.signal })
@@ -86,16 +57,47 @@ export async function openDatabase(config: Config, log: Log, options: OpenOption
   }
 }
 
+type Taking = OpenOptions & { log: Log; stops: AsyncDisposableStack }
+
+async function takeDatabase(config: Config, { log, stops, ...options }: Taking): Promise<OpenDatabase> {
+  const data_dir = stops.adopt(openDataDir(config.data_dir), ({ release }) => release())
+  const joining = options.joining?.(data_dir)
+  // Awaited below, once the database has been started.
+  joining?.catch(() => {})
+  const { url, name } = await reach(config, data_dir, { log, stops, ...options })
+  const hold = async (node: string) => {
+    const held = await holdDatabase(url, {
+      node,
+      hold: isShared(config.storage) ? 'shared' : 'alone',
+      refusal: (held) => refusalOfHold(config, held, lowerFirst(name)),
+      on_taken(held) {
+        log.error('database_taken', { detail: refusalOfHold(config, held, lowerFirst(name)) })
+        options.on_taken?.()
+      },
+    })
+    stops.defer(held.release)
+  }
+  const joined = await joining
+  const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })
+  await requireReachable(blobs)
+  await bringUpToDate(
+    { url, config, log, waiting: options.waiting },
+    { hold, joined, data_dir: data_dir.path, blobs, database: name },
+  )
+  if (joined) stops.defer(() => leaveNodes(url, joined.node.id))
+  return { url, data_dir, stop: () => stops.disposeAsync() }
+}
+
 /** Starts the embedded database, or waits for the external one. `name`: how messages name it at the start of a sentence. */
 async function reach(
   config: Config,
   data_dir: DataDir,
-  { log, stops, meanwhile, waiting }: OpenOptions & { log: Log; stops: Array<() => unknown> },
+  { log, stops, meanwhile, waiting }: Taking,
 ): Promise<{ url: string; name: string }> {
   if (config.database_url === null) {
     const line = (detail: string) => log.info('postgres', { detail })
     const embedded = await startEmbeddedPostgres({ dir: data_dir.postgres, log: line, meanwhile })
-    stops.push(embedded.stop)
+    stops.defer(embedded.stop)
     return { url: embedded.url, name: `The embedded database of ${data_dir.path}` }
   }
   meanwhile?.()

@@ -1,19 +1,23 @@
 import cluster from 'node:cluster'
 import { closeSync, openSync } from 'node:fs'
+import type { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
 import type { FirstRun } from '../identity/people/first-run.ts'
 import { stayJoined } from '../nodes/join.ts'
 import { rereadSecret } from '../nodes/secret.ts'
+import type { NewNode } from '../nodes/store.ts'
 import { earlyListener } from '../platform/http/early.ts'
 import { type Log, type OpenLog, openLog } from '../platform/log.ts'
 import { growWithRequests } from '../platform/start/memory.ts'
-import { openNodeReload } from '../reload/node.ts'
+import { openWithStops } from '../platform/start/stops.ts'
+import { type NodeReload, openNodeReload } from '../reload/node.ts'
 import type { Boot } from './boot.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 import { onSignals } from './interrupt.ts'
 import { openNode, rejoin, requireSharedRole, withSecrets } from './open-node.ts'
+import type { HttpWorkers } from './workers.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -107,65 +111,73 @@ function isTerminalGone(): boolean {
  */
 export async function serve(
   config: Config,
-  log: Log & Partial<OpenLog>,
+  log: ServeLog,
   { read = () => config, signal = new AbortController().signal }: { read?: () => Config; signal?: AbortSignal } = {},
 ): Promise<Serving> {
   requireSharedRole(config)
-  const early = earlyListener({ host: config.host, port: config.port })
-  const stops: Array<() => Promise<void>> = [early.close]
-  const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
-  }
+  return openWithStops(log, (stops) => start(config, { log, stops, read, signal }))
+}
+
+type ServeLog = Log & Partial<OpenLog>
+type Start = { log: ServeLog; stops: AsyncDisposableStack; read: () => Config; signal: AbortSignal }
+
+async function start(config: Config, { log, stops, read, signal }: Start): Promise<Serving> {
+  const early = stops.adopt(earlyListener({ host: config.host, port: config.port }), ({ close }) => close())
   const skip = new AbortController()
   const taken = Promise.withResolvers<void>()
-  try {
-    const { node, database, settings } = await openNode(config, log, {
-      ...{ meanwhile: readService, waiting: { signal, answer: early.answer }, on_taken: taken.resolve },
-    })
-    stops.push(database.stop)
-    const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
-    const { data_dir, url: database_url } = database
-    const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
-    const app = await openService(boot, log, backgroundOf(config))
-    const drain = { seconds: 0, skip: skip.signal }
-    let metrics: { url: string; close(): Promise<void> } | null = null
-    // Metrics are served until the service is closed, so that a drain is seen.
-    stops.push(async () => metrics?.close())
-    stops.push(() => app.close(drain), stayJoined(app.ctx.db, node, log).stop)
-    if (config.metrics) metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log)
-    await early.close()
-    const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
-    if (http) stops.push(() => http.stop(skip.signal))
-    const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
-    if (http) app.reachAt(http.url)
-    warnAtStart(app.ctx, log)
-    const first_run = config.role === 'worker' ? null : await makeFirstRun(app, config, data_dir.path)
-    await app.startBackground()
-    growWithRequests()
-    const reloading = await openNodeReload({
-      node_id: node.id,
-      ctx: app.ctx,
-      read() {
-        const next = read()
-        return withSecrets(next, rereadSecret(next.secret, data_dir.path), data_dir.path)
-      },
-      changedBy: app.changedBy,
-      rejoin: (next) => rejoin(app.ctx.db, node, next),
-      apply(next) {
-        app.reload(next)
-        log.setLevel?.(next.config.log_level)
-      },
-      ...(http && { others: http.pids, applyToOthers: http.reload }),
-    })
-    stops.push(reloading.close)
-    if (!http) drain.seconds = config.drain_seconds
-    const { reload } = reloading
-    const metrics_url = metrics?.url ?? null
-    return { url, metrics_url, first_run, taken: taken.promise, reload, stop, skipDrain: () => skip.abort() }
-  } catch (error) {
-    await stop()
-    throw error
+  const { node, database, settings } = await openNode(config, log, {
+    ...{ meanwhile: readService, waiting: { signal, answer: early.answer }, on_taken: taken.resolve },
+  })
+  stops.defer(database.stop)
+  const [{ makeFirstRun, openService }, { warnAtStart }] = await readService()
+  const { data_dir, url: database_url } = database
+  const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
+  const drain = { seconds: 0, skip: skip.signal }
+  const app = await openService(boot, log, backgroundOf(config))
+  // Metrics are served until the service is closed, so that a drain is seen.
+  let metrics: { url: string; close(): Promise<void> } | null = null
+  stops.defer(async () => metrics?.close())
+  stops.defer(() => app.close(drain))
+  stops.defer(stayJoined(app.ctx.db, node, log).stop)
+  if (config.metrics) metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log)
+  await early.close()
+  const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
+  if (http) stops.defer(() => http.stop(skip.signal))
+  const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
+  if (http) app.reachAt(http.url)
+  warnAtStart(app.ctx, log)
+  const first_run = config.role === 'worker' ? null : await makeFirstRun(app, config, data_dir.path)
+  await app.startBackground()
+  growWithRequests()
+  const reloading = await openReload(app, { log, node, read, data_dir: data_dir.path, http })
+  stops.defer(reloading.close)
+  if (!http) drain.seconds = config.drain_seconds
+  return {
+    ...{ url, metrics_url: metrics?.url ?? null, first_run, taken: taken.promise, reload: reloading.reload },
+    stop: () => stops.disposeAsync(),
+    skipDrain: () => skip.abort(),
   }
+}
+
+type Reloaded = { log: ServeLog; node: NewNode; read: () => Config; data_dir: string; http: HttpWorkers | null }
+
+/** Has the node and all its processes take up another configuration when that is asked for. */
+function openReload(app: App, { log, node, read, data_dir, http }: Reloaded): Promise<NodeReload> {
+  return openNodeReload({
+    node_id: node.id,
+    ctx: app.ctx,
+    read() {
+      const next = read()
+      return withSecrets(next, rereadSecret(next.secret, data_dir), data_dir)
+    },
+    changedBy: app.changedBy,
+    rejoin: (next) => rejoin(app.ctx.db, node, next),
+    apply(next) {
+      app.reload(next)
+      log.setLevel?.(next.config.log_level)
+    },
+    ...(http && { others: http.pids, applyToOthers: http.reload }),
+  })
 }
 
 /** What of the background work is done by the first process of a node. */

@@ -44,16 +44,20 @@ export async function joinNodes(db: Kysely<Database>, node: NewNode): Promise<No
 
 const SEEN_SECONDS = 10
 
-/** Says every ten seconds that the node is there, until `stop`. The row is removed by whoever ends the node. */
+/** Writes every ten seconds that the node is there, one write at a time, until `stop`. The row is removed by whoever ends the node. */
 export function stayJoined(db: Db, node: NewNode, log: Log): { stop(): Promise<void> } {
-  let saying: Promise<unknown> = Promise.resolve()
+  let writing: Promise<unknown> | null = null
+  const write = async () => {
+    await seeNode(db, node).catch((error: unknown) => log.debug('node_not_seen', { error }))
+    writing = null
+  }
   const timer = setInterval(() => {
-    saying = seeNode(db, node).catch((error: unknown) => log.debug('node_not_seen', { error }))
+    writing ??= write()
   }, SEEN_SECONDS * 1000).unref()
   return {
     async stop() {
       clearInterval(timer)
-      await saying
+      await writing
     },
   }
 }
