@@ -20,12 +20,19 @@ const buildMetrics = declareMetrics((metrics) => ({
   }),
 }))
 
+export const processMetrics = declareMetrics((metrics) => ({
+  restarts: metrics.counter({
+    name: 'kinora_http_process_restarts_total',
+    help: 'HTTP processes started to replace one that ended or did not start.',
+  }),
+}))
+
 /** The metrics of every feature. */
 export function openAppMetrics(): Metrics {
   const metrics = openMetrics()
   const features = [
     ...[httpMetrics, chatMetrics, billingMetrics, videoMetrics, webhookMetrics, engineMetrics],
-    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics],
+    ...[queueMetrics, sweepMetrics, auditMetrics, databaseMetrics, buildMetrics, processMetrics],
   ]
   for (const declare of features) declare(metrics)
   buildMetrics(metrics).info.of(VERSION, process.version).set(1)

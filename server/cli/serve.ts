@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { closeSync, openSync } from 'node:fs'
 import type { App } from '../app.ts'
+import { processMetrics } from '../assembly/metrics.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { engineMistakes } from '../engines/registry.ts'
@@ -17,7 +18,7 @@ import type { Boot } from './boot.ts'
 import { describeFlags, type Flags, parseFlags, UsageError } from './flags.ts'
 import { onSignals } from './interrupt.ts'
 import { openNode, rejoin, requireSharedRole, withSecrets } from './open-node.ts'
-import type { HttpWorkers } from './workers.ts'
+import type { HttpWorkers, startHttpWorkers } from './workers/start.ts'
 
 const FLAGS = {
   host: { value: '<address>', help: 'To listen on; KINORA_HOST, else 127.0.0.1' },
@@ -54,7 +55,7 @@ export type Serving = {
 
 /** `kinora serve`: runs until SIGINT or SIGTERM. Returns the exit code. */
 export async function runServe(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  if (cluster.isWorker) return (await import('./workers.ts')).runHttpWorker()
+  if (cluster.isWorker) return (await import('./workers/run.ts')).runHttpWorker()
   const given = readFlags(args)
   if (!given) return 2
   if (given.help) {
@@ -140,9 +141,10 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   stops.defer(() => app.close(drain))
   stops.defer(stayJoined(app.ctx.db, node, log).stop)
   if (config.metrics) metrics = await (await readMetrics()).serveMetrics(config.metrics, app.ctx.metrics, log)
-  await early.close()
-  const http = config.workers > 1 ? await (await import('./workers.ts')).startHttpWorkers(boot, log) : null
+  const restarts = processMetrics(app.ctx.metrics).restarts.of()
+  const http = config.workers > 1 ? await startWorkers(boot, { log, restarts, freePort: early.close }) : null
   if (http) stops.defer(() => http.stop(skip.signal))
+  else await early.close()
   const url = http?.url ?? (await app.listen({ host: config.host, port: config.port }))
   if (http) app.reachAt(http.url)
   warnAtStart(app.ctx, log)
@@ -195,6 +197,9 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** The modules of the service itself, half of all: read while PostgreSQL starts. */
 const readService = () => Promise.all([import('./boot.ts'), import('./start-warnings.ts')])
+
+const startWorkers: typeof startHttpWorkers = async (...given) =>
+  (await import('./workers/start.ts')).startHttpWorkers(...given)
 
 const readMetrics = () => import('../platform/metrics/serve.ts')
 
