@@ -9,6 +9,7 @@ import { openChanges } from '../platform/db/changes.ts'
 import { askForTime, type DatabaseClock, followDatabaseClock } from '../platform/db/database-clock.ts'
 import { openDb } from '../platform/db/db.ts'
 import { openGroups } from '../platform/db/groups.ts'
+import type { OutageListener } from '../platform/db/listen-connection.ts'
 import { observePool } from '../platform/db/metrics.ts'
 import type { Log } from '../platform/log.ts'
 import { newPresence, type Presence } from '../platform/queue/presence.ts'
@@ -48,7 +49,7 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const metrics = openAppMetrics()
   observePool(metrics, pool)
   const presence = options.background === 'shared' ? newPresence() : null
-  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce }
+  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce, ...announcementsLogged(log) }
   const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
   const blobs = keepDuringBackup(options.blobs, db)
   const fixed = { clock, log, db, blobs, changes, groups: openGroups(), metrics, tracing, work_dir }
@@ -59,6 +60,13 @@ function openClock(pool: pg.Pool, log: Log): Promise<DatabaseClock> {
   const on_step = (milliseconds: number) =>
     log.warn('clock_stepped', { detail: `The database's clock moved by ${Math.round(milliseconds)} ms.` })
   return followDatabaseClock({ ask: askForTime(pool), on_step })
+}
+
+function announcementsLogged(log: Log): OutageListener {
+  return {
+    on_error: (error) => log.warn('announcements_lost', { error }),
+    on_recovered: () => log.info('announcements_back'),
+  }
 }
 
 /** Longest a statement is waited for. Longer than any takes that a request or a step waits for; shorter than clients wait. */

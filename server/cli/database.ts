@@ -74,6 +74,8 @@ async function takeDatabase(config: Config, { log, stops, ...options }: Taking):
         log.error('database_taken', { detail: refusalOfHold(config, held, lowerFirst(name)) })
         options.on_taken?.()
       },
+      on_error: (error) => log.warn('database_hold_lost', { error }),
+      on_recovered: () => log.info('database_hold_back'),
     })
     stops.defer(held.release)
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openDatabase } from '../../server/cli/database.ts'
 import { loadConfig } from '../../server/config/load.ts'
 import { silentLog } from '../../server/platform/log.ts'
@@ -30,4 +31,26 @@ test('a start whose database goes away while it migrates waits for it and begins
   })
   assert.deepEqual(waited, ['migrating', 'database', 'migrating'])
   await database.stop()
+})
+
+test('a service logs once that it lost the connections that hold and hear the database, and once that they are back', async (t) => {
+  const dir = dataDir()
+  const external = await emptyDatabase()
+  const proxy = await postgresProxy(external.url)
+  t.after(async () => {
+    await dir.remove()
+    await proxy.close()
+    await external.drop()
+  })
+  const logged: string[] = []
+  const note = (event: string) => void (/^(announcements|database_hold)_/.test(event) && logged.push(event))
+  const serving = await dir.serve({ DATABASE_URL: proxy.url }, { ...silentLog, warn: note, info: note })
+  assert.deepEqual(logged, [])
+  proxy.cut()
+  while (logged.length < 2) await pause(5)
+  proxy.mend()
+  while (logged.length < 4) await pause(5)
+  await serving.stop()
+  const expected = ['announcements_back', 'announcements_lost', 'database_hold_back', 'database_hold_lost']
+  assert.deepEqual(logged.toSorted(), expected)
 })

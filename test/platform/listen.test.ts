@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { listen } from '../../server/platform/db/listen-connection.ts'
 import { testDatabase } from '../support/data/postgres.ts'
+import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
 const { pool, url, close } = await testDatabase()
 after(close)
@@ -41,6 +43,36 @@ test('a listener can be closed while the database is away', async () => {
   await pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${IS_LISTENER}`)
   await listening.close()
   await untilNobodyListens()
+})
+
+test('an outage is reported once with its reason, at the start too, and its end as well', async () => {
+  const proxy = await postgresProxy(url)
+  const seen: string[] = []
+  const [failed, back] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let refusals = 2
+  const listening = await listen({
+    ...{ url: proxy.url, channels: ['keys'], onPayload: () => {} },
+    async onConnect(client) {
+      if (refusals-- > 0) await client.query('select from missing')
+    },
+    onReconnect: back.resolve,
+    on_error(error) {
+      seen.push((error as Error & { code: string }).code)
+      if (seen.length === 3) failed.resolve()
+    },
+    on_recovered: () => seen.push('back'),
+  })
+  assert.deepEqual(seen, ['42P01', 'back'])
+  proxy.cut()
+  await failed.promise
+  const before = proxy.refused()
+  while (proxy.refused() < before + 2) await pause(5)
+  proxy.mend()
+  await back.promise
+  assert.equal(seen.length, 4)
+  assert.equal(seen[3], 'back')
+  await listening.close()
+  await proxy.close()
 })
 
 const IS_LISTENER = `application_name = 'kinora listen' and datname = current_database()`

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Db } from './db.ts'
-import { listen } from './listen-connection.ts'
+import { listen, type OutageListener } from './listen-connection.ts'
 
 /** Gets the id of what changed; null means that announcements may have been missed and everything is to be read again. */
 export type ChangeListener = (id: string | null) => void
@@ -32,14 +32,16 @@ const IDS_PER_PAYLOAD = 100
  * `announce` notifies outside of transactions on purpose: a NOTIFY inside one holds a lock of the whole server while its commit reaches
  * the disk.
  */
-export async function openChanges(options: {
-  db: Db
-  url: string
-  trigger_topics?: readonly string[]
-  /** Called with each connection that listens, before it does. */
-  onConnect?: ((client: pg.ClientBase) => Promise<void>) | undefined
-}): Promise<Changes> {
-  const { db, url, trigger_topics = [], onConnect } = options
+export async function openChanges(
+  options: {
+    db: Db
+    url: string
+    trigger_topics?: readonly string[]
+    /** Called with each connection that listens, before it does. */
+    onConnect?: ((client: pg.ClientBase) => Promise<void>) | undefined
+  } & Partial<OutageListener>,
+): Promise<Changes> {
+  const { db, url, trigger_topics = [], onConnect, on_error, on_recovered } = options
   const listeners = new Map<string, Set<ChangeListener>>()
   const waiting = new Map<string, Set<string>>()
   const emit = (topic: string, id: string | null) => {
@@ -48,7 +50,7 @@ export async function openChanges(options: {
   const listening = await listen({
     url,
     channels: [CHANNEL, ...trigger_topics],
-    onConnect,
+    ...{ onConnect, on_error, on_recovered },
     onPayload(payload, channel) {
       if (channel !== CHANNEL) return emit(channel, payload)
       const [topic, ...ids] = payload.split(' ')

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StartError } from '../start-error.ts'
 import { clientOptions } from './client-options.ts'
-import { untilLost } from './listen-connection.ts'
+import { type OutageListener, untilLost, watchOutage } from './listen-connection.ts'
 
 /** `alone`: nobody else may use the database. `shared`: others that hold it shared may. */
 export type Hold = 'alone' | 'shared'
@@ -17,7 +17,7 @@ export type HoldOptions = {
   on_taken: (held: Hold) => void
   /** How long others are waited for; a service that is being replaced ends within them. */
   wait_seconds?: number
-}
+} & Partial<OutageListener>
 
 /**
  * Holds the database for one node until `release`. The lock of a data directory does not see a copy of it, or one that is used from
@@ -122,12 +122,17 @@ async function heldAgainst(
 
 async function keep(url: string, first: pg.Client, options: HoldOptions & { signal: AbortSignal }): Promise<void> {
   const { signal } = options
+  const outage = watchOutage(options)
   let client: pg.Client | null = first
   while (!signal.aborted) {
     if (client) await untilLost(client, signal)
     if (signal.aborted) break
-    const taken: Taken = await take(url, options).catch(() => ({ client: null, held: null }))
+    const taken = await take(url, options).catch((error: unknown): Taken => {
+      outage.failed(error)
+      return { client: null, held: null }
+    })
     client = taken.client
+    if (client) outage.ended()
     if (taken.held !== null) options.on_taken(taken.held)
     if (!client) await sleep(PAUSE_MILLISECONDS * 5, undefined, { signal }).catch(() => {})
   }

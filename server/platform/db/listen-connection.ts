@@ -11,7 +11,10 @@ export type ListenOptions = {
   onPayload: (payload: string, channel: string) => void
   /** Notifications sent during an outage are lost: treat everything as changed. */
   onReconnect: () => void
-}
+} & Partial<OutageListener>
+
+/** Gets each outage of a connection once: the reason why it cannot be made, at the start or after it was lost, and then that it is back. */
+export type OutageListener = { on_error(error: unknown): void; on_recovered(): void }
 
 /** A connection that died without a message is found by asking; the answer is due within the same time. */
 const PING_SECONDS = 10
@@ -34,19 +37,40 @@ async function keepConnected(
   options: ListenOptions,
   { closed, onListening }: { closed: AbortSignal; onListening: () => void },
 ): Promise<void> {
+  const outage = watchOutage(options)
   let pause = 50
   for (let first = true; !closed.aborted; ) {
     try {
       const client = await connect(options)
+      outage.ended()
       if (first) onListening()
       else options.onReconnect()
       first = false
       pause = 50
       await untilLost(client, closed)
-    } catch {
+    } catch (error) {
+      if (!closed.aborted) outage.failed(error)
       pause = Math.min(pause * 2, 5000)
     }
     await sleep(pause, undefined, { signal: closed }).catch(() => {})
+  }
+}
+
+/** Of the attempts to connect: the first that fails begins an outage, the next that succeeds ends it. */
+export function watchOutage({ on_error, on_recovered }: Partial<OutageListener>): {
+  failed(error: unknown): void
+  ended(): void
+} {
+  let out = false
+  return {
+    failed(error) {
+      if (!out) on_error?.(error)
+      out = true
+    },
+    ended() {
+      if (out) on_recovered?.()
+      out = false
+    },
   }
 }
 
