@@ -4,7 +4,7 @@ import { openApiEndpoints } from './api-docs/routes.ts'
 import { type Background, startBackground } from './assembly/background.ts'
 import { openFixed } from './assembly/fixed.ts'
 import { answeredBy, buildHttp, DRAIN_SECONDS, endRequests, reachableHost } from './assembly/http.ts'
-import { openSettings, secretsOf } from './assembly/settings.ts'
+import { limitMedia, openSettings, secretsOf } from './assembly/settings.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
 import { openMeter } from './billing/meter.ts'
@@ -30,6 +30,7 @@ import type { Log } from './platform/log.ts'
 import { openWithStops } from './platform/start/stops.ts'
 import { changedSettings } from './reload/changed-settings.ts'
 import { openLiveContext } from './reload/live-context.ts'
+import type { NextSettings, PreparedReload } from './reload/node.ts'
 import { openContextLengths } from './responses/context/lengths.ts'
 import { responseEndpoints } from './responses/http/routes.ts'
 import { responseSocket } from './responses/socket/connect.ts'
@@ -66,9 +67,11 @@ export type App = {
   /** Works on jobs and runs the sweeps, as `background` allows. */
   startBackground(): Promise<void>
   /** The names of what another configuration would change. Throws StartError when a change needs a restart. */
-  changedBy(next: { config: Config; secret: string }): string[]
-  /** Takes up another configuration, as a whole: what began before ends with the settings it began with. */
-  reload(next: { config: Config; secret: string }): void
+  changedBy(next: NextSettings): string[]
+  /** Builds what another configuration sets up, to be taken up as a whole: what began before ends with the settings it began with. */
+  prepareReload(next: NextSettings): PreparedReload
+  /** Takes up another configuration at once. Throws, with nothing changed, when what it sets up cannot be had. */
+  reload(next: NextSettings): void
   /** Closes engines of earlier configurations that no unfinished job needs; done every half minute. */
   closeFormerEngines(): Promise<void>
   /**
@@ -102,6 +105,14 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   })
   const answered = answeredBy(config.role, [...endpoints, ...openApiEndpoints(endpoints)])
   const http = buildHttp(ctx, answered, { who: identity.authenticator, sockets, stop: () => state.stop })
+  const prepareReload = (next: NextSettings): PreparedReload => {
+    const built = settings.build(next, ctx)
+    const apply = () => {
+      limitMedia(next)
+      live_context.replace(built)
+    }
+    return { apply, discard: built.engines.close }
+  }
   let background: Background | null = null
   stops.defer(async () => background?.stop())
   stops.defer(async () => void (await Promise.all([endRequests(http), sockets.drain({ seconds: DRAIN_SECONDS })])))
@@ -119,7 +130,8 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
     endpoints: answered,
     reachAt: (url) => settings.reachAt(ctx.site, url, ctx.config),
     changedBy: (next) => changedSettings(ctx, { ...next, secrets: secretsOf(next) }),
-    reload: (next) => live_context.replace(settings.build(next, ctx)),
+    prepareReload,
+    reload: (next) => prepareReload(next).apply(),
     closeFormerEngines,
     async listen(at) {
       const port = await listenOn(http, at)

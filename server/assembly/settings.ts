@@ -35,15 +35,21 @@ export function openSettings(options: SettingsOptions, observed: { metrics: Metr
   }
   const build = (next: { config: Config; secret: string }, before?: Settings): Settings => {
     const { config, secret } = next
-    const { upstream_idle_seconds: idle_seconds, upstream_total_seconds: total_seconds, media_children } = config.limits
+    const { upstream_idle_seconds: idle_seconds, upstream_total_seconds: total_seconds } = config.limits
     const upstream = { idle_seconds, total_seconds }
     const env: EngineEnv = { work_dir: options.work_dir, config_dir: config.config_dir, log: options.log, upstream }
     const built = options.engines ?? buildEngines(config, env, { shared })
     const engines = measured(built, config, before?.engines)
-    limitChildren(media_children ?? CHILDREN_DEFAULT)
     const site = { public_url: '', engine_url: '' }
     if (listening_at !== '') reachAt(site, listening_at, config)
     return { config, engines, secret, secrets: secretsOf(next), site }
   }
-  return { first: build(options), build, reachAt }
+  const first = build(options)
+  limitMedia(options)
+  return { first, build, reachAt }
+}
+
+/** Has this process run as many media children as the configuration allows. */
+export function limitMedia({ config }: { config: Config }): void {
+  limitChildren(config.limits.media_children ?? CHILDREN_DEFAULT)
 }

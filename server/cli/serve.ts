@@ -75,16 +75,22 @@ export async function serveUntilStopped(read: () => Config): Promise<number> {
   const log = openLog(config.log_level)
   const { first, second } = onSignals()
   let serving: Serving | null = null
+  let isReloadDue = false
+  const reload = () => {
+    isReloadDue = serving === null
+    serving?.reload().catch((error: unknown) => log.error('reload_failed', { error }))
+  }
   const isTerminal = process.stdin.isTTY
   process.on('SIGHUP', () => {
     if (isTerminal && isTerminalGone()) process.kill(process.pid, 'SIGTERM')
-    else serving?.reload().catch((error: unknown) => log.error('reload_failed', { error }))
+    else reload()
   })
   serving = await serve(config, log, { read, signal: first }).catch((error: unknown) => {
     if (first.aborted && (error as Error).name === 'AbortError') return null
     throw error
   })
   if (!serving) return 0
+  if (isReloadDue) reload()
   if (serving.first_run) printFirstRun(serving.first_run, config)
   process.stdout.write(`kinora ready on ${serving.url}\n`)
   const taken = serving.taken.then(() => 1)
@@ -174,9 +180,13 @@ function openReload(app: App, { log, node, read, data_dir, http }: Reloaded): Pr
     },
     changedBy: app.changedBy,
     rejoin: (next) => rejoin(app.ctx.db, node, next),
-    apply(next) {
-      app.reload(next)
-      log.setLevel?.(next.config.log_level)
+    prepare(next) {
+      const { apply, discard } = app.prepareReload(next)
+      const applyWithLevel = () => {
+        apply()
+        log.setLevel?.(next.config.log_level)
+      }
+      return { apply: applyWithLevel, discard }
     },
     ...(http && { others: http.pids, applyToOthers: http.reload }),
   })
