@@ -16,16 +16,28 @@ export const sweepMetrics = declareMetrics((metrics) => ({
  */
 export type Sweep = { name: string; every_seconds: number; each_process?: true; run(): Promise<void> }
 
-/** Longest pause before a sweep that another process is running, or failed to run, is looked at again: that process may have died. */
+/**
+ * Longest pause before a sweep is looked at again that another process is running, for that process may have died, or of which the database
+ * could not be asked whether it is due.
+ */
 const LOOK_SECONDS_MAX = 5
 
 /**
  * Runs each sweep when `every_seconds` have passed, by the database's clock, since it last ended on any of the processes on this database.
- * An error goes to `on_error`, and the sweep is due as if it had ended. `stop` waits for the sweeps that are running.
+ * An error of the sweep goes to `on_error`, and the sweep is due as if it had ended; so does the first of several in a row with which it could
+ * not begin, and it is tried again within five seconds. `stop` waits for the sweeps that are running.
  */
 export function startSweeps(
   sweeps: Sweep[],
-  { pool, on_error }: { pool: pg.Pool; on_error: (error: unknown, sweep: string) => void },
+  {
+    pool,
+    on_error,
+    pause = pauseUnlessStopped,
+  }: {
+    pool: pg.Pool
+    on_error: (error: unknown, sweep: string) => void
+    pause?: (seconds: number, signal: AbortSignal) => Promise<void>
+  },
 ): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const loops = sweeps.map((sweep) => repeat(sweep, stopped.signal))
@@ -37,20 +49,33 @@ export function startSweeps(
   }
 
   async function repeat(sweep: Sweep, signal: AbortSignal): Promise<void> {
+    let stuck = false
     while (!signal.aborted) {
-      const seconds = await turn(sweep).catch((error: unknown) => {
-        on_error(error, sweep.name)
-        return sweep.every_seconds
-      })
-      await sleep(seconds * 1000, undefined, { signal, ref: false }).catch(() => {})
+      const { seconds, error, began } = await turn(sweep)
+      if (error !== undefined && (began || !stuck)) on_error(error, sweep.name)
+      stuck = error !== undefined && !began
+      await pause(seconds, signal)
     }
   }
 
-  async function turn(sweep: Sweep): Promise<number> {
-    if (!sweep.each_process) return runWhenDue(pool, sweep)
-    await sweep.run()
-    return sweep.every_seconds
+  async function turn(sweep: Sweep): Promise<{ seconds: number; error?: unknown; began: boolean }> {
+    let began = false
+    const run = () => {
+      began = true
+      return sweep.run()
+    }
+    try {
+      if (!sweep.each_process) return { seconds: await runWhenDue(pool, { ...sweep, run }), began }
+      await run()
+      return { seconds: sweep.every_seconds, began }
+    } catch (error) {
+      return { seconds: began ? sweep.every_seconds : Math.min(sweep.every_seconds, LOOK_SECONDS_MAX), error, began }
+    }
   }
+}
+
+async function pauseUnlessStopped(seconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(seconds * 1000, undefined, { signal, ref: false }).catch(() => {})
 }
 
 /**

@@ -100,6 +100,31 @@ test('a sweep that throws is reported and its next turn comes as usual', async (
   assert.deepEqual(errors.slice(0, 2), ['broken: run 1', 'broken: run 2'])
 })
 
+test('a sweep that could not begin is tried again within seconds and reported once, not an interval later', async () => {
+  const pauses: number[] = []
+  const errors: unknown[] = []
+  const enough = Promise.withResolvers<void>()
+  let left = 2
+  const flaky = Object.create(pool, {
+    query: {
+      value: (...given: Parameters<typeof pool.query>) =>
+        left-- > 0 ? Promise.reject(new Error('away')) : pool.query(...given),
+    },
+  }) as typeof pool
+  const sweeps = startSweeps([{ name: 'hourly', every_seconds: 3600, run: async () => {} }], {
+    pool: flaky,
+    on_error: (error) => errors.push(error),
+    async pause(seconds, signal) {
+      if (pauses.push(seconds) < 3) return
+      enough.resolve()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    },
+  })
+  await enough.promise
+  await sweeps.stop()
+  assert.deepEqual([pauses, errors.length], [[5, 5, 3600], 1])
+})
+
 test('what each process looks after for itself is done by every process', async () => {
   const both = Promise.withResolvers<void>()
   const ran = new Set<number>()
