@@ -83,7 +83,10 @@ export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Set
     },
     async closeFormer() {
       for (const each of await unneeded(ctx, former)) {
-        former.splice(former.indexOf(each), 1)
+        const index = former.indexOf(each)
+        // Another call has closed it meanwhile.
+        if (index === -1) continue
+        former.splice(index, 1)
         each.end()
       }
     },

@@ -55,6 +55,21 @@ test('a render ends on the engine it began on when a reload moves the model to a
   assert.deepEqual([service.engines.started(), other.started()], [begun, 1])
 })
 
+test('two looks at former engines at once close no engine that a render still needs', async () => {
+  reload(service.engines.url)
+  const id = await service.submit()
+  await rendering(id)
+  await service.app.app.closeFormerEngines()
+  reload(other.url)
+  reload(service.engines.url)
+  assert.equal(former(), 2)
+  await Promise.all([service.app.app.closeFormerEngines(), service.app.app.closeFormerEngines()])
+  assert.equal(former(), 1)
+  assert.equal((await service.drive(id)).status, 'completed')
+  await service.app.app.closeFormerEngines()
+  assert.equal(former(), 0)
+})
+
 test('a job accepted before its model was removed is rendered; a later one is refused', async () => {
   reload(other.url)
   const [waiting, begun] = [await service.submit(), await service.submit()]
