@@ -2,6 +2,7 @@ import type { VideoModelConfig } from '../config/config.ts'
 import type { Context, LiveContext, Settings } from '../context.ts'
 import type { FormerModel } from '../engines/registry.ts'
 import type { EnginePool } from '../engines/video/pool.ts'
+import type { Log } from '../platform/log.ts'
 import { engineAddress } from '../videos/render/served-model.ts'
 import { findUnfinishedEngines } from '../videos/render/store.ts'
 
@@ -29,30 +30,8 @@ type Former = FormerModel & {
 /** Opens the context of a process with its first settings. */
 export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Settings): OpenLiveContext {
   const former: Former[] = []
-  const open = new Set<Generation>()
-  const begin = (settings: Settings): Generation => {
-    const { engines } = settings
-    const generation = { settings: { ...settings, engines: { ...engines, former } }, users: 1 }
-    open.add(generation)
-    return generation
-  }
-  const end = (generation: Generation): void => {
-    generation.users -= 1
-    if (generation.users > 0 || !open.delete(generation)) return
-    closing.push(
-      generation.settings.engines.close().catch((error: unknown) => fixed.log.warn('engine_not_closed', { error })),
-    )
-  }
-  const closing: Promise<unknown>[] = []
+  const { begin, end, hold, close } = openGenerations(former, fixed.log)
   let current = begin(first)
-  const hold = (generation: Generation): (() => void) => {
-    generation.users += 1
-    let ended = false
-    return () => {
-      if (!ended) end(generation)
-      ended = true
-    }
-  }
   const ctx: LiveContext = {
     ...fixed,
     get config() {
@@ -90,7 +69,39 @@ export function openLiveContext(fixed: Omit<Context, keyof Settings>, first: Set
         each.end()
       }
     },
-    async close() {
+    close,
+  }
+}
+
+/** Counts the uses of settings, and closes their engines with the last one. `former` is what the engines of all of them show as such. */
+function openGenerations(former: readonly Former[], log: Log) {
+  const open = new Set<Generation>()
+  const closing: Promise<unknown>[] = []
+  const end = (generation: Generation): void => {
+    generation.users -= 1
+    if (generation.users > 0 || !open.delete(generation)) return
+    closing.push(
+      generation.settings.engines.close().catch((error: unknown) => log.warn('engine_not_closed', { error })),
+    )
+  }
+  return {
+    begin(settings: Settings): Generation {
+      const { engines } = settings
+      const generation = { settings: { ...settings, engines: { ...engines, former } }, users: 1 }
+      open.add(generation)
+      return generation
+    },
+    end,
+    hold(generation: Generation): () => void {
+      generation.users += 1
+      let ended = false
+      return () => {
+        if (!ended) end(generation)
+        ended = true
+      }
+    },
+    /** Closes the engines of all of them, whoever uses them. */
+    async close(): Promise<void> {
       for (const { settings } of open) closing.push(settings.engines.close())
       open.clear()
       await Promise.all(closing)
