@@ -51,6 +51,8 @@ export type AppOptions = {
   work_dir: string
   /** Whether this process works on jobs: as the only worker on this database, as one of several, or not at all. */
   background: 'sole' | 'shared' | 'none'
+  /** Ends a start that waits for the database. */
+  signal?: AbortSignal | undefined
   /** Takes the place of the configured engines. */
   engines?: Engines
 }

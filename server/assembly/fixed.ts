@@ -26,6 +26,7 @@ type FixedOptions = {
   blobs: Blobs
   work_dir: string
   background: 'sole' | 'shared' | 'none'
+  signal?: AbortSignal | undefined
 }
 
 export type Fixed = {
@@ -38,7 +39,7 @@ export type Fixed = {
 
 /** Opens what a process keeps over every reload: traces, the pool, the clock and announcements of changes. Throws StartError. */
 export async function openFixed(options: FixedOptions, stops: AsyncDisposableStack): Promise<Fixed> {
-  const { config, log, database_url, work_dir } = options
+  const { config, log, database_url, work_dir, signal } = options
   // Closed last: what ends while the rest is closed is traced as well.
   const tracing = config.tracing && (await openTracing({ ...config.tracing, version: VERSION, log }))
   stops.defer(async () => tracing?.close())
@@ -49,7 +50,12 @@ export async function openFixed(options: FixedOptions, stops: AsyncDisposableSta
   const metrics = openAppMetrics()
   observePool(metrics, pool)
   const presence = options.background === 'shared' ? newPresence() : null
-  const announced = { trigger_topics: [IDENTITY_TOPIC], onConnect: presence?.announce, ...announcementsLogged(log) }
+  const announced = {
+    trigger_topics: [IDENTITY_TOPIC],
+    onConnect: presence?.announce,
+    ...announcementsLogged(log),
+    signal,
+  }
   const changes = stops.adopt(await openChanges({ db, url: database_url, ...announced }), (opened) => opened.close())
   const blobs = keepDuringBackup(options.blobs, db)
   const fixed = { clock, log, db, blobs, changes, groups: openGroups(), metrics, tracing, work_dir }

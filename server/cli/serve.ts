@@ -140,7 +140,7 @@ async function start(config: Config, { log, stops, read, signal }: Start): Promi
   const { data_dir, url: database_url } = database
   const boot: Boot = { ...settings, database_url, blobs_dir: data_dir.blobs, work_dir: data_dir.work }
   const drain = { seconds: 0, skip: skip.signal }
-  const app = await openService(boot, log, backgroundOf(config))
+  const app = await openService(boot, log, { background: backgroundOf(config), signal })
   // Metrics are served until the service is closed, so that a drain is seen.
   let metrics: { url: string; close(): Promise<void> } | null = null
   stops.defer(async () => metrics?.close())

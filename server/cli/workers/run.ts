@@ -29,7 +29,8 @@ export async function runHttpWorker(): Promise<number> {
   let isOpen = false
   void stopped.then(() => isOpen || process.exit(0))
   const app = await openWithStops(await log.promise, async (stops) => {
-    const app = stops.adopt(await openService(boot, await log.promise, backgroundOf(boot)), (each) => each.close())
+    const opening = openService(boot, await log.promise, { background: backgroundOf(boot) })
+    const app = stops.adopt(await opening, (each) => each.close())
     isOpen = true
     opened.resolve(app)
     send({ opened: true })

@@ -6,13 +6,15 @@ import { openSlot, pauseAfter, type SlotOptions } from './slot.ts'
 /** What a process does. */
 const SERVES = "process.send('ready'); setInterval(() => {}, 1000)"
 const ENDS = ''
+const MISSING = 'cannot be started'
 const HANGS = 'setInterval(() => {}, 1000)'
 
 const children: ChildProcess[] = []
 after(() => children.forEach((child) => void child.kill('SIGKILL')))
 
 function start(script: string): ChildProcess {
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const program = script === MISSING ? '/no/such/program' : process.execPath
+  const child = spawn(program, ['-e', script], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   children.push(child)
   return child
 }
@@ -39,7 +41,7 @@ function slotOf(scripts: string[]) {
 
 test('a process that dies is replaced until one starts, after a pause that grows; one that hangs is killed', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { options, seen, restored, stopping } = slotOf([SERVES, ENDS, HANGS, SERVES])
+  const { options, seen, restored, stopping } = slotOf([SERVES, ENDS, HANGS, MISSING, SERVES])
   const { fork } = options
   options.fork = () => {
     const child = fork()
@@ -53,9 +55,10 @@ test('a process that dies is replaced until one starts, after a pause that grows
   assert.deepEqual(seen, [
     ...['died', '0 s', 'restart', 'an HTTP process ended while it started'],
     ...['1 s', 'restart', 'an HTTP process did not start in time'],
-    ...['2 s', 'restart'],
+    ...['2 s', 'restart', 'spawn /no/such/program ENOENT'],
+    ...['4 s', 'restart'],
   ])
-  assert.equal(children.at(-2)!.signalCode, 'SIGKILL')
+  assert.equal(children.at(-3)!.signalCode, 'SIGKILL')
 })
 
 test('the first process is not replaced: where it does not start, the slot does not open', async () => {

@@ -64,8 +64,15 @@ async function pauseUnlessStopped(seconds: number, signal: AbortSignal): Promise
 /** Resolves once the process is ready. Throws when it does not become so; it has ended then. */
 async function startProcess<Ready>({ fork, readReady }: SlotOptions<Ready>): Promise<Running<Ready>> {
   const child = fork()
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const starting = Promise.withResolvers<Ready>()
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+    child.on('error', (error) => {
+      starting.reject(error)
+      // One that could not be made has no exit.
+      if (child.pid === undefined) resolve()
+    })
+  })
   const onMessage = (message: unknown) => {
     try {
       const ready = readReady(message)

@@ -68,6 +68,8 @@ export async function startHttpWorkers(
 function forkWorker(boot: Boot, freePort: () => Promise<void>) {
   const worker = cluster.fork()
   worker.send(boot satisfies ToWorker)
+  // The process emits its errors as well, where they are handled.
+  worker.on('error', () => {})
   worker.on('message', async (message: FromWorker) => {
     if (!('opened' in message)) return
     await freePort()

@@ -39,9 +39,11 @@ export async function openChanges(
     trigger_topics?: readonly string[]
     /** Called with each connection that listens, before it does. */
     onConnect?: ((client: pg.ClientBase) => Promise<void>) | undefined
+    /** Ends the wait for a connection that listens. */
+    signal?: AbortSignal | undefined
   } & Partial<OutageListener>,
 ): Promise<Changes> {
-  const { db, url, trigger_topics = [], onConnect, on_error, on_recovered } = options
+  const { db, url, trigger_topics = [], onConnect, on_error, on_recovered, signal } = options
   const listeners = new Map<string, Set<ChangeListener>>()
   const waiting = new Map<string, Set<string>>()
   const emit = (topic: string, id: string | null) => {
@@ -50,7 +52,7 @@ export async function openChanges(
   const listening = await listen({
     url,
     channels: [CHANNEL, ...trigger_topics],
-    ...{ onConnect, on_error, on_recovered },
+    ...{ onConnect, on_error, on_recovered, signal },
     onPayload(payload, channel) {
       if (channel !== CHANNEL) return emit(channel, payload)
       const [topic, ...ids] = payload.split(' ')

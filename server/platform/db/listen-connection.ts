@@ -11,6 +11,8 @@ export type ListenOptions = {
   onPayload: (payload: string, channel: string) => void
   /** Notifications sent during an outage are lost: treat everything as changed. */
   onReconnect: () => void
+  /** Ends the wait for the first connection. */
+  signal?: AbortSignal | undefined
 } & Partial<OutageListener>
 
 /** Gets each outage of a connection once: the reason why it cannot be made, at the start or after it was lost, and then that it is back. */
@@ -19,18 +21,31 @@ export type OutageListener = { on_error(error: unknown): void; on_recovered(): v
 /** A connection that died without a message is found by asking; the answer is due within the same time. */
 const PING_SECONDS = 10
 
-/** Listens to the channels over one connection, which reconnects until `close`. Resolves once it listens. */
+/**
+ * Listens to the channels over one connection, which reconnects until `close`. Resolves once it listens. Throws the reason of `signal` when
+ * that aborts before.
+ */
 export async function listen(options: ListenOptions): Promise<{ close(): Promise<void> }> {
+  const { signal } = options
+  signal?.throwIfAborted()
   const closed = new AbortController()
   const listening = Promise.withResolvers<void>()
   const ended = keepConnected(options, { closed: closed.signal, onListening: listening.resolve })
-  await listening.promise
-  return {
-    async close() {
-      closed.abort()
-      await ended
-    },
+  const close = async () => {
+    closed.abort()
+    await ended
   }
+  const onAbort = () => listening.reject(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    await listening.promise
+  } catch (error) {
+    await close()
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+  }
+  return { close }
 }
 
 async function keepConnected(
