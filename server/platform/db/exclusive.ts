@@ -128,7 +128,7 @@ async function keep(url: string, first: pg.Client, options: HoldOptions & { sign
     if (client) await untilLost(client, signal)
     if (signal.aborted) break
     const taken = await take(url, options).catch((error: unknown): Taken => {
-      outage.failed(error)
+      if (!signal.aborted) outage.failed(error)
       return { client: null, held: null }
     })
     client = taken.client
