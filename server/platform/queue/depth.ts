@@ -61,7 +61,7 @@ export function observeQueues(
 type DepthRow = { state: string; waiting: number; claimed: number; due: Date | null }
 
 /** Reads the longest due rows from the index of claims, and the claimed ones from the index of leases: at most COUNT_MAX of each. */
-async function readDepth(db: Db, { table: name, due: column, open, state }: ObservedQueue): Promise<DepthRow[]> {
+export async function readDepth(db: Db, { table: name, due: column, open, state }: ObservedQueue): Promise<DepthRow[]> {
   const table = sql.table(name)
   const due = sql.ref(column)
   const result = await sql<DepthRow>`

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
+import { newId } from '../../../server/platform/ids.ts'
+import { readDepth } from '../../../server/platform/queue/depth.ts'
+import { plansOf } from '../../support/data/plans.ts'
+import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
+import { insertBacklog } from '../../support/webhooks/backlog.ts'
+
+const NOW = new Date('2026-03-01T00:00:00Z')
+const SUBSCRIPTIONS = Array.from({ length: 20 }, () => newId('webhook_endpoint', NOW))
+
+let database: TestDatabase
+before(async () => {
+  database = await testDatabase()
+  for (const [i, subscription_id] of SUBSCRIPTIONS.entries()) {
+    const state = i % 2 === 0 ? 'pending' : 'delivered'
+    await insertBacklog(database, { ...{ org_id: 'org_1', subscription_id, state }, count: 2000, until: NOW })
+  }
+  await database.pool.query('analyze event_deliveries, events')
+})
+after(() => database.close())
+
+test('the depth of a long queue of deliveries is read from the index of due times', async () => {
+  const [plan] = await plansOf(database, (db) => readDepth(db, observedDeliveryQueue))
+  assert.match(plan!, /Index Scan using event_deliveries_due/)
+  assert.doesNotMatch(plan!, /Seq Scan|Sort/)
+})
+
+test('a claim reads the first deliveries of each subscription from its own index', async () => {
+  const none = { subscriptions: new Map<string, number>(), organizations: new Map<string, number>() }
+  const claims = deliveryClaims(none, { subscription: 8, organization: 32 })
+  const [plan] = await plansOf(database, (db) => claims.claim(db, { claim_id: 'w/1', now: NOW, limit: 100 }))
+  assert.match(plan!, /Index (Only )?Scan using event_deliveries_ready/)
+  assert.doesNotMatch(plan!, /event_deliveries_due|Seq Scan on event_deliveries/)
+})
