@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
+import { listDeliveries } from '../../../server/events/store/deliveries.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
 import { plansOf } from '../../support/data/plans.ts'
@@ -33,4 +34,13 @@ test('a claim reads the first deliveries of each subscription from its own index
   const [plan] = await plansOf(database, (db) => claims.claim(db, { claim_id: 'w/1', now: NOW, limit: 100 }))
   assert.match(plan!, /Index (Only )?Scan using event_deliveries_ready/)
   assert.doesNotMatch(plan!, /event_deliveries_due|Seq Scan on event_deliveries/)
+})
+
+test('deliveries of one state are listed from the index of states, also where there are none', async () => {
+  for (const state of ['failed', 'delivered'] as const) {
+    const which = { org_id: 'org_1', subscription_id: SUBSCRIPTIONS[1]!, state }
+    const [plan] = await plansOf(database, (db) => listDeliveries(db, which, { after: null, limit: 50, order: 'desc' }))
+    assert.match(plan!, /Index Scan Backward using event_deliveries_by_state/)
+    assert.doesNotMatch(plan!, /Sort/)
+  }
 })
