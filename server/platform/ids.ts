@@ -30,6 +30,11 @@ export function newId(kind: IdKind, now: Date = new Date()): string {
   return JOINS[kind] + monotonicUlid(now.getTime())
 }
 
+/** Sorts before every id of this kind that was made at `at` or later, and after those made before. */
+export function firstId(kind: IdKind, at: Date): string {
+  return JOINS[kind] + encode(BigInt(at.getTime()), 10)
+}
+
 /** True for the form `newId(kind)` gives, whether or not such an object exists. */
 export function isId(kind: IdKind, value: string): boolean {
   const prefix = JOINS[kind]

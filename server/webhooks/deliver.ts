@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
-import { type DeliveryResult, skipPending, writeResults } from '../events/store/deliveries.ts'
+import { type DeliveryResult, writeResults } from '../events/store/deliveries.ts'
 import type { ClaimedDelivery } from '../events/store/delivery-claims.ts'
+import { skipPending } from '../events/store/skipped.ts'
 import { updateSubscription } from '../events/store/subscriptions.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { writeGroupOrEach } from '../platform/db/groups.ts'
@@ -33,17 +34,20 @@ export async function deliver(ctx: Context, delivery: ClaimedDelivery, options: 
       .add(1)
   if (sent?.error === 'secret_unreadable')
     ctx.log.error('webhook_secret_unreadable', { endpoint_id: delivery.subscription_id })
-  await ctx.groups.join('event-deliveries', { delivery, sent }, (group) =>
+  const { off } = await ctx.groups.join('event-deliveries', { delivery, sent }, (group) =>
     writeGroupOrEach(group, (some) => writeTogether(ctx, some)),
   )
+  // Not in the commit that all organizations share. A sweep skips what is left of a long backlog.
+  if (off) await skipPending(ctx.db, delivery.subscription_id, { batches_max: 1 })
 }
 
 /** `sent` is null when the endpoint is gone or disabled. */
 type Sent = { delivery: ClaimedDelivery; sent: Attempt | null }
 
-async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<undefined[]> {
+/** `off`: the endpoint is disabled, and what waits for it is to be skipped; once for each endpoint. */
+async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<Array<{ off: boolean }>> {
   const now = ctx.clock.now()
-  const disabled = await ctx.db.transaction().execute(async (tx) => {
+  const { disabled, off } = await ctx.db.transaction().execute(async (tx) => {
     const results = group.map((each) => resultOf(each, now))
     const written = await writeResults(tx, results, now)
     const noted = group.filter(({ delivery }, i) => results[i]!.tried && written.has(delivery.id))
@@ -59,15 +63,13 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<unde
     })
     for (const { id } of disabled) await updateSubscription(tx, id, { enabled: false })
     // Also of endpoints that were disabled while the attempt was under way: a failed one has put its delivery back.
-    const off = await findDisabled(tx, failed)
-    if (off.length > 0) await skipPending(tx, off)
-    return disabled
+    return { disabled, off: new Set(await findDisabled(tx, failed)) }
   })
   for (const { id, org_id, disabled_reason } of disabled) {
     webhookMetrics(ctx.metrics).disabled.of(disabled_reason).add(1)
     ctx.log.warn('webhook_endpoint_disabled', { endpoint_id: id, org_id, detail: disabled_reason })
   }
-  return group.map(() => undefined)
+  return group.map(({ delivery }) => ({ off: off.delete(delivery.subscription_id) }))
 }
 
 function resultOf({ delivery, sent }: Sent, now: Date): DeliveryResult {

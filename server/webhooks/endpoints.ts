@@ -1,7 +1,8 @@
 import type { Static } from 'typebox'
 import type { Context } from '../context.ts'
 import { DELIVERY_QUEUE } from '../events/event.ts'
-import { hasDelivery, sendAgain, skipPending } from '../events/store/deliveries.ts'
+import { hasDelivery, sendAgain } from '../events/store/deliveries.ts'
+import { skipPending } from '../events/store/skipped.ts'
 import {
   deleteSubscription,
   findSubscriptions,
@@ -15,7 +16,7 @@ import { lockedRole, requireManager } from '../identity/members/members.ts'
 import { addSeconds } from '../platform/clock.ts'
 import type { Tx } from '../platform/db/db.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
-import { isId, newId } from '../platform/ids.ts'
+import { firstId, isId, newId } from '../platform/ids.ts'
 import { parseMoney } from '../platform/money.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
@@ -38,6 +39,9 @@ const ENDPOINTS_MAX = 20
 const LOW_BALANCE = 1_000_000_000n
 /** How long the previous secret signs after a rotation that keeps it. */
 const OVERLAP_SECONDS = 86_400
+/** What a request skips of a backlog; the sweep skips the rest. */
+const FIRST_SKIP = { batches_max: 1 }
+const SKIP_BEFORE_START = { batches_max: 200 }
 
 export type Endpoint = { endpoint: EndpointRow; subscription: SubscriptionRow }
 
@@ -90,6 +94,11 @@ export async function changeEndpoint(
   { id, body }: { id: string; body: Static<typeof UpdateEndpoint> },
 ): Promise<Endpoint> {
   if (body.url !== undefined) checkUrl(ctx, body.url)
+  if (body.enabled) {
+    await readEndpoint(ctx, principal, id)
+    // What the sweep has not reached yet of a long backlog.
+    await skipPending(ctx.db, id, SKIP_BEFORE_START)
+  }
   const now = ctx.clock.now()
   const { name, url, event_types, low_balance, enabled } = body
   await changing(ctx, principal, id, async (tx, endpoint) => {
@@ -105,9 +114,9 @@ export async function changeEndpoint(
       ...(low_balance !== undefined && { low_balance: parseMoney(low_balance)! }),
       ...(turned !== null && { enabled: turned }),
     })
-    if (turned === false) await skipPending(tx, [id])
     await record(tx, principal, { done: 'change', endpoint: { ...endpoint, ...body }, now })
   })
+  if (enabled === false) await skipPending(ctx.db, id, FIRST_SKIP)
   return readEndpoint(ctx, principal, id)
 }
 
@@ -116,9 +125,9 @@ export async function removeEndpoint(ctx: Context, principal: Principal, id: str
   await changing(ctx, principal, id, async (tx, endpoint) => {
     await deleteEndpoint(tx, id)
     await deleteSubscription(tx, id)
-    await skipPending(tx, [id])
     await record(tx, principal, { done: 'delete', endpoint, now: ctx.clock.now() })
   })
+  await skipPending(ctx.db, id, FIRST_SKIP)
 }
 
 /** Gives an endpoint a new secret; with `keep_old`, the previous one signs beside it for 24 hours. An earlier previous one ends. */
@@ -141,29 +150,46 @@ export async function rotateSecret(
 }
 
 /**
- * Sends one event, or all since a time, again. Returns how many. Throws ApiError `invalid_request_error` for a body that asks for both or
- * neither, `conflict` for an endpoint that is disabled, and `not_found`.
+ * Sends one event, or all since a time, again. Returns how many. A long backlog is changed in batches, each of which is rejected once the
+ * endpoint is disabled or deleted. Throws ApiError `invalid_request_error` for a body that asks for both or neither, `conflict` for an
+ * endpoint that is disabled, and `not_found`.
  */
 export async function redeliver(
   ctx: Context,
   principal: Principal,
   { id, body }: { id: string; body: Static<typeof Redeliver> },
 ): Promise<number> {
-  const { event_id, since, undelivered_only = false } = body
-  const count = await changing(ctx, principal, id, async (tx, { disabled_reason }) => {
-    if ((event_id === undefined) === (since === undefined)) {
-      throw new ApiError('invalid_request_error', "Send either 'event_id' or 'since'.", { param: 'since' })
-    }
-    if (disabled_reason !== null) throw new ApiError('conflict', 'This endpoint is disabled. Enable it first.')
-    const all = { subscription_id: id, now: ctx.clock.now(), undelivered: undelivered_only }
-    if (since !== undefined) return sendAgain(tx, { ...all, since: new Date(since * 1000) })
-    const one = { event_id: event_id!, subscription_id: id }
-    if (!isId('event', event_id!) || !(await hasDelivery(tx, one))) throw notFound('event')
-    return sendAgain(tx, { ...all, ...one })
-  })
-  // Of old events: they were due for long, and other processes look at what became due lately.
-  if (count > 0) ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
+  const now = ctx.clock.now()
+  let count = 0
+  let after: string | null = null
+  do {
+    const page = await changing(ctx, principal, id, (tx, endpoint) => sendPage(tx, endpoint, { body, now, after }))
+    // Of old events: they were due for long, and other processes look at what became due lately.
+    if (page.count > 0) ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
+    count += page.count
+    after = page.next
+  } while (after !== null)
   return count
+}
+
+async function sendPage(
+  tx: Tx,
+  { id, disabled_reason }: EndpointRow,
+  { body, now, after }: { body: Static<typeof Redeliver>; now: Date; after: string | null },
+): ReturnType<typeof sendAgain> {
+  const { event_id, since, undelivered_only = false } = body
+  if ((event_id === undefined) === (since === undefined)) {
+    throw new ApiError('invalid_request_error', "Send either 'event_id' or 'since'.", { param: 'since' })
+  }
+  if (disabled_reason !== null) throw new ApiError('conflict', 'This endpoint is disabled. Enable it first.')
+  const all = { subscription_id: id, now, undelivered: undelivered_only }
+  if (since !== undefined) {
+    const start = new Date(since * 1000)
+    return sendAgain(tx, { ...all, since: start, after: after ?? firstId('event', start) })
+  }
+  const one = { event_id: event_id!, subscription_id: id }
+  if (!isId('event', event_id!) || !(await hasDelivery(tx, one))) throw notFound('event')
+  return sendAgain(tx, { ...all, ...one })
 }
 
 /** Locks an endpoint for a change by somebody who may make it at this moment. Throws ApiError `permission_denied` or `not_found`. */

@@ -37,10 +37,11 @@ export const webhookInvariants: readonly Invariant[] = [
   },
   {
     invariant: 'I32',
-    title: 'nothing is to be sent to an endpoint that is disabled',
-    broken: () => sql`
+    title: 'nothing has waited for an hour for an endpoint that is disabled',
+    broken: (now) => sql`
       select d.id from event_deliveries d join webhook_endpoints w on w.id = d.subscription_id
-      where w.disabled_reason is not null and d.state = 'pending' and d.claim_id is null`,
+      where w.disabled_reason is not null and w.updated_at < ${now}::timestamptz - interval '1 hour'
+        and d.state = 'pending' and d.claim_id is null`,
   },
   {
     invariant: 'I32',

@@ -96,13 +96,14 @@ export async function noteAttempts(
     update webhook_endpoints e set
       failing_since = coalesce(e.failing_since, ${now}),
       disabled_reason = case when e.id = any(${gone}::text[]) then 'gone'
-                             when e.failing_since <= ${failing_before} then 'failing' end
+                             when e.failing_since <= ${failing_before} then 'failing' end,
+      updated_at = case when e.id = any(${gone}::text[]) or e.failing_since <= ${failing_before} then ${now} else e.updated_at end
     from noted where e.id = noted.id and e.disabled_reason is null
     returning e.id, e.org_id, e.disabled_reason`.execute(tx)
   return rows.filter(({ disabled_reason }) => disabled_reason !== null)
 }
 
-/** Those of the endpoints, whose rows are locked, that are disabled. */
+/** Those of the endpoints that are disabled. */
 export async function findDisabled(tx: Tx, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const rows = await tx

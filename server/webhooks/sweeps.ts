@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { DELIVERY_QUEUE } from '../events/event.ts'
 import { deliveryClaims } from '../events/store/delivery-claims.ts'
 import { deleteEventsBefore } from '../events/store/events.ts'
+import { findSkippable, skipPending } from '../events/store/skipped.ts'
 import { addSeconds } from '../platform/clock.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
@@ -13,12 +14,15 @@ const EVENT_RETENTION_SECONDS = 30 * 86_400
 const BATCH = 500
 /** Leases that ended just now; all others are looked for less often. */
 const RECENT = { expired_seconds_max: 30 }
+/** Of one endpoint in one run, so that a backlog of one does not delay the others. */
+const SKIPPED = { batches_max: 100 }
 
 /** The periodic duties of webhooks. */
 export function webhookSweeps(ctx: Context): Sweep[] {
   return [
     { name: 'deliveries.reclaim', every_seconds: 2, run: () => reclaimDeliveries(ctx, RECENT) },
     { name: 'deliveries.reclaim_all', every_seconds: 60, run: () => reclaimDeliveries(ctx, {}) },
+    { name: 'deliveries.skip', every_seconds: 5, run: () => skipDeliveries(ctx) },
     { name: 'events.retention', every_seconds: 300, run: () => removeOldEvents(ctx) },
     { name: 'webhooks.secrets', every_seconds: 3600, run: () => resealSecrets(ctx) },
   ]
@@ -37,6 +41,11 @@ async function reclaimDeliveries(
   if (count === 0) return
   ctx.changes.announce(RECLAIMED_TOPIC, DELIVERY_QUEUE)
   ctx.log.warn('deliveries_reclaimed', { count })
+}
+
+/** Skips what waits for endpoints that are disabled or deleted. */
+async function skipDeliveries({ db }: Pick<Context, 'db'>): Promise<void> {
+  for (const id of await findSkippable(db)) await skipPending(db, id, SKIPPED)
 }
 
 async function removeOldEvents(ctx: Pick<Context, 'db' | 'clock'>): Promise<void> {

@@ -2,6 +2,7 @@ import { type Generated, sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import type { EventRow } from './events.ts'
+import { DELIVERY_BATCH, readInOrder } from './skipped.ts'
 
 /**
  * `pending`: to be sent, for the first time or again. `failed`: given up. `skipped`: not sent, because its subscription was off.
@@ -90,21 +91,39 @@ export async function listDeliveries(
     .execute()
 }
 
+/** Deliveries of one event, or a page of those since a time, after an event. */
+type Again = { event_id: string } | { since: Date; after: string }
+
 /**
- * Makes deliveries of one subscription due at once, each with a whole schedule before it: that of one event, or those of events since a
- * time. `undelivered`: only those that have not arrived. One that is being sent at this moment is left alone. Returns how many.
+ * Makes deliveries of one subscription due at once, each with a whole schedule before it. `undelivered`: only those that have not arrived.
+ * One that is being sent at this moment is left alone, and so is one of an event after `now`. Of those since a time it reads a page:
+ * returns how many are sent again, and the event after which the next page begins, or null when this was the last.
  */
 export async function sendAgain(
   tx: Tx,
-  which: { subscription_id: string; now: Date; undelivered: boolean } & ({ event_id: string } | { since: Date }),
-): Promise<number> {
-  const events = 'event_id' in which ? sql`e.id = ${which.event_id}` : sql`e.created_at >= ${which.since}`
-  const result = await sql`
-    update event_deliveries d set state = 'pending', tries = 0, next_try_at = ${which.now}
-    from events e
-    where e.id = d.event_id and d.subscription_id = ${which.subscription_id} and d.claim_id is null and ${events}
-      and (d.state <> 'delivered' or not ${which.undelivered})`.execute(tx)
-  return Number(result.numAffectedRows)
+  which: { subscription_id: string; now: Date; undelivered: boolean } & Again,
+): Promise<{ count: number; next: string | null }> {
+  const { subscription_id, now, undelivered } = which
+  const events = 'event_id' in which ? sql`d.event_id = ${which.event_id}` : sql`d.event_id > ${which.after}`
+  const times = 'event_id' in which ? sql`true` : sql`e.created_at between ${which.since} and ${now}`
+  await readInOrder(tx)
+  const { rows } = await sql<{ read: number; last: string | null; count: number }>`
+    with page as (
+      select d.id, d.event_id from event_deliveries d
+      where d.subscription_id = ${subscription_id} and ${events} order by d.event_id limit ${DELIVERY_BATCH}
+    ), free as (
+      select d.id from event_deliveries d join events e on e.id = d.event_id
+      where d.id = any(array(select id from page)) and d.claim_id is null and ${times} and (d.state <> 'delivered' or not ${undelivered})
+      for update of d skip locked
+    ), again as (
+      update event_deliveries set state = 'pending', tries = 0, next_try_at = ${now}
+      where id = any(array(select id from free)) returning id
+    )
+    select count(*)::int as read, max(event_id) as last, (select count(*)::int from again) as count from page`.execute(
+    tx,
+  )
+  const { read, last, count } = rows[0]!
+  return { count, next: read === DELIVERY_BATCH ? last : null }
 }
 
 /** Whether there is a delivery of this event to this subscription. */
@@ -114,15 +133,4 @@ export async function hasDelivery(
 ) {
   const query = db.selectFrom('event_deliveries').select('id').where('event_id', '=', event_id)
   return (await query.where('subscription_id', '=', subscription_id).executeTakeFirst()) !== undefined
-}
-
-/** Skips what is to be sent to these subscriptions. What is being sent at this moment is finished by its worker. */
-export async function skipPending(tx: Tx, subscription_ids: readonly string[]): Promise<void> {
-  await tx
-    .updateTable('event_deliveries')
-    .set({ state: 'skipped' })
-    .where('subscription_id', 'in', subscription_ids)
-    .where('state', '=', 'pending')
-    .where('claim_id', 'is', null)
-    .execute()
 }

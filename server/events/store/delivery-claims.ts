@@ -22,7 +22,8 @@ export const deliveryQueue = { queue: DELIVERY_QUEUE, claims: claimsOn<ClaimedDe
 /**
  * Claims on pending deliveries that are due. A subscription, and an organization, has no more under way in one process than its share,
  * and of two organizations the one with less under way comes first: what is slow to answer takes no turn of others.
- * The subscriptions with something pending are found by their first index entry each, however many deliveries wait there.
+ * The subscriptions with something pending are found by their first index entry each, however many deliveries wait there. What waits for
+ * one that is off or gone is not claimed.
  */
 export function deliveryClaims(
   sending: Sending,
@@ -45,6 +46,7 @@ export function deliveryClaims(
           select first.*,
                  coalesce(busy.n, 0) + row_number() over (partition by first.org_id order by first.next_try_at) as turn
           from waiting
+          join event_subscriptions s on s.id = waiting.subscription_id and s.enabled
           left join unnest(${[...subscriptions.keys()]}::text[], ${[...subscriptions.values()]}::int[]) as taken (id, n)
             on taken.id = waiting.subscription_id
           cross join lateral (

@@ -30,6 +30,12 @@ export async function findSubscriptions(db: Db, ids: readonly string[]): Promise
   return new Map(rows.map((row) => [row.id, row]))
 }
 
+/** A subscription that nobody turns on or off, or deletes, until the transaction ends. */
+export async function lockSubscription(tx: Tx, id: string): Promise<SubscriptionRow | null> {
+  const query = tx.selectFrom('event_subscriptions').selectAll().where('id', '=', id)
+  return (await query.forShare().executeTakeFirst()) ?? null
+}
+
 export async function updateSubscription(
   tx: Tx,
   id: string,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
 import { listDeliveries } from '../../../server/events/store/deliveries.ts'
+import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
 import { plansOf } from '../../support/data/plans.ts'

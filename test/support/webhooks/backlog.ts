@@ -1,25 +1,38 @@
 import type { DeliveryState } from '../../../server/events/store/deliveries.ts'
+import { newId } from '../../../server/platform/ids.ts'
 import type { TestDatabase } from '../data/postgres.ts'
 
-/**
- * Inserts `count` events with their deliveries to one subscription, one for each second, the newest at `until`. All of them are due, the oldest
- * first. Call it once for a subscription.
- */
+/** Inserts `count` events with their deliveries to one subscription, one for each second until `until`, when the last one is due. Returns their ids. */
 export async function insertBacklog(
   { pool }: Pick<TestDatabase, 'pool'>,
   backlog: { org_id: string; subscription_id: string; count: number; until: Date; state?: DeliveryState },
-): Promise<void> {
+): Promise<string[]> {
   const { org_id, subscription_id, count, until, state = 'pending' } = backlog
-  const ids = `'evt_' || lpad(n::text, 10, '0') || right($1, 16)`
-  const at = `$2::timestamptz - ($3 - n) * interval '1 second'`
+  const times = Array.from({ length: count }, (_, n) => new Date(until.getTime() - (count - 1 - n) * 1000))
+  const ids = times.map((at) => newId('event', at))
   await pool.query(
     `insert into events (id, org_id, type, subject_id, created_at)
-     select ${ids}, $4, 'video.completed', 'video_' || n, ${at} from generate_series(1, $3::int) as n`,
-    [subscription_id, until, count, org_id],
+     select id, $3, 'video.completed', 'video_' || id, at from unnest($1::text[], $2::timestamptz[]) as e (id, at)`,
+    [ids, times, org_id],
   )
   await pool.query(
     `insert into event_deliveries (id, event_id, subscription_id, org_id, state, next_try_at)
-     select ${ids} || '/' || $1, ${ids}, $1, $4, $5, ${at} from generate_series(1, $3::int) as n`,
-    [subscription_id, until, count, org_id, state],
+     select id || '/' || $3, id, $3, $4, $5, at from unnest($1::text[], $2::timestamptz[]) as e (id, at)`,
+    [ids, times, subscription_id, org_id, state],
   )
+  return ids
+}
+
+/** Counts, from now on, how many deliveries each statement changes. Returns the counts so far, the highest first. */
+export async function countChanges({ pool }: Pick<TestDatabase, 'pool'>): Promise<() => Promise<number[]>> {
+  await pool.query(`
+    create table changes (count bigint);
+    create function count_changes() returns trigger language plpgsql as
+      $$ begin insert into changes select count(*) from changed; return null; end $$;
+    create trigger counted after update on event_deliveries referencing new table as changed
+      for each statement execute function count_changes()`)
+  return async () => {
+    const { rows } = await pool.query('select count::int from changes where count > 0 order by count desc')
+    return rows.map(({ count }) => count)
+  }
 }
