@@ -4,12 +4,20 @@ import type { ClaimedDelivery } from '../events/store/delivery-claims.ts'
 import { skipPending } from '../events/store/skipped.ts'
 import { updateSubscription } from '../events/store/subscriptions.ts'
 import { addSeconds } from '../platform/clock.ts'
+import type { Tx } from '../platform/db/db.ts'
 import { writeGroupOrEach } from '../platform/db/groups.ts'
 import { failpoint } from '../platform/failpoint.ts'
 import { type Attempt, type AttemptOptions, attempt } from './attempt.ts'
 import { webhookMetrics } from './metrics.ts'
 import { nextTry } from './schedule.ts'
-import { findDisabled, findEndpointOfAnyOrg, noteAttempts } from './store.ts'
+import {
+  type AttemptOutcome,
+  type EndpointRow,
+  findDisabled,
+  findEndpointOfAnyOrg,
+  findUrls,
+  noteAttempts,
+} from './store.ts'
 
 /** After so long it is seen whether an operator has made a signing secret readable again. */
 const UNREADABLE_SECONDS = 300
@@ -23,10 +31,7 @@ const FAILING_SECONDS_MAX = 5 * 86_400
 export async function deliver(ctx: Context, delivery: ClaimedDelivery, options: AttemptOptions = {}): Promise<void> {
   failpoint('before_delivery')
   const endpoint = await findEndpointOfAnyOrg(ctx.db, delivery.subscription_id)
-  const sent =
-    endpoint === null || endpoint.disabled_reason !== null
-      ? null
-      : await attempt(ctx, endpoint, { ...delivery, id: delivery.event_id }, options)
+  const sent = endpoint?.disabled_reason === null ? await sendTo(ctx, endpoint, delivery, options) : null
   failpoint('after_delivery')
   if (sent)
     webhookMetrics(ctx.metrics)
@@ -41,28 +46,28 @@ export async function deliver(ctx: Context, delivery: ClaimedDelivery, options: 
   if (off) await skipPending(ctx.db, delivery.subscription_id, { batches_max: 1 })
 }
 
+async function sendTo(ctx: Context, endpoint: EndpointRow, delivery: ClaimedDelivery, options: AttemptOptions) {
+  const event = { ...delivery, id: delivery.event_id }
+  return { ...(await attempt(ctx, endpoint, event, options)), url: endpoint.url }
+}
+
 /** `sent` is null when the endpoint is gone or disabled. */
-type Sent = { delivery: ClaimedDelivery; sent: Attempt | null }
+type Sent = { delivery: ClaimedDelivery; sent: (Attempt & { url: string }) | null }
 
 /** `off`: the endpoint is disabled, and what waits for it is to be skipped; once for each endpoint. */
 async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<Array<{ off: boolean }>> {
   const now = ctx.clock.now()
   const { disabled, off } = await ctx.db.transaction().execute(async (tx) => {
-    const results = group.map((each) => resultOf(each, now))
+    const given_up = await findGone(tx, group)
+    const results = group.map((each) => resultOf(each, { now, given_up: given_up.has(each) }))
     const written = await writeResults(tx, results, now)
-    const noted = group.filter(({ delivery }, i) => results[i]!.tried && written.has(delivery.id))
-    const ids = (which: (sent: Attempt) => boolean) =>
-      noted.flatMap(({ delivery, sent }) => (which(sent!) ? [delivery.subscription_id] : []))
-    const failed = ids(({ error }) => error !== null)
-    const disabled = await noteAttempts(tx, {
-      succeeded: ids(({ error }) => error === null),
-      failed,
-      gone: ids(({ status_code }) => status_code === 410),
-      now,
-      failing_before: addSeconds(now, -FAILING_SECONDS_MAX),
-    })
+    const attempts = group.flatMap(({ delivery, sent }, i) =>
+      sent && results[i]!.tried && written.has(delivery.id) ? [noted(delivery.subscription_id, sent)] : [],
+    )
+    const disabled = await noteAttempts(tx, { attempts, now, failing_before: addSeconds(now, -FAILING_SECONDS_MAX) })
     for (const { id } of disabled) await updateSubscription(tx, id, { enabled: false })
     // Also of endpoints that were disabled while the attempt was under way: a failed one has put its delivery back.
+    const failed = attempts.filter(({ outcome }) => outcome !== 'succeeded').map(({ id }) => id)
     return { disabled, off: new Set(await findDisabled(tx, failed)) }
   })
   for (const { id, org_id, disabled_reason } of disabled) {
@@ -72,7 +77,21 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<Arra
   return group.map(({ delivery }) => ({ off: off.delete(delivery.subscription_id) }))
 }
 
-function resultOf({ delivery, sent }: Sent, now: Date): DeliveryResult {
+/** Those that were answered 410 by the URL that their endpoint still has. */
+async function findGone(tx: Tx, group: readonly Sent[]): Promise<Set<Sent>> {
+  const gone = group.filter(({ sent }) => sent?.status_code === 410)
+  const urls = await findUrls(
+    tx,
+    gone.map(({ delivery }) => delivery.subscription_id),
+  )
+  return new Set(gone.filter(({ delivery, sent }) => urls.get(delivery.subscription_id) === sent!.url))
+}
+
+function noted(id: string, { url, error, status_code }: Attempt & { url: string }): AttemptOutcome {
+  return { id, url, outcome: error === null ? 'succeeded' : status_code === 410 ? 'gone' : 'failed' }
+}
+
+function resultOf({ delivery, sent }: Sent, { now, given_up }: { now: Date; given_up: boolean }): DeliveryResult {
   const { id, claim_id, tries, next_try_at, status_code, error } = delivery
   const claimed = { id, claim_id }
   if (sent === null) return { ...claimed, state: 'skipped', next_try_at, status_code, error, tried: false }
@@ -82,7 +101,7 @@ function resultOf({ delivery, sent }: Sent, now: Date): DeliveryResult {
     return { ...claimed, ...answer, state: 'pending', next_try_at: addSeconds(now, UNREADABLE_SECONDS), tried: false }
   }
   if (sent.error === null) return { ...claimed, ...answer, state: 'delivered', next_try_at, tried: true }
-  const again = sent.status_code === 410 ? null : nextTry(tries, sent.retry_after_seconds, now)
+  const again = given_up ? null : nextTry(tries, sent.retry_after_seconds, now)
   const state = again ? 'pending' : 'failed'
   return { ...claimed, ...answer, state, next_try_at: again ?? next_try_at, tried: true }
 }

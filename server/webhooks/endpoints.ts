@@ -106,6 +106,8 @@ export async function changeEndpoint(
     await updateEndpoint(tx, id, {
       ...(name !== undefined && { name }),
       ...(url !== undefined && { url }),
+      // The new one has not failed yet.
+      ...(url !== undefined && url !== endpoint.url && { failing_since: null }),
       ...(turned !== null && { disabled_reason: turned ? null : 'owner', failing_since: null }),
       updated_at: now,
     })

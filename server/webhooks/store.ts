@@ -70,37 +70,50 @@ export async function updateEndpoint(
   await tx.updateTable('webhook_endpoints').set(set).where('id', '=', id).execute()
 }
 
+/** What came of an attempt at `url`. `gone`: it answered 410. */
+export type AttemptOutcome = { id: string; url: string; outcome: 'succeeded' | 'failed' | 'gone' }
+
 /**
  * Records which endpoints took an event at `now` and which did not, and disables those that have gone and those that have failed since
- * `failing_before` or earlier. Returns the ones disabled here.
+ * `failing_before` or earlier. What a former URL answered is left out. Locks the rows in the order of their ids, since groups of other
+ * processes hold the same endpoints. Returns the ones disabled here.
  */
 export async function noteAttempts(
   tx: Tx,
-  noted: {
-    succeeded: readonly string[]
-    failed: readonly string[]
-    gone: readonly string[]
-    now: Date
-    failing_before: Date
-  },
+  { attempts, now, failing_before }: { attempts: readonly AttemptOutcome[]; now: Date; failing_before: Date },
 ): Promise<Array<Pick<EndpointRow, 'id' | 'org_id'> & { disabled_reason: DisabledReason }>> {
-  const { succeeded, failed, gone, now, failing_before } = noted
-  await sql`
-    update webhook_endpoints set failing_since = null
-    where id = any(${succeeded}::text[]) and failing_since is not null`.execute(tx)
-  if (failed.length === 0) return []
-  const { rows } = await sql<Pick<EndpointRow, 'id' | 'org_id'> & { disabled_reason: DisabledReason }>`
+  if (attempts.length === 0) return []
+  const column = (name: keyof AttemptOutcome) => attempts.map((attempt) => attempt[name])
+  const { rows } = await sql<Pick<EndpointRow, 'id' | 'org_id'> & { disabled_reason: DisabledReason | null }>`
     with noted as (
-      select id from webhook_endpoints where id = any(${failed}::text[]) order by id for update
+      select id, url, bool_or(outcome = 'succeeded') as succeeded, bool_or(outcome <> 'succeeded') as failed, bool_or(outcome = 'gone') as gone
+      from unnest(${column('id')}::text[], ${column('url')}::text[], ${column('outcome')}::text[]) as attempt (id, url, outcome)
+      group by id, url
+    ), locked as (
+      select e.id, e.disabled_reason is null and noted.failed as failed, noted.gone,
+             case when not noted.succeeded then e.failing_since end as since
+      from webhook_endpoints e join noted on noted.id = e.id and noted.url = e.url
+      where e.id = any(${column('id')}::text[]) and (e.failing_since is not null or e.disabled_reason is null and noted.failed)
+      order by e.id for update of e
+    ), changed as (
+      select id, case when failed then coalesce(since, ${now}::timestamptz) else since end as failing_since,
+             case when not failed then null when gone then 'gone' when since <= ${failing_before} then 'failing' end as disabled_for
+      from locked
     )
     update webhook_endpoints e set
-      failing_since = coalesce(e.failing_since, ${now}),
-      disabled_reason = case when e.id = any(${gone}::text[]) then 'gone'
-                             when e.failing_since <= ${failing_before} then 'failing' end,
-      updated_at = case when e.id = any(${gone}::text[]) or e.failing_since <= ${failing_before} then ${now} else e.updated_at end
-    from noted where e.id = noted.id and e.disabled_reason is null
-    returning e.id, e.org_id, e.disabled_reason`.execute(tx)
-  return rows.filter(({ disabled_reason }) => disabled_reason !== null)
+      failing_since = changed.failing_since, disabled_reason = coalesce(changed.disabled_for, e.disabled_reason),
+      updated_at = case when changed.disabled_for is null then e.updated_at else ${now} end
+    from changed
+    where e.id = changed.id and (changed.disabled_for is not null or e.failing_since is distinct from changed.failing_since)
+    returning e.id, e.org_id, changed.disabled_for as disabled_reason`.execute(tx)
+  return rows.flatMap(({ disabled_reason, ...row }) => (disabled_reason === null ? [] : [{ ...row, disabled_reason }]))
+}
+
+/** The URLs of endpoints as they are now, by id. */
+export async function findUrls(tx: Tx, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await tx.selectFrom('webhook_endpoints').select(['id', 'url']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, url }) => [id, url]))
 }
 
 /** Those of the endpoints that are disabled. */
