@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Database, Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/log.ts'
 import { StartError } from '../platform/start-error.ts'
+import { fingerprintSecrets } from './fingerprint.ts'
 import { refusalOfNode } from './fit.ts'
 import {
   deleteLostNodes,
@@ -40,6 +41,12 @@ export async function joinNodes(db: Kysely<Database>, node: NewNode): Promise<No
     await upsertSecretInUse(tx, node.secret)
     return others
   })
+}
+
+/** Whether the node that started or was reloaded last makes new values with this secret. Also where there has been none yet. */
+export async function isSecretInUse(db: Db, secret: string): Promise<boolean> {
+  const in_use = await findSecretInUse(db)
+  return in_use === null || in_use === (await fingerprintSecrets([secret])).secret
 }
 
 const SEEN_SECONDS = 10

@@ -32,11 +32,17 @@ export function signingSecrets(ctx: Pick<Context, 'secrets'>, endpoint: Endpoint
   return previous === null ? [present] : [present, previous]
 }
 
-/** The same text encrypted with the current secret of the service; null when it is so already, or cannot be read. */
-export function resealed(ctx: Pick<Context, 'secret' | 'secrets'>, endpoint_id: string, sealed: string): string | null {
-  if (textUnsealer([ctx.secret], LABEL)(endpoint_id, sealed) !== null) return null
-  const text = textUnsealer(ctx.secrets, LABEL)(endpoint_id, sealed)
-  return text === null ? null : sealSecret(ctx, endpoint_id, text)
+/** Encrypts what others sealed with the current secret of the service: null when it is so already, `unreadable` when no secret opens it. */
+export function resealer({
+  secret,
+  secrets,
+}: Pick<Context, 'secret' | 'secrets'>): (endpoint_id: string, sealed: string) => string | null {
+  const [current, any] = [textUnsealer([secret], LABEL), textUnsealer(secrets, LABEL)]
+  return (endpoint_id, sealed) => {
+    if (current(endpoint_id, sealed) !== null) return null
+    const text = any(endpoint_id, sealed)
+    return text === null ? 'unreadable' : sealSecret({ secret }, endpoint_id, text)
+  }
 }
 
 const LABEL = 'kinora:webhooks:secret'

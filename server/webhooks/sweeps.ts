@@ -3,10 +3,12 @@ import { DELIVERY_QUEUE } from '../events/event.ts'
 import { deliveryClaims } from '../events/store/delivery-claims.ts'
 import { deleteEventsBefore } from '../events/store/events.ts'
 import { findSkippable, skipPending } from '../events/store/skipped.ts'
+import { isSecretInUse } from '../nodes/join.ts'
 import { addSeconds } from '../platform/clock.ts'
+import type { Db } from '../platform/db/db.ts'
 import { RECLAIMED_TOPIC } from '../platform/queue/worker.ts'
 import type { Sweep } from '../platform/sweep.ts'
-import { resealed } from './secrets.ts'
+import { resealer } from './secrets.ts'
 import { listSealed, replaceSealed } from './store.ts'
 
 /** Events are deleted, with their deliveries, at this age. */
@@ -19,12 +21,13 @@ const SKIPPED = { batches_max: 100 }
 
 /** The periodic duties of webhooks. */
 export function webhookSweeps(ctx: Context): Sweep[] {
+  const reseal = openResealing(ctx)
   return [
     { name: 'deliveries.reclaim', every_seconds: 2, run: () => reclaimDeliveries(ctx, RECENT) },
     { name: 'deliveries.reclaim_all', every_seconds: 60, run: () => reclaimDeliveries(ctx, {}) },
     { name: 'deliveries.skip', every_seconds: 5, run: () => skipDeliveries(ctx) },
     { name: 'events.retention', every_seconds: 300, run: () => removeOldEvents(ctx) },
-    { name: 'webhooks.secrets', every_seconds: 3600, run: () => resealSecrets(ctx) },
+    { name: 'webhooks.secrets', every_seconds: 60, run: () => reseal(ctx) },
   ]
 }
 
@@ -53,21 +56,44 @@ async function removeOldEvents(ctx: Pick<Context, 'db' | 'clock'>): Promise<void
   while ((await deleteEventsBefore(ctx.db, before, BATCH)) === BATCH);
 }
 
-/** Encrypts with the current secret of the service what was encrypted with an earlier one, so that the earlier one can be dropped. */
-async function resealSecrets(ctx: Pick<Context, 'db' | 'secret' | 'secrets'>): Promise<void> {
+/**
+ * Encrypts with the secret in use what was encrypted with an earlier one, so that the earlier one can be dropped. A node that has not been
+ * reloaded yet changes nothing. Logs how many still need an earlier one: after a change of the secret, and when their number has changed.
+ */
+function openResealing({ db, log }: Context): (ctx: Pick<Context, 'secret' | 'secrets'>) => Promise<void> {
+  let logged = ''
+  return async ({ secret, secrets }) => {
+    if (!(await isSecretInUse(db, secret))) return
+    const { count, left } = await resealSecrets(db, { secret, secrets })
+    const now = `${secret}/${left}`
+    if (count > 0 || logged !== now) log.info('webhook_secrets_encrypted', { count, detail: `${left} left` })
+    logged = now
+  }
+}
+
+async function resealSecrets(
+  db: Db,
+  service: Pick<Context, 'secret' | 'secrets'>,
+): Promise<{ count: number; left: number }> {
+  const sealedAnew = resealer(service)
+  const total = { count: 0, left: 0 }
   let after = ''
   for (;;) {
-    const page = await listSealed(ctx.db, after, BATCH)
+    const page = await listSealed(db, after, BATCH)
     for (const was of page) {
-      const secret = resealed(ctx, was.id, was.secret)
-      const previous = was.previous_secret === null ? null : resealed(ctx, was.id, was.previous_secret)
-      if (secret === null && previous === null) continue
-      await replaceSealed(ctx.db, was, {
-        secret: secret ?? was.secret,
-        previous_secret: previous ?? was.previous_secret,
-      })
+      const secret = sealedAnew(was.id, was.secret)
+      const previous = was.previous_secret === null ? null : sealedAnew(was.id, was.previous_secret)
+      if (secret === 'unreadable' || previous === 'unreadable') total.left += 1
+      const now = { secret: readable(secret) ?? was.secret, previous_secret: readable(previous) ?? was.previous_secret }
+      if (now.secret === was.secret && now.previous_secret === was.previous_secret) continue
+      await replaceSealed(db, was, now)
+      total.count += 1
     }
-    if (page.length < BATCH) return
+    if (page.length < BATCH) return total
     after = page.at(-1)!.id
   }
+}
+
+function readable(sealed: string | null): string | null {
+  return sealed === 'unreadable' ? null : sealed
 }

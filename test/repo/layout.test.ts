@@ -26,7 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   console: [...DOMAIN, 'billing', 'videos'],
   responses: [...DOMAIN, 'catalog', 'files', 'billing', 'events', 'chat'],
   reload: [...DOMAIN, 'videos'],
-  webhooks: [...DOMAIN, 'events'],
+  webhooks: [...DOMAIN, 'events', 'nodes'],
 }
 /** The context is a type that names what all folders use: these may take its parts as types. */
 const TOP = /^(cli|audit|api-docs|assembly|app\.ts|main\.ts|health\.ts)$/
