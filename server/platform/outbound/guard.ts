@@ -6,7 +6,7 @@ import { OutboundError } from './error.ts'
 
 /**
  * Reads an address that came from outside. Only http and https, ports 80 and 443, no name or password inside, no literal address of
- * a private, loopback, link-local or reserved network. Throws OutboundError `forbidden`.
+ * a private, loopback, link-local or reserved network. With `https_only`, https on port 443. Throws OutboundError `forbidden`.
  */
 export function parsePublicUrl(text: string, { https_only = false } = {}): URL {
   if (text.length > URL_LENGTH_MAX || !URL.canParse(text)) throw new OutboundError('forbidden', 'The URL is not valid.')
@@ -15,7 +15,8 @@ export function parsePublicUrl(text: string, { https_only = false } = {}): URL {
   if (!schemes.includes(url.protocol)) throw new OutboundError('forbidden', 'The URL scheme is not allowed.')
   if (url.username !== '' || url.password !== '')
     throw new OutboundError('forbidden', 'The URL may not hold credentials.')
-  if (!['', '80', '443'].includes(url.port)) throw new OutboundError('forbidden', 'The URL port is not allowed.')
+  const ports = https_only ? ['', '443'] : ['', '80', '443']
+  if (!ports.includes(url.port)) throw new OutboundError('forbidden', 'The URL port is not allowed.')
   if (isPrivateLiteral(url.hostname) || /(^|\.)localhost\.?$/.test(url.hostname))
     throw new OutboundError('forbidden', 'The address is not public.')
   return url

@@ -46,6 +46,7 @@ test('400 for an address that is private, not https, has a port or a password, n
     ...['http://example.com/', 'https://127.0.0.1/', 'https://10.0.0.1/', 'https://[::1]/', 'https://169.254.169.254/'],
     ...[
       'https://example.com:8443/',
+      'https://example.com:80/',
       'https://me:secret@example.com/',
       'ftp://example.com/',
       'example.com',
