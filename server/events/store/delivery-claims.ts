@@ -23,7 +23,7 @@ export const deliveryQueue = { queue: DELIVERY_QUEUE, claims: claimsOn<ClaimedDe
  * Claims on pending deliveries that are due. A subscription, and an organization, has no more under way in one process than its share,
  * and of two organizations the one with less under way comes first: what is slow to answer takes no turn of others.
  * The subscriptions with something pending are found by their first index entry each, however many deliveries wait there. What waits for
- * one that is off or gone is not claimed.
+ * one that is off or gone is not claimed. Only what is taken is locked: other processes skip locked rows.
  */
 export function deliveryClaims(
   sending: Sending,
@@ -52,14 +52,16 @@ export function deliveryClaims(
           cross join lateral (
             select id, org_id, next_try_at from event_deliveries
             where subscription_id = waiting.subscription_id and ${open} and claim_id is null and next_try_at <= ${now}
-            order by next_try_at limit greatest(0, ${most.subscription}::int - coalesce(taken.n, 0)) for update skip locked) as first
+            order by next_try_at limit greatest(0, ${most.subscription}::int - coalesce(taken.n, 0))) as first
           left join unnest(${[...organizations.keys()]}::text[], ${[...organizations.values()]}::int[]) as busy (org_id, n)
             on busy.org_id = first.org_id
         )
         update event_deliveries as q set claim_id = ${claim_id}, claimed_until = now() + ${LEASE_SECONDS} * interval '1 second'
         from events e
         where e.id = q.event_id and q.id = any(array(
-          select id from due where turn <= ${most.organization} order by turn, next_try_at limit ${limit}))
+          select d.id from due join event_deliveries d on d.id = due.id
+          where turn <= ${most.organization} and d.id = any(array(select id from due)) and ${open} and claim_id is null
+          order by turn, due.next_try_at limit ${limit} for update of d skip locked))
         returning q.*, e.type, e.subject_id, e.created_at`.execute(db)
       return result.rows
     },
