@@ -6,10 +6,8 @@ import { QUEUE_TOPIC, startWorker } from '../platform/queue/worker.ts'
 import type { AttemptOptions } from './attempt.ts'
 import { deliver } from './deliver.ts'
 
-/** Events sent at a time by one process, … */
-const CONCURRENCY = 128
-/** … of them to one endpoint, and to those of one organization. */
-const SHARE = { subscription: 8, organization: 32 }
+/** Events sent at a time by one process: to one endpoint, to those of one organization, and to all. */
+const SHARE = { subscription: 8, organization: 32, all: 128 }
 /** A stop lets attempts under way end, whose time limit is shorter. */
 const STOP_SECONDS = { finish: 16, abort: 2 }
 
@@ -24,7 +22,7 @@ export function startDeliveryWorker(
   const sending = countSending()
   return startWorker<ClaimedDelivery>({
     ...{ db, clock, changes, sole, worker_id, queue: DELIVERY_QUEUE, claims: deliveryClaims(sending, SHARE) },
-    ...{ concurrency: CONCURRENCY, stop_seconds: STOP_SECONDS },
+    ...{ concurrency: SHARE.all, stop_seconds: STOP_SECONDS },
     // It is called for every row of a claim before the next claim is made.
     async run(delivery, signal) {
       sending.begin(delivery)
@@ -46,10 +44,11 @@ export function startDeliveryWorker(
 
 type Owners = Pick<ClaimedDelivery, 'subscription_id' | 'org_id'>
 
-/** Counts what is being sent, by subscription and organization. `end` returns whether either had its whole share. */
+/** Counts what is being sent, by subscription and organization. `end` returns whether what is left waits for it: see `deliveryClaims`. */
 function countSending() {
   const subscriptions = new Map<string, number>()
   const organizations = new Map<string, number>()
+  let all = 0
   const add = (counts: Map<string, number>, id: string, by: 1 | -1): number => {
     const before = counts.get(id) ?? 0
     if (before + by === 0) counts.delete(id)
@@ -60,13 +59,15 @@ function countSending() {
     subscriptions,
     organizations,
     begin({ subscription_id, org_id }: Owners): void {
+      all += 1
       add(subscriptions, subscription_id, 1)
       add(organizations, org_id, 1)
     },
     end({ subscription_id, org_id }: Owners): boolean {
+      const to_anybody = all--
       const to_one = add(subscriptions, subscription_id, -1)
       const to_all = add(organizations, org_id, -1)
-      return to_one >= SHARE.subscription || to_all >= SHARE.organization
+      return to_one >= SHARE.subscription || to_all >= SHARE.organization || to_anybody >= SHARE.all / 2
     },
   }
 }

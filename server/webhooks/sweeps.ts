@@ -38,7 +38,7 @@ async function reclaimDeliveries(
 ): Promise<void> {
   const claims = deliveryClaims(
     { subscriptions: new Map(), organizations: new Map() },
-    { subscription: 0, organization: 0 },
+    { subscription: 0, organization: 0, all: 0 },
   )
   const count = await claims.releaseExpired(ctx.db, expired)
   if (count === 0) return

@@ -21,19 +21,22 @@ export const deliveryQueue = { queue: DELIVERY_QUEUE, claims: claimsOn<ClaimedDe
 
 /**
  * Claims on pending deliveries that are due. A subscription, and an organization, has no more under way in one process than its share,
- * and of two organizations the one with less under way comes first: what is slow to answer takes no turn of others.
+ * and of two organizations the one with less under way comes first. A claim leaves half of the turns of `all` that are free,
+ * and an organization has no more under way than that half: however many are slow to answer, turns remain for those that have few.
  * The subscriptions with something pending are found by their first index entry each, however many deliveries wait there. What waits for
  * one that is off or gone is not claimed. Only what is taken is locked: other processes skip locked rows.
  */
 export function deliveryClaims(
   sending: Sending,
-  most: { subscription: number; organization: number },
+  most: { subscription: number; organization: number; all: number },
 ): Claims<ClaimedDelivery> {
   const { open } = PENDING
   return {
     ...claimsOn<ClaimedDelivery>(PENDING),
     async claim(db, { claim_id, now, limit }) {
       const { subscriptions, organizations } = sending
+      const free = most.all - [...organizations.values()].reduce((sum, n) => sum + n, 0)
+      const half = Math.max(1, Math.floor(free / 2))
       const result = await sql<ClaimedDelivery>`
         with recursive waiting (subscription_id) as (
           (select subscription_id from event_deliveries where ${open} and claim_id is null order by subscription_id limit 1)
@@ -60,8 +63,8 @@ export function deliveryClaims(
         from events e
         where e.id = q.event_id and q.id = any(array(
           select d.id from due join event_deliveries d on d.id = due.id
-          where turn <= ${most.organization} and d.id = any(array(select id from due)) and ${open} and claim_id is null
-          order by turn, due.next_try_at limit ${limit} for update of d skip locked))
+          where turn <= ${Math.min(most.organization, half)} and d.id = any(array(select id from due)) and ${open} and claim_id is null
+          order by turn, due.next_try_at limit ${Math.min(limit, half)} for update of d skip locked))
         returning q.*, e.type, e.subject_id, e.created_at`.execute(db)
       return result.rows
     },

@@ -8,7 +8,7 @@ import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
 import { insertBacklog } from '../../support/webhooks/backlog.ts'
 
 const NOW = new Date('2026-03-01T00:00:00Z')
-const SHARE = { subscription: 8, organization: 10 }
+const SHARE = { subscription: 8, organization: 10, all: 128 }
 const NONE: Sending = { subscriptions: new Map(), organizations: new Map() }
 
 const database: TestDatabase = await testDatabase()
@@ -58,6 +58,23 @@ test('of two organizations the one with less under way comes first', async () =>
   const [busy, idle] = [await fill(3), await fill(3)]
   const claimed = await claim(database.db, 3, { ...NONE, organizations: new Map([[busy.org_id, 5]]) })
   assert.ok(claimed.every((id) => idle.subscriptions.includes(id)))
+})
+
+test('organizations that are slow to answer leave turns for one that has nothing under way, however many they are', async () => {
+  const slow = await Promise.all(Array.from({ length: 16 }, () => fill(1)))
+  const sending = { subscriptions: new Map<string, number>(), organizations: new Map<string, number>() }
+  const owners = new Map(slow.map(({ org_id, subscriptions: [id] }) => [id!, org_id]))
+  for (let claims = 0; claims < 10; claims++) {
+    const taken = [...sending.organizations.values()].reduce((sum, n) => sum + n, 0)
+    for (const id of await claim(database.db, SHARE.all - taken, sending)) {
+      sending.subscriptions.set(id, (sending.subscriptions.get(id) ?? 0) + 1)
+      sending.organizations.set(owners.get(id)!, (sending.organizations.get(owners.get(id)!) ?? 0) + 1)
+    }
+  }
+  const taken = [...sending.organizations.values()].reduce((sum, n) => sum + n, 0)
+  const { subscriptions } = await fill(1)
+  const claimed = await claim(database.db, SHARE.all - taken, sending)
+  assert.ok(claimed.length > 0 && claimed.every((id) => id === subscriptions[0]), `${claimed.length} beside ${taken}`)
 })
 
 test('a subscription whose share is under way takes no turn of another', async () => {

@@ -30,7 +30,7 @@ test('the depth of a long queue of deliveries is read from the index of due time
 
 test('a claim reads the first deliveries of each subscription from its own index', async () => {
   const none = { subscriptions: new Map<string, number>(), organizations: new Map<string, number>() }
-  const claims = deliveryClaims(none, { subscription: 8, organization: 32 })
+  const claims = deliveryClaims(none, { subscription: 8, organization: 32, all: 128 })
   const [plan] = await plansOf(database, (db) => claims.claim(db, { claim_id: 'w/1', now: NOW, limit: 100 }))
   assert.match(plan!, /Index (Only )?Scan using event_deliveries_ready/)
   assert.doesNotMatch(plan!, /event_deliveries_due|Seq Scan on event_deliveries/)
