@@ -11,7 +11,12 @@ function node({ secret = 'old', previous = [], public_url = 'https://kinora.exam
 
 /** Why a node may not start beside others; the database was last used with `in_use`. */
 function refused(start: Given, { in_use = 'old', others = [] }: { in_use?: string | null; others?: Given[] } = {}) {
-  const rows = others.map((each, i) => ({ id: `node_${i}`, host_name: `host-${i}`, ...node(each) })) as NodeRow[]
+  const rows = others.map((each, i) => ({
+    id: `node_${i}`,
+    host_name: `host-${i}`,
+    data_dir: `/data/${i}`,
+    ...node(each),
+  })) as NodeRow[]
   return refusalOfNode(node(start), { in_use, others: rows })
 }
 
@@ -38,14 +43,20 @@ test('a secret is rotated node by node in three rounds without a refusal', () =>
 
 test('a new secret that a running node does not accept yet is refused with the order of a rotation', () => {
   const message = refused({ secret: 'new', previous: ['old'] }, { others: [{}] })
-  assert.match(message!, /Node node_0 on host-0 does not accept.*first add the new secret to KINORA_SECRET_PREVIOUS/)
+  assert.match(
+    message!,
+    /Node node_0 on host-0 \(\/data\/0\) does not accept.*first add the new secret to KINORA_SECRET_PREVIOUS/,
+  )
   const forgotten = refused({ secret: 'new' }, { in_use: null, others: [{}] })
-  assert.match(forgotten!, /Node node_0 on host-0 has another secret\. The database has been used with/)
+  assert.match(forgotten!, /Node node_0 on host-0 \(\/data\/0\) has another secret\. The database has been used with/)
 })
 
 test('several nodes need public_url, each of them', () => {
   assert.equal(refused({ public_url: null }), null)
   assert.match(refused({ public_url: null }, { others: [{}] })!, /Node node_0 on host-0.*Set public_url/)
-  assert.match(refused({}, { others: [{ public_url: null }] })!, /Node node_0 on host-0 runs without public_url/)
+  assert.match(
+    refused({}, { others: [{ public_url: null }] })!,
+    /Node node_0 on host-0 \(\/data\/0\) runs without public_url/,
+  )
   assert.equal(refused({}, { others: [{}, {}] }), null)
 })
