@@ -51,16 +51,18 @@ const PAUSE_MS = 50
 /** Submits, follows to the end through whichever node answers, and reads the clip once it is said to be there. */
 async function watchOneVideo(caller: Caller, seen: Acknowledged, name: string): Promise<void> {
   const body = { model: 'outside-1', prompt: `A boat, number ${name}`, seconds: 4, aspect_ratio: '16:9' }
-  const { body: created } = await insist(caller, seen, 'POST', '/v1/videos', body, { 'idempotency-key': name })
+  const { body: created } = await callUntilAnswered(caller, seen, 'POST', '/v1/videos', body, {
+    'idempotency-key': name,
+  })
   seen.videos.add(created.id)
   const ended = await follow(caller, seen, `/v1/videos/${created.id}`, ['completed', 'failed', 'canceled'])
   if (ended.status !== 'completed') seen.wrong.push(`${created.id} ${ended.status} ${JSON.stringify(ended.error)}`)
-  else await insistOnContent(caller, seen, created.id)
+  else await readContentUntilAnswered(caller, seen, created.id)
 }
 
 async function watchOneResponse(caller: Caller, seen: Acknowledged, name: string): Promise<void> {
   const body = { model: 'sandbox-1', input: `Say hello to number ${name}.`, background: true, store: true }
-  const { body: created } = await insist(caller, seen, 'POST', '/v1/responses', body)
+  const { body: created } = await callUntilAnswered(caller, seen, 'POST', '/v1/responses', body)
   seen.responses.add(created.id)
   const path = `/v1/responses/${created.id}`
   const ended = await follow(caller, seen, path, ['completed', 'failed', 'incomplete', 'cancelled'])
@@ -69,7 +71,7 @@ async function watchOneResponse(caller: Caller, seen: Acknowledged, name: string
 
 async function chat(caller: Caller, seen: Acknowledged, name: string): Promise<void> {
   const body = { model: 'sandbox-1', messages: [{ role: 'user', content: `Hello, ${name}` }] }
-  const { headers } = await insist(caller, seen, 'POST', '/v1/chat/completions', body)
+  const { headers } = await callUntilAnswered(caller, seen, 'POST', '/v1/chat/completions', body)
   seen.chats.add(headers.get('x-request-id')!)
 }
 
@@ -84,7 +86,7 @@ async function streamChat({ url, key }: Caller, seen: Acknowledged, name: string
     })
     count(seen, String(response.status))
     const text = await response.text()
-    if (response.status !== 200) return void requireBearable(seen, response.status, `stream: ${text}`)
+    if (response.status !== 200) return void requireRetryable(seen, response.status, `stream: ${text}`)
     const finished = /"finish_reason":"stop"/.test(text) && text.trimEnd().endsWith('data: [DONE]')
     if (finished && !text.includes('"error"')) seen.chats.add(response.headers.get('x-request-id')!)
   } catch {
@@ -93,7 +95,7 @@ async function streamChat({ url, key }: Caller, seen: Acknowledged, name: string
 }
 
 /** Repeats a request until it is answered by the service itself. */
-async function insist(
+async function callUntilAnswered(
   { url, key }: Caller,
   seen: Acknowledged,
   method: string,
@@ -124,14 +126,14 @@ async function follow(
   ends: readonly string[],
 ): Promise<Answer['body']> {
   for (;;) {
-    const { body } = await insist(caller, seen, 'GET', path)
+    const { body } = await callUntilAnswered(caller, seen, 'GET', path)
     if (ends.includes(body.status)) return body
     await pause(300)
   }
 }
 
 /** A clip that one node called completed is there on every other one. */
-async function insistOnContent({ url, key }: Caller, seen: Acknowledged, id: string): Promise<void> {
+async function readContentUntilAnswered({ url, key }: Caller, seen: Acknowledged, id: string): Promise<void> {
   for (;;) {
     const answer = await fetch(`${url}/v1/videos/${id}/content`, { headers: { authorization: `Bearer ${key}` } })
       .then(async (response) => ({ status: response.status, bytes: (await response.arrayBuffer()).byteLength }))
@@ -143,7 +145,7 @@ async function insistOnContent({ url, key }: Caller, seen: Acknowledged, id: str
   }
 }
 
-function requireBearable(seen: Acknowledged, status: number, words: string): void {
+function requireRetryable(seen: Acknowledged, status: number, words: string): void {
   if (!AGAIN.has(status)) seen.wrong.push(`${status} ${words.slice(0, 300)}`)
 }
 

@@ -8,8 +8,8 @@ import { compareConnections } from '../nodes/connections.ts'
 import { joinNodes, requireFittingNode } from '../nodes/join.ts'
 import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '../nodes/store.ts'
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
+import { type Hold, lockDatabase } from '../platform/db/database-lock.ts'
 import { type Db, isDatabaseDown, openDb } from '../platform/db/db.ts'
-import { type Hold, holdDatabase } from '../platform/db/exclusive.ts'
 import { MIGRATIONS_DIR, migrate } from '../platform/db/migrate.ts'
 import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
 import { newId } from '../platform/ids.ts'
@@ -35,7 +35,7 @@ export type OpenOptions = {
   joining?: (data_dir: DataDir) => Promise<Joining>
   /** How an external database that is away is waited for; without it that is an error. */
   waiting?: Waiting
-  /** Others took the database: see `holdDatabase`. */
+  /** Others took the database: see `lockDatabase`. */
   on_taken?: () => void
 }
 
@@ -66,7 +66,7 @@ async function takeDatabase(config: Config, { log, stops, ...options }: Taking):
   joining?.catch(() => {})
   const { url, name } = await reach(config, data_dir, { log, stops, ...options })
   const hold = async (node: string) => {
-    const held = await holdDatabase(url, {
+    const held = await lockDatabase(url, {
       node,
       hold: isShared(config.storage) ? 'shared' : 'alone',
       refusal: (held) => refusalOfHold(config, held, lowerFirst(name)),

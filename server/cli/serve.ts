@@ -9,7 +9,7 @@ import type { FirstRun } from '../identity/people/first-run.ts'
 import { stayJoined } from '../nodes/join.ts'
 import { rereadSecret } from '../nodes/secret.ts'
 import type { NewNode } from '../nodes/store.ts'
-import { earlyListener } from '../platform/http/early.ts'
+import { startupListener } from '../platform/http/startup-listener.ts'
 import { type Log, type OpenLog, openLog } from '../platform/log.ts'
 import { growWithRequests } from '../platform/start/memory.ts'
 import { openWithStops } from '../platform/start/stops.ts'
@@ -129,7 +129,7 @@ type ServeLog = Log & Partial<OpenLog>
 type Start = { log: ServeLog; stops: AsyncDisposableStack; read: () => Config; signal: AbortSignal }
 
 async function start(config: Config, { log, stops, read, signal }: Start): Promise<Serving> {
-  const early = stops.adopt(earlyListener({ host: config.host, port: config.port }), ({ close }) => close())
+  const early = stops.adopt(startupListener({ host: config.host, port: config.port }), ({ close }) => close())
   const skip = new AbortController()
   const taken = Promise.withResolvers<void>()
   const { node, database, settings } = await openNode(config, log, {

@@ -1,8 +1,8 @@
 import type { StorageConfig, StoreConfig } from '../config/storage.ts'
+import { twoStorages } from '../platform/blobs/also-read.ts'
 import { type Blobs, BlobsAway } from '../platform/blobs/blobs.ts'
 import { diskBlobs } from '../platform/blobs/disk.ts'
 import { s3Blobs } from '../platform/blobs/s3/s3.ts'
-import { twoStorages } from '../platform/blobs/two.ts'
 import { StartError } from '../platform/start-error.ts'
 
 type Place = { blobs_dir: string; proxied?: boolean }

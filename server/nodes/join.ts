@@ -11,7 +11,7 @@ import {
   lockNodes,
   type NewNode,
   type NodeRow,
-  seeNode,
+  touchNode,
   upsertNode,
   upsertSecretInUse,
 } from './store.ts'
@@ -55,7 +55,7 @@ const SEEN_SECONDS = 10
 export function stayJoined(db: Db, node: NewNode, log: Log): { stop(): Promise<void> } {
   let writing: Promise<unknown> | null = null
   const write = async () => {
-    await seeNode(db, node).catch((error: unknown) => log.debug('node_not_seen', { error }))
+    await touchNode(db, node).catch((error: unknown) => log.debug('node_not_seen', { error }))
     writing = null
   }
   const timer = setInterval(() => {

@@ -1,6 +1,6 @@
 import { type Generated, type Selectable, sql } from 'kysely'
+import { LOCK_OF_ID } from '../platform/db/database-lock.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
-import { LOCK_OF_ID } from '../platform/db/exclusive.ts'
 import { hasTable } from '../platform/db/migrate.ts'
 
 type NodesTable = {
@@ -53,7 +53,7 @@ export async function upsertNode(db: Db, node: NewNode): Promise<void> {
 }
 
 /** Says that a node is there, and changes nothing else of it. One whose row was removed while it was taken for dead is there again. */
-export async function seeNode(db: Db, node: NewNode): Promise<void> {
+export async function touchNode(db: Db, node: NewNode): Promise<void> {
   await writeNode(db, node, {})
 }
 

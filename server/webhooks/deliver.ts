@@ -16,7 +16,7 @@ import {
   findDisabled,
   findEndpointOfAnyOrg,
   findUrls,
-  noteAttempts,
+  recordAttempts,
 } from './store.ts'
 
 /** After so long it is seen whether an operator has made a signing secret readable again. */
@@ -64,7 +64,7 @@ async function writeTogether(ctx: Context, group: readonly Sent[]): Promise<Arra
     const attempts = group.flatMap(({ delivery, sent }, i) =>
       sent && results[i]!.tried && written.has(delivery.id) ? [noted(delivery.subscription_id, sent)] : [],
     )
-    const disabled = await noteAttempts(tx, { attempts, now, failing_before: addSeconds(now, -FAILING_SECONDS_MAX) })
+    const disabled = await recordAttempts(tx, { attempts, now, failing_before: addSeconds(now, -FAILING_SECONDS_MAX) })
     for (const { id } of disabled) await updateSubscription(tx, id, { enabled: false })
     // Also of endpoints that were disabled while the attempt was under way: a failed one has put its delivery back.
     const failed = attempts.filter(({ outcome }) => outcome !== 'succeeded').map(({ id }) => id)

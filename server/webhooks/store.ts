@@ -78,7 +78,7 @@ export type AttemptOutcome = { id: string; url: string; outcome: 'succeeded' | '
  * `failing_before` or earlier. What a former URL answered is left out. Locks the rows in the order of their ids, since groups of other
  * processes hold the same endpoints. Returns the ones disabled here.
  */
-export async function noteAttempts(
+export async function recordAttempts(
   tx: Tx,
   { attempts, now, failing_before }: { attempts: readonly AttemptOutcome[]; now: Date; failing_before: Date },
 ): Promise<Array<Pick<EndpointRow, 'id' | 'org_id'> & { disabled_reason: DisabledReason }>> {

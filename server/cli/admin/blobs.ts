@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { openStore, placeOf } from '../../files/open-blobs.ts'
 import { findInstallation } from '../../files/store/installation.ts'
+import { twoStorages } from '../../platform/blobs/also-read.ts'
 import { type Blobs, BlobsAway, DiskFull } from '../../platform/blobs/blobs.ts'
 import { type Copied, copyBlobs } from '../../platform/blobs/copy.ts'
-import { twoStorages } from '../../platform/blobs/two.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { UsageError } from '../flags.ts'
 import { CommandError, command, type Report } from './command.ts'
@@ -110,10 +110,10 @@ function howToBegin(to: 'disk' | 's3'): string {
 
 /** A line on stderr now and then. */
 function progress(before: Pick<Copied, 'copied'>): (so_far: Copied) => void {
-  let said = performance.now()
+  let printedAt = performance.now()
   return ({ found, copied }) => {
-    if (performance.now() - said < PROGRESS_SECONDS * 1000) return
-    said = performance.now()
+    if (performance.now() - printedAt < PROGRESS_SECONDS * 1000) return
+    printedAt = performance.now()
     process.stderr.write(`kinora admin blobs move: ${found} files seen, ${before.copied + copied} copied\n`)
   }
 }

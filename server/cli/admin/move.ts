@@ -14,8 +14,8 @@ import { recordActivity } from '../../identity/activity/activity.ts'
 import { type DataDir, openDataDir } from '../../platform/data-dir.ts'
 import { copyDatabase } from '../../platform/db/copy/database.ts'
 import { databaseTime } from '../../platform/db/database-clock.ts'
+import { lockDatabase } from '../../platform/db/database-lock.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
-import { holdDatabase } from '../../platform/db/exclusive.ts'
 import { migrate } from '../../platform/db/migrate.ts'
 import { newId } from '../../platform/ids.ts'
 import { startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
@@ -162,7 +162,7 @@ export async function withSide<T>(url: string | null, dir: DataDir, use: (side: 
     if (!embedded) {
       const refusal = () =>
         `A service runs on ${lowerFirst(name)}. Stop every node of it first, on whatever machine it is.`
-      held = await holdDatabase(address, { node: newId('node'), hold: 'alone', refusal, on_taken: () => {} })
+      held = await lockDatabase(address, { node: newId('node'), hold: 'alone', refusal, on_taken: () => {} })
     }
     return await use({ url: address, embedded: embedded !== null, name, db, pool })
   } finally {

@@ -29,13 +29,13 @@ export async function recordEvents(tx: Tx, events: readonly NewEvent[], now: Dat
   const column = (name: keyof NewEvent) => events.map((event) => event[name])
   const ids = events.map(() => newId('event', now))
   const { rows } = await sql<{ deliveries: bigint }>`-- prepared as record_events
-    with heard as (
+    with matched as (
       select given.*, s.id as subscription_id, s.enabled
       from unnest(${ids}::text[], ${column('org_id')}::text[], ${column('type')}::text[], ${column('subject_id')}::text[])
         as given (id, org_id, type, subject_id)
       join event_subscriptions s on s.org_id = given.org_id and given.type = any(s.event_types)
-    ), ${recorded('heard', now)}
-    select count(*) as deliveries from heard`.execute(tx)
+    ), ${recorded('matched', now)}
+    select count(*) as deliveries from matched`.execute(tx)
   return Number(rows[0]!.deliveries)
 }
 
@@ -61,9 +61,9 @@ export function balanceEvents(
     ), ${recorded('crossings', now)}`
 }
 
-/** CTEs that insert the events of `heard`, which has one row for each subscription that listens, and their deliveries. */
-function recorded(heard: string, now: Date): RawBuilder<unknown> {
-  const source = sql.table(heard)
+/** CTEs that insert the events of `matched`, which has one row for each subscription that listens, and their deliveries. */
+function recorded(matched: string, now: Date): RawBuilder<unknown> {
+  const source = sql.table(matched)
   return sql`recorded_events as (
       insert into events (id, org_id, type, subject_id, created_at)
       select distinct id, org_id, type, subject_id, ${now}::timestamptz from ${source}

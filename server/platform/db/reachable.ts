@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { StartWait } from '../http/early.ts'
+import type { StartWait } from '../http/startup-listener.ts'
 import type { Log } from '../log.ts'
 import { clientOptions } from './client-options.ts'
 import { isDatabaseDown } from './db.ts'
@@ -21,12 +21,12 @@ export async function untilReachable(
   { name, log, waiting }: { name: string; log: Log; waiting: Waiting },
 ) {
   const since = performance.now()
-  for (let said = 0; ; ) {
-    const reason = await whyNot(url)
+  for (let reminders = 0; ; ) {
+    const reason = await reasonUnusable(url)
     if (reason === null) return
     const seconds = (performance.now() - since) / 1000
-    if (said === 0 || seconds >= said * REMINDER_SECONDS) {
-      said = Math.floor(seconds / REMINDER_SECONDS) + 1
+    if (reminders === 0 || seconds >= reminders * REMINDER_SECONDS) {
+      reminders = Math.floor(seconds / REMINDER_SECONDS) + 1
       const port = await waiting.answer('database')
       log.warn('waiting_for_database', {
         detail:
@@ -39,7 +39,7 @@ export async function untilReachable(
 }
 
 /** Why the database cannot be used now; null when it can. */
-async function whyNot(url: string): Promise<string | null> {
+async function reasonUnusable(url: string): Promise<string | null> {
   const client = new pg.Client({ ...clientOptions(url), connectionTimeoutMillis: 10_000, query_timeout: 10_000 })
   client.on('error', () => {})
   try {

@@ -51,15 +51,15 @@ function ask(worker: Worker, asked: number): Promise<ReadMetric[] | null> {
   return new Promise((resolve) => {
     const end = (metrics: ReadMetric[] | null) => {
       clearTimeout(timer)
-      worker.off('message', hear)
+      worker.off('message', onMessage)
       worker.off('exit', end)
       resolve(Array.isArray(metrics) ? metrics : null)
     }
-    const hear = (message: Partial<Answered>) => {
+    const onMessage = (message: Partial<Answered>) => {
       if (message.metrics_read === asked) end(message.metrics ?? null)
     }
     const timer = setTimeout(end, ANSWER_MILLISECONDS, null)
-    worker.on('message', hear)
+    worker.on('message', onMessage)
     worker.once('exit', end)
     if (worker.isConnected()) worker.send({ metrics_wanted: asked } satisfies Asked)
     else end(null)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { deleteNode, findNodes, type NewNode, seeNode, upsertNode } from '../../../server/nodes/store.ts'
+import { deleteNode, findNodes, type NewNode, touchNode, upsertNode } from '../../../server/nodes/store.ts'
 import { openDb } from '../../../server/platform/db/db.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { testDatabase } from '../../support/data/postgres.ts'
@@ -21,10 +21,10 @@ test('a node that says it is there takes back nothing of a reload, and is there 
   const reloaded = { public_url: 'https://after.example.com', secret: 'after', accepted_secrets: ['after', 'before'] }
   await upsertNode(db, before)
   await upsertNode(db, { ...before, ...reloaded })
-  await seeNode(db, before)
+  await touchNode(db, before)
   const { public_url, secret, accepted_secrets } = (await findNodes(db))[0]!
   assert.deepEqual({ public_url, secret, accepted_secrets }, reloaded)
   await deleteNode(db, before.id)
-  await seeNode(db, before)
+  await touchNode(db, before)
   assert.equal((await findNodes(db)).length, 1)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { noteAttempts } from '../../../server/webhooks/store.ts'
+import { recordAttempts } from '../../../server/webhooks/store.ts'
 import { send } from '../../support/http/identity-app.ts'
 import {
   canceledVideo,
@@ -105,7 +105,7 @@ test('the endpoints of a group are locked in one order, whatever became of their
     app.database.pool.query('select id from webhook_endpoints where id = $1 for update skip locked', [endpoint])
   await app.database.db.transaction().execute(async (tx) => {
     await tx.selectFrom('webhook_endpoints').select('id').where('id', '=', first!).forUpdate().execute()
-    const noting = app.ctx.db.transaction().execute((own) => noteAttempts(own, group))
+    const noting = app.ctx.db.transaction().execute((own) => recordAttempts(own, group))
     while (!(await someoneWaits())) await nextTurn()
     assert.equal((await lock(second!)).rows.length, 1, 'not locked before the first')
     void noting.catch(() => {})

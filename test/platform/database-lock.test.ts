@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { type Hold, holdDatabase } from '../../server/platform/db/exclusive.ts'
+import { type Hold, lockDatabase } from '../../server/platform/db/database-lock.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
@@ -13,7 +13,7 @@ after(database.close)
 async function hold(as: Hold, { node = newId('node'), url = database.url, wait_seconds = 0 } = {}) {
   const taken = Promise.withResolvers<Hold>()
   const refusal = (held: Hold) => `held ${held}`
-  const kept = await holdDatabase(url, { node, hold: as, refusal, on_taken: taken.resolve, wait_seconds })
+  const kept = await lockDatabase(url, { node, hold: as, refusal, on_taken: taken.resolve, wait_seconds })
   return { taken: taken.promise, release: kept.release }
 }
 

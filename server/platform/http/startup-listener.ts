@@ -19,7 +19,7 @@ export type EarlyListener = {
  * `/healthz` says that the process is alive, so that nobody restarts it while it waits, and `/readyz` why it is not ready; everything else
  * is 503. Source: docs/cli.md, Health.
  */
-export function earlyListener(at: { host: string; port: number }): EarlyListener {
+export function startupListener(at: { host: string; port: number }): EarlyListener {
   let server: Server | null = null
   let reason: StartWait = 'database'
   return {

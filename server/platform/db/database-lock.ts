@@ -24,7 +24,7 @@ export type HoldOptions = {
  * another machine; this one does. It belongs to a connection, so a killed node frees it; a lost connection is made again.
  * Throws StartError when it has not been had within `wait_seconds`, five by default.
  */
-export async function holdDatabase(url: string, options: HoldOptions): Promise<{ release(): Promise<void> }> {
+export async function lockDatabase(url: string, options: HoldOptions): Promise<{ release(): Promise<void> }> {
   const released = new AbortController()
   const client = await takeWithin(url, options)
   const kept = keep(url, client, { ...options, signal: released.signal })
