@@ -66,7 +66,7 @@ async function takeDatabase(config: Config, { log, stops, ...options }: Taking):
   joining?.catch(() => {})
   const { url, name } = await reach(config, data_dir, { log, stops, ...options })
   const hold = async (node: string) => {
-    const held = await lockDatabase(url, {
+    const { release } = await lockDatabase(url, {
       node,
       hold: isShared(config.storage) ? 'shared' : 'alone',
       refusal: (held) => refusalOfHold(config, held, lowerFirst(name)),
@@ -77,7 +77,7 @@ async function takeDatabase(config: Config, { log, stops, ...options }: Taking):
       on_error: (error) => log.warn('database_hold_lost', { error }),
       on_recovered: () => log.info('database_hold_back'),
     })
-    stops.defer(held.release)
+    stops.defer(release)
   }
   const joined = await joining
   const blobs = openStorage(config.storage, { blobs_dir: data_dir.blobs })

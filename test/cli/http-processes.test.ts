@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ended, printed, startKinora } from '../support/command.ts'
-import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
+import { dataDir } from '../support/data/data-dir.ts'
 import { freePort } from '../support/free-port.ts'
-import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
+import { waitingService } from '../support/sites/away-database.ts'
 
 /** The HTTP processes of a service, in Linux's process table. */
 function httpProcesses(pid: number): number[] {
@@ -36,21 +36,8 @@ test('an HTTP process that was killed is replaced and counted', async (t) => {
 })
 
 test('while the HTTP processes of a start that had to wait are starting, health checks are answered', async (t) => {
-  const dir = dataDir()
-  const external = await emptyDatabase()
-  const proxy = await postgresProxy(external.url)
-  proxy.cut()
   const port = await freePort()
-  const args = ['serve', '--data-dir', dir.path, '--port', String(port), '--workers', '2']
-  const child = startKinora(args, { env: { DATABASE_URL: proxy.url } })
-  t.after(async () => {
-    child.kill('SIGTERM')
-    await ended(child)
-    await proxy.close()
-    await external.drop()
-    await dir.remove()
-  })
-  await printed(child, 'stderr', /waiting_for_database/)
+  const { child, proxy } = await waitingService(t, () => ['--port', String(port), '--workers', '2'])
   const ready = printed(child, 'stdout', /kinora ready on (\S+)/)
   proxy.mend()
   let found: number[] = []

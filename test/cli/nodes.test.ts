@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
-import { type SharedSite, sharedSite } from '../support/data/nodes.ts'
+import { type SharedSite, sharedSite } from '../support/sites/nodes.ts'
 
 const NEW = 'a new secret of every node that is long enough'
 

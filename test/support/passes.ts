@@ -26,7 +26,7 @@ export type Passes = {
  * second run.
  */
 const ON_DATABASE =
-  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|database-lock|one-connection|queue|copy|released|sweep)/
+  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload|restore)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|database-lock|one-connection|queue|copy|released|sweep)/
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. */
 const ON_BUCKET =

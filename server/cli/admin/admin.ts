@@ -149,7 +149,7 @@ function usage(name: string, command: Command): string {
   return `kinora admin ${name}: ${command.summary}\n\n${describeFlags({ ...command.flags, ...SHARED })}\n`
 }
 
-/** What the file system says to a user who may not. */
+/** What the file system answers for a path that this user may not use, or that nobody can. */
 const REFUSED: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR'])
 
 /** One line that names the remedy; the stack of an unexpected error. */
@@ -159,9 +159,8 @@ function explain(error: unknown): string {
   if (error.name === 'StartError') return error.message
   if (error instanceof BlobsAway)
     return `The bucket cannot be used (${error.message}). Check 'storage' and its server, and run the command again.`
-  if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
-    return `${error.message}. Make room, and run the command again.`
-  if (REFUSED.has((error as NodeJS.ErrnoException).code ?? '') && 'path' in error)
-    return `${error.message}. Run it as a user who may, or name another path.`
+  const { code = '' } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC') return `${error.message}. Make room, and run the command again.`
+  if (REFUSED.has(code) && 'path' in error) return `${error.message}. Run it as a user who may, or name another path.`
   return error.stack ?? error.message
 }

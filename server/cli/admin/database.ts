@@ -91,9 +91,11 @@ async function findEmbedded(data_dir: string): Promise<{ url: string; stop: (() 
     const late = performance.now() > until
     if (late && !hasCluster(home)) throw databaseElsewhere(data_dir)
     const dir = tryOpen(data_dir, late)
-    if (dir && hasCluster(home)) return startIn(dir)
-    dir?.release()
-    if (dir) throw databaseElsewhere(data_dir)
+    if (dir) {
+      if (hasCluster(home)) return startIn(dir)
+      dir.release()
+      throw databaseElsewhere(data_dir)
+    }
     await sleep(100)
   }
 }

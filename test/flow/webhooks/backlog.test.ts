@@ -6,7 +6,7 @@ import {
   canceledVideo,
   deliverDue,
   deliveriesOf,
-  newEndpoint,
+  freshEndpoint,
   startWebhooksApp,
   type WebhooksApp,
 } from '../../support/webhooks/app.ts'
@@ -25,10 +25,7 @@ before(async () => {
 })
 after(() => webhooks.close())
 beforeEach(async () => {
-  webhooks.receiver.received.length = 0
-  webhooks.receiver.answer({ status: 200 })
-  id = (await newEndpoint(webhooks)).id
-  webhooks.app.clock.advance(BACKLOG)
+  id = (await freshEndpoint(webhooks, BACKLOG)).id
 })
 afterEach(async () => {
   assert.deepEqual(await webhooks.app.audit(), {})

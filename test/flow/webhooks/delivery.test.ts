@@ -7,7 +7,7 @@ import {
   canceledVideo,
   deliverDue,
   deliveriesOf,
-  newEndpoint,
+  freshEndpoint,
   startWebhooksApp,
   unwrap,
   type WebhooksApp,
@@ -20,10 +20,7 @@ before(async () => {
 })
 after(() => webhooks.close())
 beforeEach(async () => {
-  webhooks.receiver.received.length = 0
-  webhooks.receiver.answer({ status: 200 })
-  endpoint = await newEndpoint(webhooks)
-  webhooks.app.clock.advance(120)
+  endpoint = await freshEndpoint(webhooks)
 })
 afterEach(async () => {
   assert.deepEqual(await webhooks.app.audit(), {})

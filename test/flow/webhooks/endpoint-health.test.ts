@@ -8,6 +8,7 @@ import {
   canceledVideo,
   deliverDue,
   deliveriesOf,
+  freshEndpoint,
   newEndpoint,
   startWebhooksApp,
   type WebhooksApp,
@@ -20,10 +21,7 @@ before(async () => {
 })
 after(() => webhooks.close())
 beforeEach(async () => {
-  webhooks.receiver.received.length = 0
-  webhooks.receiver.answer({ status: 200 })
-  id = (await newEndpoint(webhooks)).id
-  webhooks.app.clock.advance(120)
+  id = (await freshEndpoint(webhooks)).id
 })
 afterEach(async () => {
   assert.deepEqual(await webhooks.app.audit(), {})

@@ -101,6 +101,15 @@ export async function newEndpoint(
   return { id: made.body.id, secret: made.body.signing_secret }
 }
 
+/** A new endpoint, a receiver that has received nothing and answers 200, and a clock that has moved on. */
+export async function freshEndpoint(webhooks: WebhooksApp, seconds = 120): Promise<{ id: string; secret: string }> {
+  webhooks.receiver.received.length = 0
+  webhooks.receiver.answer({ status: 200 })
+  const made = await newEndpoint(webhooks)
+  webhooks.app.clock.advance(seconds)
+  return made
+}
+
 /** Ends a video job the short way, by a cancellation, and returns its id. */
 export async function canceledVideo({ app, person }: Pick<WebhooksApp, 'app' | 'person'>): Promise<string> {
   const made = await send(app, 'POST', '/v1/videos', { key: person.key }, videoBody())

@@ -57,6 +57,11 @@ export const BLOB_LIST = 'blobs.tsv'
 export const SECRET = 'secret'
 export const PREVIOUS_SECRETS = 'secret.previous'
 
+/** The files of secrets that are in a backup. */
+export function secretFiles({ secret, previous_secrets }: Manifest) {
+  return [secret, previous_secrets].filter((file) => file != null)
+}
+
 /** Completes a backup: with a digest of itself, so that a change in it is noticed. */
 export async function writeManifest(dir: string, manifest: Manifest): Promise<void> {
   const whole = { ...manifest, sha256: digestOf(manifest) }

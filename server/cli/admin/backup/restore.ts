@@ -18,7 +18,7 @@ import { requireSafeServer } from '../../database.ts'
 import { CommandError } from '../command.ts'
 import { brokenInvariants, type Side, withSide } from '../move.ts'
 import { blobFile, eachBlob, isIntact, syncTree } from './files.ts'
-import { BLOBS, type Manifest, readManifest } from './manifest.ts'
+import { BLOBS, type Manifest, readManifest, secretFiles } from './manifest.ts'
 
 /**
  * A whole backup, every byte of it as it was written, that this version can restore. Throws CommandError that names the first part which is
@@ -27,8 +27,8 @@ import { BLOBS, type Manifest, readManifest } from './manifest.ts'
 export async function verifyBackup(dir: string): Promise<Manifest> {
   const manifest = await readManifest(dir)
   requireSameHistory(readMigrations(MIGRATIONS_DIR), manifest.migrations)
-  const { tables, blobs, secret, previous_secrets } = manifest
-  for (const part of [...tables, blobs.list, ...[secret, previous_secrets].filter((each) => each != null)])
+  const { tables, blobs } = manifest
+  for (const part of [...tables, blobs.list, ...secretFiles(manifest)])
     if (!(await isIntact(join(dir, part.file), part))) throw damaged(dir, part.file)
   const missing = new Set(blobs.missing)
   await eachBlob(join(dir, blobs.list.file), async (blob) => {
@@ -125,9 +125,8 @@ async function fill(
   await side.pool.query('analyze')
   if (options.storage.kind === 's3') left.push(leftInBucket(options.storage))
   await restoreBlobs(options.from, manifest, blobs)
-  const { secret, previous_secrets } = manifest
-  for (const part of [secret, previous_secrets].filter((each) => each != null))
-    await copyToFile(createReadStream(join(options.from, part.file)), join(dir.path, part.file))
+  for (const { file } of secretFiles(manifest))
+    await copyToFile(createReadStream(join(options.from, file)), join(dir.path, file))
   const broken = await brokenInvariants(side.db, new Date(manifest.taken_at))
   if (broken) throw new CommandError(`The restored database does not pass the audit (${broken}). Use another backup.`)
   const restored = { installation_id: manifest.installation_id, taken_at: manifest.taken_at, by: manifest.kinora }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { testBucket } from '../bucket/bucket.ts'
-import { emptyDatabase } from './data-dir.ts'
+import { emptyDatabase } from '../data/data-dir.ts'
 
 /** What several nodes share: an empty database and a bucket. */
 export type SharedSite = {

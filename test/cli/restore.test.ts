@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { writeManifest } from '../../server/cli/admin/backup/manifest.ts'
+import { restoreBackup, verifyBackup } from '../../server/cli/admin/backup/restore.ts'
+import { takeBackup } from '../../server/cli/admin/backup/take.ts'
+import { testBucket } from '../support/bucket/bucket.ts'
+import { runKinora } from '../support/command.ts'
+import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
+import { backupSite } from '../support/sites/backup.ts'
+import { startFaultyS3 } from '../support/upstream/s3-faults.ts'
+
+const { at, dir, database, call, upload, options, into, close } = await backupSite()
+after(close)
+
+/** Everything in the tables, in one order, but what a copy makes for itself or a service changes by running. */
+async function contentOf(url: string): Promise<Record<string, string>> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const own = [
+    'schema_migrations',
+    'installation',
+    'nodes',
+    'workers',
+    'sweeps',
+    'activity_entries',
+    'rate_limits',
+    'audit_state',
+  ]
+  const { rows } = await client.query("select tablename as name from pg_tables where schemaname = 'public' order by 1")
+  const content: Record<string, string> = {}
+  for (const { name } of rows.filter((each) => !own.includes(each.name))) {
+    const found = await client.query(
+      `select coalesce(string_agg(row, E'\\n' order by row), '') as all from (select (to_jsonb(t) - 'last_used_at')::text as row from ${name} t) r`,
+    )
+    content[name] = found.rows[0].all
+  }
+  await client.end()
+  return content
+}
+
+test('a backup taken while the service serves is restored at other paths, row for row, and starts only once it is adopted', async () => {
+  const id = await upload('a note, 猫')
+  const input = 'Back\\slash, tab\t, "quotes", line\nbreak and \\N'
+  assert.equal((await call('POST', '/v1/responses', JSON.stringify({ model: 'sandbox-1', input }))).status, 200)
+  const args = ['admin', 'backup', '--out', at('backups'), '--data-dir', dir.path, '--json']
+  const taken = await runKinora(args, { env: { DATABASE_URL: database.url } })
+  assert.equal(taken.code, 0, taken.stderr)
+  const { backup, files, missing } = JSON.parse(taken.stdout)
+  assert.deepEqual([files, missing], [1, 0])
+  assert.match(backup, /kinora-backup-\d{8}T\d{6}Z$/)
+  for (const name of readdirSync(backup, { recursive: true, withFileTypes: true }))
+    assert.equal(statSync(join(name.parentPath, name.name)).mode & 0o077, 0, name.name)
+  const before = await contentOf(database.url)
+
+  const copy = dataDir()
+  const restored = await runKinora(['admin', 'restore', '--from', backup, '--data-dir', copy.path, '--json'])
+  assert.equal(restored.code, 0, restored.stderr)
+  assert.equal(JSON.parse(restored.stdout).audit, 'clean')
+  assert.deepEqual(readFileSync(join(copy.path, 'secret')), readFileSync(join(dir.path, 'secret')))
+  await assert.rejects(copy.serve(), /copy restored from a backup.*original no longer runs.*database adopt/)
+  assert.equal((await runKinora(['admin', 'database', 'adopt', '--data-dir', copy.path])).code, 0)
+  const second = await copy.serve()
+  const postgres = `postgres://kinora@localhost/kinora?host=${encodeURIComponent(join(copy.path, 'postgres', 'cluster'))}&port=5432`
+  assert.deepEqual(await contentOf(postgres), before)
+  assert.deepEqual(await call('GET', `/v1/files/${id}/content`, null, second.url), { status: 200, text: 'a note, 猫' })
+  await copy.remove()
+})
+
+test('a restore verifies every byte first, and changes nothing when one is wrong or the directory is not empty', async () => {
+  await upload('verified')
+  await takeBackup(options(at('good')))
+  const blob = readdirSync(join(at('good'), 'blobs'), { recursive: true }).find((name) => `${name}`.length > 10)!
+  for (const part of ['database/users.copy.gz', 'blobs.tsv', 'secret', 'manifest.json', join('blobs', `${blob}`)]) {
+    cpSync(at('good'), at('bad'), { recursive: true })
+    const bytes = readFileSync(join(at('bad'), part))
+    bytes[bytes.length >> 1]! ^= 1
+    writeFileSync(join(at('bad'), part), bytes)
+    await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged/, part)
+    rmSync(join(at('bad'), part))
+    await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged|ENOENT|not a whole backup/, part)
+    rmSync(at('bad'), { recursive: true })
+  }
+  const newer = JSON.parse(readFileSync(join(at('good'), 'manifest.json'), 'utf8'))
+  delete newer.sha256
+  newer.migrations.push({ number: 9999, name: '9999-later', sha256: '' })
+  cpSync(at('good'), at('newer'), { recursive: true })
+  await writeManifest(at('newer'), newer)
+  await assert.rejects(restoreBackup(into('untouched', at('newer'))), /newer than this version.*9999-later/)
+  await assert.rejects(
+    verifyBackup(at('newer')),
+    /newer than this version/,
+    'what --check calls intact can be restored',
+  )
+  assert.equal(existsSync(at('untouched')), false)
+  await assert.rejects(restoreBackup({ ...into('', at('good')), data_dir: dir.path }), /is not empty/)
+  const external = { ...into('beside', at('good')), database_url: database.url }
+  await assert.rejects(restoreBackup(external), /A service runs on the database .*Stop every node/)
+  assert.deepEqual(readdirSync(at('beside')), [])
+})
+
+test('the previous secrets of a data directory are in its backup, since second factors and webhooks may still need them', async () => {
+  writeFileSync(join(dir.path, 'secret.previous'), `${'p'.repeat(40)}\n`, { mode: 0o600 })
+  await takeBackup(options(at('rotated')))
+  rmSync(join(dir.path, 'secret.previous'))
+  await restoreBackup(into('of rotated', at('rotated')))
+  assert.equal(readFileSync(join(at('of rotated'), 'secret.previous'), 'utf8'), `${'p'.repeat(40)}\n`)
+  assert.equal(statSync(join(at('of rotated'), 'secret.previous')).mode & 0o077, 0)
+})
+
+test('a backup of the first format, without a digest of the manifest, is restored', async () => {
+  await takeBackup(options(at('first')))
+  const { sha256: _, ...manifest } = JSON.parse(readFileSync(join(at('first'), 'manifest.json'), 'utf8'))
+  writeFileSync(join(at('first'), 'manifest.json'), JSON.stringify({ ...manifest, format: 1 }))
+  assert.equal((await verifyBackup(at('first'))).format, 1)
+  writeFileSync(join(at('first'), 'manifest.json'), JSON.stringify(manifest))
+  await assert.rejects(verifyBackup(at('first')), /manifest\.json is not as it was written/)
+})
+
+/** A copy of a backup that is intact, but announces a row of `users` too many. */
+async function backupWithoutARow(name: string): Promise<string> {
+  await takeBackup(options(at(name)))
+  const manifest = JSON.parse(readFileSync(join(at(name), 'manifest.json'), 'utf8'))
+  delete manifest.sha256
+  manifest.tables.find(({ table }: { table: string }) => table === 'users').rows += 1
+  await writeManifest(at(name), manifest)
+  return at(name)
+}
+
+test('a restore that fails empties its directory but for lost+found, and rejects with what failed', async () => {
+  const kept = join(at('of a disk'), 'lost+found', '#12')
+  mkdirSync(dirname(kept), { recursive: true })
+  writeFileSync(kept, '')
+  const failing = into('of a disk', await backupWithoutARow('short of a row'))
+  await assert.rejects(restoreBackup(failing), /Of \d+ rows of users \d+ arrived/)
+  assert.deepEqual(readdirSync(at('of a disk')), ['lost+found'])
+  assert.ok(existsSync(kept))
+})
+
+test('a restore that fails names what it leaves in an external database and in a bucket', async () => {
+  await upload('for the bucket')
+  const from = await backupWithoutARow('short of one more')
+  const other = await emptyDatabase()
+  const left: string[] = []
+  const external = { ...into('left', from), database_url: other.url, on_left: (note: string) => left.push(note) }
+  await assert.rejects(restoreBackup(external), /arrived/)
+  assert.match(left.join('\n'), /^The database \S+ has tables of this restore: .*drop schema public cascade/)
+  await assert.rejects(restoreBackup({ ...external, database_url: database.url }), /A service runs on/)
+  assert.equal(left.length, 1, 'nothing was written')
+
+  const bucket = await testBucket({ prefix: 'copy/' })
+  const faulty = await startFaultyS3(bucket.endpoint!)
+  let uploads = 0
+  faulty.state.fault = ({ method }) =>
+    method === 'PUT' && ++uploads > 1 ? { kind: 'status', status: 403, code: 'AccessDenied' } : null
+  const storage = { ...bucket, endpoint: faulty.endpoint, also_read: null }
+  await takeBackup(options(at('for a bucket')))
+  const failing = { ...into('left', at('for a bucket')), storage, on_left: (note: string) => left.push(note) }
+  await assert.rejects(restoreBackup(failing), { name: 'BlobsAway' })
+  faulty.close()
+  assert.match(left[1]!, new RegExp(`^s3://${bucket.bucket}/copy/ has files of this restore: .*copy/blobs/`))
+  assert.deepEqual([left.length, readdirSync(at('left'))], [2, []])
+
+  const client = new pg.Client({ connectionString: other.url })
+  await client.connect()
+  await client.query(/'(drop schema .*)'/.exec(left[0]!)![1]!)
+  await client.end()
+  await restoreBackup({ ...external, from: at('for a bucket') })
+  await other.drop()
+})
+
+test('no service starts on a directory whose restore was killed', async () => {
+  await takeBackup(options(at('whole')))
+  const args = ['admin', 'restore', '--from', at('whole'), '--data-dir', at('half')]
+  const other = await emptyDatabase()
+  const env = { DATABASE_URL: other.url, KINORA_FAILPOINT: 'restore_rows_loaded' }
+  assert.equal((await runKinora(args, { env })).code, null)
+  const { code, stderr } = await runKinora(['migrate', '--data-dir', at('half')])
+  assert.equal(code, 1)
+  assert.match(stderr, /only partly restored from a backup. Empty it/)
+  await other.drop()
+})
