@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
 import { freePort } from '../support/free-port.ts'
+import { argumentsOf, childrenOf } from '../support/processes.ts'
 import { waitingService } from '../support/sites/away-database.ts'
 
 /** The HTTP processes of a service, in Linux's process table. */
 function httpProcesses(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
-  return children.map(Number).filter((child) => /\bserve\b/.test(readFileSync(`/proc/${child}/cmdline`, 'utf8')))
+  return childrenOf(pid).filter((child) => argumentsOf(child).includes('serve'))
 }
 
 test('an HTTP process that was killed is replaced and counted', async (t) => {
@@ -40,15 +39,13 @@ test('while the HTTP processes of a start that had to wait are starting, health 
   const { child, proxy } = await waitingService(t, () => ['--port', String(port), '--workers', '2'])
   const ready = printed(child, 'stdout', /kinora ready on (\S+)/)
   proxy.mend()
-  let found: number[] = []
-  while (found.length === 0) {
-    found = httpProcesses(child.pid!)
-    await pause(2)
-  }
-  process.kill(found[0]!, 'SIGSTOP')
+  while (httpProcesses(child.pid!).length === 0) await pause(2)
+  // They ask the database before they listen.
+  proxy.stall()
   const answer = await fetch(`http://127.0.0.1:${port}/readyz`)
-  process.kill(found[0]!, 'SIGCONT')
   assert.equal(answer.status, 503)
+  assert.partialDeepStrictEqual(await answer.json(), { reason: 'migrating' })
+  proxy.mend()
   await ready
   assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { argumentsOf, childrenOf } from '../support/processes.ts'
 import { audit, drained, openSite, ownerOf, query, type Site, start, stop, submit } from './kinora.ts'
 
 test('SIGTERM under load: the service drains and exits with 0, no acknowledged job is lost, none is charged without a clip', async () => {
@@ -128,6 +128,5 @@ async function untilRow(site: Site, text: string): Promise<void> {
 
 /** The HTTP processes of a service, among its children in Linux's process table. */
 function httpProcesses(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
-  return children.filter((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('main.ts'))
+  return childrenOf(pid).filter((child) => argumentsOf(child).some((each) => each.endsWith('main.ts')))
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +11,7 @@ import { renderPdf } from '../../server/media/pdf/render.ts'
 import { requestOf } from '../support/data/clip.ts'
 import { sampleMedia } from '../support/data/media.ts'
 import { samplePdf } from '../support/data/pdf.ts'
+import { childrenOf } from '../support/processes.ts'
 
 /** What a process allows at most where nothing is configured, whatever the machine. */
 const CHILDREN_MAX = 3
@@ -45,7 +45,7 @@ test('renders, sampling, mending, pictures and documents share one limit of chil
     done = true
   })
   while (!done) {
-    most = Math.max(most, childrenOfThis())
+    most = Math.max(most, childrenOf(process.pid).length)
     await pause(5)
   }
   await work
@@ -53,8 +53,3 @@ test('renders, sampling, mending, pictures and documents share one limit of chil
   for (const ticket of tickets) await engine.cancel(ticket)
   await engine.close?.()
 })
-
-function childrenOfThis(): number {
-  const text = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
-  return text.split(' ').filter(Boolean).length
-}

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../free-port.ts'
+import { childrenOf } from '../processes.ts'
 
 /** Why what needs nginx is skipped, or false. */
 export const withoutNginx =
@@ -65,8 +66,8 @@ http { access_log off; keepalive_requests 1000000; ${temporary.join(' ')}
 async function workerOf(master: ChildProcess, log: string): Promise<number> {
   for (;;) {
     if (master.exitCode !== null) throw new Error(`nginx ended: ${readFileSync(log, 'utf8')}`)
-    const children = readFileSync(`/proc/${master.pid}/task/${master.pid}/children`, 'utf8').trim()
-    if (children) return Number(children.split(' ')[0])
+    const [worker] = childrenOf(master.pid!)
+    if (worker !== undefined) return worker
     await sleep(25)
   }
 }

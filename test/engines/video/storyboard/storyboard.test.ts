@@ -13,6 +13,7 @@ import { chooseRunner } from '../../../../server/media/ffmpeg/choose.ts'
 import { sweepScratch } from '../../../../server/media/scratch.ts'
 import { factsOf, finish, frameOf, inputFrom, psnr, renderTo, requestOf, soundOf } from '../../../support/data/clip.ts'
 import { sampleMedia, samplePicture } from '../../../support/data/media.ts'
+import { childrenOf } from '../../../support/processes.ts'
 
 const native = await chooseRunner('native').catch(() => null)
 const PROMPT = 'A lighthouse at dusk. Waves roll in below, slow and heavy. <d>Who is there?</d>'
@@ -153,11 +154,11 @@ test('one attempt is one render; a canceled one is killed, forgotten and leaves 
   limitChildren(2)
   const own = storyboardVideo({ work_dir: join(dir, 'cancel'), runner: { kind: 'wasm' } })
   const request = requestOf({ job_id: 'cancel', seconds: 15 })
-  const before = await childrenOf(process.pid)
+  const before = childrenOf(process.pid)
   const ticket = await own.start(request, signal)
   assert.deepEqual(await own.start(request, signal), ticket)
   const queued = await own.start(requestOf({ job_id: 'queued' }), signal)
-  const children = (await childrenOf(process.pid)).filter((pid) => !before.includes(pid))
+  const children = childrenOf(process.pid).filter((pid) => !before.includes(pid))
   assert.equal(children.length, 1, 'one child for two renders')
   assert.deepEqual(await own.poll(queued, signal), { state: 'running', progress: 0, next_poll_seconds: 1 })
   assert.equal(await own.cancel(queued), true)
@@ -184,7 +185,7 @@ test('a ticket of an earlier process is lost, and its renderer died with it', {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ticket = JSON.parse(await firstLine(parent))
-  const children = await childrenOf(parent.pid!)
+  const children = childrenOf(parent.pid!)
   assert.equal(children.length, 1)
   parent.kill('SIGKILL')
   await gone(children)
@@ -209,11 +210,6 @@ test('a native ffmpeg renders the same clip', {
     [...seen].sort((a, b) => a - b),
   )
 })
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
-  return text.split(' ').filter(Boolean).map(Number)
-}
 
 /** Waits until none of the processes exists; the test's own time limit is the bound. */
 async function gone(pids: readonly number[]): Promise<void> {
