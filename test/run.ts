@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildConsoleWhenStale } from './support/browser/console-build.ts'
 import type { EndLine } from './support/end-reporter.ts'
+import { limitTestFiles } from './support/file-limit.ts'
 import { testFilesOf } from './support/named-tests.ts'
 import { type Pass, passesOf } from './support/passes.ts'
 import { ROOT } from './support/sources.ts'
@@ -15,8 +16,9 @@ import { ROOT } from './support/sources.ts'
 const files = testFilesOf(process.argv.slice(2))
 const { passes, left_out } = passesOf(files, process.env)
 
-/** A test that hangs is a failure, not a stalled run. */
-const FILE_MS_MAX = 600_000
+/** A test that hangs is a failure, not a stalled run; so is one whose file does not end after it. */
+const TEST_SECONDS_MAX = 600
+const FILE_SECONDS_MAX = Number(process.env.KINORA_TEST_FILE_SECONDS ?? 900)
 /** Half of what a test file costs is to read the service: what the first file compiled, the others take from here. */
 const COMPILED = join(ROOT, 'node_modules', '.cache', 'kinora', 'tests')
 
@@ -48,13 +50,15 @@ async function run({ name, files: list, env: own, start }: Pass): Promise<boolea
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
       ...[`--test-reporter=${import.meta.resolve('./support/end-reporter.ts')}`, `--test-reporter-destination=${end}`],
     ]
-    const limits = [`--test-concurrency=${availableParallelism()}`, `--test-timeout=${FILE_MS_MAX}`]
+    const limits = [`--test-concurrency=${availableParallelism()}`, `--test-timeout=${TEST_SECONDS_MAX * 1000}`]
     const args = ['--import', import.meta.resolve('./support/start.ts'), '--test', ...reporters, ...limits, ...list]
     const child = spawn(process.execPath, args, {
       stdio: 'inherit',
       env: { NODE_COMPILE_CACHE: COMPILED, ...env, ...own, KINORA_TEST_PG: server.url },
     })
+    const stopLimit = limitTestFiles(child, { seconds: FILE_SECONDS_MAX })
     const failed = await new Promise<boolean>((resolve) => child.on('exit', (code) => resolve(code !== 0)))
+    stopLimit()
     const found = existsSync(end) ? readFileSync(end, 'utf8') : ''
     for (const text of found.split('\n').filter(Boolean)) {
       const line: EndLine = JSON.parse(text)

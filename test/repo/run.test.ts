@@ -35,6 +35,22 @@ test('npm test names no skips when there are none, and fails when a test fails',
   assert.ok(!stdout.includes('# Skipped'), stdout)
 })
 
+test('a file that does not end is ended with what it started, and fails by its name', (t) => {
+  const files = {
+    'left-open.test.ts': `
+      import { spawn } from 'node:child_process'
+      import { test } from 'node:test'
+      test('leaves a process', () => void spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'] }))`,
+    'loop.test.ts': "import { test } from 'node:test'\ntest('loops', () => { for (;;); })",
+  }
+  const { stdout, status } = run(t, files, { KINORA_TEST_FILE_SECONDS: '2' })
+  assert.equal(status, 1)
+  for (const name of Object.keys(files)) {
+    assert.match(stdout, new RegExp(`${name} has not ended in 2 s`))
+    assert.match(stdout.slice(stdout.lastIndexOf('# Failed')), new RegExp(name))
+  }
+})
+
 /** `npm test` on these files alone, as from a shell. */
 function run(t: TestContext, files: Record<string, string>, env: Record<string, string | undefined> = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-run-'))
