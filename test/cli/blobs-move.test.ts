@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { S3Options } from '../../server/platform/blobs/s3/bucket.ts'
@@ -72,10 +72,18 @@ test('files move from the disk to a bucket and back while the service runs: all 
   }
   configure(storageOf(bucket, '{ kind: disk }'))
   service = await serve()
+  const [key = ''] = dir.blobs()
+  const one = join(dir.path, 'blobs', key.slice(0, 2), key)
+  const bytes = readFileSync(one)
+  writeFileSync(one, bytes.toReversed())
+  const damagedOnDisk = await move('s3')
+  assert.equal(damagedOnDisk.code, 1)
+  assert.match(damagedOnDisk.stderr, new RegExp(`1 of the files .* ${key}.*--incomplete`))
+  writeFileSync(one, bytes)
   const moved = await move('s3')
   assert.equal(moved.code, 0, moved.stderr)
   const { files: found, copied } = JSON.parse(moved.stdout)
-  assert.deepEqual([found, copied], [2, 2])
+  assert.deepEqual([found, copied], [2, 1])
   assert.equal(JSON.parse((await move('s3')).stdout).copied, 0)
   await restart(s3)
   await upload('four')

@@ -1,10 +1,12 @@
 import { join } from 'node:path'
+import { NAMED_BLOBS } from '../../assembly/background.ts'
 import type { Config } from '../../config/config.ts'
 import { openStore, placeOf } from '../../files/open-blobs.ts'
 import { findInstallation } from '../../files/store/installation.ts'
 import { twoStorages } from '../../platform/blobs/also-read.ts'
 import { type Blobs, BlobsAway, DiskFull } from '../../platform/blobs/blobs.ts'
-import { type Copied, copyBlobs } from '../../platform/blobs/copy.ts'
+import { type Copied, type CopyOptions, copyBlobs } from '../../platform/blobs/copy.ts'
+import { findNamedSha256 } from '../../platform/db/copy/named-blobs.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { UsageError } from '../flags.ts'
 import { CommandError, command, type Report } from './command.ts'
@@ -12,6 +14,8 @@ import { CommandError, command, type Report } from './command.ts'
 /** Passes over the source: each copies what came while the one before was under way. */
 const PASSES_MAX = 10
 const PROGRESS_SECONDS = 10
+/** Files that a message names. Once those have been put back, the next run names others. */
+const NAMED_MAX = 100
 
 export const blobsMove = command({
   summary: 'copy every file from storage.also_read to storage, verified, while the service runs; can be repeated',
@@ -46,7 +50,7 @@ async function move(
 ): Promise<Report> {
   const { also_read, ...store } = storage
   await requireServing(db, { target, source })
-  const { lost, ...counts } = await copyAll(source, target)
+  const { lost, ...counts } = await copyAll(source, target, (key) => findNamedSha256(db, key, NAMED_BLOBS))
   const blobs_dir = join(data_dir, 'blobs')
   const [from, to] = [placeOf(also_read!, blobs_dir), placeOf(store as typeof also_read & {}, blobs_dir)]
   if (lost.length > 0 && !incomplete) throw lossOf(lost, from)
@@ -60,11 +64,11 @@ async function move(
 }
 
 /** Copies until nothing is left to copy. `lost`: keys that two passes found and could not read, so not of files deleted meanwhile. */
-async function copyAll(source: Blobs, target: Blobs) {
+async function copyAll(source: Blobs, target: Blobs, sha256Of: CopyOptions['sha256Of']) {
   const all = { files: 0, copied: 0, bytes: 0 }
   let before: ReadonlySet<string> = new Set()
   for (let pass = 1; pass <= PASSES_MAX; pass++) {
-    const { found, copied, bytes, lost } = await copyBlobs(source, target, progress(all))
+    const { found, copied, bytes, lost } = await copyBlobs(source, target, { sha256Of, on_progress: progress(all) })
     all.files = found
     all.copied += copied
     all.bytes += bytes
@@ -75,8 +79,9 @@ async function copyAll(source: Blobs, target: Blobs) {
 }
 
 function lossOf(lost: readonly string[], from: string): CommandError {
+  const more = lost.length > NAMED_MAX ? ` and ${lost.length - NAMED_MAX} more` : ''
   return new CommandError(
-    `${lost.length} of the files in ${from} are missing or damaged, all others are copied: ${lost.join(', ')}. ` +
+    `${lost.length} of the files in ${from} are missing or damaged, all others are copied: ${lost.slice(0, NAMED_MAX).join(', ')}${more}. ` +
       'Put them back from a backup and run the command again, or go on without them: --incomplete.',
   )
 }

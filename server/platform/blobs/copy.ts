@@ -6,15 +6,21 @@ const COPIES = 4
 /** `lost`: keys of those found that could not be copied: deleted since they were listed, or damaged. The target has all others. */
 export type Copied = { found: number; copied: number; bytes: number; lost: string[] }
 
+export type CopyOptions = {
+  /** What is known elsewhere of the sha256 that a blob was stored with; null: nothing. */
+  sha256Of?: (key: string) => Promise<string | null>
+  on_progress?: (so_far: Copied) => void
+}
+
 /**
  * Copies every blob of `source` that `target` does not have with the same size, under the same key, and returns what it did. Each copy is
- * verified: what is read against its size, and in a bucket against its sha256; what is written against what was read. Safe while a
- * service uses both, and to run again after it was cut short. Throws BlobsAway or DiskFull.
+ * verified: what is read against its size, what `sha256Of` knows, and in a bucket the object's own sha256; what is written against what was
+ * read. Safe while a service uses both, and to run again after it was cut short. Throws BlobsAway or DiskFull.
  */
 export async function copyBlobs(
   source: Blobs,
   target: Blobs,
-  on_progress: (so_far: Copied) => void = () => {},
+  { sha256Of = async () => null, on_progress = () => {} }: CopyOptions = {},
 ): Promise<Copied> {
   const done: Copied = { found: 0, copied: 0, bytes: 0, lost: [] }
   const listing = source.list({ older_than: ANY_AGE })[Symbol.asyncIterator]()
@@ -23,7 +29,7 @@ export async function copyBlobs(
       const { key, size_bytes } = next.value
       done.found += 1
       if ((await sizeOf(target, key)) === size_bytes) continue
-      if (await copyBlob(source, target, { key, size_bytes })) {
+      if (await copyBlob(source, target, { key, size_bytes, sha256: await sha256Of(key) })) {
         done.copied += 1
         done.bytes += size_bytes
       } else done.lost.push(key)
@@ -38,11 +44,11 @@ export async function copyBlobs(
 async function copyBlob(
   source: Blobs,
   target: Blobs,
-  { key, size_bytes }: { key: string; size_bytes: number },
+  { key, size_bytes, sha256 }: { key: string; size_bytes: number; sha256: string | null },
 ): Promise<boolean> {
   const staged = await stageFrom(source, target, key)
   if (!staged) return false
-  if (staged.size_bytes !== size_bytes) {
+  if (staged.size_bytes !== size_bytes || staged.sha256 !== (sha256 ?? staged.sha256)) {
     await target.discard(staged)
     return false
   }
