@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { after, test } from 'node:test'
-import { openSlot, pauseAfter, type SlotOptions } from './slot.ts'
+import { endProcess, openSlot, pauseAfter, type SlotOptions } from './slot.ts'
 
 /** What a process does. */
 const SERVES = "process.send('ready'); setInterval(() => {}, 1000)"
 const ENDS = ''
 const MISSING = 'cannot be started'
 const HANGS = 'setInterval(() => {}, 1000)'
+const IGNORES = "process.on('SIGTERM', () => process.send('asked')); process.send('ready'); setInterval(() => {}, 1000)"
 
 const children: ChildProcess[] = []
 after(() => children.forEach((child) => void child.kill('SIGKILL')))
@@ -69,4 +71,18 @@ test('the first process is not replaced: where it does not start, the slot does 
 
 test('the pause doubles up to half a minute', () => {
   assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 60].map(pauseAfter), [0, 1, 2, 4, 8, 16, 30, 30])
+})
+
+test('a process that is asked to end and does not is killed', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const [sound, stuck] = [start(SERVES), start(IGNORES)]
+  await Promise.all([sound, stuck].map((child) => once(child, 'message')))
+  assert.equal(await endProcess(sound, { seconds: 70 }), 'ended')
+  const asked = once(stuck, 'message')
+  const end = endProcess(stuck, { seconds: 70 })
+  await asked
+  assert.equal(stuck.signalCode, null)
+  t.mock.timers.tick(70_000)
+  assert.equal(await end, 'killed')
+  assert.deepEqual([sound.signalCode, stuck.signalCode], ['SIGTERM', 'SIGKILL'])
 })

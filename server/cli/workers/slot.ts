@@ -96,3 +96,17 @@ async function startProcess<Ready>({ fork, readReady }: SlotOptions<Ready>): Pro
     child.off('message', onMessage)
   }
 }
+
+/** Asks a running process to end by SIGTERM; kills it when it has not ended in time. */
+export async function endProcess(child: ChildProcess, { seconds }: { seconds: number }): Promise<'ended' | 'killed'> {
+  const exit = new Promise((resolve) => child.once('exit', resolve))
+  let outcome: 'ended' | 'killed' = 'ended'
+  const timer = setTimeout(() => {
+    outcome = 'killed'
+    child.kill('SIGKILL')
+  }, seconds * 1000)
+  child.kill('SIGTERM')
+  await exit
+  clearTimeout(timer)
+  return outcome
+}

@@ -5,10 +5,12 @@ import { StartError } from '../../platform/start-error.ts'
 import type { NextSettings } from '../../reload/node.ts'
 import type { Boot } from '../boot.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
-import { openSlot } from './slot.ts'
+import { endProcess, openSlot } from './slot.ts'
 
 /** How long a process may take to take up other settings; then it is replaced. */
 const RELOAD_SECONDS = 10
+/** What requests and work in progress may take at most, after `drain_seconds`. Source: docs/operating.md, Several nodes. */
+const STOP_SECONDS = 70
 
 export type HttpWorkers = {
   url: string
@@ -43,7 +45,7 @@ export async function startHttpWorkers(
     })
   const stop = async (skip?: AbortSignal) => {
     stopping.abort()
-    await stopWorkers(skip)
+    await stopWorkers(boot, log, skip)
   }
   try {
     // Port 0 is one and the same port for all of them: the cluster picks it once.
@@ -85,16 +87,19 @@ function readReady(message: unknown): string | null {
   return 'ready' in from ? from.ready : null
 }
 
-async function stopWorkers(skip?: AbortSignal): Promise<void> {
+/** Lets every process end its requests and its work; one that does not end is killed. */
+async function stopWorkers({ config }: Boot, log: Log, skip?: AbortSignal): Promise<void> {
   const workers = living()
-  const gone = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
-  for (const worker of workers) worker.process.kill('SIGTERM')
+  const ended = workers.map(async (worker) => {
+    if ((await endProcess(worker.process, { seconds: config.drain_seconds + STOP_SECONDS })) === 'killed')
+      log.error('http_worker_killed', { detail: `process ${pidOf(worker)} did not end` })
+  })
   const skipDrain = () => {
     for (const worker of workers) if (worker.isConnected()) worker.send({ skip: true } satisfies ToWorker)
   }
   if (skip?.aborted) skipDrain()
   else skip?.addEventListener('abort', skipDrain, { once: true })
-  await Promise.all(gone)
+  await Promise.all(ended)
 }
 
 function living(): Worker[] {
