@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordActivity } from '../../identity/activity/activity.ts'
 import { findNodes } from '../../nodes/store.ts'
-import { openChanges } from '../../platform/db/changes.ts'
 import { newId } from '../../platform/ids.ts'
 import { RELOAD_TOPIC } from '../../reload/node.ts'
 import { countListeners, findAnswers, insertReload } from '../../reload/store.ts'
 import { UsageError } from '../flags.ts'
+import { withChanges } from './changes.ts'
 import { CommandError, command } from './command.ts'
 
 /** How long the command waits for the answer of every process. */
@@ -23,13 +23,13 @@ export const reload = command({
     }
     const id = newId('reload', clock.now())
     const now = clock.now()
-    await db.transaction().execute(async (tx) => {
-      await insertReload(tx, { id, requested_at: now, requested_by: `${actor.os_user}@${actor.host}` })
-      await recordActivity(tx, { actor, action: 'configuration.reload', org_id: null, target: id, now })
+    await withChanges({ db, url }, async (changes) => {
+      await db.transaction().execute(async (tx) => {
+        await insertReload(tx, { id, requested_at: now, requested_by: `${actor.os_user}@${actor.host}` })
+        await recordActivity(tx, { actor, action: 'configuration.reload', org_id: null, target: id, now })
+      })
+      changes.announce(RELOAD_TOPIC, id)
     })
-    const changes = await openChanges({ db, url })
-    changes.announce(RELOAD_TOPIC, id)
-    await changes.close()
     const until = performance.now() + wait * 1000
     let [answers, expected] = await Promise.all([findAnswers(db, id), countListeners(db)])
     while (answers.length < expected && performance.now() < until) {

@@ -2,7 +2,6 @@ import { BALANCE_TOPIC } from '../../billing/balance-changes.ts'
 import { grantCredits } from '../../billing/ledger.ts'
 import { findAccount } from '../../billing/store.ts'
 import { recordActivity } from '../../identity/activity/activity.ts'
-import { openChanges } from '../../platform/db/changes.ts'
 import { openGroups } from '../../platform/db/groups.ts'
 import { silentLog } from '../../platform/log.ts'
 import { openMetrics } from '../../platform/metrics/metrics.ts'
@@ -10,6 +9,7 @@ import { formatMoney } from '../../platform/money.ts'
 import { cancelJob } from '../../videos/pipeline/cancel.ts'
 import { findJobOfAnyOrg } from '../../videos/store.ts'
 import { UsageError } from '../flags.ts'
+import { withChanges } from './changes.ts'
 import { CommandError, command, requireOrganization } from './command.ts'
 import { readAmount, rowsOf } from './people.ts'
 
@@ -26,15 +26,16 @@ export const creditsGrant = command({
     if (amount === 0n) throw new UsageError('--amount is zero')
     const { id: org_id, name } = await requireOrganization(db, given.org)
     const grant = { org_id, amount, note: given.note, user_id: null, now: clock.now() }
-    const id = await db.transaction().execute(async (tx) => {
-      const entry_id = await grantCredits(tx, grant)
-      const details = { amount: formatMoney(amount), note: given.note }
-      await recordActivity(tx, { actor, action: 'credits.grant', org_id, target: entry_id, details, now: grant.now })
-      return entry_id
+    const id = await withChanges({ db, url }, async (changes) => {
+      const granted = await db.transaction().execute(async (tx) => {
+        const entry_id = await grantCredits(tx, grant)
+        const details = { amount: formatMoney(amount), note: given.note }
+        await recordActivity(tx, { actor, action: 'credits.grant', org_id, target: entry_id, details, now: grant.now })
+        return entry_id
+      })
+      changes.announce(BALANCE_TOPIC, org_id)
+      return granted
     })
-    const changes = await openChanges({ db, url })
-    changes.announce(BALANCE_TOPIC, org_id)
-    await changes.close()
     const balance = (await findAccount(db, org_id))?.balance ?? 0n
     const json = {
       id,
@@ -54,16 +55,11 @@ export const jobCancel = command({
   async run({ db, clock, url, actor }, { id }) {
     const job = await findJobOfAnyOrg(db, id)
     if (!job) throw new CommandError(`There is no job ${id}.`)
-    const changes = await openChanges({ db, url })
-    try {
-      const { status } = await cancelJob(
-        { db, clock, changes, log: silentLog, groups: openGroups(), metrics: openMetrics(), tracing: null },
-        { org_id: job.org_id, id, by: actor },
-      )
-      return { json: { id, status }, rows: rowsOf({ id, status }) }
-    } finally {
-      await changes.close()
-    }
+    const parts = { db, clock, log: silentLog, groups: openGroups(), metrics: openMetrics(), tracing: null }
+    const { status } = await withChanges({ db, url }, (changes) =>
+      cancelJob({ ...parts, changes }, { org_id: job.org_id, id, by: actor }),
+    )
+    return { json: { id, status }, rows: rowsOf({ id, status }) }
   },
 })
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
 import { findAuditState } from '../../../server/billing/audit-state.ts'
 import { placeHold } from '../../../server/billing/holds.ts'
 import { openDataDir } from '../../../server/platform/data-dir.ts'
@@ -93,6 +94,24 @@ test('credits are granted and withdrawn with a note, and the new balance is prin
   ]
   const ran = await Promise.all(wrong.map((args) => admin(['credits', 'grant', '--org', org_id, ...args])))
   assert.deepEqual(new Set(ran.map(({ code }) => code)), new Set([2]))
+})
+
+test('a command that the database gives no second connection says so, and changes nothing', async (t) => {
+  const org_id = await newOrganization(app, 'Crowded')
+  const { db, url } = app.database
+  const role = `kinora_crowded_${Math.random().toString(36).slice(2, 12)}`
+  await sql`create role ${sql.id(role)} login password 'few' connection limit 1 in role pg_read_all_data, pg_write_all_data`.execute(
+    db,
+  )
+  t.after(() => sql`drop role ${sql.id(role)}`.execute(db))
+  const crowded = new URL(url)
+  Object.assign(crowded, { username: role, password: 'few' })
+  const grant = ['credits', 'grant', '--org', org_id, '--amount', '5', '--note', 'x']
+  const { code, stderr } = await admin(grant, { DATABASE_URL: crowded.href })
+  assert.equal(code, 1)
+  assert.match(stderr, /no further connection \(too many connections for role .*\)\. Nothing was changed/)
+  const { rows } = await sql`select 1 from ledger_entries where org_id = ${org_id}`.execute(db)
+  assert.deepEqual(rows, [])
 })
 
 test('a job is canceled, its worker is notified, and what was set aside for it is released', async (t) => {

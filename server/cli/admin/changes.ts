@@ -1,0 +1,26 @@
+import { type Changes, openChanges } from '../../platform/db/changes.ts'
+import { CommandError } from './command.ts'
+import type { AdminDatabase } from './database.ts'
+
+/**
+ * Runs `work`, which announces what it changes to the running service. Throws CommandError, before it begins, when the database gives no
+ * connection for that: a command does not wait.
+ */
+export async function withChanges<T>(
+  { db, url }: Pick<AdminDatabase, 'db' | 'url'>,
+  work: (changes: Changes) => Promise<T>,
+): Promise<T> {
+  const refused = new AbortController()
+  const on_error = ({ message }: Error) =>
+    refused.abort(
+      new CommandError(
+        `The database gives no further connection (${message}). Nothing was changed: try again shortly.`,
+      ),
+    )
+  const changes = await openChanges({ db, url, on_error: (error) => on_error(error as Error), signal: refused.signal })
+  try {
+    return await work(changes)
+  } finally {
+    await changes.close()
+  }
+}
