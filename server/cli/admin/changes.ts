@@ -11,16 +11,17 @@ export async function withChanges<T>(
   work: (changes: Changes) => Promise<T>,
 ): Promise<T> {
   const refused = new AbortController()
-  const on_error = ({ message }: Error) =>
-    refused.abort(
-      new CommandError(
-        `The database gives no further connection (${message}). Nothing was changed: try again shortly.`,
-      ),
-    )
-  const changes = await openChanges({ db, url, on_error: (error) => on_error(error as Error), signal: refused.signal })
+  const on_error = (error: unknown) => refused.abort(refusalOf(error as Error))
+  const changes = await openChanges({ db, url, on_error, signal: refused.signal })
   try {
     return await work(changes)
   } finally {
     await changes.close()
   }
+}
+
+function refusalOf({ message }: Error): CommandError {
+  return new CommandError(
+    `The database gives no further connection (${message}). Nothing was changed: try again shortly.`,
+  )
 }
