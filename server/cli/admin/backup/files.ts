@@ -20,17 +20,23 @@ export function blobFile(dir: string, key: string): string {
   return join(dir, BLOBS, key.slice(0, 2), key)
 }
 
-/** Calls `use` for each line of a list of blobs, some at a time, without holding the list. Rejects with the first error. */
+/**
+ * Calls `use` for each line of a list of blobs, some at a time, without holding the list. Throws the first error, once nothing is in progress
+ * any more: what follows may empty the directory that the others write to.
+ */
 export async function eachBlob(list: string, use: (blob: NamedBlob) => Promise<void>): Promise<void> {
-  const active = new Set<Promise<void>>()
-  for await (const line of createInterface({ input: createReadStream(list), crlfDelay: Number.POSITIVE_INFINITY })) {
-    const [key = '', sha256 = '', size = ''] = line.split('\t')
-    const work = use({ key, sha256, size_bytes: Number(size) })
-    const ended = work.finally(() => active.delete(ended))
-    active.add(ended)
-    if (active.size >= CONCURRENCY) await Promise.race(active)
+  const input = createReadStream(list)
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
+  const errors: unknown[] = []
+  const work = async () => {
+    for (let line = await lines.next(); !line.done && errors.length === 0; line = await lines.next()) {
+      const [key = '', sha256 = '', size = ''] = line.value.split('\t')
+      await use({ key, sha256, size_bytes: Number(size) }).catch((error: unknown) => errors.push(error))
+    }
   }
-  await Promise.all(active)
+  await Promise.all(Array.from({ length: CONCURRENCY }, work))
+  input.destroy()
+  if (errors.length > 0) throw errors[0]
 }
 
 /** Whether a file has exactly these bytes; false for one that is not there. */
