@@ -72,11 +72,20 @@ async function compare(site: Site, acknowledged: Set<string>): Promise<void> {
     jobs.filter(({ status, charges }) => status !== 'completed' || charges !== 1),
     [],
   )
+  assert.deepEqual(renderedAgain(site), [], 'one render each')
   assert.equal(site.engines.started(), jobs.length, 'one render each')
   const { code, text } = await audit(site)
   assert.equal(code, 0, text)
   const left = (await orphans(site)).length
   assert.ok(left <= KILLS_MAX * IN_FLIGHT_MAX, `${left} clips are left to the sweep`)
+}
+
+/** Prompts of which the engine began more than one render, each with the renders; no two jobs share a prompt. */
+function renderedAgain({ engines }: Site): Array<{ prompt: string | undefined; renders: string[] }> {
+  const byPrompt = Map.groupBy(engines.renders.values(), ({ fields }) => fields.prompt)
+  return [...byPrompt]
+    .filter(([prompt, renders]) => prompt === undefined || renders.length > 1)
+    .map(([prompt, renders]) => ({ prompt, renders: renders.map(({ id }) => id) }))
 }
 
 /** A commit whose answer was lost leaves its clip to the sweep: at most one for each job in flight at each kill. */

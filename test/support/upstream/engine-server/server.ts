@@ -19,6 +19,7 @@ export type ScriptEntry = { method?: string; path?: string | RegExp; times?: num
 /** Outside engines on one real socket: every dialect of the video adapters, `/v1/moderations`, `/v1/chat/completions`, `/v1/audio/transcriptions` and machine translators, with faults on demand. */
 export type EngineServer = {
   url: string
+  /** Every request received, also those cut off in their body. */
   requests: ReceivedRequest[]
   renders: Map<string, Render>
   /** Renders begun so far, also those forgotten since. */
@@ -54,13 +55,15 @@ export async function startEngineServer({ port = 0, host = '127.0.0.1' } = {}): 
   const claimed = new Set<ReceivedRequest>()
 
   const server = createServer(async (incoming, response) => {
-    const request = await readRequest(incoming)
+    const { request, whole } = await readRequest(incoming)
     requests.push(request)
     const waiter = waiting.findIndex(({ wants }) => wants(request))
     if (waiter >= 0) {
       claimed.add(request)
       waiting.splice(waiter, 1)[0]!.resolve(request)
     }
+    // As with every real engine, a client that left in the middle of its body has begun nothing.
+    if (!whole) return
     const fault = takeFault(scripted, request)
     if (fault === null) return send(response, route(request))
     if (fault.kind === 'stall') return void stalled.push(() => send(response, route(request)))
@@ -115,15 +118,17 @@ function send(response: ServerResponse, reply: Reply): void {
   response.end(reply.body)
 }
 
-async function readRequest(incoming: IncomingMessage): Promise<ReceivedRequest> {
+async function readRequest(incoming: IncomingMessage): Promise<{ request: ReceivedRequest; whole: boolean }> {
+  const { method = '', url: path = '', headers } = incoming
   const chunks: Buffer[] = []
+  let whole = true
   try {
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
   } catch {
-    // A client that left in the middle of its body still counts as a request.
+    whole = false
   }
   const body = Buffer.concat(chunks)
-  return { method: incoming.method ?? '', path: incoming.url ?? '', headers: incoming.headers, body, json: parse(body) }
+  return { request: { method, path, headers, body, json: parse(body) }, whole }
 }
 
 function takeFault(scripted: ScriptEntry[], request: ReceivedRequest): Fault | null {
