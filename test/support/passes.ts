@@ -30,7 +30,7 @@ const ON_DATABASE =
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. */
 const ON_BUCKET =
-  /^test\/flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)\.test/
+  /^test\/(flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)|http\/videos\/content)\.test/
 
 /**
  * Every file on the embedded PostgreSQL; those where the storage decides once more with a bucket; then those where the database decides on other major versions, each file on one of them, in turn.

@@ -1,6 +1,9 @@
 declare module 's3rver' {
   type Server = import('node:http').Server
-  type Running = { readonly httpServer: Server; run(): Promise<unknown>; close(): Promise<void> }
+  type Store = {
+    getObject(bucket: string, key: string, options?: { start?: number; end?: number | string }): Promise<unknown>
+  }
+  type Running = { readonly httpServer: Server; readonly store: Store; run(): Promise<unknown>; close(): Promise<void> }
   const S3rver: new (options: {
     address: string
     port: number
