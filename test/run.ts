@@ -1,86 +1,134 @@
-import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { buildConsoleWhenStale } from './support/browser/console-build.ts'
-import type { EndLine } from './support/end-reporter.ts'
-import { limitTestFiles } from './support/file-limit.ts'
-import { testFilesOf } from './support/named-tests.ts'
 import { type Pass, passesOf } from './support/passes.ts'
+import { type Failure, type FileResult, type RunResult, runFiles } from './support/runner/runner.ts'
+import { inRandomOrder, testFilesOf } from './support/runner/select-files.ts'
 import { ROOT } from './support/sources.ts'
+import { CHECK_ONLY, OWN_PROCESS, reasonIn } from './tiers.ts'
 
 /**
- * Runs every test: `node test/run.ts [file or folder …]`, in the passes of `support/passes.ts`, each on one PostgreSQL that its files
- * share. Ends with what was skipped and what failed, so that the last lines say all that is to be done.
+ * `node test/run.ts [file or folder …]` runs the tests of `npm test`; with `--check` those of `npm run check`, on every database and storage
+ * of `support/passes.ts`. Files that are named are always run. `--shuffle` runs the files in a random order, `--shuffle=<seed>` in that
+ * one again. `--report <file>` writes each file's tests and times as JSON. The last lines say what failed, what was not run, and why.
  */
-const files = testFilesOf(process.argv.slice(2))
-const { passes, left_out } = passesOf(files, process.env)
+const { values, positionals } = parseArgs({
+  args: process.argv
+    .slice(2)
+    .map((each) => (each === '--shuffle' ? `--shuffle=${Math.floor(Math.random() * 2 ** 31)}` : each)),
+  allowPositionals: true,
+  options: { check: { type: 'boolean' }, shuffle: { type: 'string' }, report: { type: 'string' } },
+})
+const check = values.check ?? false
 
-/** A test that hangs is a failure, not a stalled run; so is one whose file does not end after it. */
+/** A test that hangs is a failure, not a stalled run. So is a file that does not end after its tests. */
 const TEST_SECONDS_MAX = 600
 const FILE_SECONDS_MAX = Number(process.env.KINORA_TEST_FILE_SECONDS ?? 900)
-/** Half of what a test file costs is to read the service: what the first file compiled, the others take from here. */
+/** What one process compiled, later ones and the next run read from here. */
 const COMPILED = join(ROOT, 'node_modules', '.cache', 'kinora', 'tests')
 
-if (files.some((file) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(file))) buildConsoleWhenStale()
+const began = performance.now()
+const found = testFilesOf(positionals)
+const left_out = positionals.length > 0 || check ? [] : found.filter((path) => reasonIn(CHECK_ONLY, path))
+const in_order = found.filter((path) => !left_out.includes(path))
+const files = values.shuffle === undefined ? in_order : inRandomOrder(in_order, Number(values.shuffle))
+const { passes, not_run } = passesOf(files, { check, env: process.env })
 
-const { TEST_DATABASE_URL: _, ...env } = process.env
-const skipped: string[] = left_out.files.map(() => `test files on another PostgreSQL: ${left_out.how}`)
-const failures: string[] = []
-let failed = left_out.files.length > 0 && requireAll(left_out.how)
-for (const pass of passes) failed = (await run(pass)) || failed
-printSkipped()
-printFailures()
-process.exitCode = failed ? 1 : 0
+if (values.shuffle !== undefined) print(`# Files in random order: --shuffle=${values.shuffle}`)
+if (files.some((path) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(path))) buildConsoleWhenStale()
+const results: RunResult[] = []
+for (const pass of passes) results.push(await run(pass))
+if (values.report !== undefined)
+  writeFileSync(
+    values.report,
+    JSON.stringify(
+      results.flatMap((each) => each.files),
+      null,
+      1,
+    ),
+  )
+summarize(results)
 
-/** With `KINORA_ALL_CLIENTS`, as in CI, nothing that could be installed is left out in silence. */
-function requireAll(how: string): boolean {
-  if (process.env.KINORA_ALL_CLIENTS === undefined || process.env.KINORA_TEST_ONCE !== undefined) return false
-  failures.push(`no other PostgreSQL: ${how}`)
-  return true
-}
-
-async function run({ name, files: list, env: own, start }: Pass): Promise<boolean> {
-  process.stdout.write(`\n# ${list.length} test files on ${name}\n`)
+async function run({ name, files: list, env: own, start }: Pass): Promise<RunResult> {
+  print(`\n# ${list.length} test files on ${name}`)
   const server = await start()
-  const dir = mkdtempSync(join(tmpdir(), 'kinora-tests-'))
-  const end = join(dir, 'end')
+  const { TEST_DATABASE_URL: _, NODE_TEST_CONTEXT: __, ...env } = process.env
+  let ended = 0
   try {
-    const reporters = [
-      ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-      ...[`--test-reporter=${import.meta.resolve('./support/end-reporter.ts')}`, `--test-reporter-destination=${end}`],
-    ]
-    const limits = [`--test-concurrency=${availableParallelism()}`, `--test-timeout=${TEST_SECONDS_MAX * 1000}`]
-    const args = ['--import', import.meta.resolve('./support/start.ts'), '--test', ...reporters, ...limits, ...list]
-    const child = spawn(process.execPath, args, {
-      stdio: 'inherit',
-      env: { NODE_COMPILE_CACHE: COMPILED, ...env, ...own, KINORA_TEST_PG: server.url },
+    return await runFiles({
+      files: list,
+      isAlone: (path) => reasonIn(OWN_PROCESS, path) !== undefined,
+      workers: availableParallelism(),
+      env: {
+        NODE_COMPILE_CACHE: COMPILED,
+        ...env,
+        ...own,
+        KINORA_TEST_PG: server.url,
+        ...(check && { KINORA_TESTS: 'check' }),
+      },
+      file_seconds_max: FILE_SECONDS_MAX,
+      test_seconds_max: TEST_SECONDS_MAX,
+      onFile(file: FileResult, failures: Failure[]) {
+        ended += 1
+        const count = `${file.titles.length} ${file.titles.length === 1 ? 'test' : 'tests'}`
+        print(
+          `[${ended}/${list.length}] ${failures.length > 0 ? '✖' : '✔'} ${file.path} (${count}, ${seconds(file.ms)} s)`,
+        )
+        for (const each of failures) print(`    ${textOf(each, 40)}`)
+      },
+      onProgress: (running) => print(`# ${elapsed()}: ${ended} of ${list.length} files; running ${running.join(', ')}`),
     })
-    const stopLimit = limitTestFiles(child, { seconds: FILE_SECONDS_MAX })
-    const failed = await new Promise<boolean>((resolve) => child.on('exit', (code) => resolve(code !== 0)))
-    stopLimit()
-    const found = existsSync(end) ? readFileSync(end, 'utf8') : ''
-    for (const text of found.split('\n').filter(Boolean)) {
-      const line: EndLine = JSON.parse(text)
-      if ('skipped' in line) skipped.push(line.skipped)
-      else failures.push(`on ${name}: ${line.failed}`)
-    }
-    return failed
   } finally {
     await server.stop()
-    rmSync(dir, { recursive: true, force: true })
   }
 }
 
-/** What this run did not try, with the reason of each test, which says how to have it run. */
-function printSkipped(): void {
-  if (skipped.length === 0) return
-  const lines = [...Map.groupBy(skipped, (reason) => reason)].map(([reason, { length }]) => `  ${length} · ${reason}\n`)
-  process.stdout.write(`\n# Skipped: ${skipped.length}\n${lines.sort().join('')}`)
+/** Ends with one line that tools read: `N passed, N failed, N skipped`. */
+function summarize(all: readonly RunResult[]): void {
+  const failures = all.flatMap((each) => each.failures)
+  const skipped = all.flatMap((each) => each.skipped)
+  const passed = all.reduce((sum, each) => sum + each.passed, 0)
+  const reasons = [
+    ...skipped,
+    ...not_run.flatMap(({ files, how }) => files.map(() => `files on another database: ${how}`)),
+  ]
+  if (not_run.length > 0 && process.env.KINORA_ALL_CLIENTS !== undefined)
+    failures.push(...not_run.map(({ how }) => ({ name: 'no other PostgreSQL is installed', where: '', error: how })))
+  printCounts(`Skipped: ${reasons.length}`, reasons)
+  printCounts(
+    `Not run: ${left_out.length} files; \`npm run check\` runs them`,
+    left_out.map((path) => reasonIn(CHECK_ONLY, path)!),
+  )
+  if (failures.length > 0)
+    print(`\n# Failed: ${failures.length}\n${failures.map((each) => `  ${textOf(each, 16)}`).join('\n')}`)
+  print(`\n# ${check ? 'npm run check' : 'npm test'}: ${elapsed()}`)
+  print(`${passed} passed, ${failures.length} failed, ${skipped.length} skipped`)
+  process.exitCode = failures.length > 0 ? 1 : 0
 }
 
-/** Once more, below everything else, where a log that was cut at its front still has it. */
-function printFailures(): void {
-  if (failures.length === 0) return
-  process.stdout.write(`\n# Failed: ${failures.length}\n${failures.map((each) => `  ${each}\n`).join('')}`)
+function printCounts(title: string, reasons: readonly string[]): void {
+  if (reasons.length === 0) return
+  const lines = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, { length }]) => `  ${length} · ${reason}`)
+  print(`\n# ${title}\n${lines.sort().join('\n')}`)
+}
+
+function textOf({ name, where, error }: Failure, lines: number): string {
+  return [`✖ ${where} ${name}`.replace('  ', ' '), ...error.split('\n').slice(0, lines)]
+    .filter(Boolean)
+    .join('\n      ')
+}
+
+function elapsed(): string {
+  const total = Math.round((performance.now() - began) / 1000)
+  return `${Math.floor(total / 60)} min ${total % 60} s`
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1)
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`)
 }

@@ -11,10 +11,7 @@ before(async () => {
   browser = await openBrowser()
   app = await startApp()
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 /** Somebody of two organizations who agreed to the terms in both and acts in the first. */
 async function newMemberOfTwo(): Promise<TestPerson & { other_id: string }> {

@@ -11,10 +11,7 @@ before(async () => {
   browser = await openBrowser()
   app = await startApp()
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 test('accepting the terms by keyboard moves the focus to the button that replaces them', async () => {
   const person = await newCustomer(app, { agreed: false })

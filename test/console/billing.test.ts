@@ -21,10 +21,7 @@ before(async () => {
   }
   assert.equal((await send(app, 'POST', '/v1/videos', person, videoBody({ seconds: 10 }))).status, 200)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 /** `-$0.0400001` as units of the ledger. */
 const unitsOf = (text: string) => {

@@ -15,10 +15,7 @@ before(async () => {
   person = await newCustomer(app)
   picture = Buffer.from(await samplePicture())
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 const png = (name: string, buffer: Buffer) => ({ name, mimeType: 'image/png', buffer })
 const refusal = (page: Page, text: RegExp | string) => page.getByRole('alert').getByText(text)

@@ -13,10 +13,7 @@ before(async () => {
   app = await startApp()
   person = await newCustomer(app)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 /** Waits until it has the focus: a dialog gives it back once it is gone. */
 const hasFocus = (control: Locator) => control.and(control.page().locator(':focus')).waitFor()

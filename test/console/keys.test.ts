@@ -13,10 +13,7 @@ before(async () => {
   app = await startApp()
   person = await newCustomer(app)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 test('a key is created, shown once, works with the official client, and is refused after it is revoked', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: person, path: '/keys' })

@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization, send } from '../support/http/identity-app.ts'
+import { firstUnlessCheck } from '../tiers.ts'
 
 const LONG = 'Überlangername'.repeat(7)
 const SENTENCE = 'An animatic of your prompt, frames and references, for trying things out. Not a generative model.'
@@ -35,10 +36,7 @@ before(async () => {
   form.set('file', new File(['text'], `${LONG}.txt`))
   await fetch(`${app.url}/v1/files`, { method: 'POST', body: form, headers: { authorization: `Bearer ${person.key}` } })
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 /** Texts that are cut off, by an ellipsis or by what surrounds them; and whether the page scrolls sideways. */
 function cutOff(page: Page, ...names: string[]): Promise<string[]> {
@@ -68,7 +66,7 @@ function cutOff(page: Page, ...names: string[]): Promise<string[]> {
   }, names)
 }
 
-for (const width of [390, 1280]) {
+for (const width of firstUnlessCheck([390, 1280])) {
   test(`names of a hundred letters wrap on every page, in menus and in dialogs, at ${width} pixels`, async () => {
     const { page, close, screenshot } = await openConsole(browser, { app, as: person, width, path: '/keys' })
     const check = async (what: string) => {

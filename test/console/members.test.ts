@@ -13,10 +13,7 @@ before(async () => {
   app = await startApp()
   owner = await newCustomer(app)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 test('an invited person joins by the link, and must agree to the terms for themselves', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: owner, path: '/members' })

@@ -12,10 +12,7 @@ before(async () => {
   browser = await openBrowser()
   app = await startApp()
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 async function guarded() {
   const person = await newCustomer(app)

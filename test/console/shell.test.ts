@@ -7,6 +7,7 @@ import type { Browser, Page } from 'playwright-core'
 import { CLIENT_PATHS } from '../../server/console/assets.ts'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { firstUnlessCheck } from '../tiers.ts'
 
 let app: TestApp
 let browser: Browser
@@ -16,10 +17,7 @@ before(async () => {
   app = await startApp()
   person = await newCustomer(app)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 /** Pages of the console that everybody who is signed in sees, as the side names them. */
 const PLACES = [
@@ -81,12 +79,12 @@ test('the chosen language and theme are there again after a reload', async () =>
 })
 
 test('nothing scrolls sideways from 360 to 2560 pixels, and axe-core finds no barrier, in both themes and languages', async () => {
-  const looks = [
+  const looks = firstUnlessCheck([
+    { width: 1280, theme: 'light', language: 'en', barriers: true },
     { width: 360, theme: 'dark', language: 'ja', barriers: true },
     { width: 768, theme: 'dark', language: 'en', barriers: false },
-    { width: 1280, theme: 'light', language: 'en', barriers: true },
     { width: 2560, theme: 'light', language: 'ja', barriers: false },
-  ] as const
+  ] as const)
   for (const look of looks) {
     const { page, close, screenshot } = await openConsole(browser, { app, as: person, ...look })
     for (const [path] of PLACES) {

@@ -14,10 +14,7 @@ before(async () => {
   app = await startApp()
   person = await newCustomer(app)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
   await page.getByLabel('Email').fill(email)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp } from '../support/http/app.ts'
@@ -8,7 +8,6 @@ let browser: Browser
 before(async () => {
   browser = await openBrowser()
 })
-after(() => browser?.close())
 
 const TRANSLATOR = 'translation: { engine: { kind: chat, base_url: "http://127.0.0.1:1", model: translator } }'
 

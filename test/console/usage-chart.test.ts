@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/identity-app.ts'
+import { firstUnlessCheck } from '../tiers.ts'
 
 let app: TestApp
 let browser: Browser
@@ -17,16 +18,22 @@ before(async () => {
   const body = { model: 'sandbox-1', messages: [{ role: 'user', content: 'Say a few words.' }] }
   assert.equal((await send(app, 'POST', '/v1/chat/completions', { cookie: person.cookie }, body)).status, 200)
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 /**
- * The labels of the chart that are cut off or overlap, with their positions. Looks again for up to 60 frames until there are none: right
- * after the chart changes, its labels have not been laid out yet.
+ * The labels of the chart that are cut off or overlap, with their positions, as soon as there are none, or after half a minute: the data, the
+ * fonts and the layout arrive in their own time, which on a busy machine is long.
  */
-const looksWrong = (page: Page) =>
+async function looksWrong(page: Page): Promise<string[]> {
+  const until = performance.now() + 30_000
+  for (;;) {
+    const wrong = await labelsWrong(page)
+    if (wrong.length === 0 || performance.now() > until) return wrong
+  }
+}
+
+/** The same as the page is at its next frame. */
+const labelsWrong = (page: Page) =>
   page.evaluate(async () => {
     const placeOf = ({ left, top, right, bottom }: DOMRect) => [left, top, right, bottom].map(Math.round).join(' ')
     const look = () => {
@@ -47,12 +54,8 @@ const looksWrong = (page: Page) =>
       )
       return [...outside, ...over].map(([text, box]) => `${text} at ${placeOf(box)} in ${placeOf(frame)}`)
     }
-    let wrong = look()
-    for (let drawn = 0; wrong.length > 0 && drawn < 60; drawn++) {
-      await new Promise(requestAnimationFrame)
-      wrong = look()
-    }
-    return wrong
+    await new Promise(requestAnimationFrame)
+    return look()
   })
 
 test('arrow keys move through the days of the chart, and a screen reader gets each day with its amounts', async () => {
@@ -88,12 +91,13 @@ test('the chart shows the day under the pointer until the pointer leaves', async
   await close()
 })
 
-for (const [theme, width, language] of [
+const LOOKS = [
   ['light', 1280, 'en'],
   ['dark', 1280, 'ja'],
   ['light', 390, 'ja'],
   ['dark', 390, 'en'],
-] as const) {
+] as const
+for (const [theme, width, language] of firstUnlessCheck(LOOKS)) {
   test(`no label of the chart is cut or lies over another: ${theme}, ${width} pixels, ${language}`, async () => {
     const look = { theme, width, language, path: '/usage' }
     const { page, close, screenshot } = await openConsole(browser, { app, as: person, ...look })

@@ -28,10 +28,7 @@ before(async () => {
   app = await startApp({ config: CONFIG })
   picture = Buffer.from(await samplePicture())
 })
-after(async () => {
-  await browser?.close()
-  await app?.close()
-})
+after(() => app?.close())
 
 test('files are checked before they are sent: kind, size, length and room', async () => {
   const { page, close, screenshot } = await openConsole(browser, { app, as: await newCustomer(app), path: '/videos' })

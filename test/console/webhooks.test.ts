@@ -11,10 +11,7 @@ before(async () => {
   browser = await openBrowser()
   webhooks = await startWebhooksApp()
 })
-after(async () => {
-  await browser?.close()
-  await webhooks?.close()
-})
+after(() => webhooks?.close())
 
 test('an endpoint is created, tested and watched, its failed delivery sent again, and it is turned off and deleted', async () => {
   const { app, person, receiver } = webhooks

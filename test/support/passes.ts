@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
+import { ON_BUCKET, ON_OTHER_DATABASES } from '../tiers.ts'
 import { startTestServer, type TestServer } from './data/postgres.ts'
 import { ROOT } from './sources.ts'
 
@@ -17,34 +18,26 @@ type Server = Pick<Pass, 'name' | 'start'>
 
 export type Passes = {
   passes: Pass[]
-  /** Files that no second pass runs, and how to have it. */
-  left_out: { files: readonly string[]; how: string }
+  /** Files that no other PostgreSQL runs, and how to have one. */
+  not_run: { files: readonly string[]; how: string }[]
 }
 
 /**
- * Where the database decides: money, jobs, state and tenants. What only answers requests, measures, or spends its time on media needs no
- * second run.
+ * Every file on the embedded PostgreSQL; in `check` also those where the storage decides with a bucket, and those where the database decides
+ * on other majors, each file on one of them in turn. `TEST_DATABASE_URL` takes the place of the others; `KINORA_TEST_ALL` runs every file on
+ * every one.
  */
-const ON_DATABASE =
-  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload|restore)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|database-lock|one-connection|queue|copy|released|sweep)/
-
-/** Where the storage decides: what is kept, delivered, and removed when it is due. */
-const ON_BUCKET =
-  /^test\/(flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)|http\/videos\/content)\.test/
-
-/**
- * Every file on the embedded PostgreSQL; those where the storage decides once more with a bucket; then those where the database decides on other major versions, each file on one of them, in turn.
- * With `KINORA_TEST_ALL` every file on every one; with `KINORA_TEST_ONCE` nothing twice; `TEST_DATABASE_URL` takes the place of the others.
- */
-export function passesOf(files: readonly string[], env: NodeJS.ProcessEnv): Passes {
-  const first: Pass = { name: 'the embedded PostgreSQL', files, env: {}, start: () => startTestServer() }
+export function passesOf(files: readonly string[], { check, env }: { check: boolean; env: NodeJS.ProcessEnv }): Passes {
+  const running = env.KINORA_TEST_PG
+  const start = async () => (running ? leftRunning(running) : startTestServer())
+  const first: Pass = { name: 'the embedded PostgreSQL', files, env: {}, start }
+  if (!check) return { passes: [first], not_run: [] }
   const all = env.KINORA_TEST_ALL !== undefined
-  const again = all ? files : files.filter((file) => ON_DATABASE.test(file))
-  if (env.KINORA_TEST_ONCE !== undefined)
-    return { passes: [first], left_out: { files: again, how: 'unset KINORA_TEST_ONCE' } }
+  const again = all ? files : files.filter((file) => ON_OTHER_DATABASES.test(file))
   const bucket: Pass = {
     ...first,
-    ...{ name: 'the embedded PostgreSQL, with a bucket', env: { KINORA_TEST_STORAGE: 's3' } },
+    name: 'the embedded PostgreSQL, with a bucket',
+    env: { KINORA_TEST_STORAGE: 's3' },
     files: files.filter((file) => ON_BUCKET.test(file)),
   }
   const given = env.TEST_DATABASE_URL
@@ -55,7 +48,7 @@ export function passesOf(files: readonly string[], env: NodeJS.ProcessEnv): Pass
   })
   return {
     passes: [first, ...[bucket, ...passes].filter((pass) => pass.files.length > 0)],
-    left_out: { files: others.length === 0 ? again : [], how: INSTALL },
+    not_run: others.length === 0 && again.length > 0 ? [{ files: again, how: INSTALL }] : [],
   }
 }
 

@@ -17,3 +17,14 @@ function read(path: string): string {
     return ''
   }
 }
+
+/** Kills a process and all that it has started. */
+export function killTree(pid: number): void {
+  const children = childrenOf(pid)
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+  for (const child of children) killTree(child)
+}

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
 import type { TestApp, TestPerson } from '../http/app.ts'
+import { shareProcess } from '../runner/open-handles.ts'
 import { chromiumPath, fontsFile } from './chromium.ts'
 import { buildConsoleWhenStale } from './console-build.ts'
 
@@ -33,14 +34,27 @@ export type OpenConsole = {
 /** Longest a page may take to show what a test waits for, on a busy machine. */
 const TIMEOUT_MS = 90_000
 
-/** One browser for a test file. It plays H.264, and needs no package of the system. */
-export async function openBrowser(): Promise<Browser> {
+let browser: Promise<Browser> | undefined
+
+/** The browser of this process, which starts at the first call and ends with the process. It plays H.264, and needs no package of the system. */
+export function openBrowser(): Promise<Browser> {
+  browser ??= launch()
+  return browser
+}
+
+async function launch(): Promise<Browser> {
   buildConsoleWhenStale()
-  return playwright.launch({
+  const launched = await playwright.launch({
     executablePath: await chromiumPath(),
     env: { ...process.env, FONTCONFIG_FILE: fontsFile() },
     args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
   })
+  shareProcess()
+  launched.once('disconnected', () => {
+    browser = undefined
+  })
+  process.once('disconnect', () => void launched.close())
+  return launched
 }
 
 /** Opens the console in a context of its own, signed in as `as`, and waits until it shows a page. */

@@ -43,7 +43,6 @@ export async function startChatConsole() {
     ledger: async (person: TestPerson) =>
       (await send(app, 'GET', '/console/ledger', { cookie: person.cookie })).body.data,
     async close() {
-      await browser.close()
       await app.close()
       await upstream.close()
     },

@@ -22,3 +22,15 @@ export function testFilesOf(names: readonly string[], root = '.'): string[] {
 function testsBelow(folder: string, root: string): string[] {
   return globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ['**/node_modules/**'] })
 }
+
+/** The files in an order that the seed decides (Fisher and Yates, with a multiplicative generator). */
+export function inRandomOrder(files: readonly string[], seed: number): string[] {
+  const order = [...files]
+  let state = seed >>> 0 || 1
+  for (let last = order.length - 1; last > 0; last--) {
+    state = Math.imul(state, 48_271) >>> 0
+    const other = state % (last + 1)
+    ;[order[last], order[other]] = [order[other]!, order[last]!]
+  }
+  return order
+}

@@ -1,0 +1,36 @@
+import { describe } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import type { FromWorker, ToWorker } from './messages.ts'
+import { leftOpen, openHandles } from './open-handles.ts'
+import { fileEnded } from './reporter.ts'
+
+/**
+ * Runs test files one after another in this process, as `runner.ts` asks: reading the service costs more than running most files. Each file
+ * is a suite, so its hooks are its own. Between files the environment is restored, and a file that leaves a server or a process behind fails.
+ */
+process.on('message', (message: ToWorker) => {
+  if ('end' in message) return process.disconnect()
+  void runFile(message.run)
+})
+tell({ ready: true })
+
+async function runFile(path: string): Promise<void> {
+  const env = { ...process.env }
+  const handles = openHandles()
+  const cpu = process.cpuUsage()
+  const began = performance.now()
+  const ended = fileEnded(path)
+  describe(path, async () => {
+    await import(pathToFileURL(path).href)
+  })
+  await ended
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
+  Object.assign(process.env, env)
+  const left_open = await leftOpen(handles)
+  const { user, system } = process.cpuUsage(cpu)
+  tell({ file: { path, ms: performance.now() - began, cpu_ms: (user + system) / 1000, left_open } })
+}
+
+function tell(message: FromWorker): void {
+  process.send!(message)
+}

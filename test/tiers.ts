@@ -1,0 +1,34 @@
+/**
+ * Which tests belong where, and why. `npm test` states every guarantee of the product once, on the embedded PostgreSQL and the disk, in
+ * minutes. `npm run check` adds what repeats a guarantee elsewhere or costs more than it tells a newcomer. A test of the specification, of
+ * money or of tenants is never in `check` alone.
+ */
+
+type Rule = { files: RegExp; why: string }
+
+/** Left out of `npm test`. The end of its run counts them by reason. */
+export const CHECK_ONLY: readonly Rule[] = []
+
+/** Change what a whole process shares, so nothing else runs in theirs. */
+export const OWN_PROCESS: readonly Rule[] = []
+
+/** Where PostgreSQL decides: money, jobs, state and tenants. `check` runs them again on 16 and 17, each file on one of the two in turn. */
+export const ON_OTHER_DATABASES =
+  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload|restore)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|database-lock|one-connection|queue|copy|sweep)/
+
+/** Where the storage decides: what is kept, delivered, and removed when it is due. `check` runs them again with a bucket. */
+export const ON_BUCKET =
+  /^test\/(flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)|http\/videos\/content)\.test/
+
+/** Whether this run is `npm run check`: tests that try many sizes, looks or kills try fewer of them otherwise. */
+export const CHECK = process.env.KINORA_TESTS === 'check'
+
+/** All of `list` in `npm run check`, its first in `npm test`. */
+export function firstUnlessCheck<T>(list: readonly T[]): readonly T[] {
+  return CHECK ? list : list.slice(0, 1)
+}
+
+/** The reason of the first rule that names this file. */
+export function reasonIn(rules: readonly Rule[], path: string): string | undefined {
+  return rules.find(({ files }) => files.test(path))?.why
+}
