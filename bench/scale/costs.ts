@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Results } from '../support/results.ts'
 
-/** CPU times in microseconds of one core, and bytes. Every one is a figure of `bench/results/`, none is written by hand. */
+/** CPU times in microseconds of one core, and bytes. Every one is a figure of `bench/results.json`, none is written by hand. */
 export type Costs = {
   chat_http: number
   chat_postgres: number
@@ -17,33 +18,28 @@ export type Costs = {
   job_log_bytes: number
 }
 
-/** Where each cost was measured: a run, and the row of its results. */
-const MEASURED: Record<keyof Costs, [run: string, row: string]> = {
-  chat_http: ['2026-11-24-nodes', 'Chat, plain answer of 500 bytes, Node'],
-  chat_postgres: ['2026-11-24-nodes', 'Chat, plain answer of 500 bytes, PostgreSQL'],
-  stream_event_http: ['2026-11-23-quiet', 'Chat stream, one event, Node'],
-  job: [
-    '2026-11-24-nodes-second',
-    'Video pipeline, instant engine, jobs of one organization submitted and run, Node and PostgreSQL',
-  ],
-  job_postgres: [
-    '2026-11-24-nodes-second',
-    'Video pipeline, instant engine, jobs of one organization submitted and run, PostgreSQL',
-  ],
-  poll_http: ['2026-11-24-nodes-third', 'GET /v1/videos/{id}, one of two processes, Node'],
-  content_gb: ['2026-11-23-second', 'MP4 content, whole'],
-  chat_kept_bytes: ['2026-11-24-nodes-second', 'Chat answer, kept in PostgreSQL'],
-  chat_log_bytes: ['2026-11-24-nodes-second', 'Chat answer, written to the log'],
-  job_kept_bytes: ['2026-11-24-nodes-second', 'Video job, submitted and run, kept in PostgreSQL'],
-  job_log_bytes: ['2026-11-24-nodes-second', 'Video job, submitted and run, written to the log'],
+/** The row that measured each cost. */
+const MEASURED: Record<keyof Costs, string> = {
+  chat_http: 'Chat, plain answer of 500 bytes, Node',
+  chat_postgres: 'Chat, plain answer of 500 bytes, PostgreSQL',
+  stream_event_http: 'Chat stream, one event, Node',
+  job: 'Video pipeline, instant engine, jobs of one organization submitted and run, Node and PostgreSQL',
+  job_postgres: 'Video pipeline, instant engine, jobs of one organization submitted and run, PostgreSQL',
+  poll_http: 'GET /v1/videos/{id}, one of two processes, Node',
+  content_gb: 'MP4 content, whole',
+  chat_kept_bytes: 'Chat answer, kept in PostgreSQL',
+  chat_log_bytes: 'Chat answer, written to the log',
+  job_kept_bytes: 'Video job, submitted and run, kept in PostgreSQL',
+  job_log_bytes: 'Video job, submitted and run, written to the log',
 }
 
-const RESULTS = join(import.meta.dirname, '..', 'results')
+/** Of each benchmark the newest run that documents cite. Source: bench/README.md, Results. */
+const RUNS = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'results.json'), 'utf8')) as Results[]
 
-/** Reads every cost from its run. Throws for a row that is missing or was never measured. */
+/** Throws for a row that is missing or was never measured. */
 export function measuredCosts(): Costs {
-  const entries = Object.entries(MEASURED).map(([cost, [run, row]]) => {
-    const figure = figureOf(run, row)
+  const entries = Object.entries(MEASURED).map(([cost, row]) => {
+    const { figure } = measured(row)
     // GB per CPU second.
     return [cost, cost === 'content_gb' ? 1_000_000 / figure : figure]
   })
@@ -51,33 +47,16 @@ export function measuredCosts(): Costs {
 }
 
 /** Each cost with the run and the row that it comes from, for a table of sources. */
-export function sourcesOfCosts(): ReadonlyArray<{
-  cost: string
-  run: string
-  row: string
-  figure: number
-  unit: string
-}> {
-  return Object.entries(MEASURED).map(([cost, [run, row]]) => ({
-    cost,
-    run,
-    row,
-    figure: figureOf(run, row),
-    unit: rowIn(run, row).unit,
-  }))
+export function sourcesOfCosts(): ReadonlyArray<{ cost: string; row: string } & Measured> {
+  return Object.entries(MEASURED).map(([cost, row]) => ({ cost, row, ...measured(row) }))
 }
 
-type ResultRow = { name: string; unit: string; figure: { median: number } | null }
+type Measured = { run: string; figure: number; unit: string }
 
-export function figureOf(run: string, name: string): number {
-  const { figure } = rowIn(run, name)
-  if (!figure) throw new Error(`${run}: ${name} was not measured`)
-  return figure.median
-}
-
-function rowIn(run: string, name: string): ResultRow {
-  const { rows } = JSON.parse(readFileSync(join(RESULTS, `${run}.json`), 'utf8')) as { rows: ResultRow[] }
-  const row = rows.find((each) => each.name === name)
-  if (!row) throw new Error(`${run}.json has no row named ${name}`)
-  return row
+/** The median of the row with this name, and the run that it is from. Throws when no run measured it. */
+export function measured(name: string): Measured {
+  for (const run of RUNS)
+    for (const row of run.rows)
+      if (row.name === name && row.figure) return { run: run.name, figure: row.figure.median, unit: row.unit }
+  throw new Error(`bench/results.json has no figure for ${name}`)
 }

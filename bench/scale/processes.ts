@@ -1,7 +1,5 @@
-import { figureOf } from './costs.ts'
+import { measured } from './costs.ts'
 
-/** Where the growth with the number of processes was measured. */
-const RUN = '2026-11-24-nodes-second'
 const COUNTS = ['1 process', '2 processes', '4 processes'] as const
 const LAYOUTS = ['each with 0.2 of a core', 'on all cores'] as const
 
@@ -9,7 +7,7 @@ const LAYOUTS = ['each with 0.2 of a core', 'on all cores'] as const
 export function processTable(): string {
   const rows = LAYOUTS.flatMap((layout) => {
     const cells = (of: string, text: (figure: number, first: number) => string) => {
-      const figures = COUNTS.map((count) => figureOf(RUN, `Chat, plain answer, ${count}, ${layout}${of}`))
+      const figures = COUNTS.map((count) => measured(`Chat, plain answer, ${count}, ${layout}${of}`).figure)
       return figures.map((figure) => text(figure, figures[0]!)).join(' | ')
     }
     const rate = (figure: number, first: number) =>

@@ -40,7 +40,7 @@ const MANIFEST = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', '
   dependencies: Record<string, string>
 }
 
-/** Where results are kept. */
+/** Where results are written. Git ignores it. */
 export const RESULTS = join(import.meta.dirname, '..', 'results')
 
 /** A path without its ending for the files of a run, `<dir>/<date>-<name>`, with a number behind it where that is taken. */
