@@ -1,14 +1,130 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { chartOf, ticksOf } from '../../bench/chat/soak/chart.ts'
+import { growthOf } from '../../bench/chat/soak/growth.ts'
 import { compareRows, doubtsOf } from '../../bench/support/compare.ts'
+import { figureOf } from '../../bench/support/figure.ts'
 import { exitCodeOf } from '../../bench/support/report.ts'
 import type { ResultRow, Results } from '../../bench/support/results.ts'
 import { type RowFacts, rowOf } from '../../bench/support/row.ts'
+import { tableOf } from '../../bench/support/table.ts'
+
+const facts = { name: 'Poll', unit: 'µs CPU', rounds: [52, 50, 60] }
 
 const quiet = {
   before: { load_1m: 0.2, busy_share: 0.01, steal_share: 0 },
   during: { foreign_share: 0, steal_share: 0 },
 }
+
+test('a figure is the median of its rounds, with their range', () => {
+  assert.deepEqual(figureOf([3, 1, 2]), { median: 2, min: 1, max: 3, rounds: [3, 1, 2] })
+  assert.equal(figureOf([4, 1, 2, 3]).median, 2.5)
+  assert.equal(figureOf([9, 10, 100]).median, 10)
+  assert.throws(() => figureOf([]), /a figure needs a round/)
+})
+
+test('a budget bounds the figure from above, from below or exactly', () => {
+  assert.equal(rowOf({ ...facts, limit: 52 }).ok, true)
+  assert.equal(rowOf({ ...facts, limit: 51 }).ok, false)
+  assert.equal(rowOf({ ...facts, better: 'higher', limit: 52 }).ok, true)
+  assert.equal(rowOf({ ...facts, better: 'higher', limit: 53 }).ok, false)
+  assert.equal(rowOf({ ...facts, better: 'exact', limit: 52 }).ok, true)
+  assert.equal(rowOf({ ...facts, better: 'exact', limit: 51 }).ok, false)
+  assert.equal(rowOf(facts).ok, null)
+})
+
+test('a yardstick is compared by ratio and difference of the medians, and its own budget judges the row', () => {
+  const row = rowOf({
+    ...facts,
+    limit: 60,
+    yardsticks: [{ name: 'bare Node', rounds: [40, 41, 39], ratio_limit: 1.3 }],
+  })
+  const [{ ratio, difference, ok }] = row.yardsticks as [(typeof row.yardsticks)[number]]
+  assert.deepEqual({ ratio, difference, ok, row: row.ok }, { ratio: 1.3, difference: 12, ok: true, row: true })
+  const missed = rowOf({ ...facts, limit: 60, yardsticks: [{ name: 'alone', rounds: [40], difference_limit: 11 }] })
+  assert.deepEqual([missed.yardsticks[0]!.ok, missed.ok], [false, false])
+})
+
+test('a yardstick that is not installed says so and judges nothing', () => {
+  const nginx = { name: 'nginx', rounds: { missing: 'not installed' }, ratio_limit: 3.5 }
+  const row = rowOf({ ...facts, yardsticks: [nginx] })
+  assert.deepEqual(row.yardsticks[0], {
+    ...{ name: 'nginx', figure: null, missing: 'not installed', ratio: null, difference: null },
+    ...{ budget: { of: 'ratio', limit: 3.5 }, ok: null },
+  })
+  assert.equal(row.ok, null)
+})
+
+test('the table shows every yardstick with its own verdict', () => {
+  const yardsticks = [
+    { name: 'bare Node', rounds: [26, 25, 27], ratio_limit: 1.3 },
+    { name: 'nginx', rounds: { missing: 'not installed' }, ratio_limit: 3.5 },
+  ]
+  const lines = tableOf([rowOf({ ...facts, limit: 60, yardsticks })]).split('\n')
+  assert.deepEqual(
+    lines.map((line) => line.trim().split(/ {2,}/)),
+    [
+      ['figure', 'yardstick', 'ratio', 'budget'],
+      ['Poll', '52 (50–60) µs CPU', '—', '—', '≤ 60 µs CPU', 'ok'],
+      ['bare Node 26 (25–27)', '2.00', '≤ 1.3 ×', 'MISSED'],
+      ['nginx: not installed', '—', '≤ 3.5 ×', 'not judged'],
+    ],
+  )
+})
+
+test('the note of a yardstick stands below the table once, when the yardstick was measured', () => {
+  const row = (name: string, rounds: readonly number[] | { missing: string }) =>
+    rowOf({ ...facts, name, yardsticks: [{ name: 'gateway', rounds, note: 'no key check' }] })
+  const measured = [row('Poll', [26]), row('List', [30])]
+  assert.equal(measured[0]!.yardsticks[0]!.note, 'no key check')
+  assert.deepEqual(tableOf(measured).split('\n').slice(3), ['', 'gateway: no key check'])
+  assert.equal(tableOf([row('Poll', { missing: 'not installed' })]).split('\n').length, 2)
+})
+
+test('growth is what the last fifth has above the second, and neither the start nor a peak counts', () => {
+  const rising = Array.from({ length: 100 }, (_, i) => 200 + i)
+  assert.equal(growthOf(rising), 60)
+  const settled = [...Array.from({ length: 20 }, (_, i) => 100 + 10 * i), ...Array(80).fill(300)]
+  assert.equal(growthOf(settled), 0)
+  settled[30] = 900
+  settled[95] = 900
+  assert.equal(growthOf(settled), 0)
+  assert.equal(growthOf([300, 310]), 10)
+  assert.throws(() => growthOf([300]), /growth needs two samples/)
+})
+
+test('an axis begins at zero and has round steps up to at least the highest value', () => {
+  assert.deepEqual(ticksOf(461), [0, 100, 200, 300, 400, 500])
+  assert.deepEqual(ticksOf(60), [0, 10, 20, 30, 40, 50, 60])
+  assert.deepEqual(ticksOf(1), [0, 0.2, 0.4, 0.6, 0.8, 1])
+  assert.equal(ticksOf(2057).at(-1), 2500)
+})
+
+test('a chart draws each curve in its own panel, from left to right and up with the value', () => {
+  const svg = chartOf('1,000 streams & one', [
+    {
+      title: 'Memory',
+      unit: 'MB',
+      points: [
+        [0, 0],
+        [1800, 400],
+        [3600, 400],
+      ],
+    },
+    {
+      title: 'File descriptors',
+      unit: 'open',
+      points: [
+        [0, 50],
+        [3600, 100],
+      ],
+    },
+  ])
+  const curves = [...svg.matchAll(/points="([^"]+)"/g)].map(([, points]) => points)
+  assert.deepEqual(curves, ['84,252 480,72 876,72', '84,390 876,300'])
+  assert.match(svg, /<title>1,000 streams &amp; one<\/title>/)
+  assert.match(svg, />60 min</)
+})
 
 test('a row is slower when its best round is worse than the worst round before', () => {
   const before = resultRow([100, 95, 110])
