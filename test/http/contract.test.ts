@@ -18,7 +18,7 @@ import { JOB_RETENTION_SECONDS, RECORD_RETENTION_SECONDS } from '../../server/vi
 import { CreateVideo, VIDEO_PAGE } from '../../server/videos/schema.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import { contractSections } from '../support/pages/contract-page.ts'
-import { ROOT } from '../support/sources.ts'
+import { filesMatching, ROOT } from '../support/sources.ts'
 
 const PLANNED = 'planned, not in this release'
 const sections = contractSections()
@@ -121,6 +121,16 @@ test('the limits of docs/contract.md are those of the code', () => {
     LIMITS.filter(([number, text]) => !section(number).includes(text)),
     [],
   )
+})
+
+test('every route of /v1 is on a page of docs/api', () => {
+  const pages = filesMatching(['docs/api/*.md'])
+    .map(({ text }) => text)
+    .join('\n')
+  const routes = app.app.endpoints.map(({ path }) => path).filter((path) => path.startsWith('/v1/'))
+  assert.ok(routes.length > 15)
+  const missing = routes.filter((path) => !pages.includes(path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '')))
+  assert.deepEqual([...new Set(missing)], [])
 })
 
 test('the page is found from the first pages of the repository', () => {
