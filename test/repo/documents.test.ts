@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TSchema } from 'typebox'
 import { ConfigFile } from '../../server/config/file.ts'
 import { ERRORS } from '../../server/platform/errors.ts'
 import { FAILURES, STATUSES, TRANSITIONS } from '../../server/videos/job.ts'
+import { contractSections } from '../support/pages/contract-page.ts'
 import { filesMatching, ROOT, sourcesIn } from '../support/sources.ts'
 
 const documents = filesMatching(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'console/**/*.md', 'deploy/**/*.md'])
@@ -90,8 +91,62 @@ test('every decision stands in the index, and is numbered', () => {
   assert.equal(new Set(numbers).size, numbers.length)
 })
 
-test('the changelog has a part for what is not released yet', () => {
-  assert.match(read('CHANGELOG.md'), /^## \[Unreleased\]$/m)
+/** Code spans of a page that begin with a folder of the repository; `<feature>` stands for any name. */
+const FOLDERS = /^(?:server|console|test|docs|bench|dev|deploy|examples)\//
+
+test('every file and folder that a document names is there', () => {
+  const pages = [
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'README.md',
+    'docs/console.md',
+    'docs/engines.md',
+    'bench/README.md',
+  ]
+  const wrong = pages.flatMap((page) =>
+    [...read(page).matchAll(/`([\w./<>*-]+)`/g)]
+      .map(([, name]) => name!)
+      .filter((name) => FOLDERS.test(name) && globSync(name.replace(/<\w+>/g, '*'), { cwd: ROOT }).length === 0)
+      .map((name) => `${page}: ${name}`),
+  )
+  assert.deepEqual(wrong, [])
+})
+
+test('every folder that may be imported is in the table of ARCHITECTURE.md', () => {
+  const [, tree] = /^## The tree\n([\s\S]*?)\n## /m.exec(read('ARCHITECTURE.md'))!
+  const [, table] = /MAY_IMPORT = \{([\s\S]*?)\n\}/.exec(read('.dependency-cruiser.js'))!
+  const folders = [...table!.matchAll(/^ {2}'?([a-z-]+(?:\.ts)?)'?: (?:\[|BELOW)/gm)]
+    .map(([, name]) => (name!.endsWith('.ts') ? name! : `${name}/`))
+    .filter((name) => !tree!.includes(`\`${name}\``))
+  assert.deepEqual(folders, [])
+})
+
+const code = filesMatching(
+  ['server', 'console', 'test', 'bench', 'bin', 'dev'].map((at) => `${at}/**/*.{ts,tsx,js,css,sql}`),
+)
+
+test('every section of the contract that the code cites is there', () => {
+  const sections = contractSections()
+  const cited =
+    /\bcontract (?:sections? )?(\d+(?:\.\d+)?(?:(?:, (?:and )?| and | to )\d+(?:\.\d+)?(?!\d* [a-z]{2,}))*)/g
+  const wrong = code.flatMap(({ path, text }) =>
+    [...text.matchAll(cited)].flatMap(([citation, numbers]) =>
+      numbers!
+        .match(/\d+(?:\.\d+)?/g)!
+        .filter((number) => !sections.has(number))
+        .map((number) => `${path}: ${citation}: no section ${number}`),
+    ),
+  )
+  assert.deepEqual(wrong, [])
+})
+
+test('every document that a comment names is there', () => {
+  const wrong = code.flatMap(({ path, text }) =>
+    [...text.matchAll(/^\s*(?:\*|\/\/|\/\*\*|--).*?\b((?:docs\/[\w./-]+|[A-Z]+)\.md)\b/gm)]
+      .filter(([, page]) => !existsSync(join(ROOT, page!)))
+      .map(([, page]) => `${path}: ${page}`),
+  )
+  assert.deepEqual(wrong, [])
 })
 
 function read(path: string): string {
@@ -114,15 +169,6 @@ function anchorsOf(path: string): string[] {
       .replaceAll(' ', '-'),
   )
 }
-
-test('what a newcomer on Node 20 meets is explained: the warnings of npm ci, and the Node of the WebSocket sample', () => {
-  assert.match(
-    readFileSync(join(ROOT, 'README.md'), 'utf8'),
-    /On Node 20, `npm ci` prints `EBADENGINE` warnings.*harmless/,
-  )
-  const [, before] = /## WebSocket\n([\s\S]*?)```js/.exec(readFileSync(join(ROOT, 'docs/api/responses.md'), 'utf8'))!
-  assert.match(before!, /Node 22 or newer/)
-})
 
 function firstColumn(text: string): string[] {
   return [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!)

@@ -1,168 +1,161 @@
 import assert from 'node:assert/strict'
-import { basename, dirname, join, normalize } from 'node:path'
+import { dirname } from 'node:path'
 import { test } from 'node:test'
-import { functionsOf, importsOf, type Source, sourcesIn } from '../support/sources.ts'
+import { filesMatching, type Source, sourcesIn } from '../support/sources.ts'
 
-const server = sourcesIn('server')
-const all = sourcesIn('server', 'test', 'bench', 'console', 'bin', 'dev')
+const server = sourcesIn('server').filter(({ path }) => !path.endsWith('.test.ts'))
 
-/** Folders of `server/`, and what each may import. Source: ARCHITECTURE.md. */
-const BELOW = ['platform', 'config', 'context.ts', 'identity']
-const DOMAIN = ['platform', 'config', 'engines', 'media', 'context.ts', 'identity']
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  platform: [],
-  config: ['platform'],
-  media: ['platform'],
-  engines: ['platform', 'config', 'media'],
-  'context.ts': ['platform', 'config', 'engines'],
-  identity: ['platform', 'config', 'context.ts'],
-  nodes: ['platform', 'config'],
-  catalog: [...BELOW],
-  files: [...BELOW, 'media'],
-  events: ['platform'],
-  billing: [...BELOW, 'events'],
-  chat: [...DOMAIN, 'catalog', 'files', 'billing'],
-  videos: [...DOMAIN, 'catalog', 'files', 'billing', 'events'],
-  console: [...DOMAIN, 'billing', 'videos'],
-  responses: [...DOMAIN, 'catalog', 'files', 'billing', 'events', 'chat'],
-  reload: [...DOMAIN, 'videos'],
-  webhooks: [...DOMAIN, 'events', 'nodes'],
+/** Files outside `platform/`, `store….ts` and `invariants.ts` that hold SQL, each with its reason. The list may shrink. */
+const HOLD_SQL: Readonly<Record<string, string>> = {
+  'server/audit/audit.ts': 'counts what the queries of the invariants find',
+  'server/billing/audit-state.ts': 'its one table is its content',
+  'server/health.ts': 'asks whether the database answers',
+  'server/identity/caller/rate-limit.ts': 'its one table is its content',
+  'server/videos/cache.ts': 'asks for the versions of what it keeps',
+  'server/videos/acceptance.ts': 'its one table is its content',
+  'server/responses/background/claims.ts': 'claims of responses are its content',
+  'server/videos/pipeline/claims.ts': 'claims of jobs are its content',
+  'server/videos/create/idempotency.ts': 'its one table is its content',
+  'server/videos/moderation/records.ts': 'its one table is its content',
+  'server/videos/moderation/verdicts.ts': 'its one table is its content',
 }
-/** The context is a type that names what all folders use: these may take its parts as types. */
-const TOP = /^(cli|audit|api-docs|assembly|app\.ts|main\.ts|health\.ts)$/
 
-test('every folder of server/ imports only what lies below it', () => {
+const QUERY = /\b(selectFrom|insertInto|updateTable|deleteFrom)\(|\bsql(<[^`]*>)?`/
+
+test('SQL is in platform/, in stores, in invariants and in the files listed with a reason', () => {
+  const holders = server.filter(({ text }) => QUERY.test(text)).map(({ path }) => path)
+  const wrong = holders.filter(
+    (path) => !/^server\/platform\/|\/(store(-[a-z-]+)?|invariants)\.ts$|\/store\//.test(path) && !(path in HOLD_SQL),
+  )
+  assert.deepEqual(wrong, [])
+  const idle = Object.keys(HOLD_SQL).filter((path) => !holders.includes(path))
+  assert.deepEqual(idle, [], 'listed, and without SQL')
+})
+
+test('a table is written by the one folder that declares it', () => {
+  const owners = tableOwners(server)
+  assert.ok(owners.size > 10)
   const wrong = server.flatMap((source) => {
-    if (source.path.endsWith('.test.ts')) return []
-    const home = homeOf(source.path)
-    if (TOP.test(home)) return []
-    const allowed = MAY_IMPORT[home]
-    if (!allowed) return [`${source.path}: server/${home} is not in MAY_IMPORT, nor in the table of ARCHITECTURE.md`]
-    return importsOf(source).flatMap((name) => {
-      if (!name.startsWith('.')) return []
-      const target = normalize(join(dirname(source.path), name))
-      const from = target.startsWith('server/') ? homeOf(target) : target
-      return from === home || allowed.includes(from) ? [] : [`${source.path}: imports ${target}`]
+    const folder = source.path.split('/')[1]!
+    return writtenTables(source)
+      .filter((table) => owners.has(table) && owners.get(table) !== folder)
+      .map((table) => `${source.path} writes ${table}, which belongs to ${owners.get(table)}`)
+  })
+  assert.deepEqual(wrong, [])
+})
+
+/** Queries that read a table of another folder, each with its reason. The list may shrink. Invariants may read the tables of lower folders. */
+const READS_ELSEWHERE: Readonly<Record<string, string>> = {
+  'server/billing/store-reports.ts: api_keys': 'names the keys of a page of the ledger in its own query',
+  'server/billing/store-reports.ts: users': 'names the people of a page of the ledger in its own query',
+  'server/files/store/installation.ts: organizations':
+    'a database without organizations is unused and may be paired with new files',
+  'server/files/store/installation.ts: video_jobs':
+    'asks whether any row needs a blob, before the rest of the service is opened',
+}
+
+test('SQL reads tables of its own folder only, but for the joins listed with a reason', () => {
+  const owners = tableOwners(server)
+  const found = server.flatMap((source) => {
+    const folder = source.path.split('/')[1]!
+    if (source.path.endsWith('/invariants.ts') || folder === 'platform') return []
+    const foreign = readTables(source).filter((table) => owners.has(table) && owners.get(table) !== folder)
+    return [...new Set(foreign)].map((table) => `${source.path}: ${table}`)
+  })
+  assert.deepEqual(
+    found.filter((each) => !(each in READS_ELSEWHERE)),
+    [],
+  )
+  const idle = Object.keys(READS_ELSEWHERE).filter((each) => !found.includes(each))
+  assert.deepEqual(idle, [], 'listed, and not read')
+})
+
+/** Folders that have tables, lower ones first. */
+const ORDER = ['nodes', 'identity', 'files', 'events', 'billing', 'videos', 'responses', 'webhooks', 'reload']
+
+test('an invariant belongs to the highest folder whose tables it reads', () => {
+  const owners = tableOwners(server)
+  assert.deepEqual(
+    [...new Set(owners.values())].sort(),
+    [...ORDER].sort(),
+    'folders with tables, and ORDER of this file',
+  )
+  const wrong = server
+    .filter(({ path }) => path.endsWith('/invariants.ts'))
+    .flatMap((source) => {
+      const folder = source.path.split('/')[1]!
+      return readTables(source)
+        .filter((table) => owners.has(table) && ORDER.indexOf(owners.get(table)!) > ORDER.indexOf(folder))
+        .map((table) => `${source.path} reads ${table}, which belongs to ${owners.get(table)}`)
     })
-  })
-  report(wrong)
+  assert.deepEqual(wrong, [])
 })
 
-test('tests, benchmarks and the console are imported by nobody above them, and the console takes only types of the server', () => {
-  const wrong = sourcesIn('console').flatMap((source) =>
-    importsOf(source).flatMap((name) => {
-      const target = name.startsWith('.') ? normalize(join(dirname(source.path), name)) : name
-      if (!target.startsWith('server/')) return []
-      const typed = new RegExp(`import type [^;]*['"]${name.replaceAll('.', '\\.')}['"]`).test(source.text)
-      return typed && basename(target) === 'schema.ts' ? [] : [`${source.path}: imports ${target}`]
-    }),
+test('every table of the migrations is declared by a folder, and every declared one is migrated', () => {
+  const migrations = filesMatching(['server/migrations/*.sql'])
+  const made = migrations.flatMap(({ text }) =>
+    [...text.matchAll(/create (?:unlogged )?table (?:if not exists )?(\w+)/gi)].map(([, name]) => name!),
   )
-  report(wrong)
-})
-
-test('relative imports name the file with its ending', () => {
-  const wrong = all.flatMap((source) => {
-    const names = importsOf(source).filter((name) => name.startsWith('.') && !/\.(ts|tsx|js|css|json|svg)$/.test(name))
-    return names.map((name) => `${source.path}: ${name}`)
-  })
-  report(wrong)
-})
-
-test('files are kebab-case and named for what they do', () => {
-  const vague = /(^|[-.])(services?|managers?|helpers?|utils?|common|types|index|misc)([-.]|$)/
-  const wrong = all.flatMap(({ path }) => {
-    const name = basename(path).replace(/\.(ts|tsx|js)$/, '')
-    if (
-      path === 'test/support/service.ts' ||
-      path === 'test/platform/service.ts' ||
-      path === 'bench/support/service.ts'
-    )
-      return []
-    if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?$/.test(name)) return [`${path}: not kebab-case`]
-    return vague.test(name) ? [`${path}: the name excludes nothing`] : []
-  })
-  report(wrong)
-})
-
-test('a file has at most 300 lines, a test 400; a function 60 of its own, and 100 with those inside it', () => {
-  const wrong = all.flatMap((source) => {
-    const lines = source.lines.length - 1
-    const most = isTest(source.path) ? 400 : 300
-    const long = functionsOf(source).filter(({ lines, own }) => lines > 100 || (own > 60 && !isTest(source.path)))
-    return [
-      ...(lines > most ? [`${source.path}: ${lines} lines`] : []),
-      ...long.map(({ line, lines, own, head }) => `${source.path}:${line}: ${own} of ${lines} lines: ${head}`),
-    ]
-  })
-  report(wrong)
-})
-
-test('no file only re-exports what others define', () => {
-  const wrong = server.filter(({ lines }) => {
-    const code = lines.filter((line) => line.trim() !== '' && !/^\s*(\/\/|\/?\*)/.test(line))
-    return code.length > 0 && code.every((line) => /^export (type )?[*{].* from /.test(line))
-  })
-  report(wrong.map(({ path }) => path))
-})
-
-test('only errors are classes; no enum, namespace or parameter property, and no any outside tests', () => {
-  const rules: ReadonlyArray<[RegExp, string]> = [
-    [/^\s*(export )?(default )?(abstract )?class (?!\w+ extends \w*Error\b)/, 'a class that is no error'],
-    [/^\s*(export )?(const )?enum \w/, 'an enum'],
-    [/^\s*(export )?namespace \w/, 'a namespace'],
-    [/\bconstructor\(.*?[(,]?\s*(public|private|protected|readonly) \w+\??:/, 'a parameter property'],
-    [/(: |<|\bas |\| )any\b/, 'any'],
-  ]
-  const wrong = all.flatMap((source) =>
-    source.lines.flatMap((line, index) => {
-      if (/^\s*(\/\/|\*|\/\*)/.test(line)) return []
-      const code = line.replace(/(['"`])(?:\\.|(?!\1).)*\1/g, '""')
-      const applied = isTest(source.path) ? rules.slice(0, -1) : rules
-      return applied.filter(([pattern]) => pattern.test(code)).map(([, what]) => `${source.path}:${index + 1}: ${what}`)
-    }),
+  const declared = [...tableOwners(server).keys()]
+  const library = new Set(['verifications', 'two_factors'])
+  const platform = new Set(['sweeps', 'workers'])
+  assert.deepEqual(declared.filter((table) => !made.includes(table)).sort(), [])
+  assert.deepEqual(
+    made.filter((table) => !declared.includes(table) && !library.has(table) && !platform.has(table)).sort(),
+    [],
   )
-  report(wrong)
 })
 
-function homeOf(path: string): string {
-  return path.split('/')[1]!
-}
+/** Most files of one folder, tests left out. */
+const FILES_MAX = 15
 
-function isTest(path: string): boolean {
-  return path.startsWith('test/') || path.endsWith('.test.ts')
-}
+test(`a folder has at most ${FILES_MAX} files beside its tests`, () => {
+  const sources = sourcesIn('server', 'console', 'dev', 'bench', 'test').filter(
+    ({ path }) => !path.endsWith('.test.ts'),
+  )
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path))
+  assert.deepEqual(
+    [...folders].filter(([, files]) => files.length > FILES_MAX).map(([folder]) => folder),
+    [],
+  )
+})
 
-function report(wrong: string[]): void {
-  assert.equal(wrong.length, 0, `\n  ${wrong.join('\n  ')}\n`)
-}
-
-test('the checks find what they look for', () => {
-  const source = (text: string): Source => ({ path: 'x.ts', text, lines: text.split('\n') })
-  const names = importsOf(
-    source(
-      "import {\n  a,\n} from './a.ts'\nimport type { C } from './c.ts'\nimport './d.css'\nconst e = await import('./e.ts')\nexport { f } from './f.ts'\n",
+test('only errors are classes', () => {
+  const wrong = sourcesIn('server', 'console', 'dev', 'bench', 'test').flatMap(({ path, lines }) =>
+    lines.flatMap((line, index) =>
+      /^\s*(export )?(default )?(abstract )?class (?!\w+ extends \w*Error\b)/.test(line)
+        ? [`${path}:${index + 1}`]
+        : [],
     ),
   )
-  assert.deepEqual(names, ['./a.ts', './c.ts', './f.ts', './d.css', './e.ts'])
-  const code = [
-    'function a(',
-    '  b: string,',
-    '): void {',
-    '  if (b) {',
-    '  }',
-    '  run(() => {',
-    '  })',
-    '}',
-    'const c = () => {',
-    '}',
-  ]
-  const found = functionsOf(source(code.join('\n')))
-  assert.deepEqual(
-    found.map(({ line, lines, own }) => [line, lines, own]),
-    [
-      [3, 6, 4],
-      [6, 2, 2],
-      [9, 2, 2],
-    ],
-  )
+  assert.deepEqual(wrong, [])
 })
+
+/** Tables by the folder whose `interface Database` has them. */
+function tableOwners(sources: Source[]): Map<string, string> {
+  const owners = new Map<string, string>()
+  for (const { path, text } of sources) {
+    if (path.startsWith('server/platform/')) continue
+    for (const [, body] of text.matchAll(/interface Database \{([^}]*)\}/g)) {
+      for (const [, table] of body!.matchAll(/^\s*(\w+):/gm)) owners.set(table!, path.split('/')[1]!)
+    }
+  }
+  return owners
+}
+
+function readTables({ text }: Source): string[] {
+  const built = [...text.matchAll(/\b(?:selectFrom|(?:inner|left|right|full|cross)Join|using)\('(\w+)/g)].map(
+    ([, table]) => table!,
+  )
+  const templates = [...text.matchAll(/\bsql(?:<[^`]*?>)?`((?:[^`\\]|\\.)*)`/g)].map(([, query]) => query!).join('\n')
+  const read = [...templates.matchAll(/\b(?:from|join) (\w+)/g)].map(([, table]) => table!)
+  return [...built, ...read]
+}
+
+function writtenTables({ text }: Source): string[] {
+  const built = [...text.matchAll(/\b(?:insertInto|updateTable|deleteFrom)\('(\w+)/g)].map(([, table]) => table!)
+  const written = [...text.matchAll(/\b(?:insert into|delete from|update) (\w+)(?= set\b|\s|\()/g)].map(
+    ([, table]) => table!,
+  )
+  return [...built, ...written]
+}

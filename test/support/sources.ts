@@ -48,31 +48,3 @@ export function importsOf({ text }: Source): string[] {
   const loaded = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)
   return [...named, ...bare, ...loaded].map(([, name]) => name!)
 }
-
-/**
- * Functions with the line they begin on, how many lines they have, and how many without the functions inside them. Relies on the formatter: a
- * block closes at its own indentation.
- */
-export function functionsOf({ lines }: Source): Array<{ line: number; lines: number; own: number; head: string }> {
-  const found = lines.flatMap((text, index) => {
-    if (!beginsFunction(text)) return []
-    const indent = /^ */.exec(text)![0]
-    const length = lines.slice(index + 1).findIndex((later) => later.startsWith(`${indent}}`))
-    return [{ line: index + 1, lines: length + 2, head: text.trim().slice(0, 60) }]
-  })
-  return found.map(({ line, lines: length, head }) => {
-    let inside = 0
-    let until = line
-    for (const other of found) {
-      if (other.line <= until || other.line >= line + length) continue
-      inside += other.lines
-      until = other.line + other.lines - 1
-    }
-    return { line, lines: length, own: length - inside, head }
-  })
-}
-
-function beginsFunction(text: string): boolean {
-  if (!text.endsWith('{') || /^\s*(\} )?(if|else|for|while|switch|catch|try|finally|do)\b/.test(text)) return false
-  return /=> \{$/.test(text) || /\)(: .+)? \{$/.test(text)
-}

@@ -6,8 +6,6 @@ import { VIDEO_CHECKS } from '../../../server/engines/check/video/checks.ts'
 import { requestFor } from '../../../server/engines/check/video/request.ts'
 import type { JsonValue, VideoEngine } from '../../../server/engines/video/contract.ts'
 
-export { picture, requestFor } from '../../../server/engines/check/video/request.ts'
-
 export type EngineUnderTest = { engine: VideoEngine; model: string; close(): Promise<void> }
 
 /**

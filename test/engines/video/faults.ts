@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { requestFor } from '../../../server/engines/check/video/request.ts'
 import { EngineError } from '../../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../../server/engines/video/contract.ts'
 import { readAll } from '../../../server/platform/outbound/exchange.ts'
 import type { Fault } from '../../support/upstream/engine-server/faults.ts'
 import type { EngineServer } from '../../support/upstream/engine-server/server.ts'
-import { requestFor } from './contract.ts'
 
 /** How the calls of an adapter are recognized by the scriptable server. */
 export type Calls = Record<'start' | 'poll' | 'output', { method: string; path: RegExp }>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { picture, requestFor } from '../../../../server/engines/check/video/request.ts'
 import type { VideoEngine } from '../../../../server/engines/video/contract.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { picture, requestFor } from '../contract.ts'
 import { live, minimax, veo } from './open.ts'
 
 const server = await startEngineServer()

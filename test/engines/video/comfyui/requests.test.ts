@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { picture, requestFor } from '../../../../server/engines/check/video/request.ts'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
 import type { ComfyuiOptions } from '../../../../server/engines/video/comfyui/adapter.ts'
 import type { RenderInput, RenderRequest, Ticket } from '../../../../server/engines/video/contract.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { picture, requestFor } from '../contract.ts'
 import { openComfyui, workflowOf } from './workflows.ts'
 
 const server = await startEngineServer()

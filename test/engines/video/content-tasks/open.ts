@@ -1,7 +1,7 @@
+import { requestFor } from '../../../../server/engines/check/video/request.ts'
 import { type ContentTasksOptions, contentTasks } from '../../../../server/engines/video/content-tasks/adapter.ts'
 import type { RenderInput, RenderRequest } from '../../../../server/engines/video/contract.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { requestFor } from '../contract.ts'
 
 export type TasksDialect = ContentTasksOptions['dialect']
 export const DIALECTS: readonly TasksDialect[] = ['minimax', 'ark']

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { picture } from '../../../../server/engines/check/video/request.ts'
 import { engineMistakes } from '../../../../server/engines/registry.ts'
 import type { AspectRatio, RenderInput } from '../../../../server/engines/video/contract.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
-import { picture } from '../contract.ts'
 import { DIALECTS, live, startContentTasks, type TasksDialect } from './open.ts'
 
 const { server, open, request, closeEngines } = await startContentTasks()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { picture } from '../../../../server/engines/check/video/request.ts'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { picture } from '../contract.ts'
 import { live, since, startQueue } from './open.ts'
 
 const { server, open, request, closeEngines } = await startQueue()

@@ -1,7 +1,7 @@
+import { requestFor } from '../../../../server/engines/check/video/request.ts'
 import type { RenderInput, RenderRequest } from '../../../../server/engines/video/contract.ts'
 import { type QueueOptions, queueVideo } from '../../../../server/engines/video/queue/adapter.ts'
 import { type EngineServer, startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { requestFor } from '../contract.ts'
 
 type DialectName = QueueOptions['dialect']
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { picture } from '../../../../server/engines/check/video/request.ts'
 import type { RenderRequest } from '../../../../server/engines/video/contract.ts'
 import type { QueueOptions } from '../../../../server/engines/video/queue/adapter.ts'
-import { picture } from '../contract.ts'
 import { live, since, startQueue } from './open.ts'
 
 const { server, open, request, closeEngines } = await startQueue()

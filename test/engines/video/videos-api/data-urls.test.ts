@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { picture, requestFor } from '../../../../server/engines/check/video/request.ts'
 import { engineMistakes } from '../../../../server/engines/registry.ts'
 import type { RenderInput } from '../../../../server/engines/video/contract.ts'
 import { type VideosApiOptions, videosApi } from '../../../../server/engines/video/videos-api/adapter.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { picture, requestFor, videoEngineContract } from '../contract.ts'
+import { videoEngineContract } from '../contract.ts'
 
 const server = await startEngineServer()
 after(() => server.close())

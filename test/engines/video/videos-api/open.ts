@@ -1,7 +1,7 @@
+import { requestFor } from '../../../../server/engines/check/video/request.ts'
 import type { RenderInput, RenderRequest } from '../../../../server/engines/video/contract.ts'
 import { type VideosApiOptions, videosApi } from '../../../../server/engines/video/videos-api/adapter.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
-import { requestFor } from '../contract.ts'
 
 /** A scriptable server of `/v1/videos`, and engines of this adapter on it. */
 export async function startVideosApi() {

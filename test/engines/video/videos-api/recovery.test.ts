@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { picture } from '../../../../server/engines/check/video/request.ts'
 import type { RenderRequest } from '../../../../server/engines/video/contract.ts'
-import { picture } from '../contract.ts'
 import { live, since, startVideosApi } from './open.ts'
 
 const { server, open, request, closeEngines } = await startVideosApi()

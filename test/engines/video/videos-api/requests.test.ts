@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
+import { picture } from '../../../../server/engines/check/video/request.ts'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
 import { engineMistakes } from '../../../../server/engines/registry.ts'
 import type { RenderInput } from '../../../../server/engines/video/contract.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
 import { fieldsOf } from '../../../support/upstream/engine-server/renders.ts'
-import { picture } from '../contract.ts'
 import { live, since, startVideosApi } from './open.ts'
 
 const { server, open, request, closeEngines } = await startVideosApi()
