@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { textFiles } from '../support/sources.ts'
+import ja from '../../console/text/ja.ts'
+import { filesMatching, sourcesIn, textFiles } from '../support/sources.ts'
 
 /**
  * Words that stood in this repository for things the field has a word for, and what to write in their place. Matched as whole words, and
@@ -42,14 +43,44 @@ test('names, comments, messages and documents are in plain English', () => {
   assert.equal(wrong.length, 0, `\n  ${wrong.join('\n  ')}\n`)
 })
 
-test('the check sees a word in prose, in a name and at its parts, and nothing in a longer word', () => {
+/** Values, marks of dialogue and links: what stands for something else. */
+const MARKS = /\{\{[^}]*\}\}|<\/?[a-z]+>/g
+/** Code as it is typed. */
+const QUOTED_CODE = /“[^”]*”|"[^"]*"(: "[^"]*")?/g
+/** Part of a number, a ratio or a name, such as `16:9` or `kinora.yaml`. */
+const INSIDE_A_WORD = /(?<=[\w/])[.,:](?=[\w/])/g
+
+test('the glossary is in order, each word once, and every word of it is used', () => {
+  const [glossary] = filesMatching(['docs/glossary.md'])
+  const entries = [...glossary!.text.matchAll(/^\| ([^|]+) \| [^|]/gm)]
+    .map(([, entry]) => entry!.trim())
+    .filter((entry) => entry !== 'Word' && !/^-+$/.test(entry))
+  assert.ok(entries.length > 20)
   assert.deepEqual(
-    ['It tells them.', 'tellAll()', 'x.told_ids', 'ItemsTold', 'it letGo()', 'the handed-back row'].map(
-      (line) => bannedIn(line).length,
-    ),
-    [1, 1, 1, 1, 1, 1],
+    entries,
+    [...new Set(entries)].sort((a, b) => a.localeCompare(b, 'en', { sensitivity: 'base' })),
   )
-  assert.deepEqual(bannedIn('an intelligent, apartment-sized storytelling handbook'), [])
+  const documents = filesMatching(['docs/**/*.md', '*.md']).filter(({ path }) => path !== 'docs/glossary.md')
+  const texts = [...sourcesIn('server', 'console'), ...documents].map(({ text }) => text.toLowerCase())
+  const unused = entries.filter((entry) => {
+    const word = entry.replace(/ \(.*| *,.*/g, '').toLowerCase()
+    return !texts.some((text) => text.includes(word) || text.includes(word.replaceAll(/[ -]/g, '_')))
+  })
+  assert.deepEqual(unused, [])
+})
+
+test('Japanese sentences are punctuated in full width', () => {
+  const wrong: string[] = []
+  const visit = (value: object, path: string) => {
+    for (const [name, inner] of Object.entries(value)) {
+      const own = path === '' ? name : `${path}.${name}`
+      if (typeof inner !== 'string') visit(inner as object, own)
+      // English on purpose, where prompts cannot be translated.
+      else if (name !== 'prompt_in_english' && halfWidth(inner).length > 0) wrong.push(`${own}: ${inner}`)
+    }
+  }
+  visit(ja, '')
+  assert.deepEqual(wrong, [])
 })
 
 function bannedIn(line: string): string[] {
@@ -64,4 +95,11 @@ function bannedIn(line: string): string[] {
       return found ? [`"${found[0]}": ${instead}`] : []
     }),
   ]
+}
+
+/** Half-width punctuation that the sentence itself is written with; a text without a Japanese letter has no sentence. */
+function halfWidth(text: string): string[] {
+  if (!/[ぁ-ゟァ-ヿ一-鿿]/.test(text)) return []
+  const sentence = text.replaceAll(MARKS, '').replaceAll(QUOTED_CODE, '').replaceAll(INSIDE_A_WORD, '')
+  return sentence.match(/[,.:;!?()｡､]/g) ?? []
 }
