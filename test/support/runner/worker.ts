@@ -8,13 +8,17 @@ import { fileEnded } from './reporter.ts'
  * Runs test files one after another in this process, as `runner.ts` asks: reading the service costs more than running most files. Each file
  * is a suite, so its hooks are its own. Between files the environment is restored, and a file that leaves a server or a process behind fails.
  */
+let busy = false
 process.on('message', (message: ToWorker) => {
   if ('end' in message) return process.disconnect()
   void runFile(message.run)
 })
+// The runner was killed.
+process.once('disconnect', () => busy && process.exit(1))
 tell({ ready: true })
 
 async function runFile(path: string): Promise<void> {
+  busy = true
   const env = { ...process.env }
   const handles = openHandles()
   const cpu = process.cpuUsage()
@@ -28,6 +32,7 @@ async function runFile(path: string): Promise<void> {
   Object.assign(process.env, env)
   const left_open = await leftOpen(handles)
   const { user, system } = process.cpuUsage(cpu)
+  busy = false
   tell({ file: { path, ms: performance.now() - began, cpu_ms: (user + system) / 1000, left_open } })
 }
 

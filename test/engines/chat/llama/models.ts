@@ -8,12 +8,11 @@ import { findPackage } from '../../../../server/engines/chat/llama/model-file.ts
 
 const STAND_IN = new URL('../../../support/upstream/llama-library.ts', import.meta.url).href
 
-const dir = mkdtempSync(join(tmpdir(), 'kinora-llama-'))
-after(() => rmSync(dir, { recursive: true, force: true }))
-
 /** A file that the stand-in for the library loads as a model. */
 export function modelFile(content = 'GGUF'): string {
-  const path = join(mkdtempSync(join(dir, 'model-')), 'model.gguf')
+  const dir = mkdtempSync(join(tmpdir(), 'kinora-llama-'))
+  after(() => rmSync(dir, { recursive: true, force: true }))
+  const path = join(dir, 'model.gguf')
   writeFileSync(path, content)
   return path
 }
