@@ -8,8 +8,8 @@ export async function makeOrganizations({ pool, user_id }: BenchService, count: 
   const hashes = keys.map((key) => Buffer.from(hashKey(key), 'hex'))
   await pool.query(
     `with made as (
-       insert into organizations (id, name, slug, plan, created_at)
-       select id, id, id, (select plan from organizations limit 1), now() from unnest($1::text[]) as id returning id
+       insert into organizations (id, name, name_key, slug, plan, created_at)
+       select id, id, id, id, (select plan from organizations limit 1), now() from unnest($1::text[]) as id returning id
      ), joined as (
        insert into members (id, org_id, user_id, role, created_at) select 'member_' || id, id, $3, 'owner', now() from made returning org_id
      ), opened as (

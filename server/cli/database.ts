@@ -10,7 +10,7 @@ import { deleteNode, findConnectionLimits, type NewNode, type NodeRow } from '..
 import { type DataDir, openDataDir } from '../platform/data-dir.ts'
 import { type Hold, lockDatabase } from '../platform/db/database-lock.ts'
 import { type Db, isDatabaseDown, openDb } from '../platform/db/db.ts'
-import { MIGRATIONS_DIR, migrate } from '../platform/db/migrate.ts'
+import { MIGRATIONS_DIR, migrate, requireKnownHistory } from '../platform/db/migrate.ts'
 import { untilReachable, type Waiting } from '../platform/db/reachable.ts'
 import { newId } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
@@ -122,6 +122,7 @@ async function bringUpToDate(
   const { db, pool, close } = openDb(url, { pool_max: 2 })
   try {
     await requireSafeServer(pool)
+    await requireKnownHistory(pool)
     const { blobsKnown } = await import('../assembly/background.ts')
     await requireSameInstallation({ ...files, db, known: blobsKnown(db) })
     await hold(node?.id ?? newId('node'))

@@ -29,7 +29,7 @@ export type Identity = {
 /** How often the use of keys is written. */
 const NOTE_USE_MS = 60_000
 
-/** What triggers on the tables of callers announce: `key:<id>`, `session:<id>`, `user:<id>` or `org:<id>`. See server/migrations/0001-identity.sql. */
+/** What triggers on the tables of callers announce: `key:<id>`, `session:<id>`, `user:<id>` or `org:<id>`. See server/migrations/0001-baseline.sql. */
 export const IDENTITY_TOPIC = 'kinora_identity'
 
 /**

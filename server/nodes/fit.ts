@@ -35,7 +35,7 @@ export function refusalOfNode(
 
 /** Which node, for a person: `Node node_01… on host-a (/var/lib/kinora)`. */
 function nameOf({ id, host_name, data_dir }: Pick<NodeRow, 'id' | 'host_name' | 'data_dir'>): string {
-  return `Node ${id} on ${host_name}${data_dir === null ? '' : ` (${data_dir})`}`
+  return `Node ${id} on ${host_name} (${data_dir})`
 }
 
 const PUBLIC_URL = 'Set public_url, the address of the proxy before the nodes, to the same on each.'

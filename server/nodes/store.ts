@@ -6,9 +6,9 @@ import { hasTable } from '../platform/db/migrate.ts'
 type NodesTable = {
   id: string
   host_name: string
-  /** Null for nodes of an earlier version; `pid` is that of its first process. */
-  data_dir: string | null
-  pid: number | null
+  data_dir: string
+  /** Of its first process. */
+  pid: number
   version: string
   role: 'api' | 'worker' | 'all'
   processes: number

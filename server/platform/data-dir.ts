@@ -44,10 +44,10 @@ export function restoringMark(root: string): string {
   return join(root, 'restoring')
 }
 
-/** Of the directory's layout. It changes when a version before could not use what a new one leaves there. */
+/** Of the directory's layout. It changes when an older version could not use what a new one leaves there. */
 const FORMAT = 1
 
-/** Before anything is changed, the lock included. A directory without the file `version` is of the first format. */
+/** Before anything is changed, the lock included. A directory without the file `version` is new. */
 function requireKnownFormat(root: string): void {
   if (existsSync(restoringMark(root))) {
     throw new StartError(

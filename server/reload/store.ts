@@ -5,7 +5,6 @@ export type ReloadRow = { id: string; requested_at: Date; requested_by: string }
 
 /** What one process made of a reload. `details`: the names of what changed, or the mistakes. */
 export type ProcessAnswer = {
-  /** Empty for one of an earlier version. */
   node_id: string
   host: string
   pid: number

@@ -31,7 +31,7 @@ export async function sendContent(
   try {
     if (variant === 'video') return await send(clip)
     const stored = await variants.find(job, variant)
-    // A service of the version before does not know these blobs, and sweeps them away as orphans.
+    // Made again: a restore of an incomplete backup may have lost the bytes.
     return await send(stored).catch(async (error: unknown) => {
       if (!(error instanceof BlobMissing)) throw error
       return send(await variants.replace(job, variant, stored))

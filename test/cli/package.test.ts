@@ -29,7 +29,7 @@ after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDel
 test('the package has program, console, migrations, documents and licence; no source, no test and no data', () => {
   const needed = ['bin/kinora.js', 'server/main.js', 'console/dist/index.html', 'docs/operating.md', 'README.md']
   const migrations = globSync('server/migrations/*.sql', { cwd: ROOT })
-  assert.ok(migrations.length > 20)
+  assert.ok(migrations.length > 0)
   assert.deepEqual(
     [...needed, ...migrations].filter((path) => !files.includes(path)),
     [],

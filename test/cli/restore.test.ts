@@ -83,17 +83,21 @@ test('a restore verifies every byte first, and changes nothing when one is wrong
     await assert.rejects(restoreBackup(into('untouched', at('bad'))), /damaged|ENOENT|not a whole backup/, part)
     rmSync(at('bad'), { recursive: true })
   }
-  const newer = JSON.parse(readFileSync(join(at('good'), 'manifest.json'), 'utf8'))
-  delete newer.sha256
-  newer.migrations.push({ number: 9999, name: '9999-later', sha256: '' })
-  cpSync(at('good'), at('newer'), { recursive: true })
-  await writeManifest(at('newer'), newer)
-  await assert.rejects(restoreBackup(into('untouched', at('newer'))), /newer than this version.*9999-later/)
-  await assert.rejects(
-    verifyBackup(at('newer')),
-    /newer than this version/,
-    'what --check calls intact can be restored',
-  )
+  const { sha256: _, ...manifest } = JSON.parse(readFileSync(join(at('good'), 'manifest.json'), 'utf8'))
+  const of = (number: number, name: string) => ({ number, name, sha256: '' })
+  for (const [migrations, message] of [
+    [[...manifest.migrations, of(9999, '9999-later')], /The backup is newer than this version.*9999-later/],
+    [[of(1, '0001-identity'), of(2, '0002-files')], /The backup was made by a build of Kinora before version 0\.1\.0/],
+  ] as const) {
+    cpSync(at('good'), at('other'), { recursive: true })
+    await writeManifest(at('other'), { ...manifest, migrations })
+    await assert.rejects(restoreBackup(into('untouched', at('other'))), message)
+    await assert.rejects(verifyBackup(at('other')), message, 'what --check calls intact can be restored')
+    rmSync(at('other'), { recursive: true })
+  }
+  writeFileSync(join(at('good'), 'manifest.json'), JSON.stringify(manifest))
+  await assert.rejects(verifyBackup(at('good')), /manifest\.json is not as it was written/, 'without its digest')
+  await writeManifest(at('good'), manifest)
   assert.equal(existsSync(at('untouched')), false)
   await assert.rejects(restoreBackup({ ...into('', at('good')), data_dir: dir.path }), /is not empty/)
   const external = { ...into('beside', at('good')), database_url: database.url }
@@ -108,15 +112,6 @@ test('the previous secrets of a data directory are in its backup, since second f
   await restoreBackup(into('of rotated', at('rotated')))
   assert.equal(readFileSync(join(at('of rotated'), 'secret.previous'), 'utf8'), `${'p'.repeat(40)}\n`)
   assert.equal(statSync(join(at('of rotated'), 'secret.previous')).mode & 0o077, 0)
-})
-
-test('a backup of the first format, without a digest of the manifest, is restored', async () => {
-  await takeBackup(options(at('first')))
-  const { sha256: _, ...manifest } = JSON.parse(readFileSync(join(at('first'), 'manifest.json'), 'utf8'))
-  writeFileSync(join(at('first'), 'manifest.json'), JSON.stringify({ ...manifest, format: 1 }))
-  assert.equal((await verifyBackup(at('first'))).format, 1)
-  writeFileSync(join(at('first'), 'manifest.json'), JSON.stringify(manifest))
-  await assert.rejects(verifyBackup(at('first')), /manifest\.json is not as it was written/)
 })
 
 /** A copy of a backup that is intact, but announces a row of `users` too many. */

@@ -91,7 +91,7 @@ test('queues, audit and database are reported from the database, the oldest due 
   assert.equal(sumOf(read, 'kinora_audit_broken', { invariant: 'I2' }), 1)
   assert.equal(sumOf(read, 'kinora_audit_broken', { invariant: 'I1' }), 0)
   assert.equal(sumOf(read, 'kinora_database_reachable'), 1)
-  assert.ok(sumOf(read, 'kinora_database_migration') >= 40)
+  assert.ok(sumOf(read, 'kinora_database_migration') >= 1)
   await recordAudit(db, [], clock.now())
 })
 

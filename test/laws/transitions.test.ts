@@ -86,7 +86,7 @@ test('the database refuses a status without what belongs to it, and what belongs
 test('the database refuses a second charge for a job, and any change of the ledger', async () => {
   const { pool } = database
   await pool.query(
-    "insert into organizations (id, name, slug, plan, created_at) values ('org', 'Org', 'org', 'free', now())",
+    "insert into organizations (id, name, name_key, slug, plan, created_at) values ('org', 'Org', 'org', 'org', 'free', now())",
   )
   await pool.query("insert into accounts (org_id) values ('org')")
   const charge = (id: string) =>

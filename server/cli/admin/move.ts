@@ -16,7 +16,7 @@ import { copyDatabase } from '../../platform/db/copy/database.ts'
 import { databaseTime } from '../../platform/db/database-clock.ts'
 import { lockDatabase } from '../../platform/db/database-lock.ts'
 import { type Database, openDb } from '../../platform/db/db.ts'
-import { migrate } from '../../platform/db/migrate.ts'
+import { migrate, requireKnownHistory } from '../../platform/db/migrate.ts'
 import { newId } from '../../platform/ids.ts'
 import { startEmbeddedPostgres } from '../../platform/postgres/embedded.ts'
 import { lowerFirst } from '../../platform/text.ts'
@@ -84,6 +84,7 @@ async function move(
   await requireReachable(blobs)
   const pair = { db: source.db, blobs, data_dir: dir.path, known: blobsKnown(source.db), database: source.name }
   await requireUsed(source.pool, source.name)
+  await requireKnownHistory(source.pool)
   await requireSameInstallation(pair)
   await (source.embedded ? migrate(source.pool) : requireCurrent(source.pool, source.name))
   if (await isUnused(source.db)) throw new CommandError(`${source.name} has nothing to move.`)

@@ -2,7 +2,6 @@ import type { ColumnType, Insertable, JSONColumnType, Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type { ProbeResult } from '../../media/probe/probe.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { hasTable } from '../../platform/db/migrate.ts'
 import { comparisonOf, type Position } from '../../platform/http/list.ts'
 import type { Purpose } from '../purposes.ts'
 
@@ -102,16 +101,12 @@ export async function deleteExpiredFiles(db: Db, options: { now: Date; limit: nu
   return rows.map((row) => row.blob_key)
 }
 
-/** Those of `keys` that belong to a file, expired ones included, or are pinned. Also asked of a database that has no pins yet. */
+/** Those of `keys` that belong to a file, expired ones included, or are pinned. */
 export async function knownFileBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
-  const { rows } = await sql<{ blob_key: string }>`select blob_key from files where blob_key = any(${keys})`.execute(db)
-  const known = new Set(rows.map((row) => row.blob_key))
-  if (!(await hasTable(db, 'file_pins'))) return known
-  const pinned = await sql<{ blob_key: string }>`select blob_key from file_pins where blob_key = any(${keys})`.execute(
-    db,
-  )
-  for (const { blob_key } of pinned.rows) known.add(blob_key)
-  return known
+  const { rows } = await sql<{ blob_key: string }>`
+    select blob_key from files where blob_key = any(${keys})
+    union select blob_key from file_pins where blob_key = any(${keys})`.execute(db)
+  return new Set(rows.map((row) => row.blob_key))
 }
 
 /** Every blob that a file or a pin names, once. */

@@ -16,8 +16,8 @@ export type UserRow = {
 
 export type OrganizationRow = { id: string; name: string; slug: string; plan: string; created_at: Date }
 
-/** The name in lower case; null for one of those that shared it before names were compared so. */
-type NameKey = { name_key: string | null }
+/** The name in lower case, which no two organizations share. */
+type NameKey = { name_key: string }
 
 export type MemberRow = { id: string; org_id: string; user_id: string; role: Role; created_at: Date }
 
@@ -51,7 +51,7 @@ export async function insertOrganization(tx: Db, row: Omit<OrganizationRow, 'slu
 
 /** Whether a row was refused because another organization has the name, whatever its case. */
 export function isOrganizationNameTaken(error: unknown): boolean {
-  return isUniqueViolation(error, 'organizations_name') || isUniqueViolation(error, 'organizations_name_key')
+  return isUniqueViolation(error, 'organizations_name_key')
 }
 
 export async function anyOrganization(db: Db): Promise<boolean> {
@@ -83,9 +83,7 @@ export async function findOrganizationCalled(db: Db, name: string): Promise<{ id
   const found = await db
     .selectFrom('organizations')
     .select(['id', 'name'])
-    .where((where) => where.or([where('name', '=', name), where('name_key', '=', name.toLowerCase())]))
-    .orderBy(sql`name = ${name}`, 'desc')
-    .limit(1)
+    .where('name_key', '=', name.toLowerCase())
     .executeTakeFirst()
   return found ?? null
 }

@@ -28,8 +28,8 @@ export type MigrateOptions = {
  * that start together wait for one another. Returns the names it applied.
  * The previous version may be serving meanwhile: a lock that is not had within a second is given up, so that no request queues behind it,
  * and the migration is tried again.
- * Throws StartError, before changing anything, when a shipped file was edited, when one is missing or out of order, and
- * when the database is newer than this code.
+ * Throws StartError, before changing anything, when a shipped file was edited, when one is missing or out of order, when the database is
+ * newer than this code, and when a build before version 0.1.0 made it.
  */
 export async function migrate(
   pool: pg.Pool,
@@ -85,7 +85,12 @@ export function readMigrations(dir: string): Migration[] {
   return migrations
 }
 
-/** Whether there is a table of this name, of whatever version. */
+/** Throws StartError when the database has tables of ours of another history than this code's. Changes nothing. */
+export async function requireKnownHistory(pool: pg.Pool): Promise<void> {
+  if (await isMigrated(pool)) requireSameHistory(readMigrations(MIGRATIONS_DIR), await appliedMigrations(pool))
+}
+
+/** Whether there is a table of this name: a database that was never used has none of ours. */
 export async function hasTable(db: Db, table: string): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`.execute(db)
   return rows[0]!.found
@@ -124,12 +129,21 @@ function readMigration(dir: string, file: string): Migration {
   return { number: Number(number), name: file.slice(0, -4), sql, sha256 }
 }
 
-/** Throws StartError unless what is applied is the beginning of what we have, unchanged. */
-export function requireSameHistory(files: readonly Migration[], applied: readonly Applied[]): void {
+/** Throws StartError unless what is applied is the beginning of what we have, unchanged. `what` has that history. */
+export function requireSameHistory(
+  files: readonly Migration[],
+  applied: readonly Applied[],
+  what: 'The database' | 'The backup' = 'The database',
+): void {
+  const [baseline, first] = [files[0], applied[0]]
+  if (first?.number === baseline?.number && first?.name !== baseline?.name)
+    throw new StartError(
+      `${what} was made by a build of Kinora before version 0.1.0, whose data cannot be upgraded: begin with a new data directory, and with an empty database if DATABASE_URL is set.`,
+    )
   const last = files.at(-1)?.number ?? 0
   const newer = applied.find((row) => row.number > last)
   if (newer)
-    throw new StartError(`The database is newer than this version of Kinora: it has migration ${newer.name}. Upgrade.`)
+    throw new StartError(`${what} is newer than this version of Kinora: it has migration ${newer.name}. Upgrade.`)
   for (const [index, row] of applied.entries()) {
     const file = files[index]!
     if (file.number < row.number)

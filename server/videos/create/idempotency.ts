@@ -11,15 +11,12 @@ const REMEMBERED_SECONDS = 86_400
 /** A reservation this old belongs to a request that died: creating a job takes far less. */
 const RESERVATION_SECONDS = 60
 
-/**
- * Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. `claim_id` and `claimed_at`
- * are the id and time of the reservation: renamed columns would break a service of the previous version that still runs during an upgrade.
- */
+/** Holds a digest of the body and the fields a replay needs, never the prompt: that comes from the repeated request. */
 type IdempotencyRow = {
   org_id: string
   key: string
-  claim_id: string
-  claimed_at: Date
+  reservation_id: string
+  reserved_at: Date
   body_digest: string
   job_id: string | null
   cost: bigint | null
@@ -78,9 +75,9 @@ export async function reserveKey(
   const { org_id, key, body_digests } = wanted
   const body_digest = body_digests[0]!
   const reservation = { org_id, key, reservation_id: randomUUID() }
-  const times = { claimed_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
+  const times = { reserved_at: now, expires_at: addSeconds(now, REMEMBERED_SECONDS) }
   const empty = { job_id: null, cost: null, currency: null, created_at: null }
-  const row = { ...columnsOf(reservation), ...times, body_digest, ...empty }
+  const row = { ...reservation, ...times, body_digest, ...empty }
   for (;;) {
     const mine = await db
       .insertInto('video_idempotency')
@@ -90,9 +87,9 @@ export async function reserveKey(
           .columns(['org_id', 'key'])
           .doUpdateSet(row)
           .where(sql<boolean>`video_idempotency.expires_at <= ${now}
-            or (video_idempotency.job_id is null and video_idempotency.claimed_at < ${addSeconds(now, -RESERVATION_SECONDS)})`),
+            or (video_idempotency.job_id is null and video_idempotency.reserved_at < ${addSeconds(now, -RESERVATION_SECONDS)})`),
       )
-      .returning('claim_id')
+      .returning('reservation_id')
       .executeTakeFirst()
     if (mine) return { reservation }
     const earlier = await db
@@ -111,7 +108,7 @@ export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembe
   const result = await tx
     .updateTable('video_idempotency')
     .set(job)
-    .where(({ and }) => and(columnsOf(reservation)))
+    .where(({ and }) => and(reservation))
     .executeTakeFirst()
   if (result.numUpdatedRows !== 1n) throw inProgress()
 }
@@ -120,7 +117,7 @@ export async function rememberJob(tx: Tx, reservation: Reservation, job: Remembe
 export async function releaseKey(db: Db, reservation: Reservation): Promise<void> {
   await db
     .deleteFrom('video_idempotency')
-    .where(({ and }) => and(columnsOf(reservation)))
+    .where(({ and }) => and(reservation))
     .where('job_id', 'is', null)
     .execute()
 }
@@ -135,10 +132,6 @@ export async function deleteExpiredKeys(db: Db, now: Date, limit: number): Promi
     .where('expires_at', '<=', now)
     .executeTakeFirst()
   return Number(result.numDeletedRows)
-}
-
-function columnsOf({ org_id, key, reservation_id }: Reservation) {
-  return { org_id, key, claim_id: reservation_id }
 }
 
 function recall(row: IdempotencyRow, body_digests: readonly string[]): Remembered {

@@ -47,8 +47,7 @@ export function observeMove(
   if (job.status === before.status) return
   const end = endOf(job)
   const storing_since = outcome.to === 'completed' ? outcome.storing_since : undefined
-  const since = startOf(before)
-  if (since) observeStage(ctx, job, { stage: stageOf(before.status), since, end: storing_since ?? end })
+  observeStage(ctx, job, { stage: stageOf(before.status), since: startOf(before), end: storing_since ?? end })
   if (storing_since) observeStage(ctx, job, { stage: 'storing', since: storing_since, end })
   if (!isTerminal(job.status)) return
   const code = outcome.to === 'failed' ? outcome.code : ''
@@ -93,23 +92,23 @@ function observeStage(
     .end({ at: end })
 }
 
-/** When the job came to its status; null for one of an earlier version, which did not write it. */
-function startOf(job: VideoJobRow): Date | null {
+/** When the job came to its status, one that is not its last. */
+function startOf(job: VideoJobRow): Date {
   switch (job.status) {
     case 'moderating':
       return job.created_at
     case 'translating':
-      return job.moderated_at
+      return job.moderated_at!
     case 'queued':
-      return job.queued_at
+      return job.queued_at!
     default:
-      return job.render_started_at
+      return job.render_started_at!
   }
 }
 
 /** When the job came to the status it has now. */
 function endOf(job: VideoJobRow): Date {
-  return job.finished_at ?? startOf(job)!
+  return job.finished_at ?? startOf(job)
 }
 
 /**

@@ -19,7 +19,7 @@ beforeEach(async () => database.truncateAll())
 async function fill(count: number): Promise<{ org_id: string; subscriptions: string[] }> {
   const org_id = newId('org')
   await database.pool.query(
-    "insert into organizations (id, name, slug, plan, created_at) values ($1, $1, $1, 'free', now())",
+    "insert into organizations (id, name, name_key, slug, plan, created_at) values ($1, $1, $1, $1, 'free', now())",
     [org_id],
   )
   const subscriptions: string[] = []

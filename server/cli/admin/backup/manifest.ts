@@ -8,9 +8,6 @@ import { CommandError } from '../command.ts'
 /** Of the layout below. A program reads backups up to this format; it changes when an older program would misread one. */
 export const FORMAT = 2
 
-/** The first one, whose manifest has no digest of itself. */
-const WITHOUT_DIGEST = 1
-
 const WrittenFile = Type.Object({
   /** Below the backup's directory. */
   file: Type.String({ pattern: '^[a-z0-9_]+(/[a-z0-9_]+)?([.][a-z]+)*$' }),
@@ -85,8 +82,7 @@ export async function readManifest(dir: string): Promise<Manifest> {
       `The backup ${dir} has format ${format}, and this version of Kinora reads ${FORMAT}. Restore it with a newer version.`,
     )
   }
-  const unchanged = sha256 === digestOf(manifest) || (format === WITHOUT_DIGEST && sha256 === undefined)
-  if (unchanged && Value.Check(Manifest, manifest)) return manifest
+  if (sha256 === digestOf(manifest) && Value.Check(Manifest, manifest)) return manifest
   throw new CommandError(`The backup ${dir} is damaged: manifest.json is not as it was written. Use another backup.`)
 }
 

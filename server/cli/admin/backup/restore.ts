@@ -22,11 +22,11 @@ import { BLOBS, type Manifest, readManifest, secretFiles } from './manifest.ts'
 
 /**
  * A whole backup, every byte of it as it was written, that this version can restore. Throws CommandError that names the first part which is
- * not, or StartError for one of a newer version.
+ * not, or StartError for one of a newer version or of a build before 0.1.0.
  */
 export async function verifyBackup(dir: string): Promise<Manifest> {
   const manifest = await readManifest(dir)
-  requireSameHistory(readMigrations(MIGRATIONS_DIR), manifest.migrations)
+  requireSameHistory(readMigrations(MIGRATIONS_DIR), manifest.migrations, 'The backup')
   const { tables, blobs } = manifest
   for (const part of [...tables, blobs.list, ...secretFiles(manifest)])
     if (!(await isIntact(join(dir, part.file), part))) throw damaged(dir, part.file)

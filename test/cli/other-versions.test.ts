@@ -7,16 +7,17 @@ import { openDb } from '../../server/platform/db/db.ts'
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../server/platform/db/migrate.ts'
 import { startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
 import { runKinora } from '../support/command.ts'
-import { emptyDatabase } from '../support/data/data-dir.ts'
+import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
 import { tempDir } from '../support/service.ts'
 
 const temp = tempDir()
 after(temp.remove)
 const files = readMigrations(MIGRATIONS_DIR)
-const OLDER = files.at(-2)!
+/** The migration before the latest; while there is one migration only, none. */
+const OLDER = files.at(-2) ?? { number: 0, name: 'no migration' }
 const LATEST = files.at(-1)!
 
-/** Runs `use` on a database that the version before this one has migrated. `count` counts its migrations. */
+/** Runs `use` on a database that has all migrations but the latest. `count` counts its migrations. */
 async function withOlder(url: string, use: (count: () => Promise<number>) => Promise<void>): Promise<void> {
   const { pool, close } = openDb(url, { pool_max: 1 })
   try {
@@ -27,13 +28,14 @@ async function withOlder(url: string, use: (count: () => Promise<number>) => Pro
   }
 }
 
-async function assertRefused(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+async function assertRefused(args: string[], env: NodeJS.ProcessEnv, message: RegExp): Promise<void> {
   const { code, stdout, stderr } = await runKinora(['admin', ...args], { env, cwd: temp.path })
   assert.deepEqual([code, stdout], [1, ''], args.join(' '))
-  const message = new RegExp(`older version of Kinora.*${OLDER.name}.*${LATEST.name}.*kinora migrate`)
   assert.match(stderr, message, args.join(' '))
   assert.doesNotMatch(stderr, /\n\s+at /)
 }
+
+const UPGRADE = new RegExp(`older version of Kinora.*${OLDER.name}.*${LATEST.name}.*kinora migrate`)
 
 test('no admin command migrates an external database: one of an older version is refused with what to do', async (t) => {
   const external = await emptyDatabase()
@@ -42,16 +44,8 @@ test('no admin command migrates an external database: one of an older version is
   mkdirSync(join(data_dir, 'blobs'), { recursive: true })
   const env = { DATABASE_URL: external.url, KINORA_DATA_DIR: data_dir }
   await withOlder(external.url, async (count) => {
-    const commands = [
-      'org list',
-      'org create --name A',
-      'nodes',
-      'reload',
-      'audit',
-      'log',
-      'database move --to embedded',
-    ]
-    for (const command of commands) await assertRefused(command.split(' '), env)
+    for (const command of ['org list', 'org create --name A', 'database move --to embedded'])
+      await assertRefused(command.split(' '), env, UPGRADE)
     assert.equal(await count(), files.length - 1)
     const migrated = await runKinora(['migrate'], { env, cwd: temp.path })
     assert.equal(migrated.code, 0, migrated.stderr)
@@ -65,7 +59,7 @@ test('a command migrates the embedded database only while no service runs on its
   const dir = openDataDir(data_dir)
   const server = await startEmbeddedPostgres({ dir: dir.postgres })
   await withOlder(server.url, async (count) => {
-    await assertRefused(['org', 'list'], env)
+    await assertRefused(['org', 'list'], env, UPGRADE)
     assert.equal(await count(), files.length - 1)
   })
   await server.stop()
@@ -73,4 +67,31 @@ test('a command migrates the embedded database only while no service runs on its
   const alone = await runKinora(['admin', 'org', 'list'], { env, cwd: temp.path })
   assert.equal(alone.code, 0, alone.stderr)
   rmSync(data_dir, { recursive: true })
+})
+
+const BEGIN_AGAIN =
+  /The database was made by a build of Kinora before version 0\.1\.0, whose data cannot be upgraded: begin with a new data directory, and with an empty database if DATABASE_URL is set\./
+
+test('a database of a build before 0.1.0 is refused by a start and by commands, unchanged, with what to do', async (t) => {
+  const external = await emptyDatabase()
+  const { pool, close } = openDb(external.url, { pool_max: 1 })
+  const dir = dataDir()
+  t.after(async () => {
+    await close()
+    await Promise.all([external.drop(), dir.remove()])
+  })
+  await pool.query(`
+    create table schema_migrations (number integer primary key, name text not null, sha256 text not null);
+    insert into schema_migrations values (1, '0001-identity', 'a'), (45, '0045-deliveries-by-state', 'b');
+    create table organizations (id text primary key);
+    insert into organizations values ('org_1')`)
+  await assert.rejects(dir.serve({ DATABASE_URL: external.url }), { name: 'StartError', message: BEGIN_AGAIN })
+  const env = { DATABASE_URL: external.url, KINORA_DATA_DIR: dir.path }
+  for (const command of ['org list', 'database move --to embedded'])
+    await assertRefused(command.split(' '), env, BEGIN_AGAIN)
+  const { rows } = await pool.query("select tablename as name from pg_tables where schemaname = 'public' order by 1")
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    ['organizations', 'schema_migrations'],
+  )
 })
