@@ -7,7 +7,7 @@ import { answeredBy, buildHttp, DRAIN_SECONDS, endRequests, reachableHost } from
 import { limitMedia, openSettings, secretsOf } from './assembly/settings.ts'
 import { openAuditGate } from './billing/audit-state.ts'
 import { openBalanceChanges } from './billing/balance-changes.ts'
-import { openMeter } from './billing/meter.ts'
+import { type Meter, openMeter } from './billing/meter.ts'
 import { usageCounter } from './billing/metrics.ts'
 import { billingEndpoints } from './billing/routes.ts'
 import { catalogEndpoints } from './catalog/routes.ts'
@@ -20,12 +20,13 @@ import type { Engines } from './engines/registry.ts'
 import { fileRoutes } from './files/routes.ts'
 import { healthEndpoints, openHealth } from './health.ts'
 import type { Endpoint } from './identity/caller/endpoint.ts'
-import { openIdentity } from './identity/open.ts'
+import { type Identity, openIdentity } from './identity/open.ts'
 import { identityEndpoints } from './identity/routes.ts'
 import type { Blobs } from './platform/blobs/blobs.ts'
 import type { Clock } from './platform/clock.ts'
 import { listenOn } from './platform/http/listen.ts'
-import { openSockets, type Sockets } from './platform/http/websocket.ts'
+import { STREAM_TIMING, type StreamTiming } from './platform/http/sse.ts'
+import { openSockets, SOCKET_TIMING, type Sockets, type SocketTiming } from './platform/http/websocket.ts'
 import type { Log } from './platform/log.ts'
 import { openWithStops } from './platform/start/stops.ts'
 import { changedSettings } from './reload/changed-settings.ts'
@@ -55,6 +56,8 @@ export type AppOptions = {
   signal?: AbortSignal | undefined
   /** Takes the place of the configured engines. */
   engines?: Engines
+  /** How long connections may be quiet, unread or open, where it is not the usual time. */
+  timing?: Partial<StreamTiming & SocketTiming & { lifetime_seconds: number }>
 }
 
 export type App = {
@@ -62,6 +65,9 @@ export type App = {
   http: FastifyInstance
   /** Every route the service answers. */
   endpoints: readonly Endpoint[]
+  /** Who calls, and what calls cost, as every route sees it. */
+  identity: Identity
+  meter: Meter
   /** Answers on host and port; port 0 picks one. Returns the base URL. Throws StartError when the address cannot be had. */
   listen(at: { host: string; port: number }): Promise<string>
   /** For a process that does not listen itself: the URL at which others of this service do. */
@@ -98,10 +104,12 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
   const { identity, responding, variants, live } = parts
   const state: { stop: 'no' | 'unready' | 'draining' } = { stop: 'no' }
   const stopping = new AbortController()
-  const sockets = openSockets({ path: '/v1/responses', log })
+  const { timing = {} } = options
+  const sockets = openSockets({ path: '/v1/responses', log, timing: { ...SOCKET_TIMING, ...timing } })
   const endpoints = endpointsOf(parts, {
     ctx,
     sockets,
+    timing,
     stopping: stopping.signal,
     isStopping: () => state.stop !== 'no',
   })
@@ -130,6 +138,8 @@ async function assemble(options: AppOptions, stops: AsyncDisposableStack): Promi
     ctx,
     http,
     endpoints: answered,
+    identity,
+    meter: parts.meter,
     reachAt: (url) => settings.reachAt(ctx.site, url, ctx.config),
     changedBy: (next) => changedSettings(ctx, { ...next, secrets: secretsOf(next) }),
     prepareReload,
@@ -178,17 +188,26 @@ function endpointsOf(
   {
     ctx,
     sockets,
+    timing,
     stopping,
     isStopping,
-  }: { ctx: LiveContext; sockets: Sockets; stopping: AbortSignal; isStopping: () => boolean },
+  }: {
+    ctx: LiveContext
+    sockets: Sockets
+    timing: NonNullable<AppOptions['timing']>
+    stopping: AbortSignal
+    isStopping: () => boolean
+  },
 ): Endpoint[] {
+  const streams = { ...STREAM_TIMING, ...timing }
+  const { lifetime_seconds } = timing
   return [
     ...fileRoutes,
     ...videoEndpoints({ cache, audit, variants }),
     ...catalogEndpoints,
-    ...chatEndpoints(meter),
-    ...responseEndpoints(responding, { stopping }),
-    responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx }),
+    ...chatEndpoints(meter, streams),
+    ...responseEndpoints(responding, { timing: streams, stopping }),
+    responseSocket({ ...responding, sockets, who: identity.authenticator, live: ctx, lifetime_seconds }),
     ...identityEndpoints(identity),
     ...billingEndpoints,
     ...webhookEndpoints(),

@@ -55,7 +55,6 @@ export type HttpOptions = {
   log: Log
   metrics?: Metrics
   tracing?: Tracing | null
-  body_seconds?: number
   /** `unready`: requests are still answered, each on its last connection. `draining`: new ones are refused. */
   stop?: () => 'no' | 'unready' | 'draining'
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
@@ -68,7 +67,7 @@ export type HttpOptions = {
 
 /** The HTTP server: strict parsing, request ids, the error envelope and the access log. Routes are added by the caller. */
 export function openHttp(options: HttpOptions): FastifyInstance {
-  const { log, body_seconds = BODY_SECONDS, sockets, metrics, tracing } = options
+  const { log, sockets, metrics, tracing } = options
   const http = Fastify({
     logger: false,
     genReqId: newRequestId,
@@ -83,7 +82,7 @@ export function openHttp(options: HttpOptions): FastifyInstance {
     clientErrorHandler: answerBrokenRequest,
   })
   sockets?.attach(http)
-  http.decorate('bodySeconds', body_seconds)
+  http.decorate('bodySeconds', BODY_SECONDS)
   http.decorate('metrics', metrics ?? null)
   http.decorateRequest('span', null)
   const countAnswer = metrics && answerCounter(metrics)

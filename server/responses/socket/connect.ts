@@ -13,7 +13,7 @@ export type ResponseSocketDeps = ResponseDeps & {
   sockets: Sockets
   who: Authenticator
   live: Pick<LiveContext, 'use'>
-  lifetime_seconds?: number
+  lifetime_seconds?: number | undefined
 }
 
 /** `GET /v1/responses` as a WebSocket: each message of the client requests one response. 405 without an upgrade. */
