@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Answer, send } from '../../test/support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../test/support/http/send.ts'
 
 /** What clients were promised, and what went wrong beyond what a proxy with a dead node behind it may answer. */
 export type Acknowledged = {
@@ -102,7 +102,7 @@ async function callUntilAnswered(
   path: string,
   body?: unknown,
   headers: Record<string, string> = {},
-): Promise<Answer> {
+): Promise<HttpResponse> {
   for (;;) {
     try {
       const answer = await send({ url }, method, path, { key, headers }, body)
@@ -124,7 +124,7 @@ async function follow(
   seen: Acknowledged,
   path: string,
   ends: readonly string[],
-): Promise<Answer['body']> {
+): Promise<HttpResponse['body']> {
   for (;;) {
     const { body } = await callUntilAnswered(caller, seen, 'GET', path)
     if (ends.includes(body.status)) return body

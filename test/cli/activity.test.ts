@@ -10,7 +10,8 @@ import { systemClock } from '../../server/platform/clock.ts'
 import { databaseTime } from '../../server/platform/db/database-clock.ts'
 import { newId } from '../../server/platform/ids.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
-import { cookieOf, send, signInAs } from '../support/http/identity-app.ts'
+import { cookieOf, signInAs } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 
 type Made = { key: string; job: string; external: string; backup: string }
 

@@ -10,7 +10,7 @@ import { openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
 import { runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
-import { signInAs } from '../support/http/identity-app.ts'
+import { signInAs } from '../support/http/people.ts'
 
 let dir: TestDir
 let external: Awaited<ReturnType<typeof emptyDatabase>>

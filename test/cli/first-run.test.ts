@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
-import { signInAs } from '../support/http/identity-app.ts'
+import { signInAs } from '../support/http/people.ts'
 
 const dirs: Array<() => Promise<void>> = []
 after(async () => {

@@ -3,9 +3,9 @@ import { after, before, test } from 'node:test'
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { acceptStream, RESPONSE_MEMBERS, type Wire } from '../support/data/response-grammar.ts'
-import { send } from '../support/http/identity-app.ts'
 import { createResponse } from '../support/http/response-requests.ts'
 import { readEvents } from '../support/http/response-stream.ts'
+import { send } from '../support/http/send.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 /** The HTTP cases of the Open Responses acceptance suite, in our own words. Source: contract 10.7, 11.4 and 17. */
@@ -73,9 +73,9 @@ function assertResponse(response: Wire): Wire {
 }
 
 async function answered(input: object[], more: object = {}): Promise<Wire> {
-  const { status, json, text } = await createResponse(service.app, service.person, { model, input, ...more })
+  const { status, body, text } = await createResponse(service.app, service.person, { model, input, ...more })
   assert.equal(status, 200, text)
-  return assertResponse(json)
+  return assertResponse(body)
 }
 
 const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)

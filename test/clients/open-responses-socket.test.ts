@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { acceptStream, type Wire } from '../support/data/response-grammar.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { type ClientsApp, startForClients } from './chat-clients-app.ts'
 
 /**

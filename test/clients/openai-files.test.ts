@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { samplePicture } from '../support/data/media.ts'
-import { type FilesApp, KEYS, startFiles } from '../support/http/files-app.ts'
+import { type FilesApp, startFiles } from '../support/http/files-app.ts'
 
 let app: FilesApp
 let dir: string
@@ -14,7 +14,7 @@ let client: OpenAI
 before(async () => {
   app = await startFiles()
   dir = await mkdtemp(join(tmpdir(), 'kinora-openai-'))
-  client = new OpenAI({ apiKey: KEYS.acme, baseURL: `${app.url}/v1`, maxRetries: 0 })
+  client = new OpenAI({ apiKey: app.key, baseURL: `${app.url}/v1`, maxRetries: 0 })
 })
 after(async () => {
   await app.close()

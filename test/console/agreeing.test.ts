@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 
 let app: TestApp
 let browser: Browser

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 
 let app: TestApp
 let browser: Browser

@@ -4,7 +4,8 @@ import type { Browser, Locator } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { codeOf } from '../support/data/totp.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
-import { PASSWORD, send } from '../support/http/identity-app.ts'
+import { PASSWORD } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 
 let app: TestApp

@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { newOrganization, send } from '../support/http/identity-app.ts'
+import { newOrganization } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 
 const LONG = 'Überlangername'.repeat(7)

@@ -5,7 +5,8 @@ import { sql } from 'kysely'
 import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
-import { browserOf, PASSWORD, send } from '../support/http/identity-app.ts'
+import { browserOf, PASSWORD } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 
 let app: TestApp

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { jobsOf, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { audit, drained, kill, openSite, ownerOf, query, type Site, start, submit } from './kinora.ts'
 import { OUTSIDE, type OutsideEngine } from './outside-engines.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { audit, kill, openSite, ownerOf, query, type Site, start, stop } from './kinora.ts'
 
 const POINTS = [

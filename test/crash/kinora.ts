@@ -7,7 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { postgresHome } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
-import { cookieOf, send } from '../support/http/identity-app.ts'
+import { cookieOf } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
 
 /** What one service that can be killed lives from: a data directory, a configuration, an engine that outlives it. */

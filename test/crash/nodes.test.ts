@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { printed, startKinora } from '../support/command.ts'
-import { type Answer, send } from '../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../support/http/send.ts'
 import { sharedSite } from '../support/sites/nodes.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 import { ownerOf, submit } from './kinora.ts'
@@ -35,7 +35,7 @@ function startNode(name: string, env: NodeJS.ProcessEnv, ...args: string[]) {
 async function until(
   at: { url: string; key?: string },
   path: string,
-  wanted: (answer: { status: number; body: Answer['body'] }) => boolean,
+  wanted: (answer: { status: number; body: HttpResponse['body'] }) => boolean,
 ) {
   const late = performance.now() + 30_000
   for (;;) {

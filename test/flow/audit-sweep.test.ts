@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { allSweeps } from '../../server/assembly/background.ts'
 import type { Log, LogFields } from '../../server/platform/log.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 
 const errors: Array<{ event: string; fields?: LogFields }> = []
 const log: Log = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { engineStops } from '../../server/videos/pipeline/cancel.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 

@@ -3,7 +3,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { cancelAtEngine } from '../../server/videos/pipeline/cancel.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { claimJob } from '../support/data/claims.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 let service: PipelineApp

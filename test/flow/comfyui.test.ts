@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { workflowOf } from '../engines/video/comfyui/workflows.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const workflows = JSON.stringify({ text: workflowOf() })

@@ -49,7 +49,7 @@ test('answers in flight are completed while the service closes, plain and stream
     for (const { status, text } of await Promise.all([streaming, late[0]!])) {
       assert.deepEqual([status, eventsOf(text).at(-1)], [200, '[DONE]'])
     }
-    assert.equal((await late[1])!.json.choices[0].message.content, 'Hello there.')
+    assert.equal((await late[1])!.body.choices[0].message.content, 'Hello there.')
     await closed
     const charges = await chargesOf(service.app, person)
     assert.deepEqual(

@@ -6,7 +6,8 @@ import { after, before, beforeEach, test } from 'node:test'
 import { pairInstallation } from '../../server/files/installation.ts'
 import { filesSweep, orphanSweep, stagedSweep } from '../../server/files/retention.ts'
 import { knownFileBlobs } from '../../server/files/store/files.ts'
-import { call, type FilesApp, KEYS, startFiles, uploaded } from '../support/http/files-app.ts'
+import { type FilesApp, startFiles, uploaded } from '../support/http/files-app.ts'
+import { send } from '../support/http/send.ts'
 
 const DAY = 86_400
 const start = new Date()
@@ -42,7 +43,7 @@ test('a file is available until the last millisecond of its thirty days and gone
   const { id } = await uploaded(app, 'x')
   const seen = async () => {
     const answers = await Promise.all(['', '/content'].map((path) => fetchStatus(`/v1/files/${id}${path}`)))
-    const { body } = await call(app, '/v1/files')
+    const { body } = await send(app, 'GET', '/v1/files', app)
     return [...answers, body.data.length]
   }
   app.clock.set(new Date(start.getTime() + 30 * DAY * 1000 - 1))
@@ -142,7 +143,7 @@ test('a file cannot be changed, not even in the database', async () => {
 })
 
 async function fetchStatus(path: string, method = 'GET'): Promise<number> {
-  const response = await fetch(app.url + path, { method, headers: { authorization: `Bearer ${KEYS.acme}` } })
+  const response = await fetch(app.url + path, { method, headers: { authorization: `Bearer ${app.key}` } })
   await response.arrayBuffer()
   return response.status
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { allSweeps } from '../../server/assembly/background.ts'
 import { samplePicture } from '../support/data/media.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 
 const SGLANG =

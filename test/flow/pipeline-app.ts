@@ -8,7 +8,7 @@ import type { Log } from '../../server/platform/log.ts'
 import { isTerminal } from '../../server/videos/job.ts'
 import { findJobOfAnyOrg, type VideoJobRow } from '../../server/videos/store.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
 
 /** The whole service with outside engines on one real socket, a customer with 100.00, and time moved by hand. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FAILURES } from '../../server/videos/job.ts'
 import { samplePicture } from '../support/data/media.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { COST, type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 

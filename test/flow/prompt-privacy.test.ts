@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openLog } from '../../server/platform/log.ts'
 import { videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { MODEL, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const CANARY = 'Zweihandschwertfisch'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { damageBlob } from '../support/bucket/storage.ts'
 import { sampleMedia, samplePicture } from '../support/data/media.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { COST, OPENING, type PipelineApp, silence, startPipelineApp, upload } from './pipeline-app.ts'
 
 const SGLANG =

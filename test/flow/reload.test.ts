@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { loadConfig } from '../../server/config/load.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
 import { MODEL, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 

@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { allSweeps } from '../../server/assembly/background.ts'
 import { runAudit } from '../../server/audit/audit.ts'
 import { samplePicture } from '../support/data/media.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 
 const DAY = 86_400

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import type { Fault } from '../support/upstream/engine-server/faults.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
 import { type PipelineApp, startPipelineApp } from './pipeline-app.ts'

@@ -4,7 +4,7 @@ import type { Log, LogFields } from '../../server/platform/log.ts'
 import { samplePicture } from '../support/data/media.ts'
 import type { TestApp } from '../support/http/app.ts'
 import { newCustomer, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { MODEL, type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 
 const ENGINE = (dialect: string) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { INSTANT_CONFIG, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { startOtlpReceiver } from '../support/upstream/otlp-receiver.ts'
 
 const PROMPT = 'A secret paper boat nobody may read of'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const PROMPT = '夜の東京を歩く女性が<d>こんにちは、元気？</d>と言う。看板には「営業中」と書かれている。'

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { allSweeps } from '../../server/assembly/background.ts'
 import { pairInstallation } from '../../server/files/installation.ts'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const DAY = 86_400

@@ -3,7 +3,8 @@ import { after, afterEach, before, test } from 'node:test'
 import { grantCredits } from '../../server/billing/ledger.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { browserOf, send } from '../support/http/identity-app.ts'
+import { browserOf } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 import { assertRefused, submit } from '../support/http/videos-app.ts'
 
 const CONFIG = `

@@ -4,7 +4,7 @@ import { grantCredits } from '../../server/billing/ledger.ts'
 import { formatMoney, parseMoney } from '../../server/platform/money.ts'
 import { readCsv } from '../support/data/csv.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { assertRefused, submit } from '../support/http/videos-app.ts'
 
 const CONFIG = `

@@ -9,7 +9,7 @@ import { diskBlobs } from '../../server/platform/blobs/disk.ts'
 import { handMovedClock } from '../../server/platform/clock.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { type PostgresProxy, postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
 const OK = { status: 'ok', database: 'ok', storage: 'ok' }

@@ -11,7 +11,7 @@ import { observedResponseQueue } from '../../server/responses/background/claims.
 import { observedVideoQueues } from '../../server/videos/pipeline/claims.ts'
 import { type Exposition, readExposition, sumOf } from '../support/data/exposition.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 import { ROOT } from '../support/sources.ts'
 
 let app: TestApp

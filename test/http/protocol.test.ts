@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import type { Context } from '../../server/context.ts'
-import { endpoint, registerEndpoints } from '../../server/identity/caller/endpoint.ts'
-import { openHttp } from '../../server/platform/http/server.ts'
-import { silentLog } from '../../server/platform/log.ts'
+import { endpoint } from '../../server/identity/caller/endpoint.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
+import { send } from '../support/http/send.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw } from '../support/http/videos-app.ts'
-import { liveContext } from '../support/live-context.ts'
 
 let app: TestApp
 let person: TestPerson
@@ -247,7 +243,6 @@ test('headers of the SDKs change nothing, and Accept never causes an error', asy
 })
 
 test('a body that drips past its time is cut off on every route: of forms, without a body, unknown, unless it takes uploads', async () => {
-  const http = openHttp({ log: silentLog, body_seconds: 0.05 })
   const echo = (path: string, accepts: Array<'json' | 'multipart'>) =>
     endpoint({
       method: 'POST',
@@ -257,10 +252,10 @@ test('a body that drips past its time is cut off on every route: of forms, witho
       accepts,
       handle: async (_ctx, { request }) => request.body ?? {},
     })
-  const ctx = { config: { plans: new Map() } } as unknown as Context
-  const list = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
-  http.register(async (routes) => registerEndpoints(routes, liveContext(ctx), list, {} as never))
-  const url = await http.listen({ port: 0, host: '127.0.0.1' })
+  const endpoints = [echo('/json', ['json']), echo('/both', ['json', 'multipart']), echo('/none', [])]
+  const own = await startApp({ endpoints })
+  own.app.http.bodySeconds = 0.05
+  const { url } = own
   try {
     for (const path of ['/json', '/both']) {
       const slow = await rawConnection(url)
@@ -280,15 +275,9 @@ test('a body that drips past its time is cut off on every route: of forms, witho
       await assert.rejects(slow.answer(), /connection ended/)
       slow.close()
     }
-    const quick = await fetch(`${url}/json`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"a":1}',
-    })
-    assert.deepEqual(await quick.json(), { a: 1 })
+    assert.deepEqual((await send(own, 'POST', '/json', {}, { a: 1 })).body, { a: 1 })
   } finally {
-    http.server.closeAllConnections()
-    await http.close()
+    await own.close()
   }
 })
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { TestPerson } from '../support/http/app.ts'
-import { type Answer, send } from '../support/http/identity-app.ts'
 import { ask, customer, eventsOf, type MeteredChatApp, startMeteredChatApp } from '../support/http/metered-chat-app.ts'
+import { type HttpResponse, send } from '../support/http/send.ts'
 
 let service: MeteredChatApp
 let beside: MeteredChatApp
@@ -17,7 +17,7 @@ after(async () => {
 
 const NAMES = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`)
 const limits = ({ headers }: { headers: Headers }) => NAMES.map((name) => headers.get(name))
-const list = (person: { key: string }, app: { url: string } = service.app): Promise<Answer> =>
+const list = (person: { key: string }, app: { url: string } = service.app): Promise<HttpResponse> =>
   send(app, 'GET', '/v1/models', { key: person.key })
 const spend = async (person: TestPerson, count: number) => {
   for (let i = 0; i < count; i++) assert.equal((await list(person)).status, 200)
@@ -51,8 +51,8 @@ test('429 after a minute of requests at once, with the wait to the tenth of a se
   const answer = await ask(service.app, person)
   assert.equal(answer.status, 429)
   assert.deepEqual(limits(answer), ['24', '0', '1m0s'])
-  assert.deepEqual([answer.json.error.type, answer.json.error.code], ['rate_limit_error', 'rate_limit_exceeded'])
-  assert.match(answer.json.error.message, / Please try again in 2\.5s\.$/)
+  assert.deepEqual([answer.body.error.type, answer.body.error.code], ['rate_limit_error', 'rate_limit_exceeded'])
+  assert.match(answer.body.error.message, / Please try again in 2\.5s\.$/)
   assert.equal(answer.headers.get('retry-after'), '3')
   assert.equal(answer.headers.get('x-should-retry'), null)
   assert.equal(service.upstream.requests.length, 0)

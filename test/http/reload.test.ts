@@ -5,8 +5,9 @@ import { after, afterEach, before, test } from 'node:test'
 import { loadConfig } from '../../server/config/load.ts'
 import { engineMistakes } from '../../server/engines/registry.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { browserOf, send } from '../support/http/identity-app.ts'
+import { browserOf } from '../support/http/people.ts'
 import { rawConnection } from '../support/http/raw-http.ts'
+import { send } from '../support/http/send.ts'
 import { submit } from '../support/http/videos-app.ts'
 
 let app: TestApp

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { type Caller, send } from '../support/http/identity-app.ts'
+import { type Caller, send } from '../support/http/send.ts'
 import { assertRefused } from '../support/http/videos-app.ts'
 
 /** The only routes that know no caller: each is a decision. */

@@ -4,24 +4,23 @@ import { sql } from 'kysely'
 import { codeOf } from '../support/data/totp.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import {
-  type Answer,
-  browserOf,
-  cookieOf,
-  newOrganization,
-  newPerson,
-  PASSWORD,
-  type Person,
-  send,
-  signInAs,
-} from '../support/http/identity-app.ts'
-import {
   challenged,
   forgetCodes,
   type Protected,
   protectedPerson,
   secondStep,
 } from '../support/http/login/two-factor.ts'
+import {
+  browserOf,
+  cookieOf,
+  newOrganization,
+  newPerson,
+  PASSWORD,
+  type Person,
+  signInAs,
+} from '../support/http/people.ts'
 import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
+import { type HttpResponse, send } from '../support/http/send.ts'
 
 let old: TestApp
 let org: string
@@ -37,7 +36,7 @@ after(async () => {
 })
 afterEach(() => sql`truncate login_attempts, two_factor_codes`.execute(old.database.db))
 
-async function signInBy(app: TestApp, person: Person, proof: object): Promise<Answer> {
+async function signInBy(app: TestApp, person: Person, proof: object): Promise<HttpResponse> {
   return secondStep(app, await challenged(app, person), proof)
 }
 

@@ -6,9 +6,10 @@ import { findFiles } from '../../server/files/store/files.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { type TestApp, videoBody } from '../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../support/http/chat-app.ts'
-import { type Answer, browserOf, send } from '../support/http/identity-app.ts'
+import { browserOf } from '../support/http/people.ts'
 import { replyOf } from '../support/http/response-requests.ts'
 import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
+import { type HttpResponse, send } from '../support/http/send.ts'
 import { textFrames } from '../support/upstream/chat-upstream.ts'
 
 /** `thinker` takes what it thought before. */
@@ -136,11 +137,11 @@ async function answerTo(app: TestApp, input: object[]): Promise<string> {
   return JSON.stringify(service.asked().messages)
 }
 
-function createResponse(app: TestApp, input: unknown, more: object = {}): Promise<Answer> {
+function createResponse(app: TestApp, input: unknown, more: object = {}): Promise<HttpResponse> {
   return send(app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'thinker', input, ...more })
 }
 
-function submit(app: TestApp, key: string, changes: Record<string, unknown> = {}): Promise<Answer> {
+function submit(app: TestApp, key: string, changes: Record<string, unknown> = {}): Promise<HttpResponse> {
   const caller = { key: service.person.key, headers: { 'idempotency-key': key } }
   return send(app, 'POST', '/v1/videos', caller, videoBody(changes))
 }

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { isNetwork, proxyTest } from '../../server/platform/http/client-address.ts'
-import { newOrganization, newPerson, PASSWORD, signInAs, startIdentity } from '../support/http/identity-app.ts'
+import { startApp } from '../support/http/app.ts'
+import { newOrganization, newPerson, PASSWORD, signInAs } from '../support/http/people.ts'
 
 type Proxied = Awaited<ReturnType<typeof start>>
 
 async function start(trusted_proxies: string[]) {
-  const app = await startIdentity({ trusted_proxies })
+  const app = await startApp({ config: JSON.stringify({ trusted_proxies }) })
   const person = await newPerson(app, await newOrganization(app), 'owner')
   return {
     app,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { send } from '../support/http/identity-app.ts'
+import { send } from '../support/http/send.ts'
 
 let app: TestApp
 let person: TestPerson

@@ -5,7 +5,7 @@ import { runAudit } from '../../server/audit/audit.ts'
 import { isTerminal, type Status, TRANSITIONS } from '../../server/videos/job.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
-import type { Person } from '../support/http/identity-app.ts'
+import type { Person } from '../support/http/people.ts'
 import { cancel, grant, RENDERS, remove, type Script, type ScriptedApp, submit } from './scripted-app.ts'
 
 export const SLOTS = 4

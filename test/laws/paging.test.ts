@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { newId } from '../../server/platform/ids.ts'
-import type { Person } from '../support/http/identity-app.ts'
-import { send } from '../support/http/identity-app.ts'
+import type { Person } from '../support/http/people.ts'
+import { send } from '../support/http/send.ts'
 import { law } from '../support/law.ts'
 import { newPayer, type ScriptedApp, startScriptedApp } from './scripted-app.ts'
 

@@ -3,7 +3,8 @@ import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
-import type { Answer, Person } from '../support/http/identity-app.ts'
+import type { Person } from '../support/http/people.ts'
+import type { HttpResponse } from '../support/http/send.ts'
 import {
   books,
   COST,
@@ -34,7 +35,7 @@ afterEach(async () => {
 const rounds = Array.from({ length: ROUNDS }, (_, i) => i)
 const times = <T>(count: number, make: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, i) => make(i)))
-const count = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length
+const count = (answers: HttpResponse[], status: number) => answers.filter((answer) => answer.status === status).length
 
 /** A job that is rendered and only has to be collected. */
 async function rendering(person: Person): Promise<string> {
@@ -123,7 +124,7 @@ test('cancellation against completion: one of them wins, and a charge is there e
   for (let round = 0; round < ROUNDS * 8; round++) {
     const payer = await newPayer(app, COST)
     const id = await rendering(payer)
-    const canceled = Promise.withResolvers<Answer>()
+    const canceled = Promise.withResolvers<HttpResponse>()
     const place = ['output_staged', 'output_published', 'before_completed'][round % 3]
     armFailpoint(
       place,
@@ -145,7 +146,7 @@ test('deletion against completion: a running job is never deleted, a deleted one
   for (let round = 0; round < ROUNDS * 8; round++) {
     const payer = await newPayer(app, COST)
     const id = await rendering(payer)
-    const removed = Promise.withResolvers<Answer[]>()
+    const removed = Promise.withResolvers<HttpResponse[]>()
     const removals = () => times(4, (i) => later(i * 3 + (round % 5)).then(() => remove(app, payer, id)))
     armFailpoint('before_completed', () => void removals().then(removed.resolve, removed.reject))
     const [answers] = await Promise.all([removed.promise, work(app, id, `delete/${round}`)])

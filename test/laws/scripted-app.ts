@@ -7,7 +7,8 @@ import { soleEngine } from '../../server/engines/video/pool.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { startApp, type TestApp, videoBody } from '../support/http/app.ts'
-import { type Answer, newOrganization, newPerson, type Person, send } from '../support/http/identity-app.ts'
+import { newOrganization, newPerson, type Person } from '../support/http/people.ts'
+import { type HttpResponse, send } from '../support/http/send.ts'
 
 /** How renders end from now on, and the verdict of moderation. */
 export type Script = { render: (typeof RENDERS)[number]; moderation: 'allow' | 'block' | 'down' }
@@ -129,7 +130,7 @@ export function submit(
   app: { url: string },
   person: Person,
   options: { key?: string; seconds?: number } = {},
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const headers: Record<string, string> = options.key ? { 'idempotency-key': options.key } : {}
   return send(
     app,

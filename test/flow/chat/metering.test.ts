@@ -4,7 +4,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { formatMoney, parseMoney } from '../../../server/platform/money.ts'
 import type { TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
 import {
   ask,
   balanceOf,
@@ -15,6 +14,7 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
+import { send } from '../../support/http/send.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
 let service: MeteredChatApp
@@ -104,8 +104,8 @@ test('a balance one unit above zero admits a request of any price and becomes ne
   assert.equal(await balanceOf(service.app, person), 1n - SAID)
   const asked = service.upstream.requests.length
   for (const stream of [false, true]) {
-    const { status, json } = await ask(service.app, person, { stream })
-    assert.deepEqual([status, json.error.code, json.error.type], [402, 'insufficient_credits', 'insufficient_quota'])
+    const { status, body } = await ask(service.app, person, { stream })
+    assert.deepEqual([status, body.error.code, body.error.type], [402, 'insufficient_credits', 'insufficient_quota'])
   }
   assert.equal(service.upstream.requests.length, asked)
   assert.equal((await chargesOf(service.app, person)).length, 1)

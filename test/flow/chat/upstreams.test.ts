@@ -34,8 +34,8 @@ test('503 while the model server is down, and answers once it is up again', asyn
   const person = await customer(lost)
   await lost.upstream.close()
   for (const stream of [true, false]) {
-    const { status, json } = await ask(lost.app, person, { stream })
-    assert.deepEqual([status, json.error.code, json.error.type], [503, 'server_is_overloaded', 'server_error'])
+    const { status, body } = await ask(lost.app, person, { stream })
+    assert.deepEqual([status, body.error.code, body.error.type], [503, 'server_is_overloaded', 'server_error'])
   }
   const bills = await chargesOf(lost.app, person)
   assert.deepEqual(
@@ -56,26 +56,26 @@ async function check(row: UpstreamCase, kind: 'stream' | 'plain'): Promise<void>
   const balance = await balanceOf(app, person)
   upstream.reply(row.reply)
   const answer = await ask(app, person, { model: row.model ?? 'far-1', stream: kind === 'stream' })
-  const { status, headers, text, json } = answer
+  const { status, headers, text, body } = answer
   assert.match(headers.get('x-request-id')!, /^req_/)
   if (row.early || (row.late && kind === 'plain')) {
     const expected = row.early ?? LATE_STATUS[row.late!]!
-    assert.deepEqual([status, json.error.code], expected, text)
-    assert.deepEqual(Object.keys(json.error).toSorted(), ['code', 'message', 'param', 'type'])
+    assert.deepEqual([status, body.error.code], expected, text)
+    assert.deepEqual(Object.keys(body.error).toSorted(), ['code', 'message', 'param', 'type'])
     if (row.retry_after) assert.equal(headers.get('retry-after'), row.retry_after)
   } else if (kind === 'stream') {
     checkStream(row, text)
   } else {
     assert.equal(status, 200, text)
-    assert.equal(json.choices[0].message.content ?? '', row.text)
-    assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [row.bill.input, row.bill.output])
-    row.sees?.({ ...json.choices[0].message, finish_reason: json.choices[0].finish_reason })
+    assert.equal(body.choices[0].message.content ?? '', row.text)
+    assert.deepEqual([body.usage.prompt_tokens, body.usage.completion_tokens], [row.bill.input, row.bill.output])
+    row.sees?.({ ...body.choices[0].message, finish_reason: body.choices[0].finish_reason })
   }
   await checkBill(row.bill, { request_id: headers.get('x-request-id')!, balance })
   assert.deepEqual(canariesIn(text + JSON.stringify([...headers]), upstream), [], 'sent to the client')
   assert.deepEqual(canariesIn(lines.slice(before).join(''), upstream), [], 'written to the log')
   // The service is well, and so is the next answer.
-  assert.equal((await ask(app, person)).json.choices[0].message.content, 'Hello there.')
+  assert.equal((await ask(app, person)).body.choices[0].message.content, 'Hello there.')
 }
 
 const LATE_STATUS: Record<string, [number, string]> = {

@@ -4,7 +4,7 @@ import type { Clock } from '../../../server/platform/clock.ts'
 import { addSeconds } from '../../../server/platform/clock.ts'
 import { askForTime, followDatabaseClock } from '../../../server/platform/db/database-clock.ts'
 import { newColleague } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { submit } from '../../support/http/videos-app.ts'
 import { startTwoNodes } from './two-nodes.ts'
 

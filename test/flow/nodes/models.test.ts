@@ -5,7 +5,7 @@ import { responseClaims, servedResponses } from '../../../server/responses/backg
 import { cancelClaims, servedCancels, servedJobs, videoClaims } from '../../../server/videos/pipeline/claims.ts'
 import { engineAddress } from '../../../server/videos/render/served-model.ts'
 import type { TestApp } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { submit } from '../../support/http/videos-app.ts'
 import { startTwoNodes } from './two-nodes.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { LookupFunction } from 'node:net'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { webhookSweeps } from '../../../server/webhooks/sweeps.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import {
   canceledVideo,
   deliverDue,

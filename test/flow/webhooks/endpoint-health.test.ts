@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { recordAttempts } from '../../../server/webhooks/store.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import {
   canceledVideo,
   deliverDue,

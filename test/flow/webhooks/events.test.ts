@@ -5,7 +5,7 @@ import { openMeter } from '../../../server/billing/meter.ts'
 import { armFailpoint } from '../../../server/platform/failpoint.ts'
 import { newRequestId } from '../../../server/platform/ids.ts'
 import { newCustomer, videoBody } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import {
   canceledVideo,
   deliverDue,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
 
 let service: BackgroundApp

@@ -6,12 +6,12 @@ import { unixSeconds } from '../../../server/platform/clock.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
-  type ChatAnswer,
   chargesOf,
   customer,
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
+import type { HttpResponse } from '../../support/http/send.ts'
 import { completion, USAGE } from '../../support/upstream/chat-upstream.ts'
 
 let service: MeteredChatApp
@@ -28,16 +28,16 @@ async function answerTo(message: object, more: object = {}, changes: Record<stri
   return valid(await ask(service.app, person, changes))
 }
 
-function valid({ status, json, text }: ChatAnswer): ChatAnswer['json'] {
+function valid({ status, body, text }: HttpResponse): HttpResponse['body'] {
   assert.equal(status, 200, text)
-  assert.deepEqual([...Value.Errors(ChatCompletion, json)], [])
-  assert.match(json.id, /^chatcmpl-[0-9a-f]{24}$/)
-  assert.equal(json.usage.total_tokens, json.usage.prompt_tokens + json.usage.completion_tokens)
-  for (const [index, choice] of json.choices.entries()) {
+  assert.deepEqual([...Value.Errors(ChatCompletion, body)], [])
+  assert.match(body.id, /^chatcmpl-[0-9a-f]{24}$/)
+  assert.equal(body.usage.total_tokens, body.usage.prompt_tokens + body.usage.completion_tokens)
+  for (const [index, choice] of body.choices.entries()) {
     assert.equal(choice.index, index)
     for (const each of choice.message.tool_calls ?? []) assert.deepEqual(Object.keys(each), ['id', 'type', 'function'])
   }
-  return json
+  return body
 }
 
 const call = (id: string, name: string, args: string) => ({ id, type: 'function', function: { name, arguments: args } })
@@ -194,10 +194,10 @@ test('400 names the schema path and the keyword for which the embedded model fin
     [{ tools: [{ type: 'function', function: { name: 'look', parameters: schema } }] }, "function 'look'"],
   ] as const) {
     for (const stream of [false, true]) {
-      const { status, json } = await ask(service.app, payer, { ...words, ...asked, stream })
-      assert.deepEqual([status, json.error.code], [400, 'invalid_request_error'])
+      const { status, body } = await ask(service.app, payer, { ...words, ...asked, stream })
+      assert.deepEqual([status, body.error.code], [400, 'invalid_request_error'])
       const problem = "'contains' at #/rows is not satisfied."
-      assert.equal(json.error.message, `Invalid schema for ${name}: the sandbox finds no value for it: ${problem}`)
+      assert.equal(body.error.message, `Invalid schema for ${name}: the sandbox finds no value for it: ${problem}`)
     }
   }
   assert.ok(

@@ -5,7 +5,7 @@ import { ChatBody } from '../../../server/chat/schema.ts'
 import { CreateResponse } from '../../../server/responses/schema/response.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 
 let service: ChatApp
 before(async () => {

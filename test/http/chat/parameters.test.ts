@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { article, typed } from '../../support/data/chat/make-rows.ts'
 import { PARAMETER_ROWS } from '../../support/data/chat/parameter-rows.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 const MODELS = [
   { id: 'm', reasoning_efforts: ['low', 'anything'] },
@@ -111,11 +111,8 @@ test('400 for what the model’s capabilities or limits exclude, before it is as
 })
 
 test('400 for text that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
-  const raw = async (text: string): Promise<Answer> => {
-    const headers = { authorization: `Bearer ${service.person.key}`, 'content-type': 'application/json' }
-    const response = await fetch(`${service.app.url}/v1/chat/completions`, { method: 'POST', headers, body: text })
-    return { status: response.status, headers: response.headers, body: await response.json() }
-  }
+  const { app, person } = service
+  const raw = (text: string) => send(app, 'POST', '/v1/chat/completions', { key: person.key }, text)
   const body = (content: string, more = '') =>
     `{"model":"m","messages":[{"role":"user","content":"${content}"}]${more}}`
   for (const text of ['a\\u0000', '\\ud83c', 'x\\udfac']) {
@@ -148,7 +145,7 @@ test('law: a refused request is not charged', async () => {
   assert.deepEqual(await service.app.audit(), {})
 })
 
-function assertRefused(answer: Answer, expected: { code: string; message: string; param: string }): void {
+function assertRefused(answer: HttpResponse, expected: { code: string; message: string; param: string }): void {
   const { status, body } = answer
   assert.equal(status, 400, JSON.stringify(body))
   assert.deepEqual(body, { error: { type: 'invalid_request_error', ...expected } }, JSON.stringify(body))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { openEventStream } from '../../../server/platform/http/sse.ts'
@@ -12,7 +13,6 @@ import {
   customer,
   eventsOf,
   type MeteredChatApp,
-  startChatServer,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
 import { rawConnection } from '../../support/http/raw-http.ts'
@@ -27,7 +27,7 @@ before(async () => {
 after(() => service.close())
 
 test('200: keepalive comments are sent between events, never within one', async () => {
-  const front = await startChatServer(service, { keepalive_seconds: 0.02, stalled_seconds: 5 })
+  const { app: front } = await startMeteredChatApp({ beside: service, timing: { keepalive_seconds: 0.02 } })
   const frames = textFrames(['Hel', 'lo']).slice(0, -1)
   service.upstream.reply({ kind: 'stream', frames, done: false, finally: 'stall' })
   const connection = await rawConnection(front.url)
@@ -49,7 +49,9 @@ test('200: keepalive comments are sent between events, never within one', async 
 })
 
 test('a client that never reads has at most a megabyte buffered, is cut off and charged for what was produced; others are not affected', async () => {
-  const front = await startChatServer(service, { keepalive_seconds: 15, stalled_seconds: 0.3 })
+  const { app: front } = await startMeteredChatApp({ beside: service, timing: { stalled_seconds: 0.3 } })
+  const sockets = new Set<Socket>()
+  front.app.http.server.on('connection', (socket: Socket) => sockets.add(socket))
   const sleeper = await customer(service)
   service.upstream.reply({ kind: 'flood', frame: chunk({ content: 'word '.repeat(40) }) })
   const connection = await rawConnection(front.url)
@@ -57,7 +59,7 @@ test('a client that never reads has at most a megabyte buffered, is cut off and 
   await connection.write(requestOf(front.url, { model: 'far-1', stream: true }, sleeper.key))
   let most = 0
   const watch = setInterval(() => {
-    most = Math.max(most, front.waiting())
+    most = Math.max(most, ...[...sockets].map(({ writableLength }) => writableLength))
   }, 1)
   await service.upstream.received()
   const messages = [{ role: 'user', content: 'sandbox:long' }]

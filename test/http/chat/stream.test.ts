@@ -104,9 +104,9 @@ test('200: a stream of the embedded model, with choices, reasoning, calls and lo
   for (const changes of cases) {
     const { events } = await stream(null, { ...asked, ...changes, stream_options: { include_usage: true } })
     const folded = readChunks(events, { include_usage: true })
-    const { json } = await ask(service.app, person, { ...asked, ...changes })
-    assert.deepEqual(folded.choices.map(sameWords), json.choices.map(choiceOf).map(sameWords))
-    assert.deepEqual(folded.usage, json.usage)
+    const { body } = await ask(service.app, person, { ...asked, ...changes })
+    assert.deepEqual(folded.choices.map(sameWords), body.choices.map(choiceOf).map(sameWords))
+    assert.deepEqual(folded.usage, body.usage)
   }
 })
 

@@ -1,24 +1,18 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import {
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  type Person,
-  send,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { browserOf, newOrganization, newPerson, type Person, whoAmI } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let owner: Person
 let member: Person
 let outsider: Person
 let browsers: Record<'owner' | 'member' | 'outsider', { cookie: string }>
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp({ endpoints: [whoAmI] })
   const org = await newOrganization(app)
   owner = await newPerson(app, org, 'owner')
   member = await newPerson(app, org)
@@ -153,7 +147,7 @@ test('404, not 500, for an id that no database could hold', async () => {
 test('last_used_at is the time of the last call of a key, to the minute', async () => {
   const { id, key } = (await make(browsers.member, { name: 'x' })).body
   const seen = async () => {
-    await app.identity.callers.noteUse()
+    await app.app.identity.callers.noteUse()
     return (await list(browsers.member)).body.data.find((each: { id: string }) => each.id === id).last_used_at
   }
   assert.equal(await seen(), null)

@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import {
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  PASSWORD,
-  type Person,
-  send,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { browserOf, newOrganization, newPerson, PASSWORD, type Person } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let ada: Person
 let browser: { cookie: string }
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
   ada = await newPerson(app, await newOrganization(app), 'owner')
   browser = await browserOf(app, ada)
 })

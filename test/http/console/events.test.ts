@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import { BALANCE_TOPIC } from '../../../server/billing/balance-changes.ts'
 import { grantCredits } from '../../../server/billing/ledger.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { browserOf, newOrganization, send } from '../../support/http/identity-app.ts'
+import { browserOf, newOrganization } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 import { submit } from '../../support/http/videos-app.ts'
 
 let app: TestApp

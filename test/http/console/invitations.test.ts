@@ -1,28 +1,27 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
+import { startApp, type TestApp } from '../../support/http/app.ts'
 import {
-  type Answer,
   browserOf,
   cookieOf,
-  type IdentityApp,
   newOrganization,
   newPerson,
   PASSWORD,
   type Person,
-  send,
   signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+  whoAmI,
+} from '../../support/http/people.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let org: string
 let owner: Person
 let browser: { cookie: string }
 let count = 0
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp({ endpoints: [whoAmI] })
   org = await newOrganization(app)
   owner = await newPerson(app, org, 'owner')
   browser = await browserOf(app, owner)
@@ -32,7 +31,7 @@ after(() => app.close())
 const freshEmail = () => `guest-${count++}@example.com`
 const invite = (email: string, role = 'member', by = browser) =>
   send(app, 'POST', '/console/invitations', by, { email, role })
-const accept = (body: Record<string, unknown>, by: { cookie?: string } = {}): Promise<Answer> =>
+const accept = (body: Record<string, unknown>, by: { cookie?: string } = {}): Promise<HttpResponse> =>
   send(app, 'POST', '/console/invitations/accept', by, body)
 
 test('200 with a link to pass on; the secret is shown once and stored nowhere', async () => {

@@ -3,20 +3,14 @@ import { after, before, test } from 'node:test'
 import { updateRole } from '../../../server/identity/members/store.ts'
 import { lockOrganization } from '../../../server/identity/people/store.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
-import {
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  type Person,
-  send,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
 import { meanwhile } from '../../support/http/meanwhile.ts'
+import { browserOf, newOrganization, newPerson, type Person, whoAmI } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
 type Browser = { cookie: string }
 
-let app: IdentityApp
+let app: TestApp
 let org: string
 let owner: Person & Browser
 let admin: Person & Browser
@@ -24,7 +18,7 @@ let member: Person & Browser
 let outsider: Person & Browser
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp({ endpoints: [whoAmI] })
   org = await newOrganization(app)
   owner = await signedIn(org, 'owner')
   admin = await signedIn(org, 'admin')

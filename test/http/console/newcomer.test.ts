@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { agree, newCustomer, startApp, type TestApp, videoBody } from '../../support/http/app.ts'
-import { cookieOf, PASSWORD, send } from '../../support/http/identity-app.ts'
+import { cookieOf, PASSWORD } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 
 let app: TestApp

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
-import { newPerson, send, startIdentity } from '../../support/http/identity-app.ts'
+import { startApp } from '../../support/http/app.ts'
 import { freshSubject, startOidcApp } from '../../support/http/login/oidc-app.ts'
+import { newPerson } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
 const oidc = await startOidcApp()
 const { provider, app, org, begin, comeBack, signInBy, signInElsewhere, refused } = oidc
@@ -105,12 +107,12 @@ test("the client's credential goes in the form where the provider takes it so", 
 })
 
 test('404 without a provider; the cookie is Secure over https', async () => {
-  const plain = await startIdentity({ database: app.database })
+  const plain = await startApp({ beside: app })
   for (const path of ['', '/callback?state=x&code=y'])
     assert.equal((await send(plain, 'GET', `/console/auth/oidc${path}`)).body.error.code, 'unknown_url')
   await plain.close()
-  const options = { database: app.database, public_url: 'https://kinora.example', oidc: provider.config }
-  const secure = await startIdentity(options)
+  const config = JSON.stringify({ public_url: 'https://kinora.example', login: { oidc: provider.config } })
+  const secure = await startApp({ beside: app, config })
   const { set_cookie, url } = await begin(secure)
   assert.match(set_cookie!, /^__Secure-kinora\.oidc_state=.*; HttpOnly; Secure; SameSite=Lax$/)
   assert.equal(new URL(url).searchParams.get('redirect_uri'), 'https://kinora.example/console/auth/oidc/callback')

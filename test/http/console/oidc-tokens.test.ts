@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
-import { newPerson } from '../../support/http/identity-app.ts'
 import { freshSubject, startOidcApp } from '../../support/http/login/oidc-app.ts'
+import { newPerson } from '../../support/http/people.ts'
 import type { Conduct } from '../../support/upstream/oidc-server.ts'
 
 const oidc = await startOidcApp()

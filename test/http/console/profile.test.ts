@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import {
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  type Person,
-  send,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { browserOf, newOrganization, newPerson, type Person } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let org: string
 let ada: Person
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
   org = await newOrganization(app)
   ada = await newPerson(app, org)
 })

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
+import { startApp, type TestApp } from '../../support/http/app.ts'
 import {
   browserOf,
   cookieOf,
   forged,
-  type IdentityApp,
   newOrganization,
   newPerson,
   PASSWORD,
   type Person,
-  send,
   signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+  whoAmI,
+} from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let org: string
 let ada: Person
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp({ endpoints: [whoAmI] })
   org = await newOrganization(app)
   ada = await newPerson(app, org, 'owner')
 })
@@ -43,7 +43,7 @@ test('200 and a cookie no script can read, for this site alone', async () => {
 })
 
 test('200 with a cookie that is Secure when the service is reached over https', async () => {
-  const secure = await startIdentity({ database: app.database, public_url: 'https://kinora.example' })
+  const secure = await startApp({ beside: app, config: 'public_url: https://kinora.example' })
   const answer = await signInAs(secure, ada.email)
   assert.match(answer.headers.getSetCookie()[0]!, /^__Secure-kinora\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/)
   assert.equal((await send(secure, 'GET', '/console/session', { cookie: cookieOf(answer) })).status, 200)

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
-import {
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  PASSWORD,
-  type Person,
-  signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { newOrganization, newPerson, PASSWORD, type Person, signInAs } from '../../support/http/people.ts'
 
-let app: IdentityApp
+let app: TestApp
 let ada: Person
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
   ada = await newPerson(app, await newOrganization(app), 'owner')
 })
 after(() => app.close())

@@ -2,19 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { codeOf } from '../../support/data/totp.ts'
-import {
-  type Answer,
-  browserOf,
-  cookieOf,
-  forged,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  PASSWORD,
-  send,
-  signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
 import {
   type Browser,
   challenged,
@@ -22,12 +10,22 @@ import {
   protectedPerson,
   secondStep,
 } from '../../support/http/login/two-factor.ts'
+import {
+  browserOf,
+  cookieOf,
+  forged,
+  newOrganization,
+  newPerson,
+  PASSWORD,
+  signInAs,
+} from '../../support/http/people.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let org: string
 
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
   org = await newOrganization(app)
 })
 after(() => app.close())
@@ -36,7 +34,7 @@ afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
 const enrol = (browser: Browser, password = PASSWORD) => send(app, 'POST', '/console/two_factor', browser, { password })
 const confirm = (browser: Browser, code: string) => send(app, 'POST', '/console/two_factor/confirm', browser, { code })
 
-function assertWrong(answer: Answer, code: string, param: string | null): void {
+function assertWrong(answer: HttpResponse, code: string, param: string | null): void {
   assert.equal(answer.status, 401)
   assert.deepEqual([answer.body.error.code, answer.body.error.param], [code, param])
 }

@@ -4,8 +4,9 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { samplePicture } from '../../support/data/media.ts'
-import { bearer, call, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
 import { rawConnection } from '../../support/http/raw-http.ts'
+import { bearer, send } from '../../support/http/send.ts'
 
 let app: FilesApp
 let picture: Uint8Array
@@ -22,7 +23,7 @@ after(() => app.close())
 async function get(file: string, headers: Record<string, string> = {}, method = 'GET') {
   const response = await fetch(`${app.url}/v1/files/${file}/content`, {
     method,
-    headers: { ...bearer(KEYS.acme), ...headers },
+    headers: { ...bearer(app.key), ...headers },
   })
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
 }
@@ -116,7 +117,7 @@ test('the connection goes on after 304, 416, HEAD and a body', async () => {
   const connection = await rawConnection(app.url)
   const ask = (method: string, extra: string) =>
     connection.write(
-      `${method} /v1/files/${id}/content HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}\r\n${extra}\r\n`,
+      `${method} /v1/files/${id}/content HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${app.key}\r\n${extra}\r\n`,
     )
   await ask('GET', `if-none-match: ${etag}\r\n`)
   assert.equal((await connection.answer({ bodiless: true })).status, 304)
@@ -144,7 +145,7 @@ test('a reader who stops half way holds a buffer, not the file, and others are s
   for (const connection of stalled) {
     connection.socket.pause()
     await connection.write(
-      `GET /v1/files/${large.id}/content HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}\r\n\r\n`,
+      `GET /v1/files/${large.id}/content HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${app.key}\r\n\r\n`,
     )
   }
   const { bytes: received } = await get(large.id, { range: 'bytes=1000-1999' })
@@ -164,6 +165,6 @@ test('404 for a file deleted while it was about to be sent, 500 when only its by
   assert.equal(lost.headers.get('content-disposition'), null)
   assert.equal(lost.headers.get('etag'), null)
   assert.equal(JSON.parse(lost.bytes.toString()).error.code, 'server_error')
-  assert.equal((await call(app, `/v1/files/${file.id}`, { method: 'DELETE' })).status, 200)
+  assert.equal((await send(app, 'DELETE', `/v1/files/${file.id}`, app)).status, 200)
   assert.equal((await get(file.id)).status, 404)
 })

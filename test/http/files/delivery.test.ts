@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { bearer, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
 import { startNginx, withoutNginx } from '../../support/http/nginx.ts'
+import { bearer } from '../../support/http/send.ts'
 
 const BYTES = randomBytes(3_000_000)
 const FROM_NGINX = { 'x-sendfile-type': 'X-Accel-Redirect' }
@@ -13,12 +14,12 @@ const FROM_NGINX = { 'x-sendfile-type': 'X-Accel-Redirect' }
 let app: FilesApp
 let id: string
 before(async () => {
-  app = await startFiles({ proxied: true, requests_per_minute: 10_000 })
+  app = await startFiles('{ content_delivery: x-accel, plans: { free: { requests_per_minute: 10000 } } }')
   id = (await uploaded(app, BYTES, { filename: 'a.txt' })).id
 })
 after(() => app.close())
 
-async function get(base: string, headers: Record<string, string> = {}, { key = KEYS.acme, method = 'GET' } = {}) {
+async function get(base: string, headers: Record<string, string> = {}, { key = app.key, method = 'GET' } = {}) {
   const response = await fetch(`${base}/v1/files/${id}/content`, { method, headers: { ...bearer(key), ...headers } })
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
 }
@@ -38,7 +39,7 @@ test('200 with the bytes for a request that comes past the proxy', async () => {
 test('no path for a caller who may not read the file, for HEAD, for 304 and for 416', async () => {
   const etag = (await get(app.url)).headers.get('etag')!
   const answers = [
-    { status: 404, answer: await get(app.url, FROM_NGINX, { key: KEYS.rival }) },
+    { status: 404, answer: await get(app.url, FROM_NGINX, { key: app.rival.key }) },
     { status: 200, answer: await get(app.url, FROM_NGINX, { method: 'HEAD' }) },
     { status: 304, answer: await get(app.url, { ...FROM_NGINX, 'if-none-match': etag }) },
     { status: 416, answer: await get(app.url, { ...FROM_NGINX, range: 'bytes=3000000-' }) },
@@ -79,7 +80,7 @@ test('nginx, as deploy/nginx.conf configures it, answers as the service does', {
       const expected = own.status === 206 || ranges === undefined ? others : { ...others, 'accept-ranges': ranges }
       assert.deepEqual(shownHeaders(sent.headers), expected, what)
     }
-    assert.equal((await get(nginx.url, {}, { key: KEYS.rival })).status, 404)
+    assert.equal((await get(nginx.url, {}, { key: app.rival.key })).status, 404)
     const inside = (await get(app.url, FROM_NGINX)).headers.get('x-accel-redirect')
     assert.equal((await fetch(`${nginx.url}${inside}`)).status, 404)
   } finally {
@@ -93,7 +94,7 @@ test('500, not an empty answer, for a file whose bytes are lost', async () => {
   const key: string = rows[0].blob_key
   await rm(join(app.root, key.slice(0, 2), key))
   const response = await fetch(`${app.url}/v1/files/${file.id}/content`, {
-    headers: { ...bearer(KEYS.acme), ...FROM_NGINX },
+    headers: { ...bearer(app.key), ...FROM_NGINX },
   })
   assert.equal(response.status, 500)
   assert.equal(response.headers.get('x-accel-redirect'), null)

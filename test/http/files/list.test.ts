@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { type Answer, call, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 let app: FilesApp
 before(async () => {
@@ -9,8 +10,8 @@ before(async () => {
 after(() => app.close())
 beforeEach(() => app.clear())
 
-const ids = (answer: Answer): string[] => answer.body.data.map((file: { id: string }) => file.id)
-const list = (query = '', key: string = KEYS.acme) => call(app, `/v1/files${query}`, { key })
+const ids = (answer: HttpResponse): string[] => answer.body.data.map((file: { id: string }) => file.id)
+const list = (query = '', key: string = app.key) => send(app, 'GET', `/v1/files${query}`, { key })
 
 async function upload(count: number, options: Parameters<typeof uploaded>[2] = {}): Promise<string[]> {
   const made: string[] = []
@@ -40,10 +41,10 @@ test('200 newest first or oldest first, page after page without gap or duplicate
 
 test('a cursor works when its file was deleted, belongs to another organization or never existed', async () => {
   const [first, second, third] = await upload(3)
-  await call(app, `/v1/files/${second}`, { method: 'DELETE' })
+  await send(app, 'DELETE', `/v1/files/${second}`, app)
   assert.deepEqual(ids(await list(`?after=${second}`)), [first])
   assert.deepEqual(ids(await list(`?order=asc&after=${second}`)), [third])
-  const foreign = (await uploaded(app, 'x', { key: KEYS.rival })).id
+  const foreign = (await uploaded({ ...app, key: app.rival.key }, 'x')).id
   assert.deepEqual(ids(await list(`?after=${foreign}`)), [third, first])
   assert.deepEqual(ids(await list('?order=asc&after=file-00000000000000000000000000')), [first, third])
 })
@@ -106,26 +107,26 @@ test('a colleague sees, reads and deletes the file; another organization gets th
     ['GET', (file) => `/v1/files/${file}/content`],
     ['DELETE', (file) => `/v1/files/${file}`],
   ]
-  const expected = (await call(app, `/v1/files/${missing}`)).body
+  const expected = (await send(app, 'GET', `/v1/files/${missing}`, app)).body
   assert.equal(expected.error.code, 'not_found')
   for (const [method, path] of routes) {
     for (const [file, key] of [
-      [id, KEYS.rival],
-      [missing, KEYS.acme],
-      [missing, KEYS.rival],
-      ["file-'or'1", KEYS.acme],
-      [id.toLowerCase(), KEYS.acme],
-      ['x'.repeat(400), KEYS.acme],
+      [id, app.rival.key],
+      [missing, app.key],
+      [missing, app.rival.key],
+      ["file-'or'1", app.key],
+      [id.toLowerCase(), app.key],
+      ['x'.repeat(400), app.key],
     ] as const) {
-      const { status, body } = await call(app, path(file), { method, key })
+      const { status, body } = await send(app, method, path(file), { key })
       assert.equal(status, 404, `${method} ${path(file)}`)
       assert.deepEqual(body, expected)
     }
   }
-  assert.deepEqual(ids(await list('', KEYS.rival)), [])
-  assert.deepEqual(ids(await list('', KEYS.acme_colleague)), [id])
-  assert.equal((await call(app, `/v1/files/${id}`, { key: KEYS.acme_colleague })).body.filename, 'a.bin')
-  const deleted = await call(app, `/v1/files/${id}`, { method: 'DELETE', key: KEYS.acme_colleague })
+  assert.deepEqual(ids(await list('', app.rival.key)), [])
+  assert.deepEqual(ids(await list('', app.colleague.key)), [id])
+  assert.equal((await send(app, 'GET', `/v1/files/${id}`, { key: app.colleague.key })).body.filename, 'a.bin')
+  const deleted = await send(app, 'DELETE', `/v1/files/${id}`, { key: app.colleague.key })
   assert.deepEqual(deleted.body, { id, object: 'file', deleted: true })
 })
 
@@ -133,21 +134,19 @@ test('a deleted file is gone from row, disk, list and reads, and cannot be delet
   const before = app.stored()
   const [id] = await upload(1)
   assert.equal(app.stored(), before + 1)
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => call(app, `/v1/files/${id}`, { method: 'DELETE' })),
-  )
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(app, 'DELETE', `/v1/files/${id}`, app)))
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   assert.equal(answers.filter(({ status }) => status === 404).length, 19)
   assert.equal(app.stored(), before)
   assert.deepEqual(ids(await list()), [])
-  assert.equal((await call(app, `/v1/files/${id}/content`)).status, 404)
+  assert.equal((await send(app, 'GET', `/v1/files/${id}/content`, app)).status, 404)
 })
 
 test('401 without a key, 405 with the allowed methods for others', async () => {
   const { id } = await uploaded(app, 'x')
   for (const path of ['/v1/files', `/v1/files/${id}`, `/v1/files/${id}/content`]) {
     assert.equal((await fetch(app.url + path)).status, 401)
-    const { status, headers } = await call(app, path, { method: 'PATCH' })
+    const { status, headers } = await send(app, 'PATCH', path, app)
     assert.equal(status, 405)
     assert.match(headers.get('allow')!, /GET/)
   }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pngHeader, type SampleKind, sampleMedia, samplePicture } from '../../support/data/media.ts'
-import { bearer, type FilesApp, KEYS, sendForm, startFiles } from '../../support/http/files-app.ts'
+import { type FilesApp, sendForm, startFiles } from '../../support/http/files-app.ts'
+import { bearer } from '../../support/http/send.ts'
 
 let app: FilesApp
 let dir: string
@@ -26,7 +27,7 @@ async function send(bytes: string | Uint8Array, purpose: string, filename = 'a.b
 }
 
 async function mediaTypeOf(id: string): Promise<string | null> {
-  const response = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(KEYS.acme) })
+  const response = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(app.key) })
   await response.arrayBuffer()
   return response.headers.get('content-type')
 }

@@ -10,7 +10,8 @@ import { findFiles } from '../../../server/files/store/files.ts'
 import { pinFiles, releasePins } from '../../../server/files/store/pins.ts'
 import { s3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
 import { testBucket } from '../../support/bucket/bucket.ts'
-import { bearer, type FilesApp, KEYS, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { bearer } from '../../support/http/send.ts'
 
 let app: FilesApp
 const text = Buffer.from('%PDF-1.7\nBytes for an engine.')
@@ -24,9 +25,9 @@ after(() => app.close())
 async function signed(pin?: string): Promise<{ id: string; url: string }> {
   const { id } = await uploaded(app, text, { filename: 'a.pdf' })
   const now = app.clock.now()
-  const file = (await findFiles(app.ctx.db, { org_id: app.orgs.acme, ids: [id], now })).get(id)!
+  const file = (await findFiles(app.ctx.db, { org_id: app.org_id, ids: [id], now })).get(id)!
   if (pin !== undefined) {
-    const pins = { holder: pin, org_id: app.orgs.acme, ids: [id], now }
+    const pins = { holder: pin, org_id: app.org_id, ids: [id], now }
     await app.ctx.db.transaction().execute((tx) => pinFiles(tx, pins))
   }
   const options = { secret: app.ctx.secret, base_url: app.url, file, now, ttl_seconds: 900 }
@@ -63,10 +64,10 @@ test('403 from the moment its job has ended: no presigned URL is made any more',
 
 test('a client with an API key is sent the bytes and never to the bucket, so its key goes nowhere else', async () => {
   const { id } = await uploaded(app, text, { filename: 'a.pdf' })
-  const plain = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(KEYS.acme), redirect: 'manual' })
+  const plain = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(app.key), redirect: 'manual' })
   assert.equal(plain.status, 200)
   assert.match(plain.headers.get('etag')!, /^"[0-9a-f]{64}"$/)
-  const client = new OpenAI({ apiKey: KEYS.acme, baseURL: `${app.url}/v1`, maxRetries: 0 })
+  const client = new OpenAI({ apiKey: app.key, baseURL: `${app.url}/v1`, maxRetries: 0 })
   const content = await client.files.content(id)
   assert.ok(Buffer.from(await content.arrayBuffer()).equals(text))
   assert.equal(content.url, `${app.url}/v1/files/${id}/content`)
@@ -87,8 +88,8 @@ test('503 with retry-after, and nothing of the bucket in the answer, while it is
   const form = new FormData()
   form.set('file', new File(['x'], 'a.pdf'))
   form.set('purpose', 'user_data')
-  const upload = await fetch(`${app.url}/v1/files`, { method: 'POST', headers: bearer(KEYS.acme), body: form })
-  const download = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(KEYS.acme) })
+  const upload = await fetch(`${app.url}/v1/files`, { method: 'POST', headers: bearer(app.key), body: form })
+  const download = await fetch(`${app.url}/v1/files/${id}/content`, { headers: bearer(app.key) })
   for (const answer of [upload, download]) {
     const body = await answer.text()
     assert.equal(answer.status, 503, body)
@@ -96,6 +97,6 @@ test('503 with retry-after, and nothing of the bucket in the answer, while it is
     assert.ok(Number(answer.headers.get('retry-after')) > 0)
     assert.ok(!body.includes(bucket.bucket) && !body.includes(endpoint))
   }
-  const deleted = await fetch(`${app.url}/v1/files/${id}`, { method: 'DELETE', headers: bearer(KEYS.acme) })
+  const deleted = await fetch(`${app.url}/v1/files/${id}`, { method: 'DELETE', headers: bearer(app.key) })
   assert.equal(deleted.status, 200)
 })

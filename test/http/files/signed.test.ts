@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import { isSignedFor, signFileUrl } from '../../../server/files/sign.ts'
 import { findFiles } from '../../../server/files/store/files.ts'
 import { samplePicture } from '../../support/data/media.ts'
-import { call, type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { type FilesApp, startFiles, uploaded } from '../../support/http/files-app.ts'
+import { send } from '../../support/http/send.ts'
 
 let app: FilesApp
 let picture: Uint8Array
@@ -17,7 +18,7 @@ after(() => app.close())
 async function signed(ttl_seconds = 900): Promise<{ id: string; url: string }> {
   const { id } = await uploaded(app, picture, { purpose: 'vision', filename: 'a.png' })
   const now = app.clock.now()
-  const file = (await findFiles(app.ctx.db, { org_id: app.orgs.acme, ids: [id], now })).get(id)!
+  const file = (await findFiles(app.ctx.db, { org_id: app.org_id, ids: [id], now })).get(id)!
   return { id, url: signFileUrl({ secret: app.ctx.secret, base_url: app.url, file, now, ttl_seconds }) }
 }
 
@@ -148,7 +149,7 @@ test('a signature is bound to file, organization, bytes, method and secret', () 
 test('403 for another file under the same signature, and for a file that was deleted or has expired', async () => {
   const [one, other] = [await signed(), await signed()]
   await assertForbidden(one.url.replace(one.id, other.id))
-  await call(app, `/v1/files/${one.id}`, { method: 'DELETE' })
+  await send(app, 'DELETE', `/v1/files/${one.id}`, app)
   await assertForbidden(one.url)
   await app.database.pool.query('alter table files disable trigger files_immutable')
   await app.database.pool.query('update files set sha256 = $1 where id = $2', ['0'.repeat(64), other.id])

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'
-import {
-  type Answer,
-  bearer,
-  call,
-  type FilesApp,
-  KEYS,
-  sendForm,
-  startFiles,
-  uploaded,
-} from '../../support/http/files-app.ts'
+import { type Blobs, DiskFull, type StagedBlob } from '../../../server/platform/blobs/blobs.ts'
+import { type FilesApp, sendForm, startFiles, uploaded } from '../../support/http/files-app.ts'
 import { multipart, rawConnection } from '../../support/http/raw-http.ts'
+import { bearer, type HttpResponse, send } from '../../support/http/send.ts'
 
 let app: FilesApp
 before(async () => {
@@ -25,7 +18,7 @@ const PURPOSE = { name: 'purpose', body: 'user_data' }
 const ANCHOR = { name: 'expires_after[anchor]', body: 'created_at' }
 const seconds = (text: string) => ({ name: 'expires_after[seconds]', body: text })
 
-function assertRefused(answer: Answer, status: number, code: string, param: string | null): void {
+function assertRefused(answer: Omit<HttpResponse, 'text'>, status: number, code: string, param: string | null): void {
   assert.equal(answer.status, status, JSON.stringify(answer.body))
   assert.deepEqual({ ...answer.body.error, message: '' }, { message: '', type: 'invalid_request_error', param, code })
   assert.ok(answer.body.error.message.length > 10)
@@ -126,7 +119,7 @@ test('200 at exactly 100,000,000 bytes, 413 with one more, which leaves nothing 
   assert.equal(largest.bytes, 100_000_000)
   const { rows } = await app.database.pool.query('select sha256 from files')
   assert.equal(rows[0].sha256, createHash('sha256').update(bytes.subarray(1)).digest('hex'))
-  await call(app, `/v1/files/${largest.id}`, { method: 'DELETE' })
+  await send(app, 'DELETE', `/v1/files/${largest.id}`, app)
   const before = app.stored()
   assertRefused(await sendForm(app, [{ ...FILE, body: bytes }, PURPOSE]), 413, 'file_too_large', 'file')
   await assertNothingKept(before)
@@ -134,7 +127,7 @@ test('200 at exactly 100,000,000 bytes, 413 with one more, which leaves nothing 
 
 test('413 for a larger body by its declared length, without waiting for it', async () => {
   const connection = await rawConnection(app.url)
-  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}\r\n`
+  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${app.key}\r\n`
   await connection.write(
     `${head}content-type: multipart/form-data; boundary=b\r\ncontent-length: 200000000\r\n\r\n--b\r\n`,
   )
@@ -150,30 +143,37 @@ test('401 before a byte of the body is read, without a key and with an unknown o
   await connection.write(`${head}content-length: 90000000\r\n\r\n`)
   assert.equal((await connection.answer()).status, 401)
   connection.close()
-  assert.equal((await sendForm(app, [FILE, PURPOSE], { key: 'nobody/x' })).status, 401)
+  assert.equal((await sendForm({ ...app, key: 'nobody/x' }, [FILE, PURPOSE])).status, 401)
 })
 
 test('415 for a body that is not multipart, 400 for multipart that cannot be read', async () => {
   const before = app.stored()
-  const send = (type: string | null, body: string) =>
-    call(app, '/v1/files', { method: 'POST', headers: type ? { 'content-type': type } : {}, body: Buffer.from(body) })
+  const post = async (headers: Record<string, string>, bytes: Uint8Array<ArrayBuffer>) => {
+    const response = await fetch(`${app.url}/v1/files`, {
+      method: 'POST',
+      headers: { ...bearer(app.key), ...headers },
+      body: bytes,
+    })
+    return { status: response.status, headers: response.headers, body: await response.json() }
+  }
+  const sendAs = (type: string, body: string) => post({ 'content-type': type }, Buffer.from(body))
   for (const type of [
     'application/json',
     'application/octet-stream',
     'text/plain',
     'application/x-www-form-urlencoded',
   ]) {
-    assertRefused(await send(type, '{"purpose":"vision"}'), 415, 'unsupported_media_type', null)
+    assertRefused(await sendAs(type, '{"purpose":"vision"}'), 415, 'unsupported_media_type', null)
   }
-  assertRefused(await send(null, 'x'), 415, 'unsupported_media_type', null)
-  assertRefused(await call(app, '/v1/files', { method: 'POST' }), 415, 'unsupported_media_type', null)
-  assertRefused(await send('multipart/form-data', 'x'), 400, 'invalid_request_error', null)
+  assertRefused(await post({}, Buffer.from('x')), 415, 'unsupported_media_type', null)
+  assertRefused(await send(app, 'POST', '/v1/files', app), 415, 'unsupported_media_type', null)
+  assertRefused(await sendAs('multipart/form-data', 'x'), 400, 'invalid_request_error', null)
   const whole = multipart([FILE, PURPOSE]).body.toString()
   const type = 'multipart/form-data; boundary=kinora-boundary'
   for (const body of [whole.slice(0, -30), whole.slice(0, 60), 'no boundary at all', '--kinora-boundary\r\n\r\n']) {
-    assertRefused(await send(type, body), 400, 'invalid_request_error', null)
+    assertRefused(await sendAs(type, body), 400, 'invalid_request_error', null)
   }
-  assertRefused(await send(type, '--kinora-boundary--\r\n'), 400, 'missing_required_parameter', 'file')
+  assertRefused(await sendAs(type, '--kinora-boundary--\r\n'), 400, 'missing_required_parameter', 'file')
   const hostile = [FILE, PURPOSE, { name: '__proto__', body: 'x' }, { name: 'constructor', body: 'y' }]
   assertRefused(await sendForm(app, hostile), 400, 'invalid_request_error', null)
   await assertNothingKept(before)
@@ -182,7 +182,7 @@ test('415 for a body that is not multipart, 400 for multipart that cannot be rea
 test('the connection serves the next request after an upload was refused half way', async () => {
   const connection = await rawConnection(app.url)
   const { type, body } = multipart([{ ...FILE, name: 'wrong', body: Buffer.alloc(3_000_000) }, PURPOSE])
-  const head = `authorization: Bearer ${KEYS.acme}\r\nhost: x\r\n`
+  const head = `authorization: Bearer ${app.key}\r\nhost: x\r\n`
   await connection.write(
     `POST /v1/files HTTP/1.1\r\n${head}content-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`,
   )
@@ -196,10 +196,10 @@ test('the connection serves the next request after an upload was refused half wa
 test('an upload cut anywhere leaves nothing behind', async () => {
   const before = app.stored()
   const { type, body } = multipart([{ ...FILE, body: Buffer.alloc(400_000, 1) }, PURPOSE])
-  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.acme}\r\ncontent-type: ${type}\r\n`
+  const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${app.key}\r\ncontent-type: ${type}\r\n`
   for (const cut of [10, 200, 200_000, 399_000, body.length - 60, body.length - 3]) {
     const ended = new Promise<void>((resolve) => {
-      app.http.server.once('request', (request) => request.once('close', resolve))
+      app.app.http.server.once('request', (request) => request.once('close', resolve))
     })
     const connection = await rawConnection(app.url)
     await connection.write(`${head}content-length: ${body.length}\r\n\r\n`)
@@ -208,19 +208,20 @@ test('an upload cut anywhere leaves nothing behind', async () => {
     await ended
   }
   // The last refusals are still being cleaned up; a later upload runs through the same disk after them.
-  for (let i = 0; i < 100 && app.stored() > before; i++) await call(app, '/v1/files')
+  for (let i = 0; i < 100 && app.stored() > before; i++) await send(app, 'GET', '/v1/files', app)
   await assertNothingKept(before)
 })
 
 test('503 with advice to retry when the disk is full, and nothing is left behind', async () => {
   const before = app.stored()
-  for (const full of ['stage', 'publish'] as const) {
-    app.disk.full = full
+  const { blobs } = app.ctx
+  for (const call of ['stage', 'publish'] as const) {
+    app.ctx.blobs = fullAt(blobs, call)
     const { status, headers, body } = await sendForm(app, [FILE, PURPOSE])
     assert.equal(status, 503)
     assert.equal(body.error.code, 'server_is_overloaded')
     assert.equal(headers.get('retry-after'), '30')
-    app.disk.full = false
+    app.ctx.blobs = blobs
   }
   await assertNothingKept(before)
   assert.equal((await sendForm(app, [FILE, PURPOSE])).status, 200)
@@ -238,8 +239,18 @@ test('the filename keeps its base name and nothing dangerous', async () => {
   for (const [sent, kept] of names) {
     const file = await uploaded(app, 'x', { filename: sent })
     assert.equal(file.filename, kept)
-    const content = await fetch(`${app.url}/v1/files/${file.id}/content`, { headers: bearer(KEYS.acme) })
+    const content = await fetch(`${app.url}/v1/files/${file.id}/content`, { headers: bearer(app.key) })
     assert.doesNotMatch(content.headers.get('content-disposition')!, /\.\.|[\\/\u0000-\u001f]/)
     await content.arrayBuffer()
   }
 })
+
+/** The disk, found to be full by one of two calls: a real one cannot be filled on demand everywhere. */
+function fullAt(blobs: Blobs, call: 'stage' | 'publish'): Blobs {
+  const discard = async (staged: StagedBlob): Promise<never> => {
+    await blobs.discard(staged)
+    throw new DiskFull('no space left for files')
+  }
+  if (call === 'publish') return { ...blobs, publish: discard }
+  return { ...blobs, stage: async (source, options) => discard(await blobs.stage(source, options)) }
+}

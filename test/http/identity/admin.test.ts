@@ -13,19 +13,13 @@ import { startEmbeddedPostgres } from '../../../server/platform/postgres/embedde
 import { CANCEL_TOPIC } from '../../../server/videos/queues.ts'
 import { insertJobs, type NewVideoJob } from '../../../server/videos/store.ts'
 import { runKinora } from '../../support/command.ts'
-import {
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  send,
-  signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { browserOf, newOrganization, newPerson, signInAs, whoAmI } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 before(async () => {
-  app = await startIdentity()
+  app = await startApp({ endpoints: [whoAmI] })
 })
 after(() => app.close())
 

@@ -3,19 +3,23 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { grantCredits, openAccount } from '../../../server/billing/ledger.ts'
 import { draftFirstRun, ensureFirstRun, publishFirstRun } from '../../../server/identity/people/first-run.ts'
-import { type IdentityApp, OPEN_MONEY, send, signInAs, startIdentity } from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { signInAs, whoAmI } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 before(async () => {
-  app = await startIdentity()
+  app = await startApp({ endpoints: [whoAmI] })
 })
 after(() => app.close())
 beforeEach(() => app.database.truncateAll())
 
 const firstRun = (overrides = {}) => {
-  const { database, config, clock } = app
-  return ensureFirstRun({ db: database.db, config, clock, ...OPEN_MONEY, ...overrides })
+  const { database, clock } = app
+  const { config } = app.ctx
+  return ensureFirstRun({ db: database.db, config, clock, openAccount, grantCredits, ...overrides })
 }
 const count = async (table: 'organizations' | 'users' | 'api_keys' | 'ledger_entries' | 'accounts') =>
   (await app.database.db.selectFrom(table).selectAll().execute()).length
@@ -64,7 +68,8 @@ test('a first run that fails half-way leaves nothing, and the next one succeeds'
 })
 
 test('an owner who could never sign in is rejected before anything is created', async () => {
-  const config = { ...app.config, first_run: { ...app.config.first_run, email: 'owner@localhost' } }
+  const { config: before } = app.ctx
+  const config = { ...before, first_run: { ...before.first_run, email: 'owner@localhost' } }
   await assert.rejects(firstRun({ config }), /Invalid 'email'/)
   assert.equal(await count('organizations'), 0)
 })

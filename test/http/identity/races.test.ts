@@ -2,24 +2,16 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { createMember } from '../../../server/identity/people/provision.ts'
-import {
-  type Answer,
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  PASSWORD,
-  type Person,
-  send,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { browserOf, newOrganization, newPerson, PASSWORD, type Person } from '../../support/http/people.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 let org: string
 let owner: Person
 let browser: { cookie: string }
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
   org = await newOrganization(app)
   owner = await newPerson(app, org, 'owner')
   browser = await browserOf(app, owner)
@@ -34,7 +26,7 @@ const AT_ONCE = 12
 const together = <T>(call: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: AT_ONCE }, (_, i) => call(i)))
 
-function statusesOf(answers: Answer[]): number[] {
+function statusesOf(answers: HttpResponse[]): number[] {
   for (const { status, body } of answers) {
     if (status >= 400) assert.ok(body.error.message.length > 10, JSON.stringify(body))
   }

@@ -5,27 +5,18 @@ import { createMember, newPassword } from '../../../server/identity/people/provi
 import { replacePassword } from '../../../server/identity/people/store.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
 import { codeOf } from '../../support/data/totp.ts'
-import {
-  type Answer,
-  browserOf,
-  type IdentityApp,
-  newOrganization,
-  newPerson,
-  PASSWORD,
-  type Person,
-  send,
-  signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
 import { challenged, protectedPerson, secondStep } from '../../support/http/login/two-factor.ts'
 import { meanwhile } from '../../support/http/meanwhile.ts'
+import { browserOf, newOrganization, newPerson, PASSWORD, type Person, signInAs } from '../../support/http/people.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 const NEW_PASSWORD = 'chosen by the operator'
 
-let app: IdentityApp
+let app: TestApp
 let replacement: string
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
   replacement = (await newPassword(NEW_PASSWORD)).password_hash
 })
 after(() => app.close())
@@ -34,7 +25,7 @@ afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
 const reset = (user_id: string) => (tx: Tx) =>
   replacePassword(tx, { user_id, password_hash: replacement, now: app.clock.now() })
 
-async function assertOut(person: Person, answer: Answer): Promise<void> {
+async function assertOut(person: Person, answer: HttpResponse): Promise<void> {
   assert.equal(answer.status, 401, JSON.stringify(answer.body))
   const { rows } = await sql`select from sessions where user_id = ${person.user_id}`.execute(app.database.db)
   assert.equal(rows.length, 0, 'no session is left')

@@ -3,23 +3,22 @@ import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../../server/platform/db/db.ts'
 import { codeOf } from '../../support/data/totp.ts'
+import { startApp, type TestApp } from '../../support/http/app.ts'
+import { meanwhile } from '../../support/http/meanwhile.ts'
 import {
   browserOf,
   cookieOf,
-  type IdentityApp,
   newOrganization,
   newPerson,
   PASSWORD,
   type Person,
-  send,
   signInAs,
-  startIdentity,
-} from '../../support/http/identity-app.ts'
-import { meanwhile } from '../../support/http/meanwhile.ts'
+} from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 
-let app: IdentityApp
+let app: TestApp
 before(async () => {
-  app = await startIdentity()
+  app = await startApp()
 })
 after(() => app.close())
 afterEach(() => sql`truncate login_attempts`.execute(app.database.db))

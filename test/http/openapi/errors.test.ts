@@ -12,7 +12,7 @@ import {
   type TestPerson,
   videoBody,
 } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { ROOT } from '../../support/sources.ts'
 
 type Caller = { key?: string; cookie?: string; headers?: Record<string, string> }

@@ -3,7 +3,6 @@ import { after, before, test } from 'node:test'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
-import { send } from '../../support/http/identity-app.ts'
 import {
   ask,
   customer,
@@ -13,6 +12,7 @@ import {
 } from '../../support/http/metered-chat-app.ts'
 import { callDeltas, createResponse, functionTool, replyOf } from '../../support/http/response-requests.ts'
 import { readEvents } from '../../support/http/response-stream.ts'
+import { send } from '../../support/http/send.ts'
 import { type ApiDocument, closed, resolveRefs } from '../../support/pages/openapi-rules.ts'
 import { chunk, startChatUpstream, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
@@ -135,14 +135,14 @@ test('plain answers of chat and responses have the published shape and no other 
     kind: 'stream',
     frames: [chunk({ content: 'Hi' }, { logprobs: LOGPROBS }), ...textFrames(['.'])],
   })
-  chat((await ask(service.app, person, { logprobs: true, top_logprobs: 1 })).json)
+  chat((await ask(service.app, person, { logprobs: true, top_logprobs: 1 })).body)
   service.upstream.reply(replyOf(CALLS, { finish_reason: 'tool_calls' }))
-  const call = (await ask(service.app, person, { tools: [{ type: 'function', function: { name: 'look' } }] })).json
+  const call = (await ask(service.app, person, { tools: [{ type: 'function', function: { name: 'look' } }] })).body
   assert.equal(call.choices[0].message.content, null)
   chat(call)
   const response = published('POST /v1/responses', 'application/json')
   service.upstream.reply(replyOf([{ reasoning_content: 'Hm.' }, { content: 'Hi' }]))
-  const plain = (await createResponse(service.app, person)).json
+  const plain = (await createResponse(service.app, person)).body
   response(plain)
   service.upstream.reply(replyOf([{ content: 'Hi' }], { finish_reason: 'length' }))
   response(
@@ -152,7 +152,7 @@ test('plain answers of chat and responses have the published shape and no other 
         max_output_tokens: 5,
         instructions: 'Be brief.',
       })
-    ).json,
+    ).body,
   )
   published('GET /v1/models', 'application/json')((await send(service.app, 'GET', '/v1/models', person)).body)
   const items = await send(service.app, 'GET', `/v1/responses/${plain.id}/input_items`, person)

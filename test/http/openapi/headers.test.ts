@@ -9,7 +9,7 @@ import {
   type TestPerson,
   videoBody,
 } from '../../support/http/app.ts'
-import { PASSWORD } from '../../support/http/identity-app.ts'
+import { PASSWORD } from '../../support/http/people.ts'
 import { type ApiDocument, resolveRefs } from '../../support/pages/openapi-rules.ts'
 import { type OidcServer, startOidcServer } from '../../support/upstream/oidc-server.ts'
 

@@ -29,7 +29,7 @@ const exchange = async (changes: Record<string, unknown> = {}) => {
   assert.equal(exchanged.status, 200, exchanged.text)
   return exchanged
 }
-const answer = async (changes: Record<string, unknown> = {}) => (await exchange(changes)).json
+const answer = async (changes: Record<string, unknown> = {}) => (await exchange(changes)).body
 const types = ({ output }: Wire) => output.map(({ type }: Wire) => type)
 const asked = () => service.upstream.requests.at(-1)!.json!
 const replyWith = (message: object, more: object = {}) =>
@@ -37,7 +37,7 @@ const replyWith = (message: object, more: object = {}) =>
 
 test('200: a response has every member with its default, and its text is one message', async () => {
   replyWith({ content: 'Hi there' })
-  const { text, json: response } = await exchange()
+  const { text, body: response } = await exchange()
   assert.deepEqual(Object.keys(response).sort(), RESPONSE_MEMBERS)
   assert.match(response.id, /^resp_[0-9a-f]{48}$/)
   assert.match(response.output[0].id, /^msg_[0-9a-f]{48}$/)
@@ -114,8 +114,8 @@ test('200: reasoning is a separate item; its text is shown only in a requested s
 
 test('200: encrypted reasoning is decrypted only for models of the same organization', async () => {
   replyWith({ content: 'Yes.', reasoning_content: 'canary-reasoning' })
-  const { text, json } = await exchange({ include: ['reasoning.encrypted_content'], store: false })
-  const { output } = json
+  const { text, body } = await exchange({ include: ['reasoning.encrypted_content'], store: false })
+  const { output } = body
   assert.equal(typeof output[0].encrypted_content, 'string')
   assert.ok(!text.includes('canary-reasoning'))
   const input = [...output, { role: 'user', content: 'And?' }]
@@ -148,8 +148,8 @@ test('200: a call has the client’s own tool names', async () => {
     },
     { finish_reason: 'tool_calls' },
   )
-  const { headers, json } = await exchange({ tools })
-  const { output, tools: echoed } = json
+  const { headers, body } = await exchange({ tools })
+  const { output, tools: echoed } = body
   const [find, patch] = output
   assert.deepEqual(
     { ...find, id: '' },
@@ -195,7 +195,7 @@ test('200: an answer that was cut off is incomplete, with the reason', async () 
     const { status, incomplete_details, completed_at, output, id } = await answer()
     assert.deepEqual([status, incomplete_details, completed_at], ['incomplete', { reason }, null])
     assert.equal(output[0].status, 'incomplete')
-    assert.equal((await readStored(service.app, person, id)).json.status, 'incomplete')
+    assert.equal((await readStored(service.app, person, id)).body.status, 'incomplete')
   }
 })
 
@@ -208,7 +208,7 @@ test('200: a refusal is a separate part', async () => {
 test('200: an answer is stored and can be continued, unless the request sets `store: false`', async () => {
   replyWith({ content: 'Blue.' })
   const first = await answer({ input: 'Which color?' })
-  assert.deepEqual((await readStored(service.app, person, first.id)).json, first)
+  assert.deepEqual((await readStored(service.app, person, first.id)).body, first)
   await answer({ input: 'Why?', previous_response_id: first.id })
   assert.deepEqual(asked().messages, [
     { role: 'user', content: 'Which color?' },
@@ -218,7 +218,7 @@ test('200: an answer is stored and can be continued, unless the request sets `st
   const unstored = await answer({ store: false })
   assert.equal((await readStored(service.app, person, unstored.id)).status, 404)
   const next = await createResponse(service.app, person, { previous_response_id: unstored.id })
-  assert.deepEqual([next.status, next.json.error.code], [404, 'previous_response_not_found'])
+  assert.deepEqual([next.status, next.body.error.code], [404, 'previous_response_not_found'])
 })
 
 test('200: the usage shown is the usage charged, once, under the id of the request', async () => {

@@ -9,7 +9,7 @@ import {
 } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 
@@ -26,9 +26,9 @@ before(async () => {
 after(() => service.close())
 afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
-const ask = (changes: Record<string, unknown>, { key }: TestPerson = person): Promise<Answer> =>
+const ask = (changes: Record<string, unknown>, { key }: TestPerson = person): Promise<HttpResponse> =>
   send(service.app, 'POST', '/v1/responses', { key }, { model: 'm', input: 'Go on', ...changes })
-const post = (path: string, body: object, { key }: TestPerson = person): Promise<Answer> =>
+const post = (path: string, body: object, { key }: TestPerson = person): Promise<HttpResponse> =>
   send(service.app, 'POST', path, { key }, { model: 'm', ...body })
 /** What the model was last asked. */
 const asked = () =>

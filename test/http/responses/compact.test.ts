@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { newCustomer } from '../../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
 
 let service: ChatApp
@@ -135,6 +135,6 @@ function answerWith(text: string): void {
   service.upstream.reply({ kind: 'stream', frames: textFrames([text]) })
 }
 
-function compact(changes: Record<string, unknown>, key = service.person.key): Promise<Answer> {
+function compact(changes: Record<string, unknown>, key = service.person.key): Promise<HttpResponse> {
   return send(service.app, 'POST', '/v1/responses/compact', { key }, { model: 'm', ...changes })
 }

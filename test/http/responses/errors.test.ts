@@ -26,8 +26,8 @@ after(async () => {
 
 const BROKEN: UpstreamReply = { kind: 'stream', frames: [chunk({ content: 'Once upon' })], done: false }
 const refused = async (changes: Record<string, unknown>, who: TestPerson = person) => {
-  const { status, json } = await createResponse(service.app, who, changes)
-  return [status, json.error?.code, json.error?.param]
+  const { status, body } = await createResponse(service.app, who, changes)
+  return [status, body.error?.code, body.error?.param]
 }
 
 test('402: without a balance no model is asked, plain or streamed', async () => {
@@ -61,18 +61,18 @@ test('an answer that fails before its first event is an HTTP error, also when st
     assert.deepEqual(await refused({ stream }), [502, 'upstream_error', null])
     service.upstream.reply({ kind: 'json', status: 503, body: {}, headers: { 'retry-after': '7' } })
     const busy = await createResponse(service.app, person, { stream })
-    assert.deepEqual([busy.status, busy.json.error.code], [503, 'server_is_overloaded'])
+    assert.deepEqual([busy.status, busy.body.error.code], [503, 'server_is_overloaded'])
     assert.equal(busy.headers.get('retry-after'), '7')
   }
-  const { status, json } = await createResponse(service.app, person, { model: 'sandbox-1', input: 'sandbox:too_long' })
-  assert.deepEqual([status, json.error.code, json.error.param], [400, 'context_length_exceeded', 'input'])
+  const { status, body } = await createResponse(service.app, person, { model: 'sandbox-1', input: 'sandbox:too_long' })
+  assert.deepEqual([status, body.error.code, body.error.param], [400, 'context_length_exceeded', 'input'])
 })
 
 test('a plain answer that breaks off is an HTTP error; it is not stored, and what was produced is charged', async () => {
   const payer = await customer(service)
   service.upstream.reply(BROKEN)
-  const { status, json } = await createResponse(service.app, payer, { model: 'plain-1' })
-  assert.deepEqual([status, json.error.code], [502, 'upstream_error'])
+  const { status, body } = await createResponse(service.app, payer, { model: 'plain-1' })
+  assert.deepEqual([status, body.error.code], [502, 'upstream_error'])
   const [charge, ...more] = await chargesOf(service.app, payer)
   assert.equal(more.length, 0)
   assert.ok(charge!.output_tokens! > 0)
@@ -147,7 +147,7 @@ test('400 for a call without its output; with the output the conversation contin
     body: completion({ content: null, tool_calls: [call] }, { finish_reason: 'tool_calls' }),
   })
   const tools = [{ type: 'function', name: 'look' }]
-  const { json: first } = await createResponse(service.app, person, { tools })
+  const { body: first } = await createResponse(service.app, person, { tools })
   const next = { previous_response_id: first.id, tools }
   assert.deepEqual((await refused({ ...next, input: 'And?' })).slice(0, 2), [400, 'tool_output_missing'])
   const output = { type: 'function_call_output', call_id: 'c1', output: 'A cat.' }

@@ -5,8 +5,8 @@ import sharp from 'sharp'
 import { pngHeader, samplePicture } from '../../support/data/media.ts'
 import { lockedPdf, samplePdf } from '../../support/data/pdf.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
 import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, `blind` sees nothing. */
 const MODELS = [
@@ -185,6 +185,6 @@ test('400 names previous_response_id for a missing file of an earlier response',
   assert.deepEqual([status, body.error.code, body.error.param], [400, 'invalid_file', 'previous_response_id'])
 })
 
-function respond(input: unknown, model = 'm'): Promise<Answer> {
+function respond(input: unknown, model = 'm'): Promise<HttpResponse> {
   return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model, input })
 }

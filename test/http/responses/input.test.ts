@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { seal } from '../../../server/responses/context/seal.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 /** `thinker` accepts earlier reasoning. */
 const MODELS = [
@@ -233,7 +233,7 @@ test('200: a conversation of 10,000 items', async () => {
   assert.equal((await given(input)).length, 10_000)
 })
 
-function respond(changes: Record<string, unknown>): Promise<Answer> {
+function respond(changes: Record<string, unknown>): Promise<HttpResponse> {
   return send(service.app, 'POST', '/v1/responses', { key: service.person.key }, { model: 'm', ...changes })
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 const MODELS = [
   { id: 'm', reasoning_efforts: ['low', 'high'] },
@@ -211,7 +211,7 @@ test('input_tokens counts the request that the engine would get, without asking 
   assert.equal(service.upstream.requests.length, 0)
 })
 
-function respond(changes: Record<string, unknown>, path = '/v1/responses'): Promise<Answer> {
+function respond(changes: Record<string, unknown>, path = '/v1/responses'): Promise<HttpResponse> {
   return send(service.app, 'POST', path, { key: service.person.key }, { model: 'm', input: 'Hi', ...changes })
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
 import { customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket/turns.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { newColleague, type TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
 import {
   balanceOf,
   chargesReaching,
@@ -10,8 +9,8 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
+import { send } from '../../support/http/send.ts'
 import { handshake, openSocket } from '../../support/http/socket/client.ts'
-import { startSocketServer } from '../../support/http/socket/server.ts'
 import { assertError, turnSocket } from '../../support/http/socket/turns.ts'
 import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
 
@@ -176,7 +175,7 @@ test('a client that disconnects during a turn ends it and is charged once for wh
 })
 
 test('a client that never reads blocks only its own turn, is disconnected and charged; others are not delayed', async () => {
-  const front = await startSocketServer(service.app, { stalled_seconds: 0.3 })
+  const { app: front } = await startMeteredChatApp({ beside: service, timing: { stalled_seconds: 0.3 } })
   const payer = await customer(service)
   const socket = await turnSocket(front.url, payer)
   service.upstream.reply({ kind: 'flood', frame: chunk({ content: 'x'.repeat(4000) }) })
@@ -197,7 +196,7 @@ test('a client that never reads blocks only its own turn, is disconnected and ch
 })
 
 test('a connection over its lifetime gets an error between turns, also for each waiting message, then 1000', async () => {
-  const front = await startSocketServer(service.app, { lifetime_seconds: 0.2 })
+  const { app: front } = await startMeteredChatApp({ beside: service, timing: { lifetime_seconds: 0.2 } })
   const idle = await turnSocket(front.url, person)
   const busy = await turnSocket(front.url, person)
   const before = service.upstream.requests.length

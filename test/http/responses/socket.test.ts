@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
 import {
   chargesOf,
   costOf,
@@ -10,6 +9,7 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertError, type TurnSocket, turnSocket } from '../../support/http/socket/turns.ts'
 import { textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 

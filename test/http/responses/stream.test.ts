@@ -156,13 +156,13 @@ test('200: the plain answer equals what the events build', async () => {
   const changes = { model: 'plain-1', tools: [functionTool('look')], reasoning: { summary: 'auto' } }
   const { built } = await stream(deltas, changes, 'tool_calls')
   service.upstream.reply(replyOf(deltas, { finish_reason: 'tool_calls', piece_bytes: 90 }))
-  const { json } = await createResponse(service.app, person, changes)
+  const { body } = await createResponse(service.app, person, changes)
   const nameless = (response: Wire) => ({
     ...response,
     id: 0,
     output: response.output.map((item: Wire) => ({ ...item, id: 0 })),
   })
-  assert.deepEqual(nameless(json), nameless(built))
+  assert.deepEqual(nameless(body), nameless(built))
 })
 
 test('200: the response can be read as soon as its last event is sent', async () => {
@@ -177,10 +177,10 @@ test('200: the response can be read as soon as its last event is sent', async ()
     text += bytes
     if (!text.includes('event: response.completed\n') || text.includes('[DONE]')) continue
     const { response: completed } = readFrames(text).at(-1)!
-    assert.deepEqual((await readStored(service.app, person, completed.id)).json, completed)
+    assert.deepEqual((await readStored(service.app, person, completed.id)).body, completed)
   }
   const last = readEvents(text).at(-1)!.response
-  assert.deepEqual((await readStored(service.app, person, last.id)).json, last)
+  assert.deepEqual((await readStored(service.app, person, last.id)).body, last)
 })
 
 test('200: every write contains complete frames', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 /** `m` takes 1,000 tokens and nobody but us counts them; the last four say nothing of their length. */
 const MODELS = [
@@ -112,7 +112,7 @@ test('200 with auto for 10,000 items', async () => {
   assert.ok(messages.length > 50 && messages.length < 250, String(messages.length))
 })
 
-function respond(changes: Record<string, unknown>, path = '/v1/responses'): Promise<Answer> {
+function respond(changes: Record<string, unknown>, path = '/v1/responses'): Promise<HttpResponse> {
   return send(service.app, 'POST', path, { key: service.person.key }, { model: 'm', ...changes })
 }
 

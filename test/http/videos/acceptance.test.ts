@@ -9,7 +9,8 @@ import {
   type TestApp,
   type TestPerson,
 } from '../../support/http/app.ts'
-import { browserOf, type Caller, send } from '../../support/http/identity-app.ts'
+import { browserOf } from '../../support/http/people.ts'
+import { type Caller, send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, submit } from '../../support/http/videos-app.ts'
 
 const PATH = '/v1/videos/acceptance'

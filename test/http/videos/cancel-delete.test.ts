@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertRefused, storedFile, submit } from '../../support/http/videos-app.ts'
 
 const CONFIG = `
@@ -20,9 +20,9 @@ before(async () => {
 after(() => app.close())
 afterEach(async () => assert.deepEqual(await app.audit(), {}))
 
-const cancel = (id: string): Promise<Answer> => send(app, 'POST', `/v1/videos/${id}/cancel`, person)
-const remove = (id: string): Promise<Answer> => send(app, 'DELETE', `/v1/videos/${id}`, person)
-const read = (id: string): Promise<Answer> => send(app, 'GET', `/v1/videos/${id}`, person)
+const cancel = (id: string): Promise<HttpResponse> => send(app, 'POST', `/v1/videos/${id}/cancel`, person)
+const remove = (id: string): Promise<HttpResponse> => send(app, 'DELETE', `/v1/videos/${id}`, person)
+const read = (id: string): Promise<HttpResponse> => send(app, 'GET', `/v1/videos/${id}`, person)
 const balance = async () => (await send(app, 'GET', '/console/balance', { cookie: person.cookie })).body
 
 const EARLIER = ['moderating', 'translating', 'queued', 'in_progress'] as const

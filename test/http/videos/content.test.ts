@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, submit } from '../../support/http/videos-app.ts'
 
 const CLIP = readFileSync(new URL('../../../server/engines/video/instant.mp4', import.meta.url))

@@ -9,7 +9,7 @@ import {
   type TestPerson,
   videoBody,
 } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw, storedFile, submit } from '../../support/http/videos-app.ts'
 
 const CONFIG = `

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Purpose } from '../../../server/files/purposes.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertInvalid, MIB, storedFile, submit } from '../../support/http/videos-app.ts'
 
 let app: TestApp

@@ -12,9 +12,9 @@ import {
   type TestPerson,
   videoBody,
 } from '../../support/http/app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
 import { meanwhile } from '../../support/http/meanwhile.ts'
 import { multipart } from '../../support/http/raw-http.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw, storedFile } from '../../support/http/videos-app.ts'
 
 let app: TestApp
@@ -26,7 +26,7 @@ before(async () => {
 after(() => app.close())
 
 const with_key = (caller: { key: string }, key: string) => ({ key: caller.key, headers: { 'idempotency-key': key } })
-const post = (key: string, body: unknown = videoBody(), caller: { key: string } = person): Promise<Answer> =>
+const post = (key: string, body: unknown = videoBody(), caller: { key: string } = person): Promise<HttpResponse> =>
   send(app, 'POST', '/v1/videos', with_key(caller, key), body)
 
 const REUSED = { status: 422, code: 'idempotency_key_reused', param: 'Idempotency-Key' }

@@ -6,7 +6,7 @@ import { newId } from '../../../server/platform/ids.ts'
 import { STATUSES, type Status } from '../../../server/videos/job.ts'
 import { type JobFilter, listJobs } from '../../../server/videos/store-list.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertInvalid } from '../../support/http/videos-app.ts'
 
 const MODELS = ['alpha', 'beta']

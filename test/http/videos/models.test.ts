@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ASPECT_RATIOS } from '../../../server/engines/video/contract.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { browserOf, send } from '../../support/http/identity-app.ts'
+import { browserOf } from '../../support/http/people.ts'
+import { send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, storedFile, submit } from '../../support/http/videos-app.ts'
 
 /** Port 9 is never asked: nothing here gets as far as a render. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { type Answer, send } from '../../support/http/identity-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, submit } from '../../support/http/videos-app.ts'
 
 let app: TestApp
@@ -15,7 +15,7 @@ after(() => app.close())
 const read = (id: string, headers: Record<string, string> = {}, method = 'GET') =>
   send(app, method, `/v1/videos/${id}`, { key: person.key, headers })
 const list = (query = '', caller: TestPerson = person) => send(app, 'GET', `/v1/videos${query}`, { key: caller.key })
-const ids = (answer: Answer): string[] => answer.body.data.map((job: { id: string }) => job.id)
+const ids = (answer: HttpResponse): string[] => answer.body.data.map((job: { id: string }) => job.id)
 
 async function submitted(count: number, owner: TestPerson = person): Promise<string[]> {
   const made: string[] = []

@@ -10,7 +10,7 @@ import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
 import { findJob } from '../../../server/videos/store.ts'
 import { openVariants } from '../../../server/videos/variants/prepare.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertRefused, submit } from '../../support/http/videos-app.ts'
 
 const VARIANTS = ['thumbnail', 'spritesheet'] as const

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { EVENT_TYPES } from '../../../server/events/event.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 
 let app: TestApp

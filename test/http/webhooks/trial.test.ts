@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
-import { send } from '../../support/http/identity-app.ts'
+import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { newEndpoint, startWebhooksApp, unwrap, type WebhooksApp } from '../../support/webhooks/app.ts'
 

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../http/app.ts'
-import { send } from '../http/identity-app.ts'
+import { send } from '../http/send.ts'
 import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { type ConsoleOptions, openBrowser, openConsole } from './browser.ts'
 

@@ -10,10 +10,13 @@ const buckets = new Map<string, Promise<S3Options>>()
 
 /**
  * The blobs of a service on `dir`: on disk below it, or with `KINORA_TEST_STORAGE=s3` in a bucket of its own, the same one for every
- * service on that directory.
+ * service on that directory, unless `on_disk`. `proxied`: as for `diskBlobs`.
  */
-export async function testBlobs(dir: string): Promise<Blobs> {
-  if (process.env.KINORA_TEST_STORAGE !== 's3') return diskBlobs(join(dir, 'blobs'))
+export async function testBlobs(
+  dir: string,
+  { on_disk = false, proxied = false }: { on_disk?: boolean | undefined; proxied?: boolean } = {},
+): Promise<Blobs> {
+  if (on_disk || process.env.KINORA_TEST_STORAGE !== 's3') return diskBlobs(join(dir, 'blobs'), { proxied })
   const made = buckets.get(dir) ?? readBucket().then(({ testBucket }) => testBucket())
   buckets.set(dir, made)
   const { s3Blobs } = await import('../../../server/platform/blobs/s3/s3.ts')

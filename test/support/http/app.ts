@@ -2,21 +2,23 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openApp } from '../../../server/app.ts'
+import { type AppOptions, openApp } from '../../../server/app.ts'
 import { runAudit } from '../../../server/audit/audit.ts'
 import { grantCredits } from '../../../server/billing/ledger.ts'
 import { loadConfig } from '../../../server/config/load.ts'
 import type { Context } from '../../../server/context.ts'
-import { type Engines, engineMistakes } from '../../../server/engines/registry.ts'
+import { engineMistakes } from '../../../server/engines/registry.ts'
+import { type Endpoint, registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
 import { type Clock, handMovedClock } from '../../../server/platform/clock.ts'
-import { type Log, silentLog } from '../../../server/platform/log.ts'
+import { silentLog } from '../../../server/platform/log.ts'
 import { videoClaims } from '../../../server/videos/pipeline/claims.ts'
 import { type Faults, runJob } from '../../../server/videos/pipeline/step.ts'
 import { testBlobs } from '../bucket/storage.ts'
 import { claimJob } from '../data/claims.ts'
 import { type TestDatabase, testDatabase } from '../data/postgres.ts'
-import { browserOf, newOrganization, newPerson, type Person, send } from './identity-app.ts'
+import { browserOf, newOrganization, newPerson, type Person } from './people.ts'
+import { send } from './send.ts'
 
 export type TestApp = Awaited<ReturnType<typeof startApp>>
 /** A person with an API key and a console login, who has agreed to the video terms by default. */
@@ -31,44 +33,46 @@ video_models:
 `
 
 /**
- * The whole service on a real socket and a database of its own, with a clock moved by hand. Jobs move only by `tick`, unless
- * `background` starts the real pipeline and sweeps; time goes by then, from where the clock was set. Close it.
+ * The service on a real socket and a database of its own, with a clock moved by hand. Jobs move only by `tick`, unless `background` starts the
+ * real pipeline and sweeps; time goes by then, from where the clock was set. Close it.
  */
 export async function startApp(
-  options: {
+  options: Partial<Pick<AppOptions, 'clock' | 'database_url' | 'engines' | 'log' | 'timing'>> & {
     /** Text of kinora.yaml. */
     config?: string
-    engines?: Engines
     background?: boolean
-    log?: Log
-    /** A second process on the same database and blobs. */
+    /** A second process on the same database and blobs; a secret of its own where it is given. */
     beside?: { database: TestDatabase; dir: string; secret: string }
-    /** Takes the place of the clock that is moved by hand. */
-    clock?: Clock
-    /** The database as this process reaches it, where that is not directly. */
-    database_url?: string
     /** Secrets that are accepted beside its own. */
     previous_secrets?: readonly string[]
+    /** Routes beside those of the service. */
+    endpoints?: readonly Endpoint[]
+    /** Keeps blobs on disk where the run keeps them in a bucket. */
+    on_disk?: boolean
   } = {},
 ) {
-  const database = options.beside?.database ?? (await testDatabase({ pool_max: 24 }))
-  const dir = options.beside?.dir ?? mkdtempSync(join(tmpdir(), 'kinora-app-'))
-  const secret = options.beside?.secret ?? randomBytes(32).toString('hex')
-  const clock = options.background ? runningClock() : handMovedClock()
+  const { config = INSTANT_CONFIG, background = false, beside, previous_secrets = [], endpoints = [] } = options
+  const database = beside?.database ?? (await testDatabase({ pool_max: 24 }))
+  const dir = beside?.dir ?? mkdtempSync(join(tmpdir(), 'kinora-app-'))
+  const secret = beside?.secret ?? randomBytes(32).toString('hex')
+  const clock = background ? runningClock() : handMovedClock()
   mkdirSync(join(dir, 'work'), { recursive: true })
+  const settings = readConfig(config, { dir, previous_secrets })
   const app = await openApp({
-    config: readConfig(options.config ?? INSTANT_CONFIG, { dir, previous_secrets: options.previous_secrets ?? [] }),
-    clock: options.clock ?? clock,
-    log: options.log ?? silentLog,
-    database_url: options.database_url ?? database.url,
-    blobs: await testBlobs(dir),
+    clock,
+    log: silentLog,
+    database_url: database.url,
+    ...options,
+    config: settings,
+    blobs: await testBlobs(dir, { on_disk: options.on_disk, proxied: settings.content_delivery === 'x-accel' }),
     secret,
     work_dir: join(dir, 'work'),
-    background: options.background ? 'shared' : 'none',
-    ...(options.engines ? { engines: options.engines } : {}),
+    background: background ? 'shared' : 'none',
   })
+  if (endpoints.length > 0)
+    app.http.register(async (routes) => registerEndpoints(routes, app.ctx, endpoints, app.identity.authenticator))
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  if (options.background) await app.startBackground()
+  if (background) await app.startBackground()
   const { ctx } = app
   const faults: Faults = new Map()
   return {
@@ -84,7 +88,7 @@ export async function startApp(
     async close() {
       app.http.server.closeAllConnections()
       await app.close()
-      if (options.beside) return
+      if (beside) return
       await database.close()
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
     },
@@ -120,8 +124,8 @@ export async function newColleague(
 /** Agrees to the current video terms as this browser. */
 export async function agree(app: TestApp, browser: { cookie: string }): Promise<void> {
   const terms_version = app.ctx.config.terms.version
-  const answer = await send(app, 'POST', '/v1/videos/acceptance', browser, { terms_version })
-  if (answer.status !== 200) throw new Error(`terms refused: ${JSON.stringify(answer.body)}`)
+  const { status, text } = await send(app, 'POST', '/v1/videos/acceptance', browser, { terms_version })
+  if (status !== 200) throw new Error(`terms refused: ${text}`)
 }
 
 /** A valid body for `POST /v1/videos`. */

@@ -6,8 +6,8 @@ import type { ResponseObject } from '../../../server/responses/schema/response.t
 import { claimResponse } from '../data/claims.ts'
 import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
-import { type Answer, send } from './identity-app.ts'
 import { type ResponseEvent, readEvents } from './response-stream.ts'
+import { type HttpResponse, send } from './send.ts'
 
 /** The service with a scriptable chat server as the model `m`, and one customer. */
 export type BackgroundApp = {
@@ -15,8 +15,8 @@ export type BackgroundApp = {
   upstream: ChatUpstream
   person: TestPerson
   /** Submits a background response. */
-  submit(changes?: Record<string, unknown>, caller?: TestPerson): Promise<Answer>
-  call(method: string, path: string, caller?: TestPerson): Promise<Answer>
+  submit(changes?: Record<string, unknown>, caller?: TestPerson): Promise<HttpResponse>
+  call(method: string, path: string, caller?: TestPerson): Promise<HttpResponse>
   /** The response once it has ended. */
   ended(id: string): Promise<ResponseObject>
   /** Its events, from the first or after a number, once it has ended. */
@@ -72,9 +72,9 @@ export async function startBackgroundApp({
 
 /** The text of a stream until its end. */
 export async function readStream(app: { url: string }, { key }: { key: string }, path: string): Promise<string> {
-  const answer = await fetch(`${app.url}/v1/responses/${path}`, { headers: { authorization: `Bearer ${key}` } })
-  if (answer.status !== 200) throw new Error(`no stream: ${answer.status} ${await answer.text()}`)
-  return answer.text()
+  const { status, text } = await send(app, 'GET', `/v1/responses/${path}`, { key })
+  if (status !== 200) throw new Error(`no stream: ${status} ${text}`)
+  return text
 }
 
 async function tick({ ctx }: TestApp, meter: Meter): Promise<void> {

@@ -1,6 +1,6 @@
 import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
-import { type Answer, send } from './identity-app.ts'
+import { type HttpResponse, send } from './send.ts'
 
 export type ChatApp = Awaited<ReturnType<typeof startChatApp>>
 
@@ -22,16 +22,15 @@ export async function startChatApp(models: readonly TestModel[], more = '') {
     person,
     outsider,
     /** A completion of one user message, or of the messages given. */
-    chat: (changes: Record<string, unknown> = {}, caller: TestPerson = person): Promise<Answer> =>
+    chat: (changes: Record<string, unknown> = {}, caller: TestPerson = person): Promise<HttpResponse> =>
       chat(app, caller, changes),
     /** The last request to the chat server. */
     asked: () => upstream.requests.at(-1)?.json as Asked,
     /** The answer to a completion, and what the chat server was asked for it. */
     async askedFor(changes: Record<string, unknown>): Promise<{ status: number; body: unknown; asked: Asked }> {
       upstream.requests.splice(0)
-      const { status, body } =
-        changes.stream === true ? await drained(app, person, changes) : await chat(app, person, changes)
-      return { status, body, asked: upstream.requests.at(-1)?.json ?? {} }
+      const { status, body, text } = await chat(app, person, changes)
+      return { status, body: body ?? text, asked: upstream.requests.at(-1)?.json ?? {} }
     },
     async close() {
       await app.close()
@@ -48,16 +47,8 @@ const EVERYTHING = ['vision', 'video', 'audio', 'tools', 'reasoning', 'structure
 
 const ASKED = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
 
-function chat(app: TestApp, caller: TestPerson, changes: Record<string, unknown>): Promise<Answer> {
+function chat(app: TestApp, caller: TestPerson, changes: Record<string, unknown>): Promise<HttpResponse> {
   return send(app, 'POST', '/v1/chat/completions', { key: caller.key }, { ...ASKED, ...changes })
-}
-
-/** A stream, read to its end. */
-async function drained(app: TestApp, caller: TestPerson, changes: Record<string, unknown>) {
-  const headers = { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ ...ASKED, ...changes })
-  const response = await fetch(`${app.url}/v1/chat/completions`, { method: 'POST', headers, body })
-  return { status: response.status, body: await response.text() }
 }
 
 /** YAML is a superset of JSON. */

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../server/platform/db/db.ts'
-import type { IdentityApp } from './identity-app.ts'
+import type { TestApp } from './app.ts'
 
 /**
  * Makes `request` while `change` is done but not committed, so that the request is checked by what was before it; commits once the request
  * is answered or waits for the change.
  */
 export async function meanwhile<Answer>(
-  app: Pick<IdentityApp, 'database'>,
+  app: Pick<TestApp, 'database'>,
   change: (tx: Tx) => Promise<unknown>,
   request: () => Promise<Answer>,
 ): Promise<Answer> {

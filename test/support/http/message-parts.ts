@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestPerson } from './app.ts'
 import type { ChatApp } from './chat-app.ts'
 import { uploaded } from './files-app.ts'
-import { type Answer, send } from './identity-app.ts'
+import { type HttpResponse, send } from './send.ts'
 
 /** How an API names the message that has the parts, and a part of text. */
 const FORMS = {
@@ -14,7 +14,7 @@ const FORMS = {
 export function messageParts(app: () => ChatApp, api: keyof typeof FORMS) {
   const { path, member: list, text } = FORMS[api]
 
-  function ask(content: readonly unknown[], model = 'm'): Promise<Answer> {
+  function ask(content: readonly unknown[], model = 'm'): Promise<HttpResponse> {
     const { app: running, person } = app()
     return send(running, 'POST', path, { key: person.key }, { model, [list]: [{ role: 'user', content }] })
   }
@@ -47,7 +47,7 @@ export function messageParts(app: () => ChatApp, api: keyof typeof FORMS) {
       purpose: string,
       { filename = 'a.bin', who = app().person }: { filename?: string; who?: TestPerson } = {},
     ): Promise<string> {
-      return (await uploaded(app().app, bytes, { purpose, filename, key: who.key })).id
+      return (await uploaded({ url: app().app.url, key: who.key }, bytes, { purpose, filename })).id
     },
   }
 }

@@ -1,14 +1,9 @@
-import type { AddressInfo, Socket } from 'node:net'
+import type { AppOptions } from '../../../server/app.ts'
 import { grantCredits } from '../../../server/billing/ledger.ts'
-import { type Meter, openMeter } from '../../../server/billing/meter.ts'
-import { chatEndpoints } from '../../../server/chat/routes.ts'
-import { registerEndpoints } from '../../../server/identity/caller/endpoint.ts'
-import { openIdentity } from '../../../server/identity/open.ts'
-import { openHttp } from '../../../server/platform/http/server.ts'
-import type { StreamTiming } from '../../../server/platform/http/sse.ts'
 import { openLog } from '../../../server/platform/log.ts'
 import { type ChatUpstream, startChatUpstream, UPSTREAM_MODEL } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
+import { type HttpResponse, send } from './send.ts'
 
 export type MeteredChatApp = { app: TestApp; upstream: ChatUpstream; lines: string[]; close(): Promise<void> }
 
@@ -25,15 +20,22 @@ const PRICE = 'price_per_million: { input: "0.13700001", cached_input: "0.041000
  * timeouts, `plain-1` the same again, always streamed. Log lines are kept in `lines`.
  */
 export async function startMeteredChatApp(
-  options: { plan?: string; beside?: MeteredChatApp; upstream?: ChatUpstream; more?: string } = {},
+  options: {
+    plan?: string
+    beside?: MeteredChatApp
+    upstream?: ChatUpstream
+    more?: string
+    timing?: AppOptions['timing']
+  } = {},
 ): Promise<MeteredChatApp> {
-  const { plan = '{}', beside, more = '' } = options
+  const { plan = '{}', beside, more = '', timing } = options
   const upstream = options.upstream ?? beside?.upstream ?? (await startChatUpstream())
   const lines: string[] = beside?.lines ?? []
   const log = openLog('debug', { write: (line) => void lines.push(line) })
   const app = await startApp({
     config: configText(upstream.url, plan) + more,
     log,
+    timing,
     ...(beside ? { beside: beside.app } : {}),
   })
   return {
@@ -61,36 +63,15 @@ ${model('plain-1', `{ ${far}, stream_plain: true }`)}
 `
 }
 
-/** An answer of the chat endpoint. */
-export type ChatAnswer = {
-  status: number
-  headers: Headers
-  text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes.
-  json: any
-}
-
-/** Asks for a completion of `content` by `far-1`; a stream's `json` is null, see `eventsOf`. */
-export async function ask(
+/** Asks for a completion of "Hello" by `far-1`. For a stream, see `eventsOf`. */
+export function ask(
   app: { url: string },
-  person: { key: string },
+  { key }: { key: string },
   changes: Record<string, unknown> = {},
   signal?: AbortSignal,
-): Promise<ChatAnswer> {
+): Promise<HttpResponse> {
   const body = { model: 'far-1', messages: [{ role: 'user', content: 'Hello' }], ...changes }
-  const response = await fetch(`${app.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-    ...(signal ? { signal } : {}),
-  })
-  const text = await response.text()
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    json: text.startsWith('{') ? JSON.parse(text) : null,
-  }
+  return send(app, 'POST', '/v1/chat/completions', { key, ...(signal && { signal }) }, body)
 }
 
 /** The data of every event of a stream, `[DONE]` as it is, anything else parsed. Throws on bytes that are no event. */
@@ -157,48 +138,6 @@ export function canariesIn(text: string, upstream: Pick<ChatUpstream, 'url'>): s
 
 export function customer(service: MeteredChatApp, balance?: bigint): Promise<TestPerson> {
   return newCustomer(service.app, balance === undefined ? {} : { balance })
-}
-
-/**
- * Another HTTP server of the same service, with stream timing of its own. `waiting` returns how many bytes of answers are buffered
- * on the fullest connection.
- */
-export async function startChatServer({ app }: MeteredChatApp, timing: StreamTiming) {
-  const { ctx } = app
-  const identity = await openIdentity({ ...ctx, live: ctx })
-  const meter = openMeter(ctx.db)
-  let admitted = 0
-  const counting: Meter = {
-    ...meter,
-    expect() {
-      admitted += 1
-      meter.expect()
-    },
-  }
-  const http = openHttp({ log: ctx.log })
-  const sockets = new Set<Socket>()
-  http.server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-  })
-  http.decorateRequest('principal', null)
-  http.decorate('publicOrigin', () => new URL(ctx.site.public_url).origin)
-  http.register(async (routes) =>
-    registerEndpoints(routes, ctx, chatEndpoints(counting, timing), identity.authenticator),
-  )
-  await http.listen({ host: '127.0.0.1', port: 0 })
-  return {
-    url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,
-    connections: () => sockets.size,
-    admitted: () => admitted,
-    waiting: () => Math.max(0, ...[...sockets].map(({ writableLength }) => writableLength)),
-    async close() {
-      http.server.closeAllConnections()
-      await http.close()
-      await meter.close()
-      await identity.close()
-    },
-  }
 }
 
 export async function grant(app: TestApp, { org_id }: { org_id: string }, amount: bigint): Promise<void> {

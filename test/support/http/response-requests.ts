@@ -4,30 +4,17 @@ import { chunk, textFrames, type UpstreamReply } from '../upstream/chat-upstream
 import type { TestPerson } from './app.ts'
 import type { MeteredChatApp } from './metered-chat-app.ts'
 import { readEvents } from './response-stream.ts'
-
-/** An answer of `POST /v1/responses`; `json` is null for a stream. */
-export type ResponseAnswer = { status: number; headers: Headers; text: string; json: Wire }
+import { type HttpResponse, send } from './send.ts'
 
 /** Asks `far-1` for a response to "Hello". */
-export async function createResponse(
+export function createResponse(
   app: { url: string },
-  person: { key: string },
+  { key }: { key: string },
   changes: Record<string, unknown> = {},
   signal?: AbortSignal,
-): Promise<ResponseAnswer> {
-  const response = await fetch(`${app.url}/v1/responses`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'far-1', input: 'Hello', ...changes }),
-    ...(signal ? { signal } : {}),
-  })
-  const text = await response.text()
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    json: text.startsWith('{') ? JSON.parse(text) : null,
-  }
+): Promise<HttpResponse> {
+  const body = { model: 'far-1', input: 'Hello', ...changes }
+  return send(app, 'POST', '/v1/responses', { key, ...(signal && { signal }) }, body)
 }
 
 /** A streamed response, checked by `acceptStream`. `reply`: the answer of the model server. */
@@ -49,10 +36,8 @@ export async function streamResponse(
 }
 
 /** The stored response, or the error for it. */
-export async function readStored(app: { url: string }, person: { key: string }, id: string): Promise<ResponseAnswer> {
-  const response = await fetch(`${app.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${person.key}` } })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+export function readStored(app: { url: string }, { key }: { key: string }, id: string): Promise<HttpResponse> {
+  return send(app, 'GET', `/v1/responses/${id}`, { key })
 }
 
 /** A reply of the model server with these deltas. */

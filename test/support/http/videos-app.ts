@@ -5,27 +5,29 @@ import { insertFile } from '../../../server/files/store/files.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import type { TestApp } from './app.ts'
 import { videoBody } from './app.ts'
-import { type Answer, type Caller, send } from './identity-app.ts'
+import { type Caller, type HttpResponse, send } from './send.ts'
 
 export const MIB = 1_048_576
 
 /** Submits a valid body with these changes; a change to `undefined` leaves the member out. */
-export function submit(app: TestApp, caller: Caller, changes: Record<string, unknown> = {}): Promise<Answer> {
+export function submit(app: TestApp, caller: Caller, changes: Record<string, unknown> = {}): Promise<HttpResponse> {
   return send(app, 'POST', '/v1/videos', caller, videoBody(changes))
 }
 
-/** Sends a body byte for byte. */
-export async function sendRaw(
+/** Submits a body as it is. */
+export function sendRaw(
   app: { url: string },
   caller: Caller,
-  body: string | Uint8Array<ArrayBuffer>,
-  content_type?: string | null,
-): Promise<Answer> {
-  const headers: Record<string, string> = { ...caller.headers }
-  if (caller.key) headers.authorization = `Bearer ${caller.key}`
-  if (content_type !== null) headers['content-type'] = content_type ?? 'application/json'
-  const answer = await fetch(`${app.url}/v1/videos`, { method: 'POST', headers, body })
-  return { status: answer.status, headers: answer.headers, body: await answer.json() }
+  body: string | Uint8Array,
+  content_type = 'application/json',
+): Promise<HttpResponse> {
+  return send(
+    app,
+    'POST',
+    '/v1/videos',
+    { ...caller, headers: { ...caller.headers, 'content-type': content_type } },
+    body,
+  )
 }
 
 /** A file of an organization without its bytes: what a job refers to is the row. */
@@ -48,7 +50,7 @@ export async function storedFile(
 
 /** The whole envelope, and nothing beside it. `message` is compared when given. */
 export function assertRefused(
-  answer: Answer,
+  answer: HttpResponse,
   expected: { status: number; code: string; param?: string | null; message?: string | RegExp; type?: string },
 ): void {
   const { status, code, param = null, message, type = 'invalid_request_error' } = expected
@@ -65,7 +67,7 @@ export function assertRefused(
 }
 
 /** Every 400 of the video endpoints has one code. */
-export function assertInvalid(answer: Answer, param: string | null, message?: string | RegExp): void {
+export function assertInvalid(answer: HttpResponse, param: string | null, message?: string | RegExp): void {
   assertRefused(answer, { status: 400, code: 'invalid_request_error', param, ...(message ? { message } : {}) })
 }
 

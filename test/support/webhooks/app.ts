@@ -7,7 +7,7 @@ import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
 import { deliver } from '../../../server/webhooks/deliver.ts'
 import type { DeliveryView } from '../../../server/webhooks/schema.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../http/app.ts'
-import { send } from '../http/identity-app.ts'
+import { send } from '../http/send.ts'
 
 export type Received = {
   path: string

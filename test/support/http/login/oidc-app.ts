@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '../../../../server/platform/clock.ts'
 import { type OidcServer, startOidcServer } from '../../upstream/oidc-server.ts'
-import { type IdentityApp, newOrganization, send, startIdentity } from '../identity-app.ts'
+import { startApp, type TestApp } from '../app.ts'
+import { newOrganization, whoAmI } from '../people.ts'
+import { send } from '../send.ts'
 
 /** A service whose people sign in by a provider, with the two stops of a browser. */
 export type OidcApp = {
   provider: OidcServer
-  app: IdentityApp
+  app: TestApp
   /** The id of an organization. */
   org: string
   /** The first stop: where the browser is sent, and the cookie that it keeps. */
@@ -25,25 +27,29 @@ export type OidcApp = {
   close(): Promise<void>
 }
 
+function withProvider(oidc: OidcServer['config']): string {
+  return JSON.stringify({ login: { oidc } })
+}
+
 export const freshSubject = () => `sub-${randomBytes(6).toString('hex')}`
 export const freshEmail = () => `${randomBytes(6).toString('hex')}@example.com`
 
 export async function startOidcApp(): Promise<OidcApp> {
   let clock: Clock = systemClock
   const provider = await startOidcServer({ now: () => clock.now() })
-  const app = await startIdentity({ oidc: provider.config })
+  const app = await startApp({ config: withProvider(provider.config), endpoints: [whoAmI] })
   clock = app.clock
   const org = await newOrganization(app)
 
   const begin: OidcApp['begin'] = async (at = app) => {
-    const answer = await fetch(`${at.url}/console/auth/oidc`, { redirect: 'manual' })
+    const answer = await send(at, 'GET', '/console/auth/oidc')
     assert.equal(answer.status, 302)
     const [set_cookie] = answer.headers.getSetCookie()
     return { url: answer.headers.get('location')!, set_cookie, cookie: set_cookie?.split(';', 1)[0] ?? '' }
   }
 
   const comeBack: OidcApp['comeBack'] = async (back, cookie) => {
-    const answer = await fetch(app.url + back.pathname + back.search, { redirect: 'manual', headers: { cookie } })
+    const answer = await send(app, 'GET', back.pathname + back.search, { cookie })
     assert.equal(answer.status, 302)
     const cookies = answer.headers.getSetCookie()
     const session = cookies.find((each) => each.startsWith('kinora.session_token='))?.split(';', 1)[0] ?? ''
@@ -58,7 +64,7 @@ export async function startOidcApp(): Promise<OidcApp> {
       return comeBack(provider.authorize(url), cookie ? `${cookie}; ${state}` : state)
     },
     async signInElsewhere(sub, oidc = provider.config) {
-      const second = await startIdentity({ database: app.database, oidc })
+      const second = await startApp({ beside: app, config: withProvider(oidc) })
       second.clock.set(app.clock.now())
       provider.conduct.person = { ...provider.conduct.person, sub }
       const { url, cookie } = await begin(second)
@@ -67,7 +73,7 @@ export async function startOidcApp(): Promise<OidcApp> {
         return { to: url }
       }
       const back = provider.authorize(url)
-      const answer = await fetch(second.url + back.pathname + back.search, { redirect: 'manual', headers: { cookie } })
+      const answer = await send(second, 'GET', back.pathname + back.search, { cookie })
       await second.close()
       return { to: answer.headers.get('location')! }
     },

@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { codeOf } from '../../data/totp.ts'
-import {
-  type Answer,
-  browserOf,
-  cookieOf,
-  type IdentityApp,
-  newPerson,
-  PASSWORD,
-  type Person,
-  send,
-  signInAs,
-} from '../identity-app.ts'
+import type { TestApp } from '../app.ts'
+import { browserOf, cookieOf, newPerson, PASSWORD, type Person, signInAs } from '../people.ts'
+import { type HttpResponse, send } from '../send.ts'
 
 export type Browser = { cookie: string }
 /** A person with a second factor, and the browser in which they turned it on. */
@@ -30,7 +22,7 @@ export async function turnOnTwoFactor(
 
 /** A new member of `org_id` with a second factor, whose codes are all good. */
 export async function protectedPerson(
-  app: Pick<IdentityApp, 'url' | 'database' | 'clock'>,
+  app: Pick<TestApp, 'url' | 'database' | 'clock'>,
   org_id: string,
 ): Promise<Protected> {
   const person = await newPerson(app, org_id)
@@ -40,7 +32,7 @@ export async function protectedPerson(
 }
 
 /** Codes that were used may be used again: as if two minutes had passed. */
-export async function forgetCodes({ database }: Pick<IdentityApp, 'database'>): Promise<void> {
+export async function forgetCodes({ database }: Pick<TestApp, 'database'>): Promise<void> {
   await sql`truncate two_factor_codes`.execute(database.db)
 }
 
@@ -52,6 +44,6 @@ export async function challenged(app: { url: string }, person: Person): Promise<
 }
 
 /** The second step of signing in, by a code or a recovery code. */
-export function secondStep(app: { url: string }, challenge: Browser, proof: object): Promise<Answer> {
+export function secondStep(app: { url: string }, challenge: Browser, proof: object): Promise<HttpResponse> {
   return send(app, 'POST', '/console/auth/sign-in/two-factor', challenge, proof)
 }
