@@ -12,7 +12,7 @@ import { holdBlobs } from '../../server/platform/db/copy/backup-lock.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
 import { damageObject } from '../support/bucket/storage.ts'
 import { runKinora } from '../support/command.ts'
-import { backupSite } from '../support/sites/backup.ts'
+import { backupSite } from './backup-site.ts'
 
 const { at, dir, database, call, upload, options, into, close } = await backupSite()
 after(close)

@@ -5,7 +5,7 @@ import { ended, printed, startKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
 import { freePort } from '../support/free-port.ts'
 import { argumentsOf, childrenOf } from '../support/processes.ts'
-import { waitingService } from '../support/sites/away-database.ts'
+import { waitingService } from './away-database.ts'
 
 /** The HTTP processes of a service, in Linux's process table. */
 function httpProcesses(pid: number): number[] {

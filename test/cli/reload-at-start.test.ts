@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { printed } from '../support/command.ts'
-import { waitingService } from '../support/sites/away-database.ts'
+import { waitingService } from './away-database.ts'
 
 test('a start takes up what changed in the file while it waited, and reloads for a SIGHUP that came meanwhile', async (t) => {
   const fileIn = (data_dir: string) => join(data_dir, 'kinora.yaml')

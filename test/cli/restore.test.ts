@@ -9,8 +9,8 @@ import { takeBackup } from '../../server/cli/admin/backup/take.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
 import { runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
-import { backupSite } from '../support/sites/backup.ts'
 import { startFaultyS3 } from '../support/upstream/s3-faults.ts'
+import { backupSite } from './backup-site.ts'
 
 const { at, dir, database, call, upload, options, into, close } = await backupSite()
 after(close)

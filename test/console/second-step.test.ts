@@ -3,8 +3,8 @@ import type { Browser } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { codeOf } from '../support/data/totp.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
-import { turnOnTwoFactor } from '../support/http/login/two-factor.ts'
 import { PASSWORD } from '../support/http/people.ts'
+import { turnOnTwoFactor } from '../support/http/two-factor.ts'
 
 let app: TestApp
 let browser: Browser

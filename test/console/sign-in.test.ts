@@ -3,9 +3,9 @@ import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { turnOnTwoFactor } from '../support/http/login/two-factor.ts'
 import { newOrganization, PASSWORD } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
+import { turnOnTwoFactor } from '../support/http/two-factor.ts'
 
 let app: TestApp
 let browser: Browser

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import en from '../../console/text/en.ts'
 import ja from '../../console/text/ja.ts'
-import { textUses, usesIn } from '../support/browser/console-texts.ts'
+import { textUses, usesIn } from './console-texts.ts'
 
 const english = flatten(en)
 const japanese = flatten(ja)

@@ -5,10 +5,10 @@ import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { wavHeader } from '../../server/media/wav.ts'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
-import { choose, mode, prompt } from '../support/browser/video-studio.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { storedFile } from '../support/http/videos-app.ts'
+import { choose, mode, prompt } from './video-studio.ts'
 
 const CONFIG = `
 moderation: { engine: { kind: rules, deny: [forbidden], media: allow } }

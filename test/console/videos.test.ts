@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
-import { card, choose, generate, mode, prompt } from '../support/browser/video-studio.ts'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { jobsOf, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { card, choose, generate, mode, prompt } from './video-studio.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 2, video_models: ["*"] } }

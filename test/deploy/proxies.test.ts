@@ -11,7 +11,7 @@ import { freePort } from '../support/free-port.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { openSocket } from '../support/http/socket/client.ts'
 import { ROOT } from '../support/sources.ts'
-import { TLS_PROXIES, type TlsProxy, type TlsProxyKind } from '../support/tls-proxies.ts'
+import { TLS_PROXIES, type TlsProxy, type TlsProxyKind } from './tls-proxies.ts'
 
 /** As large as a file may be. */
 const BYTES = randomBytes(100_000_000)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { samplePicture } from '../support/data/media.ts'
-import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
+import { changeSecret, type SecretChange } from '../support/sites/secret-change.ts'
 import { type PipelineApp, startPipelineApp, upload } from './pipeline-app.ts'
 
 const SGLANG =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { INSTANT_CONFIG, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
-import { startOtlpReceiver } from '../support/upstream/otlp-receiver.ts'
+import { startOtlpReceiver } from './otlp-receiver.ts'
 
 const PROMPT = 'A secret paper boat nobody may read of'
 const CLIENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }

@@ -4,13 +4,6 @@ import { sql } from 'kysely'
 import { codeOf } from '../support/data/totp.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import {
-  challenged,
-  forgetCodes,
-  type Protected,
-  protectedPerson,
-  secondStep,
-} from '../support/http/login/two-factor.ts'
-import {
   browserOf,
   cookieOf,
   newOrganization,
@@ -19,8 +12,9 @@ import {
   type Person,
   signInAs,
 } from '../support/http/people.ts'
-import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
 import { type HttpResponse, send } from '../support/http/send.ts'
+import { challenged, forgetCodes, type Protected, protectedPerson, secondStep } from '../support/http/two-factor.ts'
+import { changeSecret, type SecretChange } from '../support/sites/secret-change.ts'
 
 let old: TestApp
 let org: string

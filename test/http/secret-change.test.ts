@@ -8,8 +8,8 @@ import { type TestApp, videoBody } from '../support/http/app.ts'
 import { type ChatApp, startChatApp } from '../support/http/chat-app.ts'
 import { browserOf } from '../support/http/people.ts'
 import { replyOf } from '../support/http/response-requests.ts'
-import { changeSecret, type SecretChange } from '../support/http/secret-change.ts'
 import { type HttpResponse, send } from '../support/http/send.ts'
+import { changeSecret, type SecretChange } from '../support/sites/secret-change.ts'
 import { textFrames } from '../support/upstream/chat-upstream.ts'
 
 /** `thinker` takes what it thought before. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readPrompt } from '../../server/engines/chat/sandbox/prompt.ts'
-import { type BodySchema, grown, type Part, partsOf, textOf } from '../support/data/growth.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { startOtherThread, type ThreadRequest } from '../support/http/other-thread.ts'
 import { longestTurn } from '../support/processor-time.ts'
+import { type BodySchema, grown, type Part, partsOf, textOf } from './growth.ts'
+import { startOtherThread, type ThreadRequest } from './other-thread.ts'
 
 /** Of every text, and of those that stand for all on the way of a body through the service. */
 const TEXT_BYTES = 8 * 1024 * 1024

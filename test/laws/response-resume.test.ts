@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import type { TestPerson } from '../support/http/app.ts'
 import { type BackgroundApp, readStream, startBackgroundApp } from '../support/http/background-app.ts'
-import { type ResponseEvent, readEvents } from '../support/http/response-stream.ts'
+import { type ResponseEvent, readEvents } from '../support/http/response-requests.ts'
 import { law } from '../support/law.ts'
 import { chunk, USAGE } from '../support/upstream/chat-upstream.ts'
 

@@ -9,7 +9,7 @@ import { startThread } from '../../../server/engines/translation/bergamot/thread
 import { StartError } from '../../../server/platform/start-error.ts'
 import { translationEngineContract } from './contract.ts'
 
-const standIn = () => startThread(new URL('../../support/upstream/bergamot-worker.ts', import.meta.url))
+const standIn = () => startThread(new URL('./bergamot-worker.ts', import.meta.url))
 const MODEL = ['model.jaen.intgemm.alphas.bin', 'lex.50.50.jaen.s2t.bin', 'vocab.jaen.spm']
 const FAULTS = ['throw', 'exit', 'crash', 'silence', 'no result', 'too few', 'no text', 'null reply', 'other elements']
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Bill, UPSTREAM_CASES, type UpstreamCase } from '../../support/data/chat/upstream-cases.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
@@ -13,6 +12,7 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
+import { type Bill, UPSTREAM_CASES, type UpstreamCase } from './upstream-cases.ts'
 
 let service: MeteredChatApp
 let person: TestPerson

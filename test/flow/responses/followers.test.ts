@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
-import { readEvents } from '../../support/http/response-stream.ts'
+import { readEvents } from '../../support/http/response-requests.ts'
 import { textFrames } from '../../support/upstream/chat-upstream.ts'
 import { type PostgresProxy, postgresProxy } from '../../support/upstream/postgres-proxy.ts'
 

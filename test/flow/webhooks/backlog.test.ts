@@ -10,7 +10,7 @@ import {
   startWebhooksApp,
   type WebhooksApp,
 } from '../../support/webhooks/app.ts'
-import { countChanges, insertBacklog } from '../../support/webhooks/backlog.ts'
+import { countChanges, insertBacklog } from './backlog-rows.ts'
 
 /** More than several statements may change. */
 const BACKLOG = 5000

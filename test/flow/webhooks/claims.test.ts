@@ -5,7 +5,7 @@ import { insertSubscription } from '../../../server/events/store/subscriptions.t
 import type { Db } from '../../../server/platform/db/db.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
-import { insertBacklog } from '../../support/webhooks/backlog.ts'
+import { insertBacklog } from './backlog-rows.ts'
 
 const NOW = new Date('2026-03-01T00:00:00Z')
 const SHARE = { subscription: 8, organization: 10, all: 128 }

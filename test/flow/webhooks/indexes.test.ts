@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { Kysely, KyselyPlugin, RootOperationNode } from 'kysely'
 import { listDeliveries } from '../../../server/events/store/deliveries.ts'
 import { deliveryClaims, observedDeliveryQueue } from '../../../server/events/store/delivery-claims.ts'
+import type { Database } from '../../../server/platform/db/db.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { readDepth } from '../../../server/platform/queue/depth.ts'
-import { plansOf } from '../../support/data/plans.ts'
 import { type TestDatabase, testDatabase } from '../../support/data/postgres.ts'
-import { insertBacklog } from '../../support/webhooks/backlog.ts'
+import { insertBacklog } from './backlog-rows.ts'
 
 const NOW = new Date('2026-03-01T00:00:00Z')
 const SUBSCRIPTIONS = Array.from({ length: 20 }, () => newId('webhook_endpoint', NOW))
@@ -44,3 +45,26 @@ test('deliveries of one state are listed from the index of states, also where th
     assert.doesNotMatch(plan!, /Sort/)
   }
 })
+
+/** Makes the statements of `run`, and returns the plan that PostgreSQL has for each, as text. Rows that it may count on: analyze first. */
+async function plansOf(
+  { db, pool }: Pick<TestDatabase, 'db' | 'pool'>,
+  run: (db: Kysely<Database>) => Promise<unknown>,
+): Promise<string[]> {
+  const nodes: RootOperationNode[] = []
+  const recorder: KyselyPlugin = {
+    transformQuery({ node }) {
+      nodes.push(node)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  await run(db.withPlugin(recorder))
+  const plans: string[] = []
+  for (const node of nodes) {
+    const { sql, parameters } = db.getExecutor().compileQuery(node, { queryId: 'plan' })
+    const { rows } = await pool.query(`explain (costs off) ${sql}`, parameters as unknown[])
+    plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
+  }
+  return plans
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { typed } from '../../support/data/chat/make-rows.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
+import { typed } from './rows/make-rows.ts'
 
 const MODELS = [
   { id: 'm' },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { article, typed } from '../../support/data/chat/make-rows.ts'
-import { PARAMETER_ROWS } from '../../support/data/chat/parameter-rows.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
+import { article, typed } from './rows/make-rows.ts'
+import { PARAMETER_ROWS } from './rows/parameter-rows.ts'
 
 const MODELS = [
   { id: 'm', reasoning_efforts: ['low', 'anything'] },
@@ -112,7 +112,7 @@ test('400 for what the model’s capabilities or limits exclude, before it is as
 
 test('400 for text that cannot be stored, nesting over 64 levels, and numbers that JSON cannot represent', async () => {
   const { app, person } = service
-  const raw = (text: string) => send(app, 'POST', '/v1/chat/completions', { key: person.key }, text)
+  const raw = (text: string) => send(app, 'POST', '/v1/chat/completions', { key: person.key }, Buffer.from(text))
   const body = (content: string, more = '') =>
     `{"model":"m","messages":[{"role":"user","content":"${content}"}]${more}}`
   for (const text of ['a\\u0000', '\\ud83c', 'x\\udfac']) {

@@ -5,7 +5,6 @@ import { after, before, test } from 'node:test'
 import { openHttp } from '../../../server/platform/http/server.ts'
 import { openEventStream } from '../../../server/platform/http/sse.ts'
 import { silentLog } from '../../../server/platform/log.ts'
-import { readChunks } from '../../support/data/chat/chunks.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
@@ -17,6 +16,7 @@ import {
 } from '../../support/http/metered-chat-app.ts'
 import { rawConnection } from '../../support/http/raw-http.ts'
 import { chunk, textFrames } from '../../support/upstream/chat-upstream.ts'
+import { readChunks } from './chunks.ts'
 
 let service: MeteredChatApp
 let person: TestPerson

@@ -5,7 +5,6 @@ import { chunkWriter } from '../../../server/chat/chunks.ts'
 import { collectAnswer } from '../../../server/chat/collect.ts'
 import type { Turn } from '../../../server/chat/turn.ts'
 import type { ChatEvent, TokenLogprob, TokenUsage } from '../../../server/engines/chat/contract.ts'
-import { choiceOf, readChunks, sameWords } from '../../support/data/chat/chunks.ts'
 import type { TestPerson } from '../../support/http/app.ts'
 import {
   ask,
@@ -17,6 +16,7 @@ import {
 } from '../../support/http/metered-chat-app.ts'
 import { law } from '../../support/law.ts'
 import { chunk, textFrames, type UpstreamReply, USAGE } from '../../support/upstream/chat-upstream.ts'
+import { choiceOf, readChunks, sameWords } from './chunks.ts'
 
 let service: MeteredChatApp
 let person: TestPerson

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { startApp } from '../../support/http/app.ts'
-import { freshSubject, startOidcApp } from '../../support/http/login/oidc-app.ts'
 import { newPerson } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
+import { freshSubject, startOidcApp } from './oidc-app.ts'
 
 const oidc = await startOidcApp()
 const { provider, app, org, begin, comeBack, signInBy, signInElsewhere, refused } = oidc

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
-import { freshSubject, startOidcApp } from '../../support/http/login/oidc-app.ts'
 import { newPerson } from '../../support/http/people.ts'
 import type { Conduct } from '../../support/upstream/oidc-server.ts'
+import { freshSubject, startOidcApp } from './oidc-app.ts'
 
 const oidc = await startOidcApp()
 const { provider, app, org, signInBy, refused } = oidc

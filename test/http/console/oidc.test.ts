@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
-import { freshEmail, freshSubject, startOidcApp } from '../../support/http/login/oidc-app.ts'
 import { browserOf, newPerson, signInAs } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
+import { freshEmail, freshSubject, startOidcApp } from './oidc-app.ts'
 
 const oidc = await startOidcApp()
 const { provider, app, org, signInBy, signInElsewhere, refused, whoIs } = oidc

@@ -4,13 +4,6 @@ import { sql } from 'kysely'
 import { codeOf } from '../../support/data/totp.ts'
 import { startApp, type TestApp } from '../../support/http/app.ts'
 import {
-  type Browser,
-  challenged,
-  type Protected,
-  protectedPerson,
-  secondStep,
-} from '../../support/http/login/two-factor.ts'
-import {
   browserOf,
   cookieOf,
   forged,
@@ -20,6 +13,7 @@ import {
   signInAs,
 } from '../../support/http/people.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
+import { type Browser, challenged, type Protected, protectedPerson, secondStep } from '../../support/http/two-factor.ts'
 
 let app: TestApp
 let org: string

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../../../server/platform/db/db.ts'
+import { meanwhile } from '../../support/data/meanwhile.ts'
 import { codeOf } from '../../support/data/totp.ts'
 import { startApp, type TestApp } from '../../support/http/app.ts'
-import { meanwhile } from '../../support/http/meanwhile.ts'
 import {
   browserOf,
   cookieOf,

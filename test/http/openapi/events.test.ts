@@ -10,11 +10,10 @@ import {
   type MeteredChatApp,
   startMeteredChatApp,
 } from '../../support/http/metered-chat-app.ts'
-import { callDeltas, createResponse, functionTool, replyOf } from '../../support/http/response-requests.ts'
-import { readEvents } from '../../support/http/response-stream.ts'
+import { callDeltas, createResponse, functionTool, readEvents, replyOf } from '../../support/http/response-requests.ts'
 import { send } from '../../support/http/send.ts'
-import { type ApiDocument, closed, resolveRefs } from '../../support/pages/openapi-rules.ts'
 import { chunk, startChatUpstream, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+import { type ApiDocument, closed, resolveRefs } from './rules.ts'
 
 let service: MeteredChatApp
 let background: BackgroundApp

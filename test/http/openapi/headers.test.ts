@@ -10,8 +10,8 @@ import {
   videoBody,
 } from '../../support/http/app.ts'
 import { PASSWORD } from '../../support/http/people.ts'
-import { type ApiDocument, resolveRefs } from '../../support/pages/openapi-rules.ts'
 import { type OidcServer, startOidcServer } from '../../support/upstream/oidc-server.ts'
+import { type ApiDocument, resolveRefs } from './rules.ts'
 
 let provider: OidcServer
 let app: TestApp

@@ -6,13 +6,7 @@ import { openApiPath } from '../../../server/api-docs/openapi/document.ts'
 import { newId } from '../../../server/platform/ids.ts'
 import { samplePicture } from '../../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../../support/http/app.ts'
-import {
-  type ApiDocument,
-  checkDocument,
-  closed,
-  operationsOf,
-  resolveRefs,
-} from '../../support/pages/openapi-rules.ts'
+import { type ApiDocument, checkDocument, closed, operationsOf, resolveRefs } from './rules.ts'
 
 let app: TestApp
 let person: TestPerson

@@ -3,7 +3,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundApp, readStream, startBackgroundApp } from '../../support/http/background-app.ts'
 import { balanceOf, chargesOf } from '../../support/http/metered-chat-app.ts'
-import { readEvents } from '../../support/http/response-stream.ts'
+import { readEvents } from '../../support/http/response-requests.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 

@@ -4,7 +4,7 @@ import type { OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { assistantMessage, responseObject, storeResponse, userMessage } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
-import { type ResponseEvent, readEvents } from '../../support/http/response-stream.ts'
+import { type ResponseEvent, readEvents } from '../../support/http/response-requests.ts'
 import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 

@@ -9,11 +9,12 @@ import {
   callDeltas,
   createResponse,
   functionTool,
+  readEvents,
+  readFrames,
   readStored,
   replyOf,
   streamResponse,
 } from '../../support/http/response-requests.ts'
-import { readEvents, readFrames } from '../../support/http/response-stream.ts'
 
 let service: MeteredChatApp
 let person: TestPerson

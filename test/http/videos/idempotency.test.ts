@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { addSeconds } from '../../../server/platform/clock.ts'
 import type { Tx } from '../../../server/platform/db/db.ts'
 import { bodyDigests, deleteExpiredKeys, reserveKey } from '../../../server/videos/create/idempotency.ts'
+import { meanwhile } from '../../support/data/meanwhile.ts'
 import {
   newColleague,
   newCustomer,
@@ -12,7 +13,6 @@ import {
   type TestPerson,
   videoBody,
 } from '../../support/http/app.ts'
-import { meanwhile } from '../../support/http/meanwhile.ts'
 import { multipart } from '../../support/http/raw-http.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertInvalid, assertRefused, jobsOf, sendRaw, storedFile } from '../../support/http/videos-app.ts'

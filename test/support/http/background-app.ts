@@ -6,7 +6,7 @@ import type { ResponseObject } from '../../../server/responses/schema/response.t
 import { claimResponse } from '../data/claims.ts'
 import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
-import { type ResponseEvent, readEvents } from './response-stream.ts'
+import { type ResponseEvent, readEvents } from './response-requests.ts'
 import { type HttpResponse, send } from './send.ts'
 
 /** The service with a scriptable chat server as the model `m`, and one customer. */

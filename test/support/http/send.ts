@@ -10,7 +10,7 @@ export type HttpResponse = {
 /** Who sends a request: an API key or a browser. */
 export type Caller = { key?: string; cookie?: string; headers?: Record<string, string>; signal?: AbortSignal }
 
-/** Calls the service and reads the response. A body is sent as JSON; text, bytes and forms are sent as they are. Redirects are not followed. */
+/** Calls the service and reads the response. A body is sent as JSON; bytes and forms are sent as they are. Redirects are not followed. */
 export async function send(
   app: { url: string },
   method: string,
@@ -45,6 +45,6 @@ export function bearer(key: string): { authorization: string } {
   return { authorization: `Bearer ${key}` }
 }
 
-function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> | FormData {
-  return typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData
+function isRaw(body: unknown): body is Uint8Array<ArrayBuffer> | FormData {
+  return body instanceof Uint8Array || body instanceof FormData
 }

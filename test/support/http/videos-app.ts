@@ -21,13 +21,8 @@ export function sendRaw(
   body: string | Uint8Array,
   content_type = 'application/json',
 ): Promise<HttpResponse> {
-  return send(
-    app,
-    'POST',
-    '/v1/videos',
-    { ...caller, headers: { ...caller.headers, 'content-type': content_type } },
-    body,
-  )
+  const headers = { ...caller.headers, 'content-type': content_type }
+  return send(app, 'POST', '/v1/videos', { ...caller, headers }, Buffer.from(body as string))
 }
 
 /** A file of an organization without its bytes: what a job refers to is the row. */

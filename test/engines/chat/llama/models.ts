@@ -6,7 +6,7 @@ import type { ChatEngine } from '../../../../server/engines/chat/contract.ts'
 import { type LlamaEnv, type LlamaOptions, llamaChat } from '../../../../server/engines/chat/llama/adapter.ts'
 import { findPackage } from '../../../../server/engines/chat/llama/model-file.ts'
 
-const STAND_IN = new URL('../../../support/upstream/llama-library.ts', import.meta.url).href
+const STAND_IN = new URL('./stand-in.ts', import.meta.url).href
 
 /** A file that the stand-in for the library loads as a model. */
 export function modelFile(content = 'GGUF'): string {
@@ -17,7 +17,7 @@ export function modelFile(content = 'GGUF'): string {
   return path
 }
 
-/** The engine over the stand-in for the library, whose words are in test/support/upstream/llama-library.ts. */
+/** The engine over the stand-in for the library, whose words are in stand-in.ts. */
 export function standIn(options: Partial<LlamaOptions> = {}, env: LlamaEnv = {}): ChatEngine {
   const engine = llamaChat({ kind: 'llama', model_file: options.model_file ?? modelFile(), ...options }, env, STAND_IN)
   after(() => engine.close?.())

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Value } from 'typebox/value'
 import { SandboxOptions, sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
 import { countTokens, decodeToken, encode } from '../../../../server/platform/tokenizer.ts'
-import { ask, reasonOf, requestOf, textOf } from '../../../support/upstream/sandbox.ts'
+import { ask, reasonOf, requestOf, textOf } from './ask.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const QUESTION = 'What is the weather in Paris?'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
 import { longestTurn, secondsOf } from '../../../support/processor-time.ts'
-import { ask } from '../../../support/upstream/sandbox.ts'
+import { ask } from './ask.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const counted = <T>(length: number, each: (i: number) => T) => Array.from({ length }, (_, i) => each(i))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
-import { ask, reasonOf, requestOf, textOf } from '../../../support/upstream/sandbox.ts'
+import { ask, reasonOf, requestOf, textOf } from './ask.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const QUESTION = 'What is the weather in Paris?'

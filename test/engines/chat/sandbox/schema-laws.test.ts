@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { law } from '../../../support/law.ts'
-import { ask } from '../../../support/upstream/sandbox.ts'
-import { accepts, answerTo, argumentsOf, engine, toolOf } from '../../../support/upstream/sandbox-schemas.ts'
+import { ask } from './ask.ts'
+import { accepts, answerTo, argumentsOf, engine, toolOf } from './schemas.ts'
 
 /** Schemas that some value satisfies, of all the keywords clients use. */
 const { schema: anySchema } = fc.letrec<{ schema: Record<string, unknown> }>((tie) => ({

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
 import { longestTurn, secondsOf } from '../../../support/processor-time.ts'
-import { ask, textOf } from '../../../support/upstream/sandbox.ts'
-import { accepts, engine, formatOf, object, toolOf } from '../../../support/upstream/sandbox-schemas.ts'
+import { ask, textOf } from './ask.ts'
+import { accepts, engine, formatOf, object, toolOf } from './schemas.ts'
 
 const MEMBERS = Array.from({ length: 800 }, (_, i) => [`member_${i}`, { $ref: '#' }])
 

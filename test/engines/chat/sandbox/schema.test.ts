@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask } from '../../../support/upstream/sandbox.ts'
-import { accepts, answerTo, argumentsOf, engine, object, toolOf } from '../../../support/upstream/sandbox-schemas.ts'
+import { ask } from './ask.ts'
+import { accepts, answerTo, argumentsOf, engine, object, toolOf } from './schemas.ts'
 
 for (const [what, schema] of Object.entries(particular())) {
   test(`satisfies ${what}`, async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ChatMessage, ChatRequest, ChatTool } from '../../../../server/engines/chat/contract.ts'
 import { sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
-import { type Answer, ask, reasonOf, textOf } from '../../../support/upstream/sandbox.ts'
+import { type Answer, ask, reasonOf, textOf } from './ask.ts'
 
 const engine = sandboxChat({ kind: 'sandbox' })
 const QUESTION = 'What is the weather in Paris?'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startApp, type TestApp } from './app.ts'
+import { startApp, type TestApp } from '../http/app.ts'
 
 /** A service before its secret changes, and the same one after it. */
 export type SecretChange = {

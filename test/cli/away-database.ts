@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
-import { ended, printed, startKinora } from '../command.ts'
-import { dataDir, emptyDatabase } from '../data/data-dir.ts'
-import { postgresProxy } from '../upstream/postgres-proxy.ts'
+import { ended, printed, startKinora } from '../support/command.ts'
+import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
+import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 
 /**
  * `kinora serve` as a process on a data directory and an empty database that is away: it waits until `proxy.mend()`. `flags` are given its data

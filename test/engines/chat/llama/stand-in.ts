@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import type { Chat, Library, Sequence } from '../../../server/engines/chat/llama/child/library.ts'
-import type { HistoryItem } from '../../../server/engines/chat/llama/protocol.ts'
+import type { Chat, Library, Sequence } from '../../../../server/engines/chat/llama/child/library.ts'
+import type { HistoryItem } from '../../../../server/engines/chat/llama/protocol.ts'
 
 /**
  * Speaks as `node-llama-cpp` does, without llama.cpp: a token is a word, and the answer repeats the last user message. Words in it:

@@ -4,7 +4,7 @@ import type {
   ChatMessage,
   ChatRequest,
   TokenUsage,
-} from '../../../server/engines/chat/contract.ts'
+} from '../../../../server/engines/chat/contract.ts'
 
 /** Everything an engine emitted for one answer. */
 export type Answer = { events: ChatEvent[]; batches: number; usage: TokenUsage }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { countTokens } from '../../../../server/platform/tokenizer.ts'
-import { chunk, textFrames, type UpstreamReply, USAGE } from '../../upstream/chat-upstream.ts'
+import { countTokens } from '../../../server/platform/tokenizer.ts'
+import { chunk, textFrames, type UpstreamReply, USAGE } from '../../support/upstream/chat-upstream.ts'
 
 /** Tokens that are charged. */
 export type Bill = { input: number; cached?: number; output: number; reasoning?: number }

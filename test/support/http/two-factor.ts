@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { codeOf } from '../../data/totp.ts'
-import type { TestApp } from '../app.ts'
-import { browserOf, cookieOf, newPerson, PASSWORD, type Person, signInAs } from '../people.ts'
-import { type HttpResponse, send } from '../send.ts'
+import { codeOf } from '../data/totp.ts'
+import type { TestApp } from './app.ts'
+import { browserOf, cookieOf, newPerson, PASSWORD, type Person, signInAs } from './people.ts'
+import { type HttpResponse, send } from './send.ts'
 
 export type Browser = { cookie: string }
 /** A person with a second factor, and the browser in which they turned it on. */

@@ -2,7 +2,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import WebSocket from 'ws'
-import { bodyText } from '../data/growth.ts'
+import { bodyText } from './growth.ts'
 
 /** One request, its body described small: see `textOf`. */
 export type ThreadRequest = {

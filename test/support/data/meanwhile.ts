@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../server/platform/db/db.ts'
-import type { TestApp } from './app.ts'
+import type { TestApp } from '../http/app.ts'
 
 /**
  * Makes `request` while `change` is done but not committed, so that the request is checked by what was before it; commits once the request

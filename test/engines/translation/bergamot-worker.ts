@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import { defaultAnswers } from './engine-server/answers.ts'
-import { translateMarkup } from './engine-server/machine-translation.ts'
+import { defaultAnswers } from '../../support/upstream/engine-server/answers.ts'
+import { translateMarkup } from '../../support/upstream/engine-server/machine-translation.ts'
 
 /**
  * Speaks as the worker of `@browsermt/bergamot-translator` does, without its model. The words `FAULT:<name>` in a text make it fail:

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import type { RestoreOptions } from '../../../server/cli/admin/backup/restore.ts'
-import type { BackupOptions } from '../../../server/cli/admin/backup/take.ts'
-import { diskBlobs } from '../../../server/platform/blobs/disk.ts'
-import { dataDir, emptyDatabase } from '../data/data-dir.ts'
-import { tempDir } from '../service.ts'
+import type { RestoreOptions } from '../../server/cli/admin/backup/restore.ts'
+import type { BackupOptions } from '../../server/cli/admin/backup/take.ts'
+import { diskBlobs } from '../../server/platform/blobs/disk.ts'
+import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
+import { tempDir } from '../support/service.ts'
 
 /** A service on an external database that is backed up while it serves, and a directory for what is made of it. */
 export async function backupSite() {

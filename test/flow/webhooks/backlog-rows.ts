@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../../../server/events/store/deliveries.ts'
 import { newId } from '../../../server/platform/ids.ts'
-import type { TestDatabase } from '../data/postgres.ts'
+import type { TestDatabase } from '../../support/data/postgres.ts'
 
 /** Inserts `count` events with their deliveries to one subscription, one for each second until `until`, when the last one is due. Returns their ids. */
 export async function insertBacklog(

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { printed } from './command.ts'
-import { freePort } from './free-port.ts'
-import { startNginxServers, withoutNginx } from './http/nginx.ts'
-import { ROOT } from './sources.ts'
+import { printed } from '../support/command.ts'
+import { freePort } from '../support/free-port.ts'
+import { startNginxServers, withoutNginx } from '../support/http/nginx.ts'
+import { ROOT } from '../support/sources.ts'
 
 /** `ca`: the certificate that a client must trust, in PEM form. */
 export type TlsProxy = { url: string; ca: string; stop(): Promise<void> }

@@ -1,7 +1,7 @@
 import { Check } from 'typebox/schema'
-import { sandboxChat } from '../../../server/engines/chat/sandbox/adapter.ts'
-import { isRecord } from '../../../server/platform/json/record.ts'
-import { type Answer, ask, textOf } from './sandbox.ts'
+import { sandboxChat } from '../../../../server/engines/chat/sandbox/adapter.ts'
+import { isRecord } from '../../../../server/platform/json/record.ts'
+import { type Answer, ask, textOf } from './ask.ts'
 
 export const engine = sandboxChat({ kind: 'sandbox' })
 

@@ -1,5 +1,5 @@
 import { parseSync } from 'vite'
-import { type Source, sourcesIn } from '../sources.ts'
+import { type Source, sourcesIn } from '../support/sources.ts'
 
 type Node = { type: string; start: number } & Record<string, unknown>
 
