@@ -74,7 +74,7 @@ async function run({ name, files: list, env: own, start }: Pass): Promise<RunRes
         ended += 1
         const count = `${file.titles.length} ${file.titles.length === 1 ? 'test' : 'tests'}`
         print(
-          `[${ended}/${list.length}] ${failures.length > 0 ? '✖' : '✔'} ${file.path} (${count}, ${seconds(file.ms)} s)`,
+          `[${ended}/${list.length}] ${failures.length > 0 ? '✖' : '✔'} ${file.path} (${count}, ${seconds(file.ms)} s, ${seconds(file.cpu_ms)} s of CPU)`,
         )
         for (const each of failures) print(`    ${textOf(each, 40)}`)
       },

@@ -38,7 +38,10 @@ async function jobAs(status: string): Promise<string> {
   } else if (status === 'canceled') await cancel(id)
   else {
     for (const next of EARLIER.slice(1, EARLIER.indexOf(status as 'queued') + 1)) {
-      await app.database.pool.query('update video_jobs set status = $1 where id = $2', [next, id])
+      await app.database.pool.query(
+        'update video_jobs set status = $1, moderated_at = $3, queued_at = $3, render_started_at = $3 where id = $2',
+        [next, id, app.clock.now()],
+      )
     }
   }
   return id
