@@ -60,7 +60,7 @@ async function run({ name, files: list, env: own, start }: Pass): Promise<RunRes
     return await runFiles({
       files: list,
       isAlone: (path) => reasonIn(OWN_PROCESS, path) !== undefined,
-      workers: availableParallelism(),
+      workers: Number(process.env.KINORA_TEST_WORKERS ?? availableParallelism() + 1),
       env: {
         NODE_COMPILE_CACHE: COMPILED,
         ...env,

@@ -1,6 +1,6 @@
 /**
  * Which tests belong where, and why. `npm test` states every guarantee of the product once, on the embedded PostgreSQL and the disk, in
- * minutes. `npm run check` adds what repeats a guarantee elsewhere or costs more than it tells a newcomer. A test of the specification, of
+ * minutes. `npm run check` adds what repeats a guarantee elsewhere or costs more than it proves to a newcomer. A test of the specification, of
  * money or of tenants is never in `check` alone.
  */
 
@@ -13,29 +13,33 @@ export const CHECK_ONLY: readonly Rule[] = [
     why: 'real kills and restarts of whole services; npm test throws at the same points inside one process',
   },
   {
-    files: /^test\/(cli\/(?!first-run|render)|http\/identity\/admin)/,
-    why: 'commands of an operator, each in processes of its own; npm test has the first run and a render',
+    files: /^test\/(cli\/|http\/identity\/admin)/,
+    why: 'commands, each in processes of its own; npm test calls the same functions inside one',
   },
   {
-    files: /^test\/platform\/(blobs\/s3|embedded-postgres|copy|data-dir|listen|db-outages|websocket)/,
+    files: /^test\/platform\/(blobs\/s3|embedded-postgres|copy|data-dir|db-outages)/,
     why: 'buckets, and PostgreSQL started, stopped and lost; npm test works on a running one and on the disk',
   },
   {
-    files:
-      /^test\/console\/(docs|guides|long-names|damaged-files|dialogs|focus|webhooks|weight|errors|account-change|second-step|videos-(draft|thumbnails)|usage-chart|settings|translation|chat\/(files|markdown|program|safety))/,
-    why: 'pages of the console beside its main journeys, and how they look in every language, theme and width',
+    files: /^test\/console\/(?!journeys|strings|chat\/request)/,
+    why: 'each page of the console closely, in every language, theme and width; npm test makes the main journeys',
   },
   {
     files:
-      /^test\/(engines\/(mend|media-children|video\/storyboard\/(?!contract))|flow\/(moderation\/(media|output)|variants)|http\/videos\/variants)/,
+      /^test\/(engines\/(mend|media-children|video\/storyboard\/(?!contract))|flow\/(moderation\/(media|output)|output|variants)|http\/videos\/variants)/,
     why: 'media encoded by FFmpeg as WebAssembly, seconds of CPU each; npm test renders one clip and judges its inputs',
+  },
+  {
+    files:
+      /^test\/(http\/(console\/(two-factor|sign-in-limit)|secret-change|trusted-proxies|identity\/(two-factor-races|replaced-password))|engines\/chat\/sandbox\/(effort|schema-limits)|laws\/(large-bodies|longest-turns|long-work)|platform\/json\.)/,
+    why: 'many guesses of passwords, which are slow on purpose, and measures of processor time',
   },
   {
     files: /^test\/clients\/(codex|openapi|examples)/,
     why: 'clients that npm ci does not bring, and programs of the examples',
   },
   {
-    files: /^(test\/(repo|deploy|bench|http\/(contract|openapi))\/?|bench\/)/,
+    files: /^test\/(repo|deploy|bench|http\/(contract|openapi))\b/,
     why: 'documents, packaging, files for deployment and the arithmetic of benchmarks',
   },
 ]
@@ -51,12 +55,17 @@ export const ON_OTHER_DATABASES =
 export const ON_BUCKET =
   /^test\/(flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)|http\/videos\/content)\.test/
 
-/** Whether this run is `npm run check`: tests that try many sizes, looks or kills try fewer of them otherwise. */
-export const CHECK = process.env.KINORA_TESTS === 'check'
+/** Whether this run is `npm run check`. */
+const CHECK = process.env.KINORA_TESTS === 'check'
 
 /** All of `list` in `npm run check`, its first in `npm test`. */
 export function firstUnlessCheck<T>(list: readonly T[]): readonly T[] {
   return CHECK ? list : list.slice(0, 1)
+}
+
+/** How often a random test tries: `count` in `npm run check`, a quarter of it in `npm test`, and what `variable` says where it is set. */
+export function trials(count: number, variable = 'RUNS'): number {
+  return Number(process.env[variable] ?? (CHECK ? count : Math.ceil(count / 4)))
 }
 
 /** The reason of the first rule that names this file. */

@@ -8,9 +8,10 @@ import { videoClaims } from '../../server/videos/pipeline/claims.ts'
 import { books, COST, newPayer, remove, SCRIPTED_CONFIG, scriptedEngines, submit } from '../laws/scripted-app.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import { law } from '../support/law.ts'
+import { trials } from '../tiers.ts'
 
 /** Crashes, each by a seed of its own; a long run asks for more. */
-const CRASHES = Number(process.env.CRASHES ?? 120)
+const CRASHES = trials(160, 'CRASHES')
 
 const POINTS = [
   ...['within_group_moved', 'within_group_settled'],

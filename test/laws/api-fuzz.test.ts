@@ -7,9 +7,10 @@ import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } fr
 import { send } from '../support/http/send.ts'
 import { submit } from '../support/http/videos-app.ts'
 import { law } from '../support/law.ts'
+import { trials } from '../tiers.ts'
 import { type FuzzRequest, requestsFor } from './api-requests.ts'
 
-const RUNS = Number(process.env.FUZZ_RUNS ?? 1200)
+const RUNS = trials(1200, 'FUZZ_RUNS')
 const SECONDS_MAX = 40
 
 /** Requests that once broke something, or nearly; each fault found adds its own. */

@@ -12,9 +12,10 @@ import {
 } from '../support/http/metered-chat-app.ts'
 import { law } from '../support/law.ts'
 import { textFrames } from '../support/upstream/chat-upstream.ts'
+import { trials } from '../tiers.ts'
 
 /** Requests, and how many at once. The whole law is 10,000. */
-const RUNS = Number(process.env.RUNS ?? 2000)
+const RUNS = trials(2000)
 const AT_ONCE = 48
 const BALANCE = 10n ** 15n
 

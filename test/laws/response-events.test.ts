@@ -9,8 +9,9 @@ import type { ToolOrigin } from '../../server/responses/request/tools.ts'
 import type { ResponseObject } from '../../server/responses/schema/response.ts'
 import { acceptStream, type Wire } from '../support/data/response-grammar.ts'
 import { law } from '../support/law.ts'
+import { trials } from '../tiers.ts'
 
-const RUNS = Number(process.env.RUNS ?? 2000)
+const RUNS = trials(2000)
 
 const TOOLS = new Map<string, ToolOrigin>([
   ['patch', { kind: 'custom', name: 'patch' }],

@@ -5,9 +5,10 @@ import { type BackgroundApp, readStream, startBackgroundApp } from '../support/h
 import { type ResponseEvent, readEvents } from '../support/http/response-requests.ts'
 import { law } from '../support/law.ts'
 import { chunk, USAGE } from '../support/upstream/chat-upstream.ts'
+import { trials } from '../tiers.ts'
 
 /** Responses, each followed by many at once; a long run asks for more. */
-const ROUNDS = Number(process.env.ROUNDS ?? 25)
+const ROUNDS = trials(25, 'ROUNDS')
 const FOLLOWERS = 6
 
 let service: BackgroundApp

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { priceTokens } from '../../server/billing/pricing.ts'
 import { law } from '../support/law.ts'
+import { trials } from '../tiers.ts'
 
 const prices = fc.record({
   input: fc.bigInt({ min: 0n, max: 10n ** 13n }),
@@ -13,7 +14,7 @@ const count = fc.oneof(fc.nat({ max: 10 }), fc.nat({ max: 2_147_483_647 }))
 const tokens = fc.tuple(count, count, count).map(([fresh, cached, output]) => ({
   ...{ input: fresh + cached, cached_input: cached, output },
 }))
-const RUNS = Number(process.env.RUNS ?? 2000)
+const RUNS = trials(2000)
 
 law('a charge covers the exact price and exceeds it by less than one unit', (seed) => {
   const property = fc.property(prices, tokens, (price, used) => {

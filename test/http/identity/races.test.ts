@@ -5,6 +5,7 @@ import { createMember } from '../../../server/identity/people/provision.ts'
 import { startApp, type TestApp } from '../../support/http/app.ts'
 import { browserOf, newOrganization, newPerson, PASSWORD, type Person } from '../../support/http/people.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
+import { trials } from '../../tiers.ts'
 
 let app: TestApp
 let org: string
@@ -19,7 +20,7 @@ before(async () => {
 after(() => app.close())
 afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
 
-const ROUNDS = 5
+const ROUNDS = trials(8, 'ROUNDS')
 const AT_ONCE = 12
 
 /** The same call from many at once. */

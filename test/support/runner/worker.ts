@@ -16,7 +16,7 @@ process.on('message', (message: ToWorker) => {
 })
 // The runner was killed.
 process.once('disconnect', () => busy && process.exit(1))
-tell({ ready: true })
+report({ ready: true })
 
 async function runFile(path: string): Promise<void> {
   busy = true
@@ -33,7 +33,7 @@ async function runFile(path: string): Promise<void> {
   Object.assign(process.env, env)
   const left_open = await leftOpen(handles)
   busy = false
-  tell({ file: { path, ms: performance.now() - began, cpu_ms: processorMs() - cpu_before, left_open } })
+  report({ file: { path, ms: performance.now() - began, cpu_ms: processorMs() - cpu_before, left_open } })
 }
 
 /** Processor time of this process, on Linux also of the child processes that have ended. PostgreSQL and the browser are not in it. */
@@ -46,6 +46,6 @@ function processorMs(): number {
   return (user + system) / 1000 + (Number(fields[13]) + Number(fields[14])) * 10
 }
 
-function tell(message: FromWorker): void {
+function report(message: FromWorker): void {
   process.send!(message)
 }
