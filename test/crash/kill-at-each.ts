@@ -6,7 +6,8 @@ import { audit, drained, kill, openSite, orphans, ownerOf, query, type Site, sta
 /** Jobs submitted at once before each crash; the last of them violates the policy. More follow when it does not come. */
 const JOBS = 4
 const JOBS_MAX = 12
-const PATIENCE_SECONDS = 3
+/** How long jobs may take to come to the point before more are sent. */
+const PATIENCE_SECONDS = 20
 
 /**
  * Kills the service at each point in turn, `name:n` being the nth pass of it, and starts it again; then every job must have ended, been
@@ -95,8 +96,7 @@ async function compare(
     const codes = jobs.filter(({ prompt }) => !String(prompt).includes('forbidden')).map(({ error_code }) => error_code)
     assert.ok(codes.every((code) => code === null || code === 'render_failed'))
   }
-  const { code, text } = await audit(site)
-  assert.equal(code, 0, text)
+  assert.equal(await audit(site), '')
   // A clip that was published just before a crash, and not recorded, is left to the hourly sweep. More jobs are sent on a slow machine.
   const left = await orphans(site)
   assert.ok(left.length <= submitted, `${left.length} orphans`)

@@ -15,9 +15,13 @@ after(() => app.close())
 
 test('in the only process of a service, a poll asks the database no more until a change is announced', async (t) => {
   const { changes, db } = app.ctx
+  const heard: Array<string | null> = []
+  t.after(changes.on(VIDEO_TOPIC, (id) => heard.push(id)))
+  const { id } = (await submit(app, customer)).body
+  // A process hears what it announces at once, and again from the database.
+  while (heard.filter((each) => each === id).length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
   const cache = openJobCache({ changes, only: true })
   t.after(cache.close)
-  const { id } = (await submit(app, customer)).body
   const read = async (org_id = customer.org_id) => (await cache.read(app.ctx, org_id, id))?.progress
   assert.equal(await read(), 0)
   await db.updateTable('video_jobs').set({ progress: 7 }).where('id', '=', id).execute()
