@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import * as tiers from '../../tiers.ts'
+import { passesOf } from '../passes.ts'
 import { ROOT } from '../sources.ts'
 import { inRandomOrder, testFilesOf } from './select-files.ts'
 
@@ -41,6 +43,7 @@ test('a run fails by the name of each test, hook, import, process and open serve
     'good.test.ts': "import { test } from 'node:test'\ntest('is right', () => {})",
   })
   assert.equal(status, 1)
+  assert.doesNotMatch(stdout, /# Skipped/)
   const end = stdout.slice(stdout.lastIndexOf('# Failed'))
   assert.match(end, /assertion\.test\.ts:2 fails\n +Error: no tea/)
   assert.match(end, /hook\.test\.ts[^\n]*\n +Error: no cups/)
@@ -95,6 +98,32 @@ test('a random order has every file once, and the same seed gives the same order
   assert.deepEqual(inRandomOrder(files, 7), inRandomOrder(files, 7))
   assert.notDeepEqual(inRandomOrder(files, 7), inRandomOrder(files, 8))
   assert.deepEqual([...inRandomOrder(files, 7)].sort(), [...files].sort())
+})
+
+test('check runs files once more where the database decides, and with a bucket where the storage decides; npm test runs none twice', () => {
+  const files = ['test/flow/cancel.test.ts', 'test/flow/output.test.ts', 'test/laws/x.test.ts', 'test/repo/x.test.ts']
+  const [both, storage, database] = files
+  const passes = (check: boolean, env: NodeJS.ProcessEnv = {}) =>
+    passesOf(files, { check, env: { TEST_DATABASE_URL: 'postgres://elsewhere/x', ...env } }).passes.map((pass) => [
+      pass.env.KINORA_TEST_STORAGE ?? 'disk',
+      ...pass.files,
+    ])
+  assert.deepEqual(passes(false), [['disk', ...files]])
+  assert.deepEqual(passes(true), [
+    ['disk', ...files],
+    ['s3', both, storage],
+    ['disk', both, database],
+  ])
+  assert.deepEqual(passes(true, { KINORA_TEST_ALL: '1' }).at(-1), ['disk', ...files])
+})
+
+test('every rule about test files names one that is there', () => {
+  const files = testFilesOf([], ROOT)
+  const rules = [...tiers.CHECK_ONLY, ...tiers.OWN_PROCESS].map((rule) => rule.files)
+  const idle = [...rules, tiers.ON_OTHER_DATABASES, tiers.ON_BUCKET].filter(
+    (rule) => !files.some((path) => rule.test(path)),
+  )
+  assert.deepEqual(idle, [])
 })
 
 /** `npm test` on these files alone, as from a shell. */
