@@ -20,33 +20,20 @@ export async function samplePicture(
 
 export type SampleKind = 'mp4' | 'mov' | 'webm' | 'silent.mp4' | 'mp3' | 'wav' | 'flac' | 'ogg' | 'm4a' | 'aac'
 
+const H264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p'
+
 /** Encoder options of each sample; streams 0 (picture) and 1 (tone) are the inputs. */
-const SAMPLES: Record<SampleKind, string[]> = {
-  mp4: ['-map', '0', '-map', '1', '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac'],
-  mov: ['-map', '0', '-map', '1', '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac'],
-  webm: [
-    '-map',
-    '0',
-    '-map',
-    '1',
-    '-c:v',
-    'libvpx',
-    '-deadline',
-    'realtime',
-    '-cpu-used',
-    '8',
-    '-b:v',
-    '300k',
-    '-c:a',
-    'libopus',
-  ],
-  'silent.mp4': ['-map', '0', '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'],
-  mp3: ['-map', '1', '-c:a', 'libmp3lame', '-b:a', '64k'],
-  wav: ['-map', '1', '-c:a', 'pcm_s16le'],
-  flac: ['-map', '1', '-c:a', 'flac'],
-  ogg: ['-map', '1', '-c:a', 'libvorbis'],
-  m4a: ['-map', '1', '-c:a', 'aac'],
-  aac: ['-map', '1', '-c:a', 'aac', '-f', 'adts'],
+const SAMPLES: Record<SampleKind, string> = {
+  mp4: `-map 0 -map 1 ${H264} -c:a aac`,
+  mov: `-map 0 -map 1 ${H264} -c:a aac`,
+  webm: '-map 0 -map 1 -c:v libvpx -deadline realtime -cpu-used 8 -b:v 300k -c:a libopus',
+  'silent.mp4': `-map 0 ${H264}`,
+  mp3: '-map 1 -c:a libmp3lame -b:a 64k',
+  wav: '-map 1 -c:a pcm_s16le',
+  flac: '-map 1 -c:a flac',
+  ogg: '-map 1 -c:a libvorbis',
+  m4a: '-map 1 -c:a aac',
+  aac: '-map 1 -c:a aac -f adts',
 }
 
 /** Writes small real clips and sounds of `seconds` into `dir` (one FFmpeg run) and returns their paths. The tone is 440 Hz. */
@@ -58,20 +45,11 @@ export async function sampleMedia<K extends SampleKind>(
   const paths = Object.fromEntries(kinds.map((kind) => [kind, join(dir, `${name}.${kind}`)])) as Record<K, string>
   const picture = `testsrc=s=${width}x${height}:r=24:d=${seconds}`
   const tone = `sine=f=${tone_hz}:r=44100:d=${seconds}`
+  const encoded = kinds.map((kind) => `${SAMPLES[kind]} out.${kind}`)
   await runFfmpeg(
     {
       inputs: {},
-      args: [
-        '-f',
-        'lavfi',
-        '-i',
-        picture,
-        '-f',
-        'lavfi',
-        '-i',
-        tone,
-        ...kinds.flatMap((kind) => [...SAMPLES[kind], `out.${kind}`]),
-      ],
+      args: `-f lavfi -i ${picture} -f lavfi -i ${tone} ${encoded.join(' ')}`.split(' '),
       outputs: Object.fromEntries(kinds.map((kind) => [`out.${kind}`, paths[kind]])),
     },
     { time_limit_seconds: 60, work_dir: dir },
@@ -81,24 +59,24 @@ export async function sampleMedia<K extends SampleKind>(
 
 /** A well-formed PNG whose header claims `width` × `height` pixels and whose data are a few bytes. */
 export function pngHeader(width: number, height: number): Uint8Array {
-  const size = Buffer.alloc(8)
-  size.writeUInt32BE(width, 0)
-  size.writeUInt32BE(height, 4)
-  const header = Buffer.concat([size, Buffer.from([8, 2, 0, 0, 0])])
+  const header = Buffer.concat([uint32(width), uint32(height), Buffer.from([8, 2, 0, 0, 0])])
+  return pngOf([chunk('IHDR', header), chunk('IDAT', deflateSync(Buffer.alloc(64)))])
+}
+
+function pngOf(chunks: readonly Buffer[]): Uint8Array {
   const signature = Buffer.from('89504e470d0a1a0a', 'hex')
-  const data = deflateSync(Buffer.alloc(64))
-  return new Uint8Array(
-    Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', Buffer.alloc(0))]),
-  )
+  return new Uint8Array(Buffer.concat([signature, ...chunks, chunk('IEND', Buffer.alloc(0))]))
 }
 
 function chunk(name: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(data.length)
-  const check = Buffer.alloc(4)
-  check.writeUInt32BE(crc32(body))
-  return Buffer.concat([length, body, check])
+  return Buffer.concat([uint32(data.length), body, uint32(crc32(body))])
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
 }
 
 /** Writes the first `fraction` of a file beside it and returns the path. */
@@ -123,23 +101,13 @@ export async function animatedPng(frames: number): Promise<Uint8Array> {
   const pictures = await Promise.all(Array.from({ length: frames + 1 }, (_, i) => movingSquare(i)))
   const parts = pictures.map((png) => ({ head: chunksOf(png, 'IHDR')[0]!, data: Buffer.concat(chunksOf(png, 'IDAT')) }))
   const [still, ...moving] = parts
-  const number = (value: number) => {
-    const bytes = Buffer.alloc(4)
-    bytes.writeUInt32BE(value)
-    return bytes
-  }
-  let sequence = 0
-  const animation = moving.flatMap(({ head, data }) => [
-    chunk(
-      'fcTL',
-      Buffer.concat([number(sequence++), head.subarray(0, 8), Buffer.alloc(8), Buffer.from([0, 1, 0, 10, 0, 0])]),
-    ),
-    chunk('fdAT', Buffer.concat([number(sequence++), data])),
+  const shown = Buffer.concat([Buffer.alloc(8), Buffer.from([0, 1, 0, 10, 0, 0])])
+  const animation = moving.flatMap(({ head, data }, i) => [
+    chunk('fcTL', Buffer.concat([uint32(2 * i), head.subarray(0, 8), shown])),
+    chunk('fdAT', Buffer.concat([uint32(2 * i + 1), data])),
   ])
-  const start = [chunk('IHDR', still!.head), chunk('acTL', Buffer.concat([number(frames), number(0)]))]
-  const signature = Buffer.from('89504e470d0a1a0a', 'hex')
-  const end = chunk('IEND', Buffer.alloc(0))
-  return new Uint8Array(Buffer.concat([signature, ...start, chunk('IDAT', still!.data), ...animation, end]))
+  const start = [chunk('IHDR', still!.head), chunk('acTL', Buffer.concat([uint32(frames), uint32(0)]))]
+  return pngOf([...start, chunk('IDAT', still!.data), ...animation])
 }
 
 function movingSquare(step: number): Promise<Buffer> {

@@ -1,14 +1,6 @@
 import { asRecord } from '../../../../server/platform/json/record.ts'
 import type { ReceivedRequest, Reply } from './exchange.ts'
-import {
-  clipReply,
-  type DialectRoutes,
-  jsonReply,
-  type Render,
-  type RenderStore,
-  stageOf,
-  withExtra,
-} from './renders.ts'
+import { clipReply, type DialectRoutes, jsonReply, type Render, type Renders, stageOf, withExtra } from './renders.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -16,7 +8,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
  * The routes of ComfyUI that an adapter calls. A render that was not yet asked about is pending, one that has ended is in the history.
  * `extra` and `omit` apply to its history entry. Files must have been uploaded before a node names them.
  */
-export function comfyuiRoutes(store: RenderStore): DialectRoutes {
+export function comfyuiRoutes(store: Renders): DialectRoutes {
   const uploaded = new Set<string>()
   return (request) => {
     const { pathname, searchParams } = new URL(request.path, 'http://engine')

@@ -1,18 +1,10 @@
 import type { ReceivedRequest, Reply } from './exchange.ts'
-import {
-  clipReply,
-  type DialectRoutes,
-  jsonReply,
-  type Render,
-  type RenderStore,
-  stageOf,
-  withExtra,
-} from './renders.ts'
+import { clipReply, type DialectRoutes, jsonReply, type Render, type Renders, stageOf, withExtra } from './renders.ts'
 
 type Dialect = 'minimax' | 'ark'
 
 /** MiniMax's `/v2/video_generation` and Ark's `/contents/generations/tasks`. A clip is at the URL of the latest poll alone: older ones have expired. */
-export function contentTasksRoutes(store: RenderStore): DialectRoutes {
+export function contentTasksRoutes(store: Renders): DialectRoutes {
   return (request) => {
     const [path = '', query = ''] = request.path.split('?')
     const [, clip] = /\/clips\/([^/]+)\.mp4$/.exec(path) ?? []

@@ -1,19 +1,11 @@
 import type { ReceivedRequest, Reply } from './exchange.ts'
-import {
-  clipReply,
-  type DialectRoutes,
-  jsonReply,
-  type Render,
-  type RenderStore,
-  stageOf,
-  withExtra,
-} from './renders.ts'
+import { clipReply, type DialectRoutes, jsonReply, type Render, type Renders, stageOf, withExtra } from './renders.ts'
 
 /**
  * fal's queue below `/fal`. A render ends well when the conduct's status is null; otherwise its result is answered with that HTTP status
  * and the conduct's error as the body. Every GET of the status counts as a poll.
  */
-export function falRoutes(store: RenderStore): DialectRoutes {
+export function falRoutes(store: Renders): DialectRoutes {
   return (request) => {
     const [path = ''] = request.path.split('?')
     if (!path.startsWith('/fal/')) return null

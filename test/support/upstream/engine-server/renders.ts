@@ -28,7 +28,7 @@ export type Render = {
 }
 
 /** The renders of an engine, whatever dialect it speaks, and how the next ones go. */
-export type RenderStore = {
+export type Renders = {
   renders: Map<string, Render>
   /** Begins a render; `id` when the client chose it. */
   begin(request: ReceivedRequest, id?: string): Render
@@ -41,7 +41,7 @@ export type RenderStore = {
 /** Answers the requests of one dialect, and null to any other. */
 export type DialectRoutes = (request: ReceivedRequest) => Reply | null
 
-export function renderStore(): RenderStore {
+export function renderStore(): Renders {
   const renders = new Map<string, Render>()
   let count = 0
   let now = () => Date.now()

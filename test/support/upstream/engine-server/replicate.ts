@@ -1,19 +1,11 @@
 import type { ReceivedRequest, Reply } from './exchange.ts'
-import {
-  clipReply,
-  type DialectRoutes,
-  jsonReply,
-  type Render,
-  type RenderStore,
-  stageOf,
-  withExtra,
-} from './renders.ts'
+import { clipReply, type DialectRoutes, jsonReply, type Render, type Renders, stageOf, withExtra } from './renders.ts'
 
 /** How many predictions a page of the list has. */
 const PAGE = 100
 
 /** Replicate's predictions below `/replicate/v1`. */
-export function replicateRoutes(store: RenderStore): DialectRoutes {
+export function replicateRoutes(store: Renders): DialectRoutes {
   const models = new Map<string, string>()
 
   return (request) => {

@@ -1,19 +1,11 @@
 import type { ReceivedRequest, Reply } from './exchange.ts'
-import {
-  clipReply,
-  type DialectRoutes,
-  jsonReply,
-  type Render,
-  type RenderStore,
-  stageOf,
-  withExtra,
-} from './renders.ts'
+import { clipReply, type DialectRoutes, jsonReply, type Render, type Renders, stageOf, withExtra } from './renders.ts'
 
 /**
  * Google's long-running operations below `/v1beta`, as Veo has them. A render that the conduct ends with a status is answered with its
  * error. A clip is downloaded with the API key in the query.
  */
-export function veoRoutes(store: RenderStore): DialectRoutes {
+export function veoRoutes(store: Renders): DialectRoutes {
   return (request) => {
     const [path = '', query = ''] = request.path.split('?')
     if (!path.startsWith('/v1beta/')) return null

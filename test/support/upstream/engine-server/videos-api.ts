@@ -1,16 +1,8 @@
 import type { ReceivedRequest, Reply } from './exchange.ts'
-import {
-  clipReply,
-  type DialectRoutes,
-  jsonReply,
-  type Render,
-  type RenderStore,
-  stageOf,
-  withExtra,
-} from './renders.ts'
+import { clipReply, type DialectRoutes, jsonReply, type Render, type Renders, stageOf, withExtra } from './renders.ts'
 
 /** The `/v1/videos` routes of the OpenAI shape, which SGLang and vLLM-Omni share; requests in JSON or multipart. */
-export function videosApiRoutes(store: RenderStore): DialectRoutes {
+export function videosApiRoutes(store: Renders): DialectRoutes {
   return (request) => {
     if (!request.path.includes('/videos')) return null
     const [, id, content] = /\/videos(?:\/([^/?]+))?(\/content)?(?:\?|$)/.exec(request.path) ?? []
