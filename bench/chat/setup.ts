@@ -11,14 +11,11 @@ export const STREAMED = { events: 200, gap_ms: 10 }
 /** Streams before the first round, since 20,000 of them would take an hour: 160,000 events. */
 export const WARM_STREAMS = amountOf(800)
 
-const ROOT = join(import.meta.dirname, '..', '..')
-
 /** A model server that uses almost no CPU, in a process of its own: 500 bytes plain, or events one after another. */
 export async function startUpstream(options: { events: number; gap_ms: number }): Promise<Upstream> {
-  const script = join(ROOT, 'test', 'support', 'upstream', 'chat-upstream.ts')
-  const numbers = ['--events', String(options.events), '--gap_ms', String(options.gap_ms)]
-  const child = spawnNode([script, '--fast', ...numbers], 'generator')
-  return { url: /http\S+/.exec(await firstLine(child))![0], stop: () => stop(child) }
+  const { events, gap_ms } = options
+  const child = spawnNode([join(import.meta.dirname, 'fast-upstream.ts'), String(events), String(gap_ms)], 'generator')
+  return { url: await firstLine(child), stop: () => stop(child) }
 }
 
 /** A model server whose events say when they were sent. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../test/support/free-port.ts'
+import { freePort } from '../../test/support/listen.ts'
 
 /** nginx in front of the nodes, on loopback. Like `deploy/nginx.conf`, a POST is never sent twice: it may have been carried out. */
 export async function startBalancer(

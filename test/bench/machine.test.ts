@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startFastUpstream } from '../../bench/chat/fast-upstream.ts'
 import { layoutOf, parseCores } from '../../bench/support/cores.ts'
 import { foreignOf, parseCpuTimes, reasonsOf, sharesOf } from '../../bench/support/quiet.ts'
 import { startPeer } from '../../bench/yardsticks/peers/peer.ts'
-import { startFastUpstream } from '../support/upstream/chat-upstream-fast.ts'
 
 const STAT = 'cpu  100 20 30 400 50 6 14 8 5 1\ncpu0 1 2 3 4 5 6 7 8 9 10\n'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
-import { freePort } from '../support/free-port.ts'
+import { freePort } from '../support/listen.ts'
 import { argumentsOf, childrenOf } from '../support/processes.ts'
 import { waitingService } from './away-database.ts'
 

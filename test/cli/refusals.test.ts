@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -9,6 +7,7 @@ import { openDataDir } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { type Ran, runKinora } from '../support/command.ts'
 import { emptyDatabase } from '../support/data/data-dir.ts'
+import { freePort } from '../support/listen.ts'
 import { ROOT } from '../support/sources.ts'
 
 let dir: string
@@ -16,10 +15,7 @@ let dir: string
 let nowhere: string
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'kinora-refusals-'))
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  nowhere = `postgres://someone:canary@127.0.0.1:${(server.address() as AddressInfo).port}/kinora?sslmode=disable`
-  await new Promise((resolve) => server.close(resolve))
+  nowhere = `postgres://someone:canary@127.0.0.1:${await freePort()}/kinora?sslmode=disable`
 })
 after(() => rmSync(dir, { recursive: true, force: true }))
 

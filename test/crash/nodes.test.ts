@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -9,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { printed, startKinora } from '../support/command.ts'
 import { type HttpResponse, send } from '../support/http/send.ts'
+import { freePort } from '../support/listen.ts'
 import { sharedSite } from '../support/sites/nodes.ts'
 import { postgresProxy } from '../support/upstream/postgres-proxy.ts'
 import { ownerOf, submit } from './kinora.ts'
@@ -46,14 +45,6 @@ async function until(
   }
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return String(port)
-}
-
 test('a start waits for PostgreSQL and for the migration of another node: alive, unready with the reason, then ready; SIGTERM ends it', async () => {
   const site = await sharedSite(home)
   const network = await postgresProxy(site.database_url)
@@ -61,7 +52,7 @@ test('a start waits for PostgreSQL and for the migration of another node: alive,
   await other.connect()
   try {
     network.cut()
-    const port = await freePort()
+    const port = String(await freePort())
     const at = { url: `http://127.0.0.1:${port}` }
     const node = startNode('patient', site.env({ DATABASE_URL: network.url }), '--port', port)
     const [line] = await printed(node.child, 'stderr', /.*waiting_for_database.*/)

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { printed } from '../support/command.ts'
-import { freePort } from '../support/free-port.ts'
 import { startNginxServers, withoutNginx } from '../support/http/nginx.ts'
+import { freePort } from '../support/listen.ts'
 import { ROOT } from '../support/sources.ts'
 
 /** `ca`: the certificate that a client must trust, in PEM form. */

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { parseArgs } from 'node:util'
-import { startFastUpstream } from './chat-upstream-fast.ts'
+import type { Socket } from 'node:net'
+import { close, listen } from '../listen.ts'
 
 export type UpstreamRequest = {
   path: string
@@ -53,7 +52,7 @@ export type ChatUpstream = {
   close(): Promise<void>
 }
 
-export async function startChatUpstream({ port = 0 } = {}): Promise<ChatUpstream> {
+export async function startChatUpstream(): Promise<ChatUpstream> {
   const requests: UpstreamRequest[] = []
   const queued: UpstreamReply[] = []
   const stalled: Array<() => void> = []
@@ -79,9 +78,8 @@ export async function startChatUpstream({ port = 0 } = {}): Promise<ChatUpstream
     sockets.add(socket.setNoDelay(true))
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `http://127.0.0.1:${await listen(server)}/v1`,
     requests,
     reply: (...replies) => void queued.push(...replies),
     always: (reply) => {
@@ -92,11 +90,7 @@ export async function startChatUpstream({ port = 0 } = {}): Promise<ChatUpstream
     release: () => stalled.splice(0).forEach((proceed) => void proceed()),
     connections: () => ({ open: sockets.size, all: count.all }),
     flooded: () => count.flooded,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => close(server),
   }
 }
 
@@ -251,24 +245,4 @@ function mailbox<T>(): { post(item: T): void; take(): Promise<T> } {
     },
     take: () => (items.length > 0 ? Promise.resolve(items.shift()!) : new Promise((resolve) => takers.push(resolve))),
   }
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      port: { type: 'string', default: '0' },
-      fast: { type: 'boolean', default: false },
-      events: { type: 'string', default: '100' },
-      gap_ms: { type: 'string', default: '0' },
-      answer_bytes: { type: 'string', default: '500' },
-    },
-  })
-  const port = Number(values.port)
-  const speed = {
-    events: Number(values.events),
-    gap_ms: Number(values.gap_ms),
-    answer_bytes: Number(values.answer_bytes),
-  }
-  const { url } = values.fast ? await startFastUpstream({ port, ...speed }) : await startChatUpstream({ port })
-  console.log(`chat upstream ready on ${url}`)
 }

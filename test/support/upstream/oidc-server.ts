@@ -1,7 +1,7 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { OidcConfig } from '../../../server/config/config.ts'
+import { close, listen } from '../listen.ts'
 
 type Claims = Record<string, unknown>
 type Algorithm = 'RS256' | 'ES256' | 'EdDSA' | 'HS256' | 'none'
@@ -96,8 +96,7 @@ export async function startOidcServer({ now }: { now: () => Date }) {
     return conduct.token(`${text}.${signature(algorithm, text, keys)}`)
   }
 
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  issuer = `http://127.0.0.1:${await listen(server)}`
   const config: OidcConfig = { name: 'Acme', issuer, ...CLIENT, scopes: ['openid', 'email', 'profile'] }
   return {
     config,
@@ -118,7 +117,7 @@ export async function startOidcServer({ now }: { now: () => Date }) {
       back.searchParams.set('state', asked.get('state')!)
       return back
     },
-    close: () => new Promise<void>((done) => void server.close(() => done())),
+    close: () => close(server),
   }
 }
 

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { close, listen } from '../listen.ts'
 
 /** What happens to one request instead of its answer; null passes it on. */
 export type Fault =
@@ -23,15 +22,11 @@ export async function startFaultyS3(upstream: string) {
     const fault = state.fault(incoming)
     if (fault && isImmediate(fault)) return answer(fault, incoming, outgoing)
     pass(upstream, fault, incoming, outgoing)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${await listen(server)}`,
     state,
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
+    close: () => close(server),
   }
 }
 

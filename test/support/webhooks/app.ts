@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
 import { deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
 import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
@@ -8,6 +7,7 @@ import { deliver } from '../../../server/webhooks/deliver.ts'
 import type { DeliveryView } from '../../../server/webhooks/schema.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../http/app.ts'
 import { send } from '../http/send.ts'
+import { close, listen } from '../listen.ts'
 
 export type Received = {
   path: string
@@ -45,9 +45,8 @@ export async function startReceiver(): Promise<Receiver> {
     arrived.resolve()
     arrived = Promise.withResolvers()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     received,
     answer(next) {
       reply = next
@@ -55,10 +54,7 @@ export async function startReceiver(): Promise<Receiver> {
     async atLeast(count) {
       while (received.length < count) await arrived.promise
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: () => close(server),
   }
 }
 

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { parseArgs } from 'node:util'
+import { close, listen } from '../../listen.ts'
 import { type Answers, answerChat, answerModerations, answerTranscription, defaultAnswers } from './answers.ts'
 import { comfyuiRoutes } from './comfyui.ts'
 import { contentTasksRoutes } from './content-tasks.ts'
@@ -44,7 +43,7 @@ export type EngineServer = {
 /** What the server speaks as an engine of videos: the first that knows a path answers. */
 const DIALECTS = [veoRoutes, videosApiRoutes, comfyuiRoutes, falRoutes, replicateRoutes, contentTasksRoutes]
 
-export async function startEngineServer({ port = 0, host = '127.0.0.1' } = {}): Promise<EngineServer> {
+export async function startEngineServer({ host = '127.0.0.1' } = {}): Promise<EngineServer> {
   const store = renderStore()
   const dialects = DIALECTS.map((routes) => routes(store))
   const answers = defaultAnswers()
@@ -84,9 +83,8 @@ export async function startEngineServer({ port = 0, host = '127.0.0.1' } = {}): 
     return jsonReply(404, { error: { message: 'Not Found' } })
   }
 
-  await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
-    url: `http://${host}:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${await listen(server, host)}`,
     requests,
     renders: store.renders,
     started: store.started,
@@ -104,11 +102,7 @@ export async function startEngineServer({ port = 0, host = '127.0.0.1' } = {}): 
     },
     release: () => stalled.splice(0).forEach((proceed) => void proceed()),
     forget: () => store.renders.clear(),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => close(server),
   }
 }
 
@@ -153,13 +147,4 @@ function parse(body: Buffer): unknown {
   } catch {
     return undefined
   }
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { port: { type: 'string', default: '0' }, polls: { type: 'string', default: '2' } },
-  })
-  const server = await startEngineServer({ port: Number(values.port) })
-  server.conduct({ polls: Number(values.polls) })
-  console.log(`engine server ready on ${server.url}`)
 }

@@ -1,15 +1,18 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { listen } from '../../test/support/listen.ts'
+
+/** Length of the JSON body of a plain answer. */
+const ANSWER_BYTES = 500
 
 /**
- * `answer_bytes`: length of the JSON body of a plain answer. A stream has `events` events of text, each written by itself, `gap_ms`
- * between them; 0: one per turn of the loop.
+ * A chat server of prepared bytes that parses nothing beyond the length of a body, so that it costs next to nothing. A stream has `events`
+ * events of text, each written by itself, `gap_ms` between them; 0: one per turn of the loop. As a program it takes both numbers and prints its URL.
  */
-export type FastOptions = { port?: number; answer_bytes?: number; events?: number; gap_ms?: number }
-
-/** A chat server for benchmarks: prepared bytes, no parsing beyond the length of a body, so that it costs next to nothing. */
-export async function startFastUpstream(options: FastOptions = {}): Promise<{ url: string; close(): Promise<void> }> {
-  const { port = 0, answer_bytes = 500, events = 100, gap_ms = 0 } = options
-  const plain = plainReply(answer_bytes)
+export async function startFastUpstream({ events = 100, gap_ms = 0 } = {}): Promise<{
+  url: string
+  close(): Promise<void>
+}> {
+  const plain = plainReply(ANSWER_BYTES)
   const stream = streamReply(events)
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -20,10 +23,13 @@ export async function startFastUpstream(options: FastOptions = {}): Promise<{ ur
       wantsStream ? sendPieces(socket, stream, gap_ms) : void socket.write(plain),
     )
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    close: () => closeServer(server, sockets),
+    url: `http://127.0.0.1:${await listen(server)}/v1`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
   }
 }
 
@@ -92,9 +98,8 @@ function httpChunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-function closeServer(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    for (const socket of sockets) socket.destroy()
-  })
+if (import.meta.main) {
+  const [events, gap_ms] = process.argv.slice(2).map(Number) as [number, number]
+  const { url } = await startFastUpstream({ events, gap_ms })
+  console.log(url)
 }
