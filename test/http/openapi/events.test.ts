@@ -12,7 +12,7 @@ import {
 } from '../../support/http/metered-chat-app.ts'
 import { callDeltas, createResponse, functionTool, readEvents, replyOf } from '../../support/http/response-requests.ts'
 import { send } from '../../support/http/send.ts'
-import { chunk, startChatUpstream, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
 import { type ApiDocument, closed, resolveRefs } from './rules.ts'
 
 let service: MeteredChatApp
@@ -20,13 +20,7 @@ let background: BackgroundApp
 let person: { key: string; org_id: string }
 let document: ApiDocument
 before(async () => {
-  const upstream = await startChatUpstream()
-  const open = {
-    ...{ id: 'open-1', capabilities: ['reasoning'], expose_raw_reasoning: true },
-    price_per_million: { input: '1', output: '1' },
-    engine: { kind: 'openai', base_url: upstream.url, model: 'm' },
-  }
-  service = await startMeteredChatApp({ upstream, more: `  - ${JSON.stringify(open)}\n` })
+  service = await startMeteredChatApp({ models: [{ id: 'open-1', expose_raw_reasoning: true }] })
   background = await startBackgroundApp()
   person = await customer(service)
   document = (await (await fetch(`${service.app.url}/openapi.json`)).json()) as ApiDocument

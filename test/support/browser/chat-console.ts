@@ -1,35 +1,31 @@
 import type { Browser, Page } from 'playwright-core'
-import { newCustomer, startApp, type TestApp, type TestPerson } from '../http/app.ts'
+import { newCustomer, type TestPerson } from '../http/app.ts'
+import { startChatService, type TestModel } from '../http/chat-app.ts'
 import { send } from '../http/send.ts'
-import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
 import { type ConsoleOptions, openBrowser, openConsole } from './browser.ts'
 
-export type ChatConsole = Awaited<ReturnType<typeof startChatConsole>>
-
-/** The sandbox, a model of a scriptable server, and one that takes nothing but text. */
-function configFor({ url }: ChatUpstream): string {
-  const upstream = { kind: 'openai', base_url: url, model: 'upstream' }
-  const price_per_million = { input: '0.10', cached_input: '0.05', output: '0.40' }
-  const able = { capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs', 'logprobs'] }
-  const efforts = { reasoning_efforts: ['low', 'medium', 'high'] }
-  const chat_models = [
-    { id: 'sandbox-1', name: 'Sandbox', engine: 'sandbox', ...able, ...efforts, price_per_million },
-    { id: 'org/scripted', name: 'Scripted', engine: upstream, capabilities: ['tools'], price_per_million },
-    { id: 'plain', name: 'Plain', engine: 'sandbox', price_per_million },
-  ]
-  const video_models = [{ id: 'instant-1', engine: 'instant', per_second: '0.010000' }]
-  return `chat_models: ${JSON.stringify(chat_models)}\nvideo_models: ${JSON.stringify(video_models)}\n`
+const PRICE = { price_per_million: { input: '0.10', cached_input: '0.05', output: '0.40' } }
+const ABLE = {
+  capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
+  reasoning_efforts: ['low', 'medium', 'high'],
 }
+/** The sandbox, a model of a scriptable server, and one that takes nothing but text. */
+const MODELS: readonly TestModel[] = [
+  { id: 'sandbox-1', name: 'Sandbox', engine: 'sandbox', ...ABLE, ...PRICE },
+  { id: 'org/scripted', name: 'Scripted', capabilities: ['tools'], ...PRICE },
+  { id: 'plain', name: 'Plain', engine: 'sandbox', ...PRICE },
+]
+
+export type ChatConsole = Awaited<ReturnType<typeof startChatConsole>>
 
 /** The service before a scriptable chat server, a browser, and visits to the chat page of the console. */
 export async function startChatConsole() {
   const browser: Browser = await openBrowser()
-  const upstream = await startChatUpstream()
-  const app: TestApp = await startApp({ config: configFor(upstream) })
+  const service = await startChatService(MODELS)
+  const { app } = service
   return {
-    app,
+    ...service,
     browser,
-    upstream,
     /** A visit of somebody new, or of the person given. */
     async visit(options: Omit<ConsoleOptions, 'app'> & { person?: TestPerson; model?: string } = {}) {
       const { person: known, model, ...rest } = options
@@ -42,10 +38,6 @@ export async function startChatConsole() {
     /** The newest entries of the person's ledger. */
     ledger: async (person: TestPerson) =>
       (await send(app, 'GET', '/console/ledger', { cookie: person.cookie })).body.data,
-    async close() {
-      await app.close()
-      await upstream.close()
-    },
   }
 }
 

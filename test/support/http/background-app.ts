@@ -4,8 +4,9 @@ import { runClaimed } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { claimResponse } from '../data/claims.ts'
-import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
+import type { ChatUpstream } from '../upstream/chat-upstream.ts'
+import { newCustomer, type TestApp, type TestPerson } from './app.ts'
+import { startChatService } from './chat-app.ts'
 import { type ResponseEvent, readEvents } from './response-requests.ts'
 import { type HttpResponse, send } from './send.ts'
 
@@ -26,7 +27,7 @@ export type BackgroundApp = {
   close(): Promise<void>
 }
 
-/** `works`: the real worker runs in this process. Otherwise responses move by `tick` alone, and the clock is moved by hand in either case. */
+/** `worker`: the real worker runs in this process. Otherwise responses move by `tick` alone, and the clock is moved by hand in either case. */
 export async function startBackgroundApp({
   worker = true,
   beside,
@@ -34,24 +35,17 @@ export async function startBackgroundApp({
   worker?: boolean
   beside?: BackgroundApp
 } = {}): Promise<BackgroundApp> {
-  const upstream = beside?.upstream ?? (await startChatUpstream())
-  const app = await startApp({
-    config: configText(upstream.url),
-    background: worker,
-    ...(beside ? { beside: beside.app } : {}),
-  })
+  const service = await startChatService([MODEL], { background: worker, beside, more: PLANS })
+  const { app } = service
   const person = beside?.person ?? (await newCustomer(app))
   const meter = openMeter(app.ctx.db)
   return {
-    ...{ app, upstream, person },
-    submit: (changes = {}, caller = person) =>
-      send(
-        app,
-        'POST',
-        '/v1/responses',
-        { key: caller.key },
-        { model: 'm', input: 'Hello', background: true, ...changes },
-      ),
+    ...service,
+    person,
+    submit(changes = {}, caller = person) {
+      const body = { model: 'm', input: 'Hello', background: true, ...changes }
+      return send(app, 'POST', '/v1/responses', { key: caller.key }, body)
+    },
     call: (method, path, caller = person) => send(app, method, `/v1/responses/${path}`, { key: caller.key }),
     async ended(id) {
       await readStream(app, person, `${id}?stream=true`)
@@ -64,11 +58,13 @@ export async function startBackgroundApp({
     tick: () => tick(app, meter),
     async close() {
       await meter.close()
-      await app.close()
-      if (!beside) await upstream.close()
+      await service.close()
     },
   }
 }
+
+const MODEL = { id: 'm', context_length: 100_000, capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs'] }
+const PLANS = 'plans: { free: {}, bare: { chat_models: [] } }\n'
 
 /** The text of a stream until its end. */
 export async function readStream(app: { url: string }, { key }: { key: string }, path: string): Promise<string> {
@@ -83,14 +79,4 @@ async function tick({ ctx }: TestApp, meter: Meter): Promise<void> {
     const claimed = await claimResponse(ctx.db, id, `tick/${randomBytes(8).toString('hex')}`)
     if (claimed) await runClaimed(ctx, { meter, lengths: openContextLengths() }, claimed, new AbortController().signal)
   }
-}
-
-function configText(upstream_url: string): string {
-  return `
-plans: { free: {}, bare: { chat_models: [] } }
-video_models: []
-chat_models:
-  - { id: m, engine: { kind: openai, base_url: "${upstream_url}", model: far }, context_length: 100000,
-      capabilities: [vision, tools, reasoning, structured_outputs], price_per_million: { input: "1", output: "2" } }
-`
 }

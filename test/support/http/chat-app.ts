@@ -2,23 +2,45 @@ import { type ChatUpstream, startChatUpstream } from '../upstream/chat-upstream.
 import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
 import { type HttpResponse, send } from './send.ts'
 
-export type ChatApp = Awaited<ReturnType<typeof startChatApp>>
+/** Settings of a model of the test service. `engine`: options of the scriptable chat server, or the name of another engine. */
+export type TestModel = { id: string; engine?: object | string; [setting: string]: unknown }
 
-/** Settings of a model of the test service; `fetches_urls` and the like are options of its engine. */
-export type TestModel = { id: string; engine?: object; [setting: string]: unknown }
+type ServiceOptions = Pick<NonNullable<Parameters<typeof startApp>[0]>, 'background' | 'log' | 'timing'> & {
+  /** Lines of the configuration. */
+  more?: string
+  /** A second process on the database and the chat server of this service. */
+  beside?: { app: TestApp; upstream: ChatUpstream } | undefined
+}
 
-/**
- * The service with a scriptable chat server, the models that a test names, one customer and one of another organization. Models have every
- * capability unless their settings say otherwise.
- */
-export async function startChatApp(models: readonly TestModel[], more = '') {
-  const upstream = await startChatUpstream()
-  const app = await startApp({ config: chatConfig(models, upstream) + more })
-  const person = await newCustomer(app)
-  const outsider = await newCustomer(app)
+/** The service with a scriptable chat server and these models, which cost 1 and 2 for a million tokens unless their settings say otherwise. */
+export async function startChatService(models: readonly TestModel[], options: ServiceOptions = {}) {
+  const { more = '', beside, ...rest } = options
+  const upstream = beside?.upstream ?? (await startChatUpstream())
+  const config = chatConfig(models, upstream) + more
+  const app = await startApp({ ...rest, config, ...(beside && { beside: beside.app }) })
   return {
     app,
     upstream,
+    async close() {
+      await app.close()
+      if (!beside) await upstream.close()
+    },
+  }
+}
+
+export type ChatApp = Awaited<ReturnType<typeof startChatApp>>
+
+/** The same with one customer and one of another organization. Models have every capability unless their settings say otherwise. */
+export async function startChatApp(models: readonly TestModel[], more = '') {
+  const service = await startChatService(
+    models.map((model) => ({ capabilities: EVERYTHING, ...model })),
+    { more },
+  )
+  const { app, upstream } = service
+  const person = await newCustomer(app)
+  const outsider = await newCustomer(app)
+  return {
+    ...service,
     person,
     outsider,
     /** A completion of one user message, or of the messages given. */
@@ -31,10 +53,6 @@ export async function startChatApp(models: readonly TestModel[], more = '') {
       upstream.requests.splice(0)
       const { status, body, text } = await chat(app, person, changes)
       return { status, body: body ?? text, asked: upstream.requests.at(-1)?.json ?? {} }
-    },
-    async close() {
-      await app.close()
-      await upstream.close()
     },
   }
 }
@@ -53,11 +71,13 @@ function chat(app: TestApp, caller: TestPerson, changes: Record<string, unknown>
 
 /** YAML is a superset of JSON. */
 function chatConfig(models: readonly TestModel[], { url }: ChatUpstream): string {
-  const chat_models = models.map(({ engine, ...settings }) => ({
-    capabilities: EVERYTHING,
+  const chat_models = models.map(({ engine = {}, ...settings }) => ({
     price_per_million: { input: '1', output: '2' },
     ...settings,
-    engine: { kind: 'openai', base_url: url, model: `upstream/${settings.id}`, ...engine },
+    engine:
+      typeof engine === 'string'
+        ? engine
+        : { kind: 'openai', base_url: url, model: `upstream/${settings.id}`, ...engine },
   }))
   const video_models = [{ id: 'instant-1', engine: 'instant', per_second: '0.010000' }]
   return `chat_models: ${JSON.stringify(chat_models)}\nvideo_models: ${JSON.stringify(video_models)}\n`

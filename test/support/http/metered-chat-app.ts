@@ -1,8 +1,9 @@
 import type { AppOptions } from '../../../server/app.ts'
 import { grantCredits } from '../../../server/billing/ledger.ts'
 import { openLog } from '../../../server/platform/log.ts'
-import { type ChatUpstream, startChatUpstream, UPSTREAM_MODEL } from '../upstream/chat-upstream.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson } from './app.ts'
+import { type ChatUpstream, UPSTREAM_MODEL } from '../upstream/chat-upstream.ts'
+import { newCustomer, type TestApp, type TestPerson } from './app.ts'
+import { startChatService, type TestModel } from './chat-app.ts'
 import { type HttpResponse, send } from './send.ts'
 
 export type MeteredChatApp = { app: TestApp; upstream: ChatUpstream; lines: string[]; close(): Promise<void> }
@@ -12,55 +13,40 @@ const UPSTREAM_KEY = 'sk-canary-upstream-key'
 
 /** Uneven prices, so that every digit of a charge is significant. Units of 10⁻⁸ for a million tokens. */
 const PRICES = { input: 13_700_001n, cached_input: 4_100_003n, output: 59_300_007n }
-const CAPABILITIES = '[vision, tools, reasoning, structured_outputs, logprobs]'
-const PRICE = 'price_per_million: { input: "0.13700001", cached_input: "0.04100003", output: "0.59300007" }'
+const PRICE = { input: '0.13700001', cached_input: '0.04100003', output: '0.59300007' }
+
+const FAR = { api_key: UPSTREAM_KEY, model: UPSTREAM_MODEL }
+const MODELS: readonly TestModel[] = [
+  { id: 'sandbox-1', engine: 'sandbox' },
+  { id: 'far-1', engine: FAR },
+  { id: 'brief-1', engine: { ...FAR, idle_seconds: 0.25, total_seconds: 1 } },
+  { id: 'plain-1', engine: { ...FAR, stream_plain: true } },
+]
 
 /**
  * The service with the embedded test model as `sandbox-1` and a scriptable chat server as `far-1`. `brief-1` is the same server with short
- * timeouts, `plain-1` the same again, always streamed. Log lines are kept in `lines`.
+ * timeouts, `plain-1` the same again, always streamed. `plan`: limits of the customers. Log lines are kept in `lines`.
  */
 export async function startMeteredChatApp(
   options: {
     plan?: string
     beside?: MeteredChatApp
-    upstream?: ChatUpstream
-    more?: string
+    models?: readonly TestModel[]
     timing?: AppOptions['timing']
   } = {},
 ): Promise<MeteredChatApp> {
-  const { plan = '{}', beside, more = '', timing } = options
-  const upstream = options.upstream ?? beside?.upstream ?? (await startChatUpstream())
-  const lines: string[] = beside?.lines ?? []
+  const { plan = '{}', beside, models = [], timing } = options
+  const lines = beside?.lines ?? []
   const log = openLog('debug', { write: (line) => void lines.push(line) })
-  const app = await startApp({
-    config: configText(upstream.url, plan) + more,
-    log,
-    timing,
-    ...(beside ? { beside: beside.app } : {}),
-  })
-  return {
-    ...{ app, upstream, lines },
-    async close() {
-      await app.close()
-      if (!beside) await upstream.close()
-    },
-  }
-}
-
-function configText(upstream_url: string, plan: string): string {
-  const far = `kind: openai, base_url: "${upstream_url}", api_key: "${UPSTREAM_KEY}", model: "${UPSTREAM_MODEL}"`
-  const model = (id: string, engine: string) =>
-    `  - { id: ${id}, engine: ${engine}, context_length: 8192, capabilities: ${CAPABILITIES}, reasoning_efforts: [low, high], ${PRICE} }`
-  return `
-plans:
-  free: ${plan}
-video_models: []
-chat_models:
-${model('sandbox-1', 'sandbox')}
-${model('far-1', `{ ${far} }`)}
-${model('brief-1', `{ ${far}, idle_seconds: 0.25, total_seconds: 1 }`)}
-${model('plain-1', `{ ${far}, stream_plain: true }`)}
-`
+  const metered = [...MODELS, ...models].map((model) => ({
+    context_length: 8192,
+    capabilities: ['vision', 'tools', 'reasoning', 'structured_outputs', 'logprobs'],
+    reasoning_efforts: ['low', 'high'],
+    price_per_million: PRICE,
+    ...model,
+  }))
+  const service = await startChatService(metered, { more: `plans: { free: ${plan} }\n`, beside, log, timing })
+  return { ...service, lines }
 }
 
 /** Asks for a completion of "Hello" by `far-1`. For a stream, see `eventsOf`. */
