@@ -40,11 +40,3 @@ export function filesMatching(patterns: string[]): Source[] {
     return { path, text, lines: text.split('\n') }
   })
 }
-
-/** Modules a source imports or loads, as written, `import type` included. */
-export function importsOf({ text }: Source): string[] {
-  const named = text.matchAll(/^(?:import|export|\}).*\bfrom ['"]([^'"]+)['"]/gm)
-  const bare = text.matchAll(/^import ['"]([^'"]+)['"]/gm)
-  const loaded = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)
-  return [...named, ...bare, ...loaded].map(([, name]) => name!)
-}

@@ -10,31 +10,19 @@ import { startChatService } from './chat-app.ts'
 import { type ResponseEvent, readEvents } from './response-requests.ts'
 import { type HttpResponse, send } from './send.ts'
 
-/** The service with a scriptable chat server as the model `m`, and one customer. */
-export type BackgroundApp = {
-  app: TestApp
-  upstream: ChatUpstream
-  person: TestPerson
-  /** Submits a background response. */
-  submit(changes?: Record<string, unknown>, caller?: TestPerson): Promise<HttpResponse>
-  call(method: string, path: string, caller?: TestPerson): Promise<HttpResponse>
-  /** The response once it has ended. */
-  ended(id: string): Promise<ResponseObject>
-  /** Its events, from the first or after a number, once it has ended. */
-  events(id: string, after?: number): Promise<ResponseEvent[]>
-  /** Runs every response that has not ended once, in place of the worker. Throws what a run throws, without releasing its claim. */
-  tick(): Promise<void>
-  close(): Promise<void>
-}
+export type BackgroundApp = Awaited<ReturnType<typeof startBackgroundApp>>
 
-/** `worker`: the real worker runs in this process. Otherwise responses move by `tick` alone, and the clock is moved by hand in either case. */
+/**
+ * The service with a scriptable chat server as the model `m`, and one customer. `worker`: the real worker runs in this process. Otherwise
+ * responses move by `tick` alone, and the clock is moved by hand in either case.
+ */
 export async function startBackgroundApp({
   worker = true,
   beside,
 }: {
   worker?: boolean
-  beside?: BackgroundApp
-} = {}): Promise<BackgroundApp> {
+  beside?: { app: TestApp; upstream: ChatUpstream; person: TestPerson }
+} = {}) {
   const service = await startChatService([MODEL], { background: worker, beside, more: PLANS })
   const { app } = service
   const person = beside?.person ?? (await newCustomer(app))
@@ -42,19 +30,24 @@ export async function startBackgroundApp({
   return {
     ...service,
     person,
-    submit(changes = {}, caller = person) {
+    /** Submits a background response. */
+    submit(changes: Record<string, unknown> = {}, caller: TestPerson = person): Promise<HttpResponse> {
       const body = { model: 'm', input: 'Hello', background: true, ...changes }
       return send(app, 'POST', '/v1/responses', { key: caller.key }, body)
     },
-    call: (method, path, caller = person) => send(app, method, `/v1/responses/${path}`, { key: caller.key }),
-    async ended(id) {
+    call: (method: string, path: string, caller: TestPerson = person): Promise<HttpResponse> =>
+      send(app, method, `/v1/responses/${path}`, { key: caller.key }),
+    /** The response once it has ended. */
+    async ended(id: string): Promise<ResponseObject> {
       await readStream(app, person, `${id}?stream=true`)
       return (await send(app, 'GET', `/v1/responses/${id}`, { key: person.key })).body
     },
-    async events(id, after) {
+    /** Its events, from the first or after a number, once it has ended. */
+    async events(id: string, after?: number): Promise<ResponseEvent[]> {
       const from = after === undefined ? '' : `&starting_after=${after}`
       return readEvents(await readStream(app, person, `${id}?stream=true${from}`))
     },
+    /** Runs every response that has not ended once, in place of the worker. Throws what a run throws, without releasing its claim. */
     tick: () => tick(app, meter),
     async close() {
       await meter.close()

@@ -1,32 +1,17 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listen } from '../listen.ts'
+
+type Link = { near: Socket; far: Socket; deaf: boolean }
+
+export type PostgresProxy = Awaited<ReturnType<typeof postgresProxy>>
 
 /** A stretch of network between a service and its PostgreSQL that can be damaged. */
-export type PostgresProxy = {
-  /** The database through the proxy. */
-  url: string
-  /** Ends every connection and refuses new ones, until `mend`. */
-  cut(): void
-  /** What the database says on the connections there are now is lost; what it is sent still arrives. */
-  deafen(): void
-  /** Packets of every connection, in both directions and of new ones too, wait until `mend`, as when a network swallows them. */
-  stall(): void
-  mend(): void
-  /** Connections refused so far. */
-  refused(): number
-  close(): Promise<void>
-}
-
-function pauseOf({ near, far }: { near: Socket; far: Socket }): void {
-  near.pause()
-  far.pause()
-}
-
-export async function postgresProxy(database_url: string): Promise<PostgresProxy> {
+export async function postgresProxy(database_url: string) {
   const given = new URL(database_url)
   const dir = given.searchParams.get('host')
   const port = Number(given.searchParams.get('port') ?? (given.port || 5432))
   const target = () => (dir?.startsWith('/') ? connect(`${dir}/.s.PGSQL.${port}`) : connect(port, given.hostname))
-  const links = new Set<{ near: Socket; far: Socket; deaf: boolean }>()
+  const links = new Set<Link>()
   let whole = true
   let stalled = false
   let refused = 0
@@ -35,7 +20,7 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
       refused += 1
       return void near.destroy()
     }
-    const link = { near, far: target(), deaf: false }
+    const link: Link = { near, far: target(), deaf: false }
     const end = () => {
       near.destroy()
       link.far.destroy()
@@ -47,10 +32,9 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
     if (stalled) pauseOf(link)
     for (const socket of [near, link.far]) socket.on('error', end).on('close', end)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = new URL(database_url)
   for (const name of ['host', 'port']) url.searchParams.delete(name)
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  url.host = `127.0.0.1:${await listen(server)}`
   const cutAll = () => {
     for (const { near, far } of links) {
       near.destroy()
@@ -58,14 +42,18 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
     }
   }
   return {
+    /** The database through the proxy. */
     url: url.href,
+    /** Ends every connection and refuses new ones, until `mend`. */
     cut() {
       whole = false
       cutAll()
     },
+    /** What the database says on the connections there are now is lost; what it is sent still arrives. */
     deafen() {
       for (const link of links) link.deaf = true
     },
+    /** Packets of every connection, in both directions and of new ones too, wait until `mend`, as when a network swallows them. */
     stall() {
       stalled = true
       for (const link of links) pauseOf(link)
@@ -78,10 +66,16 @@ export async function postgresProxy(database_url: string): Promise<PostgresProxy
         far.resume()
       }
     },
+    /** Connections refused so far. */
     refused: () => refused,
-    close() {
+    async close() {
       cutAll()
-      return new Promise((resolve) => server.close(() => resolve()))
+      await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+function pauseOf({ near, far }: Link): void {
+  near.pause()
+  far.pause()
 }

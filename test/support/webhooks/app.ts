@@ -5,7 +5,7 @@ import { deliveryClaims } from '../../../server/events/store/delivery-claims.ts'
 import type { AttemptOptions } from '../../../server/webhooks/attempt.ts'
 import { deliver } from '../../../server/webhooks/deliver.ts'
 import type { DeliveryView } from '../../../server/webhooks/schema.ts'
-import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../http/app.ts'
+import { newCustomer, startApp, type TestApp, videoBody } from '../http/app.ts'
 import { send } from '../http/send.ts'
 import { close, listen } from '../listen.ts'
 
@@ -20,17 +20,7 @@ export type Received = {
 type Reply = { status: number; headers?: Record<string, string> } | ((response: ServerResponse) => void)
 
 /** A server that events are sent to, on a real socket. */
-export type Receiver = {
-  url: string
-  received: Received[]
-  /** How it answers from now on. */
-  answer(reply: Reply): void
-  /** Resolves when it has received `count` events. */
-  atLeast(count: number): Promise<void>
-  close(): Promise<void>
-}
-
-export async function startReceiver(): Promise<Receiver> {
+export async function startReceiver() {
   const received: Received[] = []
   let reply: Reply = { status: 200 }
   let arrived = Promise.withResolvers<void>()
@@ -48,23 +38,19 @@ export async function startReceiver(): Promise<Receiver> {
   return {
     url: `http://127.0.0.1:${await listen(server)}`,
     received,
-    answer(next) {
+    /** How it answers from now on. */
+    answer(next: Reply) {
       reply = next
     },
-    async atLeast(count) {
+    /** Resolves when it has received `count` events. */
+    async atLeast(count: number) {
       while (received.length < count) await arrived.promise
     },
     close: () => close(server),
   }
 }
 
-/** The service with instant videos, one customer and a receiver. Deliveries move by `deliverDue` alone, unless `background`. */
-export type WebhooksApp = {
-  app: TestApp
-  person: TestPerson
-  receiver: Receiver
-  close(): Promise<void>
-}
+export type WebhooksApp = Awaited<ReturnType<typeof startWebhooksApp>>
 
 export const WEBHOOKS_CONFIG = `
 plans: { free: { max_concurrent_renders: 1000 } }
@@ -73,7 +59,8 @@ chat_models: [{ id: sandbox-1, engine: sandbox, price_per_million: { input: "100
 webhooks: { allow_loopback: true }
 `
 
-export async function startWebhooksApp(options: Parameters<typeof startApp>[0] = {}): Promise<WebhooksApp> {
+/** The service with instant videos, one customer and a receiver. Deliveries move by `deliverDue` alone, unless `background`. */
+export async function startWebhooksApp(options: Parameters<typeof startApp>[0] = {}) {
   const app = await startApp({ config: WEBHOOKS_CONFIG, ...options })
   const [person, receiver] = [await newCustomer(app), await startReceiver()]
   return {
