@@ -20,17 +20,6 @@ export type ConsoleOptions = {
   height?: number
 }
 
-export type OpenConsole = {
-  page: Page
-  context: BrowserContext
-  /** Allows what would fail the test: a pattern for texts of the console, such as that of an answer that is meant to be 404. */
-  allow(pattern: RegExp): void
-  /** Writes a picture when KINORA_SCREENSHOTS names a directory. */
-  screenshot(name: string): Promise<void>
-  /** Ends the visit. Throws when the page logged an error, broke its policy or asked a foreign host. */
-  close(): Promise<void>
-}
-
 /** Longest a page may take to show what a test waits for, on a busy machine. */
 const TIMEOUT_MS = 90_000
 
@@ -58,7 +47,7 @@ async function launch(): Promise<Browser> {
 }
 
 /** Opens the console in a context of its own, signed in as `as`, and waits until it shows a page. */
-export async function openConsole(browser: Browser, options: ConsoleOptions): Promise<OpenConsole> {
+export async function openConsole(browser: Browser, options: ConsoleOptions) {
   const { app, as, path = '/', language = 'en', theme = 'light', width = 1280, height = 800 } = options
   const context = await browser.newContext({
     viewport: { width, height },
@@ -74,12 +63,15 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   await page.goto(app.url + path)
   await page.locator('[data-page-title]').first().waitFor()
   // How the console finds out that nobody is signed in.
-  const allowed = as ? [] : [/status of 401 .*\/console\/session\)$/]
+  const allowed: RegExp[] = as ? [] : [/status of 401 .*\/console\/session\)$/]
   return {
     page,
     context,
-    allow: (pattern) => void allowed.push(pattern),
-    screenshot: (name) => screenshot(page, name),
+    /** Allows what would fail the test: a pattern for texts of the console, such as that of an answer that is meant to be 404. */
+    allow: (pattern: RegExp) => void allowed.push(pattern),
+    /** Writes a picture when KINORA_SCREENSHOTS names a directory. */
+    screenshot: (name: string) => screenshot(page, name),
+    /** Ends the visit. Throws when the page logged an error, broke its policy or asked a foreign host. */
     async close() {
       // A handler of a route may still wait for its answer, which nobody needs once the page is gone. It would go on to the service
       // if the handler left first.

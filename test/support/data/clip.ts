@@ -96,16 +96,23 @@ export async function factsOf(path: string) {
 
 /** Picture number `n` of a clip as raw RGB. */
 export async function frameOf(path: string, n: number, dir: string): Promise<Buffer> {
-  const png = join(dir, `frame-${n}.png`)
-  await runFfmpeg(
-    {
-      inputs: { clip: path },
-      args: ['-i', 'clip', '-vf', `select='eq(n,${n})'`, '-frames:v', '1', 'frame.png'],
-      outputs: { 'frame.png': png },
-    },
-    { time_limit_seconds: 60, work_dir: dir },
-  )
+  const png = await written({
+    path,
+    dir,
+    name: `frame-${n}.png`,
+    args: ['-vf', `select='eq(n,${n})'`, '-frames:v', '1'],
+  })
   return await sharp(png).removeAlpha().raw().toBuffer()
+}
+
+/** What FFmpeg writes as `name` when it reads a clip with these options. */
+async function written(run: { path: string; dir: string; name: string; args: readonly string[] }): Promise<Buffer> {
+  const output = join(run.dir, run.name)
+  await runFfmpeg(
+    { inputs: { clip: run.path }, args: ['-i', 'clip', ...run.args, run.name], outputs: { [run.name]: output } },
+    { time_limit_seconds: 60, work_dir: run.dir },
+  )
+  return await readFile(output)
 }
 
 /** Peak signal-to-noise ratio in decibels: above 35 two pictures look the same. */
@@ -118,16 +125,8 @@ export function psnr(a: Buffer, b: Buffer): number {
 
 /** Loudness of a clip's sound in decibels below full scale: all of it, and of a narrow band around `hertz`. */
 export async function soundOf(path: string, hertz: number, dir: string): Promise<{ all: number; band: number }> {
-  const raw = join(dir, 'sound.raw')
-  await runFfmpeg(
-    {
-      inputs: { clip: path },
-      args: ['-i', 'clip', '-vn', '-ac', '1', '-ar', '8000', '-f', 's16le', 'sound.raw'],
-      outputs: { 'sound.raw': raw },
-    },
-    { time_limit_seconds: 60, work_dir: dir },
-  )
-  const bytes = await readFile(raw)
+  const args = ['-vn', '-ac', '1', '-ar', '8000', '-f', 's16le']
+  const bytes = await written({ path, dir, name: 'sound.raw', args })
   const count = Math.floor(bytes.length / 2)
   let [energy, re, im] = [0, 0, 0]
   for (let i = 0; i < count; i++) {

@@ -8,21 +8,10 @@ import { engineMistakes } from '../../../server/engines/registry.ts'
 import { type Log, silentLog } from '../../../server/platform/log.ts'
 import { postgresServer } from './postgres.ts'
 
-/** A data directory that services can be started on, one after another. */
-export type TestDir = {
-  path: string
-  /** The whole service of `kinora serve`, on a free port and the directory's own database unless `env` names another. */
-  serve(env?: NodeJS.ProcessEnv, log?: Log): Promise<Serving>
-  /** Keys of the published blobs. */
-  blobs(): string[]
-  /** Lets every blob look `days` old to a sweep. */
-  age(days: number): void
-  firstRun(): { base_url: string; email: string; password: string; organization_id: string; api_key: string }
-  /** Stops what still runs on it, and takes it away. */
-  remove(): Promise<void>
-}
+export type TestDir = ReturnType<typeof dataDir>
 
-export function dataDir(): TestDir {
+/** A data directory that services can be started on, one after another. */
+export function dataDir() {
   const path = mkdtempSync(join(tmpdir(), 'kinora-data-'))
   const running: Array<() => Promise<void>> = []
   const files = () =>
@@ -31,7 +20,8 @@ export function dataDir(): TestDir {
     )
   return {
     path,
-    async serve(env = {}, log = silentLog) {
+    /** The whole service of `kinora serve`, on a free port and the directory's own database unless `env` names another. */
+    async serve(env: NodeJS.ProcessEnv = {}, log: Log = silentLog): Promise<Serving> {
       const config = loadConfig({ host: '127.0.0.1', port: '0', data_dir: path }, env, engineMistakes)
       const { stop, ...serving } = await serve(config, log)
       let stopped: Promise<void> | null = null
@@ -39,12 +29,16 @@ export function dataDir(): TestDir {
       running.push(once)
       return { ...serving, stop: once }
     },
+    /** Keys of the published blobs. */
     blobs: () => files().map(({ name }) => name),
-    age(days) {
+    /** Lets every blob look `days` old to a sweep. */
+    age(days: number) {
       const then = new Date(Date.now() - days * 86_400_000)
       for (const { parentPath, name } of files()) utimesSync(join(parentPath, name), then, then)
     },
-    firstRun: () => JSON.parse(readFileSync(join(path, 'first-run.json'), 'utf8')),
+    firstRun: (): { base_url: string; email: string; password: string; organization_id: string; api_key: string } =>
+      JSON.parse(readFileSync(join(path, 'first-run.json'), 'utf8')),
+    /** Stops what still runs on it, and takes it away. */
     async remove() {
       for (const stop of running) await stop()
       rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
