@@ -42,7 +42,7 @@ export async function killAtEach(
             if (answer?.id) acknowledged.set(answer.id, prompt)
           }),
         )
-        await Promise.race([kinora.ended, pause(PATIENCE_SECONDS * 1000)])
+        await Promise.race([kinora.ended, pause(PATIENCE_SECONDS * 1000, undefined, { ref: false })])
       }
       if (kinora.process.signalCode === null) await kill(kinora)
       else passed.push(point)

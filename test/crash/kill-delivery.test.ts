@@ -33,7 +33,7 @@ test(`killed at ${POINTS.length} points between the end of a response and its de
       }
       const body = { model: 'sandbox-1', input: point, background: true }
       for (let n = 0; n < RESPONSES; n++) await send(kinora, 'POST', '/v1/responses', { key }, body).catch(() => null)
-      assert.equal(await Promise.race([kinora.ended, pause(20_000)]), 'SIGKILL', point)
+      assert.equal(await Promise.race([kinora.ended, pause(20_000, undefined, { ref: false })]), 'SIGKILL', point)
     }
     const last = await start(site)
     await delivered(() => query(site, "select count(*)::int as n from event_deliveries where state <> 'delivered'"))
