@@ -7,12 +7,13 @@ import { type Pass, passesOf } from './support/passes.ts'
 import { type Failure, type FileResult, type RunResult, runFiles } from './support/runner/runner.ts'
 import { inRandomOrder, testFilesOf } from './support/runner/select-files.ts'
 import { ROOT } from './support/sources.ts'
-import { CHECK_ONLY, OWN_PROCESS, reasonIn } from './tiers.ts'
+import { CHECK_ONLY, reasonIn } from './tiers.ts'
 
 /**
  * `node test/run.ts [file or folder …]` runs the tests of `npm test`; with `--check` those of `npm run check`, on every database and storage
  * of `support/passes.ts`. Files that are named are always run. `--shuffle` runs the files in a random order, `--shuffle=<seed>` in that
  * one again. `--report <file>` writes each file's tests and times as JSON. The last lines say what failed, what was not run, and why.
+ * `KINORA_TEST_WORKERS` is how many files run at once; by default one more than there are cores, since a test waits half of its time.
  */
 const { values, positionals } = parseArgs({
   args: process.argv
@@ -40,15 +41,8 @@ if (values.shuffle !== undefined) print(`# Files in random order: --shuffle=${va
 if (files.some((path) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(path))) buildConsoleWhenStale()
 const results: RunResult[] = []
 for (const pass of passes) results.push(await run(pass))
-if (values.report !== undefined)
-  writeFileSync(
-    values.report,
-    JSON.stringify(
-      results.flatMap((each) => each.files),
-      null,
-      1,
-    ),
-  )
+const ended_files = results.flatMap((each) => each.files)
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(ended_files, null, 1))
 summarize(results)
 
 async function run({ name, files: list, env: own, start }: Pass): Promise<RunResult> {
@@ -59,7 +53,6 @@ async function run({ name, files: list, env: own, start }: Pass): Promise<RunRes
   try {
     return await runFiles({
       files: list,
-      isAlone: (path) => reasonIn(OWN_PROCESS, path) !== undefined,
       workers: Number(process.env.KINORA_TEST_WORKERS ?? availableParallelism() + 1),
       env: {
         NODE_COMPILE_CACHE: COMPILED,
@@ -98,7 +91,7 @@ function summarize(all: readonly RunResult[]): void {
     failures.push(...not_run.map(({ how }) => ({ name: 'no other PostgreSQL is installed', where: '', error: how })))
   printCounts(`Skipped: ${reasons.length}`, reasons)
   printCounts(
-    `Not run: ${left_out.length} files; \`npm run check\` runs them`,
+    `Not run: ${left_out.length} files, other looks of the console, and three of four random tries; \`npm run check\` runs them`,
     left_out.map((path) => reasonIn(CHECK_ONLY, path)!),
   )
   if (failures.length > 0)

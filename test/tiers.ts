@@ -44,9 +44,6 @@ export const CHECK_ONLY: readonly Rule[] = [
   },
 ]
 
-/** Change what a whole process shares, so nothing else runs in theirs. */
-export const OWN_PROCESS: readonly Rule[] = []
-
 /** Where PostgreSQL decides: money, jobs, state and tenants. `check` runs them again on 16 and 17, each file on one of the two in turn. */
 export const ON_OTHER_DATABASES =
   /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload|restore)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|database-lock|one-connection|queue|copy|sweep)/

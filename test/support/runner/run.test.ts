@@ -119,7 +119,7 @@ test('check runs files once more where the database decides, and with a bucket w
 
 test('every rule about test files names one that is there', () => {
   const files = testFilesOf([], ROOT)
-  const rules = [...tiers.CHECK_ONLY, ...tiers.OWN_PROCESS].map((rule) => rule.files)
+  const rules = tiers.CHECK_ONLY.map((rule) => rule.files)
   const idle = [...rules, tiers.ON_OTHER_DATABASES, tiers.ON_BUCKET].filter(
     (rule) => !files.some((path) => rule.test(path)),
   )

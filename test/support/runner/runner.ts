@@ -16,8 +16,6 @@ export type RunResult = {
 
 export type RunOptions = {
   files: readonly string[]
-  /** Files that change what the whole process shares: each runs in a process of its own. */
-  isAlone(path: string): boolean
   workers: number
   env: NodeJS.ProcessEnv
   file_seconds_max: number
@@ -38,17 +36,11 @@ const FILES_PER_WORKER = 60
 /** Runs test files in `workers` processes that each take the next one when they are free. Never rejects because of a test. */
 export async function runFiles(options: RunOptions): Promise<RunResult> {
   const result: RunResult = { files: [], passed: 0, failures: [], skipped: [] }
-  const shared = options.files.filter((path) => !options.isAlone(path))
-  const alone = options.files.filter(options.isAlone)
+  const list = [...options.files]
   const running = new Set<string>()
   const progress = setInterval(() => options.onProgress([...running]), PROGRESS_MS)
   const lane = async () => {
-    for (;;) {
-      const own = alone.shift()
-      const list = own === undefined ? shared : [own]
-      if (list.length === 0) return
-      await runWorker({ ...options, list, running, result })
-    }
+    while (list.length > 0) await runWorker({ ...options, list, running, result })
   }
   await Promise.all(Array.from({ length: options.workers }, lane))
   clearInterval(progress)

@@ -14,8 +14,10 @@ process.on('message', (message: ToWorker) => {
   if ('end' in message) return process.disconnect()
   void runFile(message.run)
 })
-// The runner was killed.
-process.once('disconnect', () => busy && process.exit(1))
+// The runner has ended: nobody waits for the file any more.
+process.once('disconnect', () => {
+  if (busy) process.exit(1)
+})
 report({ ready: true })
 
 async function runFile(path: string): Promise<void> {
