@@ -91,10 +91,16 @@ test('an engine that does not answer in time counts as out of reach', async () =
   await cancel(service, id)
 })
 
+/** Resolves when the engine is asked to stop the newest render; requests of tests before are other renders'. */
+function askedToStop(): Promise<unknown> {
+  const [render] = [...service.engines.renders.keys()].slice(-1)
+  return service.engines.received('DELETE', new RegExp(`/${render}$`))
+}
+
 test('409 when the render completes while the engine is asked', async () => {
   const id = await running(service)
   service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
-  const asked = service.engines.received('DELETE', /./)
+  const asked = askedToStop()
   const canceling = cancel(service, id)
   await asked
   assert.equal((await service.drive(id)).status, 'completed')
@@ -107,7 +113,7 @@ test('a render restarted while the engine was asked about the previous one is as
   const id = await running(service)
   service.engines.script({ ...DELETE, fault: { kind: 'stall' } })
   const before = service.engines.requests.length
-  const asked = service.engines.received('DELETE', /./)
+  const asked = askedToStop()
   const canceling = cancel(service, id)
   await asked
   const { attempt_id } = await service.row(id)
