@@ -130,8 +130,10 @@ for (const { name, engine, format } of ENGINES) {
 test('one blocked picture among many blocks, one unjudged picture throws', async () => {
   const engine = openai()
   const images = Array.from({ length: 9 }, (_, i) => picture(i))
-  server.answers.moderation = ({ input: sent }) => verdict(JSON.stringify(sent).includes(base64(8)))
-  assert.equal((await engine.moderate({ ...input('a cat'), images }, live())).verdict, 'block')
+  for (let blocked = 0; blocked < images.length; blocked++) {
+    server.answers.moderation = ({ input: sent }) => verdict(JSON.stringify(sent).includes(base64(blocked)))
+    assert.equal((await engine.moderate({ ...input('a cat'), images }, live())).verdict, 'block', `picture ${blocked}`)
+  }
   server.answers.moderation = () => verdict(false)
   server.script({ method: 'POST', fault: { kind: 'status', status: 500 } })
   await assert.rejects(engine.moderate({ ...input('a cat'), images }, live()), EngineError)

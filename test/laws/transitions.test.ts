@@ -65,6 +65,49 @@ test('the table of transitions, the trigger of the database and the documentatio
   assert.deepEqual(coded.sort(), DOCUMENTED)
 })
 
+/** Those of a stored response. */
+const OF_RESPONSES = [
+  'queued in_progress',
+  'queued failed',
+  'queued cancelled',
+  'in_progress completed',
+  'in_progress incomplete',
+  'in_progress failed',
+  'in_progress cancelled',
+].sort()
+
+test('a stored response moves along its transitions and no other', async () => {
+  const statuses = ['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled']
+  const columnsOf = (status: string) => {
+    const open = status === 'queued' || status === 'in_progress'
+    return {
+      status: `'${status}'`,
+      completed_at: status === 'completed' ? 'now()' : 'null',
+      finished_at: open ? 'null' : 'now()',
+      request: open ? "'{}'" : 'null',
+      next_run_at: open ? 'now()' : 'null',
+    }
+  }
+  const allowed: string[] = []
+  for (const from of statuses) {
+    for (const to of statuses.filter((each) => each !== from)) {
+      const id = `${from}-${to}`
+      const columns = columnsOf(from)
+      await database.pool.query(`
+        insert into responses (id, org_id, user_id, request_id, model, background, body, size_bytes, created_at, ${Object.keys(columns).join()})
+        values ('${id}', 'org', 'user', 'req', 'm', true, '{}', 0, now(), ${Object.values(columns).join()})`)
+      const set = Object.entries(columnsOf(to)).map(([name, value]) => `${name} = ${value}`)
+      try {
+        await database.pool.query(`update responses set ${set.join()} where id = '${id}'`)
+        allowed.push(`${from} ${to}`)
+      } catch (error) {
+        assert.match((error as Error).message, /may not go from/)
+      }
+    }
+  }
+  assert.deepEqual(allowed.sort(), OF_RESPONSES)
+})
+
 test('the database refuses a status without what belongs to it, and what belongs to another', async () => {
   await insert('bare', 'in_progress')
   for (const set of [

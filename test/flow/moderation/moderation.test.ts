@@ -51,6 +51,37 @@ test('a picture is judged before it may be used', async () => {
   assert.equal(job.error_code, 'moderation_blocked')
 })
 
+test('a picture that cannot be judged fails the job closed, though its prompt was allowed', async () => {
+  const file_id = await upload(service, await samplePicture('png'))
+  const { moderation } = service.engines.answers
+  service.engines.answers.moderation = (asked) =>
+    JSON.stringify(asked.input).includes('image_url') ? {} : moderation(asked)
+  const asked = service.engines.requests.length
+  const job = await service.drive(await service.submit({ image_reference: [{ file_id, role: 'first_frame' }] }))
+  service.engines.answers.moderation = moderation
+  assert.equal(job.error_code, 'moderation_unavailable')
+  const pictures = service.engines.requests.slice(asked).filter(({ body }) => body.includes('image_url'))
+  assert.equal(pictures.length, 3)
+})
+
+test('a finished clip that is blocked, or cannot be judged, fails its job closed and is not charged', async (t) => {
+  const judged = await startPipelineApp({ moderation: OPENAI, moderation_more: 'output: true' })
+  t.after(() => judged.close())
+  const { moderation } = judged.engines.answers
+  const flagged = { flagged: true, categories: { sexual: true }, category_applied_input_types: { sexual: ['image'] } }
+  for (const [answer, code] of [
+    [flagged, 'moderation_blocked'],
+    [{}, 'moderation_unavailable'],
+  ] as const) {
+    judged.engines.answers.moderation = (asked) =>
+      JSON.stringify(asked.input).includes('image_url') ? answer : moderation(asked)
+    const job = await judged.drive(await judged.submit())
+    assert.deepEqual([job.error_code, job.blob_key], [code, null])
+  }
+  assert.equal(judged.engines.renders.size, 2)
+  assert.deepEqual(await judged.balance(), { balance: OPENING, held: 0n, running: 0, charges: 0 })
+})
+
 test('moderation that does not answer is called three times within a minute, then the job fails closed', async () => {
   const asked = service.engines.requests.length
   const begun = service.app.clock.now().getTime()

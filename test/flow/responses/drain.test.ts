@@ -2,9 +2,14 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { openMeter } from '../../../server/billing/meter.ts'
 import type { Context } from '../../../server/context.ts'
+import { ApiError } from '../../../server/platform/errors.ts'
+import { ClaimLost } from '../../../server/responses/background/event-recorder.ts'
+import { finishRun } from '../../../server/responses/background/finish-run.ts'
 import { startResponseWorker } from '../../../server/responses/background/response-worker.ts'
 import { runClaimed, SLACK_SECONDS } from '../../../server/responses/background/run-claimed.ts'
 import { openContextLengths } from '../../../server/responses/context/lengths.ts'
+import { failResponse } from '../../../server/responses/events/event.ts'
+import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { claimResponse } from '../../support/data/claims.ts'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
 import { chargesOf } from '../../support/http/metered-chat-app.ts'
@@ -99,6 +104,33 @@ test('a worker that has lost its claim writes nothing more', async () => {
   await worker.stop()
   assert.deepEqual((await service.call('GET', id)).body, response)
   assert.deepEqual(await service.events(id), events)
+})
+
+test('a run whose response another run has by now adds no event and does not end it, though the other is still at work', async () => {
+  const { ctx, database } = service.app
+  const meter = openMeter(ctx.db)
+  const deps = { meter, lengths: openContextLengths() }
+  service.upstream.reply({ ...HANGING, frames: textFrames(['One', ' two']) })
+  const { id } = (await service.submit()).body
+  const first = (await claimResponse(ctx.db, id, 'first'))!
+  const running = runClaimed(ctx, deps, first, new AbortController().signal)
+  await recorded(id, ' two')
+  await database.pool.query("update responses set claimed_until = now() - interval '1 second' where id = $1", [id])
+  const second = (await claimResponse(ctx.db, id, 'second'))!
+  const stored = async () => [
+    await row(id),
+    (await database.pool.query('select * from response_event_batches where response_id = $1 order by 2', [id])).rows,
+  ]
+  const before = await stored()
+  service.upstream.release()
+  await assert.rejects(running, ClaimLost)
+  const response: ResponseObject = { ...first.body, output: [] }
+  const last = failResponse(response, new ApiError('server_error', 'Too late.'), { sequence_number: 99 })
+  await assert.rejects(finishRun(ctx, meter, { claimed: first, response, last, used: null }), ClaimLost)
+  assert.deepEqual(await stored(), before)
+  await runClaimed(ctx, deps, second, new AbortController().signal)
+  assert.equal((await service.ended(id)).status, 'completed')
+  await meter.close()
 })
 
 test('a run that takes too long fails with `upstream_timeout`, and is charged for what it produced', async () => {

@@ -9,6 +9,7 @@ import {
 } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
+import { type Person, sameInAnother } from '../../support/http/people.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
@@ -17,18 +18,20 @@ let service: BackgroundApp
 let person: TestPerson
 let colleague: TestPerson
 let outsider: TestPerson
+let elsewhere: Person
 before(async () => {
   service = await startBackgroundApp({ worker: false })
   person = service.person
   colleague = await newColleague(service.app, person.org_id)
   outsider = await newCustomer(service.app)
+  elsewhere = await sameInAnother(service.app, person)
 })
 after(() => service.close())
 afterEach(async () => assert.deepEqual(await service.app.audit(), {}))
 
 const ask = (changes: Record<string, unknown>, { key }: TestPerson = person): Promise<HttpResponse> =>
   send(service.app, 'POST', '/v1/responses', { key }, { model: 'm', input: 'Go on', ...changes })
-const post = (path: string, body: object, { key }: TestPerson = person): Promise<HttpResponse> =>
+const post = (path: string, body: object, { key }: Pick<Person, 'key'> = person): Promise<HttpResponse> =>
   send(service.app, 'POST', path, { key }, { model: 'm', ...body })
 /** What the model was last asked. */
 const asked = () =>
@@ -92,7 +95,7 @@ test('a chain of 100 responses is one context', async () => {
   assert.deepEqual([messages.length, messages[0], messages[199]], [201, 'user: question 0', 'assistant: answer 99'])
 })
 
-test('404 with the same body, for every parameter that takes an id, for ids of a colleague, of another organization and of nobody', async () => {
+test('404 with the same body, for every parameter that takes an id, for ids of a colleague, of another organization, of oneself in another organization and of nobody', async () => {
   const item = userMessage('secret')
   const mine = await storeResponse(service.app, person, {}, [item])
   const never = { response: responseObject().id, item: userMessage('').id }
@@ -112,7 +115,7 @@ test('404 with the same body, for every parameter that takes an id, for ids of a
   for (const [path, kind, body] of places) {
     const id = kind === 'response' ? mine.id : item.id
     const code = kind === 'response' ? 'previous_response_not_found' : 'item_not_found'
-    for (const caller of [colleague, outsider]) {
+    for (const caller of [colleague, outsider, elsewhere]) {
       const foreign = await post(path, body(id), caller)
       const none = await post(path, body(never[kind]), caller)
       assert.deepEqual(

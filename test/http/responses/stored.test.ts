@@ -4,6 +4,7 @@ import type { OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { assistantMessage, responseObject, storeResponse, userMessage } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
+import { type Person, sameInAnother } from '../../support/http/people.ts'
 import { type ResponseEvent, readEvents } from '../../support/http/response-requests.ts'
 import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
@@ -12,11 +13,13 @@ let app: TestApp
 let person: TestPerson
 let colleague: TestPerson
 let outsider: TestPerson
+let elsewhere: Person
 before(async () => {
   app = await startApp()
   person = await newCustomer(app)
   colleague = await newColleague(app, person.org_id)
   outsider = await newCustomer(app)
+  elsewhere = await sameInAnother(app, person)
 })
 after(() => app.close())
 afterEach(async () => assert.deepEqual(await app.audit(), {}))
@@ -64,7 +67,7 @@ test('200 for every value of `include`, in either spelling; 400 for any other', 
   assertRefused(await call('GET', `${id}?include=everything`), { status: 400, code: 'invalid_value', param: 'include' })
 })
 
-test('404 with the same body for a response of another organization, of a colleague, and one that does not exist', async () => {
+test('404 with the same body for a response of another organization, of a colleague, of oneself in another organization, and one that does not exist', async () => {
   const { id } = await storeResponse(app, person)
   const never = responseObject().id
   const routes = [
@@ -76,7 +79,7 @@ test('404 with the same body for a response of another organization, of a collea
   ] as const
   for (const [method, path] of routes) {
     const bodies = new Set<string>()
-    for (const caller of [colleague, outsider, { cookie: colleague.cookie }]) {
+    for (const caller of [colleague, outsider, elsewhere, { cookie: colleague.cookie }]) {
       for (const foreign of [id, never, 'resp_x']) {
         const answer = await call(method, foreign + path, caller)
         // A login needs the marks of the same site to change anything; the key proves as much.

@@ -3,6 +3,7 @@ import { openAccount } from '../../../server/billing/ledger.ts'
 import { endpoint } from '../../../server/identity/caller/endpoint.ts'
 import type { Role } from '../../../server/identity/caller/principal.ts'
 import { createKey } from '../../../server/identity/keys/api-keys.ts'
+import { addMember } from '../../../server/identity/members/members.ts'
 import { createMember, createOrganization, newPassword } from '../../../server/identity/people/provision.ts'
 import { isOrganizationNameTaken } from '../../../server/identity/people/store.ts'
 import type { Clock } from '../../../server/platform/clock.ts'
@@ -59,6 +60,17 @@ export async function newPerson(app: Site, org_id: string, role: Role = 'member'
 }
 
 let hashed: ReturnType<typeof newPassword> | undefined
+
+/** The same person as a member of another organization too, with a key of that one. */
+export async function sameInAnother(app: Site, { email, user_id }: Pick<Person, 'email' | 'user_id'>): Promise<Person> {
+  const org_id = await newOrganization(app)
+  const now = app.clock.now()
+  return app.database.db.transaction().execute(async (tx) => {
+    await addMember(tx, { org_id, user_id, role: 'member', now })
+    const { id, key } = await createKey(tx, { org_id, user_id, name: 'test', prefix: 'kin', now })
+    return { email, user_id, org_id, key, key_id: id }
+  })
+}
 
 export function signInAs(
   app: { url: string },
