@@ -3,11 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, mock, test } from 'node:test'
+import type { Context } from '../../../server/context.ts'
 import { EngineError } from '../../../server/engines/engine-error.ts'
 import type { ModerationEngine } from '../../../server/engines/moderation/contract.ts'
 import { instantVideo } from '../../../server/engines/video/instant.ts'
 import { soleEngine } from '../../../server/engines/video/pool.ts'
 import { describeUnjudged } from '../../../server/videos/moderation/coverage.ts'
+import { moderate } from '../../../server/videos/moderation/moderate.ts'
 import { sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { assertInvalid, jobsOf, submit } from '../../support/http/videos-app.ts'
 import { MODEL, type PipelineApp, silence, startPipelineApp, upload } from '../pipeline-app.ts'
@@ -118,6 +120,16 @@ test('rules let media through unless configured to block, and then refuse them a
   const body = { model: MODEL, references: { images: [image] } }
   assertInvalid(await submit(service.app, service.customer, body), 'references.images', /pictures/)
   assert.equal(describeUnjudged(service.app.ctx), null)
+})
+
+test('media that nothing can judge fail their job closed when a setting of after its creation blocks them', async () => {
+  const service = await stageOf('{ kind: rules }')
+  const { image } = await filesOf(service)
+  const job = await service.row(await service.submit({ references: { images: [image] } }))
+  const { ctx } = service.app
+  const strict: Context = { ...ctx, config: { ...ctx.config, moderation_media: 'block' } }
+  const outcome = await moderate(strict, job, new AbortController().signal)
+  assert.deepEqual(outcome, { to: 'failed', code: 'moderation_unavailable' })
 })
 
 test('a file that is not in the moderation record never reaches an engine', async () => {
