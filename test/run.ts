@@ -1,17 +1,19 @@
-import { writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { passesOf } from './runner/passes.ts'
+import { type Batch, type Failure, type RunResult, runFiles } from './runner/runner.ts'
+import { inRandomOrder, testFilesOf } from './runner/select-files.ts'
+import { bundleServer } from './runner/server-bundle.ts'
 import { buildConsoleWhenStale } from './support/browser/console-build.ts'
-import { type Pass, passesOf } from './support/passes.ts'
-import { type Failure, type FileResult, type RunResult, runFiles } from './support/runner/runner.ts'
-import { inRandomOrder, testFilesOf } from './support/runner/select-files.ts'
+import { inMemory, type TestServer } from './support/data/postgres.ts'
 import { ROOT } from './support/sources.ts'
 import { CHECK_ONLY, reasonIn } from './tiers.ts'
 
 /**
  * `node test/run.ts [file or folder …]` runs the tests of `npm test`; with `--check` those of `npm run check`, on every database and storage
- * of `support/passes.ts`. Files that are named are always run. `--shuffle` runs the files in a random order, `--shuffle=<seed>` in that
+ * of `runner/passes.ts`. Files that are named are always run. `--shuffle` runs the files in a random order, `--shuffle=<seed>` in that
  * one again. `--report <file>` writes each file's tests and times as JSON. The last lines say what failed, what was not run, and why.
  * `KINORA_TEST_WORKERS` is how many files run at once; by default one more than there are cores, since a test waits half of its time.
  */
@@ -39,50 +41,61 @@ const { passes, not_run } = passesOf(files, { check, env: process.env })
 
 if (values.shuffle !== undefined) print(`# Files in random order: --shuffle=${values.shuffle}`)
 if (files.some((path) => /^test\/(console\/|http\/console\/assets|cli\/package)/.test(path))) buildConsoleWhenStale()
-const results: RunResult[] = []
-for (const pass of passes) results.push(await run(pass))
-const ended_files = results.flatMap((each) => each.files)
-if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(ended_files, null, 1))
-summarize(results)
+const server = files.some((path) => /^test\/(cli\/|crash\/|http\/identity\/admin)/.test(path))
+  ? { KINORA_TEST_SERVER: await bundleServer() }
+  : {}
+const result = await runPasses()
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(result.files, null, 1))
+summarize(result)
 
-async function run({ name, files: list, env: own, start }: Pass): Promise<RunResult> {
-  print(`\n# ${list.length} test files on ${name}`)
-  const server = await start()
+/** Every pass on its own server. A process that finds no file left in one pass goes on to the next. */
+async function runPasses(): Promise<RunResult> {
   const { TEST_DATABASE_URL: _, NODE_TEST_CONTEXT: __, ...env } = process.env
-  let ended = 0
+  const temp = mkdtempSync(join(inMemory() ?? tmpdir(), 'k-'))
+  // The database of a service that is started as root belongs to another user.
+  chmodSync(temp, 0o711)
+  process.once('exit', () => rmSync(temp, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
+  const databases: TestServer[] = []
   try {
-    return await runFiles({
-      files: list,
-      workers: Number(process.env.KINORA_TEST_WORKERS ?? availableParallelism() + 1),
-      env: {
+    const batches: Batch[] = []
+    for (const { name, files: list, env: own, start } of passes) {
+      const database = await start()
+      databases.push(database)
+      const common = {
         NODE_COMPILE_CACHE: COMPILED,
         ...env,
-        ...own,
-        KINORA_TEST_PG: server.url,
+        TMPDIR: temp,
+        ...server,
         ...(check && { KINORA_TESTS: 'check' }),
-      },
+      }
+      batches.push({ name, files: list, env: { ...common, ...own, KINORA_TEST_PG: database.url } })
+      print(`# ${list.length} test files on ${name}`)
+    }
+    let ended = 0
+    const count = batches.reduce((sum, { files }) => sum + files.length, 0)
+    return await runFiles({
+      batches,
+      workers: Number(process.env.KINORA_TEST_WORKERS ?? availableParallelism() + 1),
       file_seconds_max: FILE_SECONDS_MAX,
       test_seconds_max: TEST_SECONDS_MAX,
-      onFile(file: FileResult, failures: Failure[]) {
+      onFile(file, failures, { name }) {
         ended += 1
-        const count = `${file.titles.length} ${file.titles.length === 1 ? 'test' : 'tests'}`
+        const tests = `${file.titles.length} ${file.titles.length === 1 ? 'test' : 'tests'}`
+        const where = name === passes[0]!.name ? '' : ` on ${name}`
         print(
-          `[${ended}/${list.length}] ${failures.length > 0 ? '✖' : '✔'} ${file.path} (${count}, ${seconds(file.ms)} s, ${seconds(file.cpu_ms)} s of CPU)`,
+          `[${ended}/${count}] ${failures.length > 0 ? '✖' : '✔'} ${file.path}${where} (${tests}, ${seconds(file.ms)} s, ${seconds(file.cpu_ms)} s of CPU)`,
         )
         for (const each of failures) print(`    ${textOf(each, 40)}`)
       },
-      onProgress: (running) => print(`# ${elapsed()}: ${ended} of ${list.length} files; running ${running.join(', ')}`),
+      onProgress: (running) => print(`# ${elapsed()}: ${ended} of ${count} files; running ${running.join(', ')}`),
     })
   } finally {
-    await server.stop()
+    for (const database of databases) await database.stop()
   }
 }
 
 /** Ends with one line that tools read: `N passed, N failed, N skipped`. */
-function summarize(all: readonly RunResult[]): void {
-  const failures = all.flatMap((each) => each.failures)
-  const skipped = all.flatMap((each) => each.skipped)
-  const passed = all.reduce((sum, each) => sum + each.passed, 0)
+function summarize({ passed, failures, skipped }: RunResult): void {
   const reasons = [
     ...skipped,
     ...not_run.flatMap(({ files, how }) => files.map(() => `files on another database: ${how}`)),

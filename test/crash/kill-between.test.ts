@@ -2,30 +2,33 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { send } from '../support/http/send.ts'
-import { audit, drained, kill, openSite, ownerOf, query, type Site, start, submit } from './kinora.ts'
-import { OUTSIDE, type OutsideEngine } from './outside-engines.ts'
+import { audit, kill, openSite, ownerOf, query, type Site, start, submit } from './kinora.ts'
+import { modelOf, modelsOf, OUTSIDE, type OutsideEngine } from './outside-engines.ts'
 
-/** A site with one job that the engine is rendering, and the service that renders it. */
-async function rendering(outside: OutsideEngine) {
-  const site = await openSite({ engine: outside.engine })
+/** A site with one job on each engine, which that is rendering, and the service that renders them. */
+async function rendering(engines: readonly OutsideEngine[]) {
+  const site = await openSite({ models: modelsOf(engines) })
   try {
-    return { site, ...(await renderOn(site, outside.poll)) }
+    return { site, ...(await renderOn(site, engines)) }
   } catch (error) {
     await site.close()
     throw error
   }
 }
 
-async function renderOn(site: Site, poll: OutsideEngine['poll']) {
+async function renderOn(site: Site, engines: readonly OutsideEngine[]) {
   const service = await start(site)
   const { key } = await ownerOf(site, service)
   site.engines.conduct({ polls: 1_000_000 })
-  // Not even the first poll is answered, so that the render also stays in the engine's own queue.
-  if (poll !== null) site.engines.script({ ...poll, times: 1_000_000, fault: { kind: 'status', status: 503 } })
-  const { id } = (await submit(service, key, { prompt: 'A boat.' }))!
-  await until('it is rendering', async () => (await jobOf(site)).status === 'in_progress')
-  return { service, key, id: id! }
+  // Not even the first poll is answered, so that the renders also stay in the engines' own queues.
+  for (const { poll } of engines) if (poll !== null) site.engines.script({ ...poll, times: 1_000_000, fault: AWAY })
+  const ids: string[] = []
+  for (const model of engines.map(modelOf)) ids.push((await submit(service, key, { prompt: 'A boat.', model }))!.id!)
+  await until('they are rendering', async () => (await jobsOf(site)).every(({ status }) => status === 'in_progress'))
+  return { service, key, ids }
 }
+
+const AWAY = { kind: 'status', status: 503 } as const
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + 60_000
@@ -35,57 +38,81 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
   }
 }
 
-async function jobOf(site: Site) {
-  const [job] = await query(
+async function jobsOf(site: Site) {
+  return query(
     site,
-    `select status, (select count(*)::int from ledger_entries e where e.job_id = j.id and kind = 'charge') as charges
-     from video_jobs j`,
+    `select model, status, (select count(*)::int from ledger_entries e where e.job_id = j.id and kind = 'charge') as charges
+     from video_jobs j order by model`,
   )
-  return job!
 }
 
-for (const outside of OUTSIDE) {
-  const { name, cancel, finds } = outside
-
-  test(`${name}: a render that the engine lost is started once more and charged once, though the service is killed at that start`, async () => {
-    const { site, service } = await rendering(outside)
-    try {
-      await kill(service)
-      site.engines.unscript()
-      site.engines.forget()
-      site.engines.conduct({ polls: 0 })
-      const second = await start(site, { failpoint: finds ? 'engine_started:1' : 'attempt_written:1' })
-      assert.equal(await second.ended, 'SIGKILL')
-      await start(site)
-      await drained(site)
-      const { status, charges } = await jobOf(site)
-      assert.deepEqual([status, charges], ['completed', 1])
-      assert.equal(site.engines.started(), 2, 'the lost render, and one more')
-      assert.equal(await audit(site), '')
-    } finally {
-      await site.close()
-    }
-  })
-
-  if (cancel === null) continue
-  test(`${name}: a render that was canceled while the engine was out of reach is stopped after the service was killed`, async () => {
-    const { site, service, key, id } = await rendering(outside)
-    try {
-      site.engines.script({ ...cancel, times: 1_000_000, fault: { kind: 'status', status: 503 } })
-      const { status } = await send(service, 'POST', `/v1/videos/${id}/cancel`, { key }, {})
-      assert.equal(status, 200)
-      await kill(service)
-      const [render] = [...site.engines.renders.values()]
-      assert.equal(render!.canceled, false)
-      site.engines.unscript()
-      await start(site)
-      const isStopped = async () => render!.canceled || !site.engines.renders.has(render!.id)
-      await until('the engine is asked again', isStopped)
-      const job = await jobOf(site)
-      assert.deepEqual([job.status, job.charges], ['canceled', 0])
-      assert.equal(await audit(site), '')
-    } finally {
-      await site.close()
-    }
-  })
+async function isRendering(site: Site): Promise<boolean> {
+  return (await jobsOf(site)).some(({ status }) => status === 'in_progress')
 }
+
+/** Loses the renders of these engines, and kills the service at each start that follows. */
+async function loseAndKill(engines: readonly OutsideEngine[], failpoint: string): Promise<void> {
+  const { site, service } = await rendering(engines)
+  try {
+    await kill(service)
+    site.engines.unscript()
+    site.engines.forget()
+    site.engines.conduct({ polls: 0 })
+    let kills = 0
+    while (await isRendering(site)) {
+      // Several may have been started again before the first kill.
+      const { process } = await start(site, kills < engines.length ? { failpoint } : {})
+      await until('killed, or done', async () => process.signalCode !== null || !(await isRendering(site)))
+      if (process.signalCode !== null) kills += 1
+    }
+    assert.ok(kills > 0)
+    const ended = engines.map((each) => ({ model: modelOf(each), status: 'completed', charges: 1 }))
+    assert.deepEqual(
+      await jobsOf(site),
+      ended.sort((a, b) => (a.model < b.model ? -1 : 1)),
+    )
+    assert.equal(site.engines.started(), engines.length * 2, 'the lost renders, and one more for each')
+    assert.equal(await audit(site), '')
+  } finally {
+    await site.close()
+  }
+}
+
+test('renders that the engines lost are started once more and charged once, though the service is killed at each of those starts', () =>
+  loseAndKill(
+    OUTSIDE.filter(({ finds }) => finds),
+    'engine_started:1',
+  ))
+
+// A start that was cut after the engine had it would be repeated: nobody could find it.
+for (const outside of OUTSIDE.filter(({ finds }) => !finds)) {
+  test(`${outside.name}: a render that the engine lost is started once more and charged once, though the service is killed before that start`, () =>
+    loseAndKill([outside], 'attempt_written:1'))
+}
+
+test('renders that were canceled while the engines were out of reach are stopped after the service was killed', async () => {
+  const engines = OUTSIDE.filter(({ cancel }) => cancel !== null)
+  const { site, service, key, ids } = await rendering(engines)
+  try {
+    for (const { cancel } of engines) site.engines.script({ ...cancel!, times: 1_000_000, fault: AWAY })
+    for (const id of ids)
+      assert.equal((await send(service, 'POST', `/v1/videos/${id}/cancel`, { key }, {})).status, 200)
+    await kill(service)
+    const renders = [...site.engines.renders.values()]
+    assert.deepEqual(
+      renders.filter(({ canceled }) => canceled),
+      [],
+    )
+    site.engines.unscript()
+    await start(site)
+    const isStopped = async () => renders.every((each) => each.canceled || !site.engines.renders.has(each.id))
+    await until('every engine is asked again', isStopped)
+    assert.deepEqual(
+      (await jobsOf(site)).map(({ status, charges }) => [status, charges]),
+      ids.map(() => ['canceled', 0]),
+    )
+    assert.equal(await audit(site), '')
+  } finally {
+    await site.close()
+  }
+})

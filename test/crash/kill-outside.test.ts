@@ -1,12 +1,18 @@
 import { test } from 'node:test'
 import { killAtEach } from './kill-at-each.ts'
-import { OUTSIDE } from './outside-engines.ts'
+import { modelOf, modelsOf, OUTSIDE } from './outside-engines.ts'
 
-const POINTS = ['attempt_written:1', 'engine_started:1', 'engine_started:3']
+const POINTS = ['attempt_written:1', 'engine_started:2']
+/** More, so that some jobs are cut once only. */
+const POINTS_WITHOUT_FINDING = ['attempt_written:1', 'engine_started:1', 'engine_started:3']
 
 // What an adapter decides is a start. `kill-render` kills the engine that this leaves out at many more points.
-for (const { name, engine, finds } of OUTSIDE.filter(({ name }) => name !== 'videos-api openai')) {
-  const often = finds ? 'once' : 'at most twice'
-  test(`${name}, killed at ${POINTS.length} points of a start: every job ends, is charged once if it completed, and rendered ${often}`, () =>
-    killAtEach(POINTS, { engine, renders_max: finds ? 1 : 2 }))
+const engines = OUTSIDE.filter(({ finds, name }) => finds && name !== 'videos-api openai')
+test(`${engines.length} engines, each killed at ${POINTS.length} points of a start: every job ends, is charged once if it completed, and rendered once`, () =>
+  killAtEach(POINTS, { models: modelsOf(engines) }))
+
+// On a site of its own: a job of another engine that is killed meanwhile would have its start cut twice.
+for (const outside of OUTSIDE.filter(({ finds }) => !finds)) {
+  test(`${outside.name}, killed at ${POINTS_WITHOUT_FINDING.length} points of a start: every job ends, is charged once if it completed, and rendered at most twice`, () =>
+    killAtEach(POINTS_WITHOUT_FINDING, { models: modelsOf([outside]), repeats: new Set([modelOf(outside)]) }))
 }

@@ -9,6 +9,7 @@ import { runAudit } from '../../server/audit/audit.ts'
 import { postgresHome } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
+import { SERVER_MAIN } from '../runner/server-bundle.ts'
 import { cookieOf } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
@@ -33,24 +34,29 @@ export type Kinora = {
   log(): string
 }
 
-const MAIN = join(import.meta.dirname, '..', '..', 'server', 'main.ts')
-
+/** Of a site that names no other. */
+export const MODEL = 'outside-1'
 const OUTSIDE = '{ kind: videos-api, dialect: openai, base_url: "{engines}", model: wan }'
 const RULES = '{ engine: { kind: rules, deny: [forbidden] } }'
 
-/** `engine`: the entry of the model; in it and in `moderation`, `{engines}` stands for the address of the engine server. */
-export async function openSite({ engine = OUTSIDE, moderation = RULES } = {}): Promise<Site> {
+export type SiteOptions = { models?: Readonly<Record<string, string>>; moderation?: string }
+
+/** `models`: the engine of each model by its id; in them and in `moderation`, `{engines}` stands for the address of the engine server. */
+export async function openSite({ models = { [MODEL]: OUTSIDE }, moderation = RULES }: SiteOptions = {}): Promise<Site> {
   const dir = mkdtempSync(join(tmpdir(), 'kinora-crash-'))
   const engines = await startEngineServer()
   const config = join(dir, 'kinora.yaml')
+  const entries = Object.entries(models).map(
+    ([id, engine]) => `  - { id: ${id}, engine: ${engine}, per_second: "0.010000" }`,
+  )
   writeFileSync(
     config,
     `plans: { free: { max_concurrent_renders: 100000 } }
 first_run: { balance: "1000000.00" }
 video_models:
-  - { id: outside-1, engine: ${engine.replaceAll('{engines}', engines.url)}, per_second: "0.010000" }
-moderation: ${moderation.replaceAll('{engines}', engines.url)}
-`,
+${entries.join('\n')}
+moderation: ${moderation}
+`.replaceAll('{engines}', engines.url),
   )
   const site = { dir, data_dir: join(dir, 'data'), config, engines, services: [] as Kinora[] }
   prepared ??= prepareData(config)
@@ -92,7 +98,7 @@ export async function start(
   const { DATABASE_URL: _, KINORA_TEST_PG: __, ...inherited } = process.env
   const env = { ...inherited, ...options.env, ...(options.failpoint ? { KINORA_FAILPOINT: options.failpoint } : {}) }
   const args = [
-    MAIN,
+    SERVER_MAIN,
     'serve',
     '--data-dir',
     site.data_dir,
@@ -159,9 +165,9 @@ export async function ownerOf(site: Pick<Site, 'data_dir'>, { url }: { url: stri
 export async function submit(
   kinora: { url: string },
   key: string,
-  options: { prompt: string; idempotency_key?: string },
+  options: { prompt: string; model?: string; idempotency_key?: string },
 ): Promise<{ status: number; id: string | null } | null> {
-  const { prompt, idempotency_key } = options
+  const { prompt, model = MODEL, idempotency_key } = options
   const headers: Record<string, string> = idempotency_key ? { 'idempotency-key': idempotency_key } : {}
   try {
     const { status, body } = await send(
@@ -169,7 +175,7 @@ export async function submit(
       'POST',
       '/v1/videos',
       { key, headers },
-      { model: 'outside-1', prompt, seconds: 4, aspect_ratio: '16:9' },
+      { model, prompt, seconds: 4, aspect_ratio: '16:9' },
     )
     return { status, id: status === 200 ? body.id : null }
   } catch {

@@ -55,3 +55,12 @@ export const OUTSIDE: readonly OutsideEngine[] = [
     cancel: { method: 'POST', path: /\/(queue|interrupt)$/ },
   },
 ]
+
+/** The id of the model that the engine has in a configuration of several. */
+export function modelOf({ name }: OutsideEngine): string {
+  return name.replaceAll(' ', '-')
+}
+
+export function modelsOf(engines: readonly OutsideEngine[]): Record<string, string> {
+  return Object.fromEntries(engines.map((each) => [modelOf(each), each.engine]))
+}

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { SERVER_MAIN } from '../runner/server-bundle.ts'
 import { argumentsOf, childrenOf } from '../support/processes.ts'
 import { audit, drained, openSite, ownerOf, query, type Site, start, stop, submit } from './kinora.ts'
 
@@ -126,5 +127,5 @@ async function untilRow(site: Site, text: string): Promise<void> {
 
 /** The HTTP processes of a service, among its children in Linux's process table. */
 function httpProcesses(pid: number): number[] {
-  return childrenOf(pid).filter((child) => argumentsOf(child).some((each) => each.endsWith('main.ts')))
+  return childrenOf(pid).filter((child) => argumentsOf(child).some((each) => each === SERVER_MAIN))
 }

@@ -18,11 +18,11 @@ before(async () => {
 })
 after(() => rm(dir, { recursive: true, force: true }))
 
-/** A clip of two seconds with a tone, of the size ordered unless the codecs say otherwise. */
+/** A clip of one second with a tone, of the size ordered unless the codecs say otherwise. */
 async function clip(name: string, codecs: readonly string[], { size = '768x768' } = {}): Promise<string> {
   const path = join(dir, name)
-  const picture = ['-f', 'lavfi', '-i', `testsrc=s=${size}:r=24:d=2`]
-  const tone = ['-f', 'lavfi', '-i', `sine=f=${TONE_HZ}:r=44100:d=2`]
+  const picture = ['-f', 'lavfi', '-i', `testsrc=s=${size}:r=24:d=1`]
+  const tone = ['-f', 'lavfi', '-i', `sine=f=${TONE_HZ}:r=44100:d=1`]
   const run = { inputs: {}, args: [...picture, ...tone, ...codecs, name], outputs: { [name]: path } }
   await runFfmpeg(run, { time_limit_seconds: 60, work_dir: dir })
   return path

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { Endpoint } from '../../server/identity/caller/endpoint.ts'
-import { storeResponse } from '../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { type Caller, send } from '../support/http/send.ts'
 import { storedFile, submit } from '../support/http/videos-app.ts'
+import { storeResponse } from './responses/stored-responses.ts'
 
 /** What one organization owns, by kind of id. */
 type Things = {

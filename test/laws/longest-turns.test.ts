@@ -7,7 +7,7 @@ import { type BodySchema, grown, type Part, partsOf, textOf } from './growth.ts'
 import { startOtherThread, type ThreadRequest } from './other-thread.ts'
 
 /** Of every text, and of those that stand for all on the way of a body through the service. */
-const TEXT_BYTES = 8 * 1024 * 1024
+const TEXT_BYTES = 4 * 1024 * 1024
 const LARGE_BYTES = 60 * 1024 * 1024
 const LARGE_TEXTS = [
   '/v1/chat/completions.messages[]|2.content|0',

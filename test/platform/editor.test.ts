@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { engineSchemas } from '../../server/engines/registry.ts'
-import { type LanguageServer, languageServerProgram, startLanguageServer } from '../support/pages/language-server.ts'
 import { ROOT } from '../support/sources.ts'
+import { type LanguageServer, languageServerProgram, startLanguageServer } from './language-server.ts'
 
 const program = languageServerProgram()
 const skip =

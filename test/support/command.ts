@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { SERVER_MAIN } from '../runner/server-bundle.ts'
 import { ROOT } from './sources.ts'
 
 /** The executable, as npm links it. */
@@ -15,7 +16,7 @@ export async function runKinora(args: string[], options: { env?: NodeJS.ProcessE
 
 export function startKinora(args: string[], options: { env?: NodeJS.ProcessEnv; cwd?: string } = {}): ChildProcess {
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, ...options.env }
-  return spawn(process.execPath, [KINORA, ...args], { env, cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, [SERVER_MAIN, ...args], { env, cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 /** What a process printed, once it has ended. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { formatMoney, parseMoney } from '../../../server/platform/money.ts'
-import { type ChatConsole, startChatConsole } from '../../support/browser/chat-console.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
+import { type ChatConsole, startChatConsole } from './chat-console.ts'
 
 let stage: ChatConsole
 before(async () => {

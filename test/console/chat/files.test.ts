@@ -4,10 +4,10 @@ import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { findBarriers } from '../../support/browser/browser.ts'
-import { type ChatConsole, startChatConsole } from '../../support/browser/chat-console.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
 import { firstUnlessCheck } from '../../tiers.ts'
+import { type ChatConsole, startChatConsole } from './chat-console.ts'
 
 let stage: ChatConsole
 before(async () => {

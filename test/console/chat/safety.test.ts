@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type ChatConsole, startChatConsole } from '../../support/browser/chat-console.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
+import { type ChatConsole, startChatConsole } from './chat-console.ts'
 
 /** What runs, loads or leads elsewhere where text is taken for markup. */
 const CORPUS = [

@@ -8,8 +8,8 @@ import sharp from 'sharp'
 import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { endlessPdf, lockedPdf, samplePdf } from '../../support/data/pdf.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
 import { send } from '../../support/http/send.ts'
+import { dataUrl, messageParts } from './message-parts.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
 const MODELS = [

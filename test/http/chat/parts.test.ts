@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { pngHeader, sampleMedia, samplePicture } from '../../support/data/media.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
+import { dataUrl, messageParts } from './message-parts.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, the others lack one capability each. */
 const MODELS = [

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../../server/platform/clock.ts'
 import { startApp, type TestApp } from '../../support/http/app.ts'
 import { newOrganization, whoAmI } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
-import { type OidcServer, startOidcServer } from '../../support/upstream/oidc-server.ts'
+import { type OidcServer, startOidcServer } from './oidc-server.ts'
 
 /** A service whose people sign in by a provider, with the two stops of a browser. */
 export type OidcApp = {

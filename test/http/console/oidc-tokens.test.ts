@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { newPerson } from '../../support/http/people.ts'
-import type { Conduct } from '../../support/upstream/oidc-server.ts'
 import { freshSubject, startOidcApp } from './oidc-app.ts'
+import type { Conduct } from './oidc-server.ts'
 
 const oidc = await startOidcApp()
 const { provider, app, org, signInBy, refused } = oidc

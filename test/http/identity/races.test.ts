@@ -20,7 +20,7 @@ before(async () => {
 after(() => app.close())
 afterEach(() => sql`truncate login_attempts`.execute(app.database.db))
 
-const ROUNDS = trials(8, 'ROUNDS')
+const ROUNDS = trials(4, 'ROUNDS')
 const AT_ONCE = 12
 
 /** The same call from many at once. */

@@ -10,7 +10,7 @@ import {
   videoBody,
 } from '../../support/http/app.ts'
 import { PASSWORD } from '../../support/http/people.ts'
-import { type OidcServer, startOidcServer } from '../../support/upstream/oidc-server.ts'
+import { type OidcServer, startOidcServer } from '../console/oidc-server.ts'
 import { type ApiDocument, resolveRefs } from './rules.ts'
 
 let provider: OidcServer

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import {
-  assistantMessage,
-  responseObject,
-  storeChain,
-  storeResponse,
-  userMessage,
-} from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
 import { type Person, sameInAnother } from '../../support/http/people.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
 import { chunk, textFrames, USAGE } from '../../support/upstream/chat-upstream.ts'
+import { assistantMessage, responseObject, storeChain, storeResponse, userMessage } from './stored-responses.ts'
 
 let service: BackgroundApp
 let person: TestPerson

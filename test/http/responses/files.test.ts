@@ -5,8 +5,8 @@ import sharp from 'sharp'
 import { pngHeader, samplePicture } from '../../support/data/media.ts'
 import { lockedPdf, samplePdf } from '../../support/data/pdf.ts'
 import { type ChatApp, startChatApp } from '../../support/http/chat-app.ts'
-import { dataUrl, messageParts } from '../../support/http/message-parts.ts'
 import { type HttpResponse, send } from '../../support/http/send.ts'
+import { dataUrl, messageParts } from '../chat/message-parts.ts'
 
 /** `m` is given bytes, `fetcher` fetches URLs by itself, `blind` sees nothing. */
 const MODELS = [

@@ -3,14 +3,8 @@ import { after, before, test } from 'node:test'
 import { loadContext, loadHistory, resolveReferences } from '../../../server/responses/context/load.ts'
 import type { Item } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
-import {
-  assistantMessage,
-  responseObject,
-  storeChain,
-  storeResponse,
-  userMessage,
-} from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
+import { assistantMessage, responseObject, storeChain, storeResponse, userMessage } from './stored-responses.ts'
 
 let app: TestApp
 let person: TestPerson

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
-import { assistantMessage, responseObject, storeResponse, userMessage } from '../../support/data/stored-responses.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { type Person, sameInAnother } from '../../support/http/people.ts'
 import { type ResponseEvent, readEvents } from '../../support/http/response-requests.ts'
 import { send } from '../../support/http/send.ts'
 import { assertRefused } from '../../support/http/videos-app.ts'
+import { assistantMessage, responseObject, storeResponse, userMessage } from './stored-responses.ts'
 
 let app: TestApp
 let person: TestPerson

@@ -49,7 +49,7 @@ export async function postgresServer(): Promise<string> {
 
 /** A PostgreSQL for a whole run, in a temporary directory: the embedded one, `bin`'s, or that of another copy of the package. */
 export async function startTestServer(options: { bin?: string; native?: string } = {}): Promise<TestServer> {
-  const dir = mkdtempSync(join(roomInMemory() ? MEMORY : tmpdir(), 'kinora-pg-'))
+  const dir = mkdtempSync(join(inMemory() ?? tmpdir(), 'kinora-pg-'))
   // Installed servers before 16 insist on walking to their directory as their own user.
   chmodSync(dir, 0o711)
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
@@ -70,14 +70,14 @@ export async function startTestServer(options: { bin?: string; native?: string }
   }
 }
 
-/** A file system in memory, where Linux has one: a commit there is durable at once. No test cuts the power. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 
-function roomInMemory(): boolean {
-  if (!existsSync(MEMORY)) return false
+/** A file system in memory, where Linux has one with room: a commit there is durable at once. No test cuts the power. */
+export function inMemory(): string | null {
+  if (!existsSync(MEMORY)) return null
   const { bavail, bsize } = statfsSync(MEMORY)
-  return bavail * bsize >= MEMORY_BYTES_MIN
+  return bavail * bsize >= MEMORY_BYTES_MIN ? MEMORY : null
 }
 
 let own: Promise<TestServer> | null = null

@@ -57,7 +57,10 @@ export function comfyuiRoutes(store: Renders): DialectRoutes {
   }
 
   function queue(): Reply {
-    const active = [...store.renders.values()].filter((render) => !isOver(render))
+    const active = store
+      .listed(/\/prompt$/)
+      .reverse()
+      .filter((render) => !isOver(render))
     const items = (stage: string) => active.filter((render) => stageOf(render) === stage).map(itemOf)
     return jsonReply(200, { queue_running: items('running'), queue_pending: items('queued') })
   }

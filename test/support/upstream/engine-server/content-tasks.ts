@@ -40,7 +40,7 @@ export function contentTasksRoutes(store: Renders): DialectRoutes {
     const query = new URL(request.path, 'http://engine').searchParams
     const size = Number(query.get('page_size') ?? 20)
     const begin = (Number(query.get('page_num') ?? 1) - 1) * size
-    const all = [...store.renders.values()].reverse()
+    const all = store.listed(dialect === 'minimax' ? /\/v2\/video_generation$/ : /\/contents\/generations\/tasks$/)
     const items = all.slice(begin, begin + size).map((render) => view(dialect, request, render))
     return jsonReply(200, { total: all.length, items })
   }

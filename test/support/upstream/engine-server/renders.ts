@@ -17,6 +17,8 @@ export type Conduct = {
 
 export type Render = {
   id: string
+  /** Where its start was sent, without the query. */
+  path: string
   fields: Record<string, string>
   /** The parsed body of its start. */
   json: unknown
@@ -32,6 +34,8 @@ export type Renders = {
   renders: Map<string, Render>
   /** Begins a render; `id` when the client chose it. */
   begin(request: ReceivedRequest, id?: string): Render
+  /** Renders that were begun at such a path, newest first: engines of several dialects may share the server. */
+  listed(path: RegExp): Render[]
   /** Renders begun so far, also those forgotten since. */
   started(): number
   setClock(now: () => number): void
@@ -60,6 +64,7 @@ export function renderStore(): Renders {
       count += 1
       const render = {
         id: id ?? `video_${count}`,
+        path: request.path.split('?')[0]!,
         fields: fieldsOf(request),
         json: request.json,
         conduct: current,
@@ -70,6 +75,7 @@ export function renderStore(): Renders {
       renders.set(render.id, render)
       return render
     },
+    listed: (path) => [...renders.values()].filter((render) => path.test(render.path)).reverse(),
     started: () => count,
     setClock(clock) {
       now = clock

@@ -52,7 +52,7 @@ export function replicateRoutes(store: Renders): DialectRoutes {
 
   function list(request: ReceivedRequest): Reply {
     const begin = Number(new URL(request.path, 'http://engine').searchParams.get('cursor') ?? 0)
-    const all = [...store.renders.values()].reverse()
+    const all = store.listed(/\/predictions$/)
     const next =
       begin + PAGE < all.length
         ? `http://${request.headers.host}/replicate/v1/predictions?cursor=${begin + PAGE}`

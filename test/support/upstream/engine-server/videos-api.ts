@@ -20,7 +20,7 @@ export function videosApiRoutes(store: Renders): DialectRoutes {
 
   function list(request: ReceivedRequest): Reply {
     const query = new URL(request.path, 'http://engine').searchParams
-    const all = [...store.renders.values()].reverse()
+    const all = store.listed(/\/videos$/)
     const begin = all.findIndex(({ id }) => id === query.get('after')) + 1
     const limit = Number(query.get('limit') ?? 20)
     const data = all.slice(begin, begin + limit).map(view)

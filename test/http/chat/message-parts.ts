@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { TestPerson } from './app.ts'
-import type { ChatApp } from './chat-app.ts'
-import { uploaded } from './files-app.ts'
-import { type HttpResponse, send } from './send.ts'
+import type { TestPerson } from '../../support/http/app.ts'
+import type { ChatApp } from '../../support/http/chat-app.ts'
+import { uploaded } from '../../support/http/files-app.ts'
+import { type HttpResponse, send } from '../../support/http/send.ts'
 
 /** How an API names the message that has the parts, and a part of text. */
 const FORMS = {

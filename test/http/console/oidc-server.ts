@@ -1,7 +1,7 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { OidcConfig } from '../../../server/config/config.ts'
-import { close, listen } from '../listen.ts'
+import { close, listen } from '../../support/listen.ts'
 
 type Claims = Record<string, unknown>
 type Algorithm = 'RS256' | 'ES256' | 'EdDSA' | 'HS256' | 'none'

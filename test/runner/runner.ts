@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
-import { killTree } from '../processes.ts'
+import { killTree } from '../support/processes.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 
 export type FileResult = { path: string; ms: number; cpu_ms: number; titles: string[] }
@@ -14,14 +14,17 @@ export type RunResult = {
   skipped: string[]
 }
 
+/** Files that run in processes with this environment. `name` is for whoever reads the output. */
+export type Batch = { name: string; files: readonly string[]; env: NodeJS.ProcessEnv }
+
 export type RunOptions = {
-  files: readonly string[]
+  /** One after another, but no process waits for the last file of a batch. */
+  batches: readonly Batch[]
   workers: number
-  env: NodeJS.ProcessEnv
   file_seconds_max: number
   test_seconds_max: number
   /** Called as each file ends. */
-  onFile(file: FileResult, failed: Failure[]): void
+  onFile(file: FileResult, failed: Failure[], batch: Batch): void
   /** Called twice a minute. */
   onProgress(running: string[]): void
 }
@@ -36,24 +39,28 @@ const FILES_PER_WORKER = 60
 /** Runs test files in `workers` processes that each take the next one when they are free. Never rejects because of a test. */
 export async function runFiles(options: RunOptions): Promise<RunResult> {
   const result: RunResult = { files: [], passed: 0, failures: [], skipped: [] }
-  const list = [...options.files]
+  const queues = options.batches.map((batch) => ({ batch, list: [...batch.files] }))
   const running = new Set<string>()
   const progress = setInterval(() => options.onProgress([...running]), PROGRESS_MS)
   const lane = async () => {
-    while (list.length > 0) await runWorker({ ...options, list, running, result })
+    for (const { batch, list } of queues) {
+      while (list.length > 0) await runWorker({ ...options, batch, list, running, result })
+    }
   }
   await Promise.all(Array.from({ length: options.workers }, lane))
   clearInterval(progress)
   return result
 }
 
+type Lane = RunOptions & { batch: Batch; list: string[]; running: Set<string>; result: RunResult }
+
 /** A file that a process is running. */
 type Running = { path: string; titles: string[]; failures: Failure[]; timer: NodeJS.Timeout }
 
 /** One process, from its start to its end: takes files from `list` until that is empty, it has run enough, a file left something open, or it dies. */
-function runWorker(lane: RunOptions & { list: string[]; running: Set<string>; result: RunResult }): Promise<void> {
-  const { list, running, result, file_seconds_max, onFile } = lane
-  const worker = startWorker(lane)
+function runWorker(lane: Lane): Promise<void> {
+  const { batch, list, running, result, file_seconds_max, onFile } = lane
+  const worker = startWorker(batch.env, lane)
   const send = (message: ToWorker) => worker.send(message)
   let current: Running | null = null
   let count = 0
@@ -78,7 +85,7 @@ function runWorker(lane: RunOptions & { list: string[]; running: Set<string>; re
     const file = { path, titles, ...spent }
     result.files.push(file)
     result.failures.push(...failures)
-    onFile(file, failures)
+    onFile(file, failures, batch)
   }
   const kill = (why: string) => {
     how = why
@@ -121,11 +128,11 @@ function record(test: Outcome, { current, result }: { current: Running; result: 
   else current.failures.push(test)
 }
 
-function startWorker({ env, test_seconds_max }: Pick<RunOptions, 'env' | 'test_seconds_max'>): ChildProcess {
+function startWorker(env: NodeJS.ProcessEnv, { test_seconds_max }: Pick<RunOptions, 'test_seconds_max'>): ChildProcess {
   const reporter = import.meta.resolve('./reporter.ts')
   return fork(WORKER, [], {
     execArgv: [
-      ...['--import', import.meta.resolve('../start.ts')],
+      ...['--import', import.meta.resolve('../support/start.ts')],
       ...[`--test-reporter=${reporter}`, '--test-reporter-destination=stdout'],
       `--test-timeout=${test_seconds_max * 1000}`,
     ],

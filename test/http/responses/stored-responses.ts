@@ -2,7 +2,7 @@ import { newItemId, newResponseId } from '../../../server/responses/ids.ts'
 import type { Item, OutputItem } from '../../../server/responses/schema/items.ts'
 import type { ResponseObject } from '../../../server/responses/schema/response.ts'
 import { saveResponse } from '../../../server/responses/stored/save.ts'
-import type { TestApp, TestPerson } from '../http/app.ts'
+import type { TestApp, TestPerson } from '../../support/http/app.ts'
 
 /** A response object with every member, completed by default. Its usage is zero, since nothing is charged for it. */
 export function responseObject(changes: Partial<ResponseObject> = {}): ResponseObject {

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
+import { startTestServer, type TestServer } from '../support/data/postgres.ts'
+import { ROOT } from '../support/sources.ts'
 import { ON_BUCKET, ON_OTHER_DATABASES } from '../tiers.ts'
-import { startTestServer, type TestServer } from './data/postgres.ts'
-import { ROOT } from './sources.ts'
 
 /** Test files that are run on one database and one kind of storage. */
 export type Pass = {

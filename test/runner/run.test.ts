@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import * as tiers from '../../tiers.ts'
-import { passesOf } from '../passes.ts'
-import { ROOT } from '../sources.ts'
+import { ROOT } from '../support/sources.ts'
+import * as tiers from '../tiers.ts'
+import { passesOf } from './passes.ts'
 import { inRandomOrder, testFilesOf } from './select-files.ts'
 
 test('a run ends with its counts, and with what it skipped, each with its reason and how often', (t) => {
@@ -101,7 +101,12 @@ test('a random order has every file once, and the same seed gives the same order
 })
 
 test('check runs files once more where the database decides, and with a bucket where the storage decides; npm test runs none twice', () => {
-  const files = ['test/flow/cancel.test.ts', 'test/flow/output.test.ts', 'test/laws/x.test.ts', 'test/repo/x.test.ts']
+  const files = [
+    'test/flow/cancel.test.ts',
+    'test/flow/variants.test.ts',
+    'test/laws/model.test.ts',
+    'test/repo/x.test.ts',
+  ]
   const [both, storage, database] = files
   const passes = (check: boolean, env: NodeJS.ProcessEnv = {}) =>
     passesOf(files, { check, env: { TEST_DATABASE_URL: 'postgres://elsewhere/x', ...env } }).passes.map((pass) => [

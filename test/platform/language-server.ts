@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ROOT } from '../sources.ts'
+import { ROOT } from '../support/sources.ts'
 
 export type Diagnostic = { message: string; range: { start: { line: number } } }
 
