@@ -17,18 +17,17 @@ import {
   submit,
 } from './kinora.ts'
 
-type Seen = { acknowledged: Set<string>; statuses: Set<number>; refusals: number }
+type Seen = { acknowledged: Set<string>; statuses: Set<number> }
 type Load = { until(holds: (seen: Seen) => boolean): Promise<void>; stop(): Promise<Seen> }
 
 /** Submits jobs, several at a time, until `stop`; records the answers. */
 function load(kinora: Kinora, key: string, name: string): Load {
-  const seen: Seen = { acknowledged: new Set(), statuses: new Set(), refusals: 0 }
+  const seen: Seen = { acknowledged: new Set(), statuses: new Set() }
   let over = false
   const lines = Array.from({ length: 4 }, async (_, line) => {
     for (let i = 0; !over; i++) {
       const answer = await submit(kinora, key, { prompt: `A boat of ${name}, ${line}, ${i}` })
       if (answer) seen.statuses.add(answer.status)
-      if (answer?.status === 503) seen.refusals++
       if (answer?.id) seen.acknowledged.add(answer.id)
       await pause(50)
     }
@@ -91,7 +90,7 @@ function renderedAgain({ engines }: Site): Array<{ prompt: string | undefined; r
 const KILLS_MAX = 4
 const IN_FLIGHT_MAX = 32
 
-test('PostgreSQL killed under load, its backends and then the server: the service survives, answers 503, and no acknowledged job is missing', async () => {
+test('PostgreSQL killed under load, its backends and then the server: the service survives, what it does not take is 503, and no acknowledged job is missing', async () => {
   const site = await openSite()
   try {
     const kinora = await start(site)
@@ -104,13 +103,11 @@ test('PostgreSQL killed under load, its backends and then the server: the servic
         site,
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       )
-      let refusals = 0
-      await loading.until((seen) => {
-        refusals = seen.refusals
-        return seen.acknowledged.size >= 2 * SOME_JOBS
-      })
-      process.kill(databasePid(site), 'SIGKILL')
-      await loading.until((seen) => seen.refusals > refusals)
+      await loading.until(({ acknowledged }) => acknowledged.size >= 2 * SOME_JOBS)
+      const killed = databasePid(site)
+      process.kill(killed, 'SIGKILL')
+      // A quick restart may be over before a submission has met it.
+      await loading.until(() => databasePid(site) !== killed)
       const seen = await loading.stop()
       for (const id of seen.acknowledged) acknowledged.add(id)
       assert.equal(kinora.process.exitCode, null, kinora.log().slice(-2000))
@@ -119,7 +116,6 @@ test('PostgreSQL killed under load, its backends and then the server: the servic
         [],
         'what is not taken is 503',
       )
-      assert.ok(seen.statuses.has(503), 'the outage was seen')
       await answering(kinora, key)
     }
     await compare(site, acknowledged)
