@@ -78,6 +78,7 @@ export function complete(file: ConfigFile): FileSettings {
       per_second: parseMoney(model.per_second)!,
       signed_url_ttl_seconds: model.signed_url_ttl_seconds ?? Math.min(ttl, model.render_seconds ?? render_seconds),
       render_seconds: model.render_seconds ?? render_seconds,
+      prompt_max: model.prompt_max ?? null,
     })),
     chat_models: (file.chat_models ?? DEFAULT_CHAT_MODELS).map(completeChatModel),
     moderation: (file.moderation?.engine as EngineEntry | undefined) ?? 'rules',

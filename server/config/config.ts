@@ -21,6 +21,8 @@ export type VideoModelConfig = {
   /** How long the URLs of files given to the engine live, unless its own entry sets another time. */
   signed_url_ttl_seconds: number
   render_seconds: number
+  /** Most code points of a prompt that the model takes, as it reaches the engine. Null: any number. */
+  prompt_max: number | null
 }
 
 /** What a chat model charges, in units of 10⁻⁸ of the currency for a million tokens. */

@@ -65,6 +65,14 @@ export const VideoModel = Type.Object(
       Type.Integer({ minimum: 60, maximum: 604_800, description: 'At most the time limit of a render of this model.' }),
     ),
     render_seconds: Type.Optional(Seconds(10, 604_800)),
+    prompt_max: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description:
+          'Most characters of a prompt that the model takes, in English where it was translated. Default no limit.',
+      }),
+    ),
   },
   Strict,
 )

@@ -35,41 +35,59 @@ export function openaiClientMistakes({ base_url }: Pick<OpenaiClientOptions, 'ba
   return baseUrlMistakes('base_url', base_url)
 }
 
+/** `timeout_ms`: in place of the client's. */
+export type CallLimits = { signal: AbortSignal; timeout_ms?: number | undefined }
+
 type ChatBody = { model: string; messages: ChatMessage[]; [option: string]: unknown }
 
-/** The text of one complete answer. Throws as `completeChoice` does. */
-export async function completeChat(client: EngineClient, body: ChatBody, signal: AbortSignal): Promise<string> {
-  return (await completeChoice(client, body, signal)).text
+/** The text of one complete answer. Throws as `completeChoice` does, and for an answer that was cut. */
+export async function completeChat(
+  client: EngineClient,
+  body: ChatBody,
+  { signal, timeout_ms }: CallLimits,
+): Promise<string> {
+  const { text, ended_by } = await completeChoice(client, body, { signal, timeout_ms })
+  if (ended_by !== 'model') throw unreadableReply('the answer was cut short')
+  return text
 }
 
 /**
- * One complete answer: its text, and the probabilities of its tokens as the server wrote them. Throws EngineError when there is none: a
- * status other than 200, an unreadable body, other than one choice, a truncated answer, a refusal.
+ * One answer: its text, whether the model or the limit of tokens ended it, and the probabilities of its tokens as the server wrote them.
+ * Throws EngineError when there is none: a status other than 200, an unreadable body, other than one choice, a refusal.
  */
 export async function completeChoice(
   client: EngineClient,
   body: ChatBody,
-  signal: AbortSignal,
-): Promise<{ text: string; logprobs: unknown }> {
-  const json = (await postJson(
-    client,
-    '/chat/completions',
-    { temperature: 0, stream: false, ...body },
-    signal,
-  )) as ChatReply
-  const choices = json.choices
+  limits: CallLimits,
+): Promise<{ text: string; ended_by: 'model' | 'limit' | 'unknown'; logprobs: unknown }> {
+  const asked = { temperature: 0, stream: false, ...body }
+  const { choices } = (await postJson(client, '/chat/completions', asked, limits)) as ChatReply
   if (!Array.isArray(choices) || choices.length !== 1) throw unreadableReply('it does not hold one choice')
   const [choice] = choices
-  if (choice?.finish_reason !== 'stop') throw unreadableReply('the answer was cut short')
-  const content = choice.message?.content
+  const content = choice?.message?.content
   if (typeof content !== 'string') throw unreadableReply('the answer holds no text')
-  return { text: content, logprobs: choice.logprobs }
+  return { text: content, ended_by: endOf(choice?.finish_reason), logprobs: choice?.logprobs }
 }
 
+function endOf(finish_reason: unknown): 'model' | 'limit' | 'unknown' {
+  const word = typeof finish_reason === 'string' ? finish_reason.toLowerCase() : ''
+  if (ENDED_BY_MODEL.has(word)) return 'model'
+  return word === 'length' || word === 'max_tokens' ? 'limit' : 'unknown'
+}
+
+/** Beside OpenAI's: Together's `eos`, watsonx's `eos_token` and Anthropic's words. Source: https://github.com/vibrantlabsai/ragas/issues/1548 */
+const ENDED_BY_MODEL: ReadonlySet<string> = new Set(['stop', 'eos', 'eos_token', 'end_turn', 'stop_sequence'])
+
 /** The JSON object with which a model server answers 200. Throws EngineError. */
-export async function postJson(client: EngineClient, path: string, body: object, signal: AbortSignal): Promise<object> {
+export async function postJson(
+  client: EngineClient,
+  path: string,
+  body: object,
+  { signal, timeout_ms }: CallLimits,
+): Promise<object> {
   try {
-    const reply = await client.call({ method: 'POST', path, json: body }, signal)
+    const limit = timeout_ms === undefined ? {} : { timeout_ms }
+    const reply = await client.call({ method: 'POST', path, json: body, ...limit }, signal)
     if (reply.status !== 200) throw statusError(reply.status, reply.headers, reply.json)
     if (typeof reply.json !== 'object' || reply.json === null) throw unreadableReply('it is not a JSON object')
     return reply.json

@@ -83,11 +83,12 @@ export type MovesOn = {
 
 /**
  * What a step decided. `render_key` names the render whose ticket is set, where two jobs could find the same one; `unpin`: the job was not
- * submitted after all, so its files are unpinned. Steps never write status or money; `advance` does both.
+ * submitted after all, so its files are unpinned. `message`: what the owner reads in place of the text in FAILURES, where there is more to
+ * say; never for `moderation_blocked`. Steps never write status or money; `advance` does both.
  */
 export type Outcome =
   | MovesOn
-  | { to: 'failed'; code: FailureCode; record?: ModerationNote }
+  | { to: 'failed'; code: FailureCode; message?: string; record?: ModerationNote }
   | { to: 'canceled'; by?: Actor }
   | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
 

@@ -15,6 +15,18 @@ const VERDICTS: Record<Format, { allow: string[]; block: Array<[answer: string, 
       ['unsafe\nS1,S14', 'S1', 'S14'],
       ['unsafe\n\nS9 , S2', 'S9', 'S2'],
       ['unsafe', 'unsafe'],
+      ['unsafe S9', 'S9'],
+      ['unsafe, S9', 'S9'],
+      ['unsafe\nS99', 'S99'],
+      ['unsafe\nO3', 'O3'],
+      ['unsafe\nviolence', 'unsafe'],
+      ['UNSAFE\ns9', 'S9'],
+      ['Unsafe.', 'unsafe'],
+      ['**unsafe**', 'unsafe'],
+      ['"unsafe"', 'unsafe'],
+      ['unsafe\nS9\nThe user asks how to build one.', 'S9'],
+      ['unsafe\nsafe', 'unsafe'],
+      ['<think>\nIs it safe?\n</think>\n\nunsafe\nS1', 'S1'],
     ],
   },
   qwen3guard: {
@@ -22,8 +34,17 @@ const VERDICTS: Record<Format, { allow: string[]; block: Array<[answer: string, 
     block: [
       ['Safety: Unsafe\nCategories: Violent', 'Violent'],
       ['Safety: Unsafe\nCategories: Violent, PII', 'Violent', 'PII'],
+      ['Safety: Unsafe\nCategories: Suicide & Self-Harm\nRefusal: No', 'Suicide & Self-Harm'],
       ['Safety: Unsafe\nCategories: None', 'None'],
       ['Safety: Controversial\nCategories: Politically Sensitive Topics', 'Politically Sensitive Topics'],
+      ['Safety: Unsafe', 'unsafe'],
+      ['Safety: Controversial', 'unsafe'],
+      ['Safety: Unsafe Categories: Violent', 'Violent'],
+      ['safety: unsafe\ncategories: violent', 'violent'],
+      ['**Safety:** Unsafe', 'unsafe'],
+      ['Unsafe\nCategories: Brand New', 'Brand New'],
+      ['Safety: Unsafe\nCategories: Violent\nRefusal: No\nThe user asks for it.', 'Violent'],
+      ['<think>\n\n</think>\n\nSafety: Unsafe\nCategories: Violent', 'Violent'],
     ],
   },
   'gpt-oss-safeguard': {
@@ -31,14 +52,39 @@ const VERDICTS: Record<Format, { allow: string[]; block: Array<[answer: string, 
       '{"violation":0,"category":null,"rationale":"fine"}',
       '{ "violation": 0 }',
       '{"rationale":"it says \\"violation\\": 1 nowhere","violation":0}',
+      '<think>Is it {"violation":1}? No.</think>\n{"violation":0}',
     ],
     block: [
       ['{"violation":1,"category":"weapons","rationale":"no"}', 'weapons'],
+      ['{"violation":1,"policy_category":"H2.f"}', 'H2.f'],
       ['{"violation":1,"category":null}', 'violation'],
       ['{"violation":1}', 'violation'],
+      ['{"violation":true}', 'violation'],
+      ['{"violation":"1"}', 'violation'],
+      ['{"violation":1,"violation":0}', 'violation'],
+      ['Sure: {"violation":1}', 'violation'],
+      ['```json\n{"violation":1,"category":"weapons"}\n```', 'weapons'],
+      ['{"violation":1,"category":"weapons","rationale":"It was cut', 'weapons'],
+      ['<think>Is it {"violation":0}?</think>{"violation":1}', 'violation'],
+      ['{"violation":1}</think>{"violation":0}', 'violation'],
     ],
   },
-  'yes-no': { allow: ['No', 'No.', 'no', 'NO'], block: ['Yes', 'yes', 'Yes.'].map((word) => [word, 'policy']) },
+  'yes-no': {
+    allow: [
+      ...['No', 'No.', 'no', 'NO', '<score> no </score>', '<score>No</score>'],
+      ...['<think>Yes? It is a lake.</think>\n\nNo', '<think>\n</think>\nNo.', '<think>\n</think><score> no </score>'],
+    ],
+    block: [
+      ...['Yes', 'yes', 'Yes.', 'Yes, it shows blood.', 'Yes and No', '**Yes**', 'Yes\n\n**Step 1**', '"yes"'],
+      ...[
+        '<score> yes </score>',
+        'Yes\n<confidence> High </confidence>',
+        '<think>No?</think>Yes',
+        'Yes</think>No',
+        'Blood.</think>Yes',
+      ],
+    ].map((answer) => [answer, 'policy']),
+  },
 }
 
 /** Answers that say nothing in any format. */
@@ -58,8 +104,10 @@ const NOWHERE = [
   '"safe"',
   '**safe**',
   'safe\nunsafe',
-  'unsafe\nsafe',
   'safe unsafe',
+  'not unsafe',
+  'unsafely',
+  'I would call it unsafe',
   'safe\nS1',
   'saf',
   'unsaf',
@@ -67,10 +115,17 @@ const NOWHERE = [
   'safe, I think',
   'assistant: safe',
   '<think>It is harmless.</think>\nsafe',
+  '<think>It is unsafe, yes',
+  '<think>one</think>two</think>No',
+  'It is a lake.\n</think>\nNo',
+  'It is fine.</think>{"violation":0}',
+  'First. <think>It is harmless.</think>No',
+  '<score>maybe</score>',
+  '<score> no',
+  'Yesterday',
   'not safe',
   'ｓａｆｅ',
   'sa\u200bfe',
-  'Yes and No',
   'No and Yes',
   'No\nYes',
   'No, it does not.',
@@ -96,7 +151,8 @@ const NOWHERE = [
   '{"violation":2}',
   '{"violation":-1}',
   '{"violation":0,"violation":1}',
-  '{"violation":1,"violation":0}',
+  '{"violation":10}',
+  '{"violation":1.5}',
   '{"Violation":0}',
   '{"violation":0',
   '{"violation":0} and more',
@@ -111,7 +167,7 @@ const FORMATS = Object.keys(GUARD_FORMATS) as Format[]
 const verdictOf = (format: Format, answer: string) => GUARD_FORMATS[format].read(answer, 'block')
 
 for (const format of FORMATS) {
-  test(`${format}: the model's own words are verdicts, and those of the other formats and ${NOWHERE.length} more are none`, () => {
+  test(`${format}: the first word blocks, only the exact word allows, no word of other formats allows, and ${NOWHERE.length} more are no verdict`, () => {
     const { allow, block } = VERDICTS[format]
     for (const answer of allow)
       assert.deepEqual(verdictOf(format, answer), { verdict: 'allow', categories: [] }, answer)
@@ -121,7 +177,8 @@ for (const format of FORMATS) {
       ...VERDICTS[other].allow,
       ...VERDICTS[other].block.map(([answer]) => answer),
     ])
-    for (const answer of [...others, ...NOWHERE]) assert.equal(verdictOf(format, answer), null, answer)
+    for (const answer of others) assert.notEqual(verdictOf(format, answer)?.verdict, 'allow', answer)
+    for (const answer of NOWHERE) assert.equal(verdictOf(format, answer), null, answer)
   })
 }
 
@@ -131,6 +188,15 @@ test('qwen3guard: a controversial text is allowed where the setting says so, wit
     categories: ['PII'],
   })
   assert.equal(GUARD_FORMATS.qwen3guard.read('Safety: Unsafe\nCategories: PII', 'allow')?.verdict, 'block')
+  for (const unclear of ['Safety: Controversial', 'safety: controversial\ncategories: PII'])
+    assert.equal(GUARD_FORMATS.qwen3guard.read(unclear, 'allow'), null, unclear)
+})
+
+test('categories are names: no sentence of an answer, and no long list of them, goes into the record', () => {
+  const names = Array.from({ length: 40 }, (_, i) => `C${i}`).join(', ')
+  assert.equal(verdictOf('qwen3guard', `Safety: Unsafe\nCategories: ${names}`)?.categories.length, 16)
+  assert.deepEqual(verdictOf('qwen3guard', `Safety: Unsafe\nCategories: ${'x'.repeat(65)}`)?.categories, ['unsafe'])
+  assert.deepEqual(verdictOf('llama-guard', 'unsafe\nfrom s1 to mp4, <d>S2!</d>')?.categories, ['S1', 'S2'])
 })
 
 law('no edit of an answer turns it into an allow that the model did not give', (seed) => {
@@ -165,12 +231,22 @@ const isAllow: Record<Format, (answer: string) => boolean> = {
   },
   'gpt-oss-safeguard': (answer) => {
     try {
-      return JSON.parse(answer)?.violation === 0 && answer.split(/"violation"\s*:/).length === 2
+      const text = afterReasoning(answer)
+      return JSON.parse(text)?.violation === 0 && text.split(/"violation"\s*:/).length === 2
     } catch {
       return false
     }
   },
-  'yes-no': (answer) => ['no', 'no.'].includes(answer.toLowerCase()),
+  'yes-no': (answer) => {
+    const word = afterReasoning(answer).toLowerCase()
+    return ['no', 'no.', '<score>no</score>'].includes(word.replace(/(?<=>)\s+|\s+(?=<)/g, ''))
+  },
+}
+
+function afterReasoning(answer: string): string {
+  const marks = (answer.match(/<\/?think>/g) ?? []).join('')
+  if (!marks.includes('</think>')) return answer
+  return marks === '<think></think>' && answer.startsWith('<think>') ? answer.split('</think>')[1]!.trim() : 'unclear'
 }
 
 test('a probability of Yes above the threshold blocks, whichever word was chosen; without probabilities there is no verdict', () => {

@@ -76,6 +76,8 @@ const CHAT_REPLIES: Record<string, Fault> = {
   'content empty': verdictOf(''),
   'content as parts': verdictOf([{ type: 'text', text: 'safe' }]),
   'cut by length': verdictOf('safe', 'length'),
+  'No, cut by length': verdictOf('No', 'length'),
+  'no violation, cut by length': verdictOf('{"violation":0}', 'length'),
   'filtered by the server': verdictOf('safe', 'content_filter'),
   'no finish reason': verdictOf('safe', null),
   'unknown verdict': verdictOf('maybe'),
@@ -164,6 +166,47 @@ test('openai-moderations: a threshold replaces the verdict of its own category o
   await engine.close?.()
 })
 
+test('chat-guard: an answer that was cut, or filtered by the server, blocks by its first word; servers have several words for a whole one', async () => {
+  const cut: Record<Format, string> = {
+    'llama-guard': 'unsafe\nS9\nThe prompt',
+    qwen3guard: 'Safety: Unsafe\nCategories: Vio',
+    'gpt-oss-safeguard': '{"violation":1,"category":"violence","ration',
+    'yes-no': 'Yes, because the',
+  }
+  for (const format of FORMATS) {
+    const engine = guard(format)
+    const judged = async (content: string, finish_reason: unknown) => {
+      server.script({ method: 'POST', fault: verdictOf(content, finish_reason) })
+      return (await engine.moderate(input('a cat'), live())).verdict
+    }
+    for (const reason of ['length', 'content_filter', null]) assert.equal(await judged(cut[format], reason), 'block')
+    for (const reason of ['stop', 'STOP', 'eos', 'eos_token', 'end_turn'])
+      assert.equal(await judged(WORDS[format].safe, reason), 'allow', reason)
+    await engine.close?.()
+  }
+})
+
+test('openai-moderations: what is flagged is blocked, however odd the rest of the reply', async () => {
+  const flagged = { flagged: true, categories: { violence: true } }
+  const replies: Array<[results: unknown, ...categories: string[]]> = [
+    [[flagged, { flagged: false, categories: { a: false } }], 'violence'],
+    [[{ ...flagged, categories: { violence: true, odd: 'no' } }], 'violence'],
+    [[{ flagged: true }], 'flagged'],
+    [[{ flagged: true, categories: {} }], 'flagged'],
+    [[{ flagged: true, categories: null }], 'flagged'],
+    [[{ categories: { violence: true } }], 'violence'],
+    [[{ flagged: 'yes', categories: { violence: true } }], 'violence'],
+  ]
+  const engine = openai()
+  for (const [results, ...categories] of replies) {
+    server.script({ method: 'POST', fault: ok({ results }) })
+    const images = [picture(1)]
+    const judged = await engine.moderate({ ...input('a cat'), images }, live())
+    assert.deepEqual([judged.verdict, judged.categories], ['block', categories], JSON.stringify(results))
+  }
+  await engine.close?.()
+})
+
 test('qwen3guard: what controversial means is a setting, and blocks without one', async () => {
   server.answers.chat = () => 'Safety: Controversial\nCategories: Politically Sensitive Topics'
   for (const [setting, verdict] of [
@@ -243,9 +286,9 @@ function live(): AbortSignal {
 
 test('a yes-no guard with block_above asks for probabilities and judges by them; an answer without them is no verdict', async () => {
   const engine = guard('yes-no', { block_above: 0.3 })
-  const judged = async (top_logprobs: unknown) => {
+  const judged = async (top_logprobs: unknown, content = 'No', finish_reason = 'stop') => {
     const logprobs = top_logprobs === null ? null : { content: [{ token: 'No', logprob: -0.1, top_logprobs }] }
-    server.script({ method: 'POST', fault: chat({ finish_reason: 'stop', message: { content: 'No' }, logprobs }) })
+    server.script({ method: 'POST', fault: chat({ finish_reason, message: { content }, logprobs }) })
     const { verdict } = await engine.moderate(
       { text: 'a', images: [], purpose: 'video_prompt' },
       new AbortController().signal,
@@ -258,6 +301,11 @@ test('a yes-no guard with block_above asks for probabilities and judges by them;
   ]
   assert.equal(await judged(share(0.4)), 'block')
   assert.equal(await judged(share(0.2)), 'allow')
+  const explained = 'No\n\n**Step by step:** the'
+  assert.equal(await judged(share(0.2), explained, 'length'), 'allow', 'ShieldGemma goes on after its word')
+  assert.equal(await judged(share(0.4), explained, 'length'), 'block')
+  await assert.rejects(judged(share(0.2), 'Maybe'), EngineError)
+  await assert.rejects(judged(share(0.2), 'No', 'content_filter'), EngineError)
   const { json } = server.requests.at(-1)! as { json: { logprobs?: boolean; top_logprobs?: number } }
   assert.deepEqual([json.logprobs, json.top_logprobs], [true, 20])
   await assert.rejects(judged(null), EngineError)

@@ -95,7 +95,7 @@ test('masking and detection take time in proportion to the prompt, whatever it i
 const SCENE = '夜の商店街を黒い猫がゆっくり歩き、看板に営業中とある店の前で止まる。雨が降る。'
 const ENGLISH = 'A black cat slowly walks through a shopping street at night and stops at a shop. It rains.'
 
-async function resultOf(translation: string, depicted_text: string[]): Promise<string | null> {
+async function resultOf(translation: string, depicted_text: string[], prompt = SCENE): Promise<string | null> {
   const asked: Array<string | undefined> = []
   const engine: TranslationEngine = {
     available: true,
@@ -104,7 +104,7 @@ async function resultOf(translation: string, depicted_text: string[]): Promise<s
       return { translation, depicted_text }
     },
   }
-  const result = await translatePrompt(engine, SCENE, new AbortController().signal).catch(() => null)
+  const result = await translatePrompt(engine, prompt, new AbortController().signal).catch(() => null)
   if (result === null) assert.equal(asked.length, 2, 'one more try')
   return result === null ? asked[1]! : null
 }
@@ -114,12 +114,44 @@ test('depicted text may stay Japanese: part of a sentence, and at most a third o
   assert.equal(await resultOf(`${ENGLISH} 商店街, 看板, 営業中.`, ['商店街', '看板', '営業中']), null)
 })
 
+/** Prompts that are mostly depicted text, a faithful answer, and the text it lists. */
+const CAPTIONS: ReadonlyArray<readonly [prompt: string, answer: string, ...depicted: string[]]> = [
+  ['テロップ：本日開店', 'Caption: "本日開店"', '本日開店'],
+  ['テロップ：本日開店', 'Caption: 本日開店', '本日開店'],
+  ['テロップ: 本日開店、全品半額！', 'Caption: "本日開店、全品半額！"', '本日開店、全品半額！'],
+  ['テロップ：本日開店！全品半額！', 'Caption: "本日開店" and "全品半額"', '本日開店', '全品半額'],
+  ['字幕：ありがとう。また明日。', 'Subtitle: ありがとう。また明日。', 'ありがとう。また明日。'],
+  ['【テロップ】\n本日開店', '[Caption]\n"本日開店"', '本日開店'],
+  ['看板の文字：営業中\nロゴ：黒猫商店', 'Sign: “営業中”\nLogo: “黒猫商店”', '営業中', '黒猫商店'],
+  ['本日開店の看板', "A sign that reads '本日開店'", '本日開店'],
+  ['猫が歩く。\r\nタイトル：夜を歩く猫の物語', 'A cat walks.\nTitle: 「夜を歩く猫の物語」', '夜を歩く猫の物語'],
+]
+
+test('a prompt may be mostly depicted text, when the translator lists it and the prompt or the answer marks it', async () => {
+  for (const [prompt, answer, ...depicted] of CAPTIONS)
+    assert.equal(await resultOf(answer, depicted, prompt), null, `${prompt} as ${answer}`)
+})
+
+test('of a caption nothing is lost or added: its label is translated, and the text is shown as often as the prompt has it', async () => {
+  const prompt = 'テロップ：本日開店'
+  const refused: Array<[string, string[], RegExp]> = [
+    ['テロップ：本日開店', ['本日開店'], /left outside/],
+    ['テロップ："本日開店"', ['テロップ：', '本日開店'], /empty/],
+    ['"本日開店"', ['本日開店'], /empty/],
+    ['Caption: "本日開業"', ['本日開店'], /word for word/],
+    [`Caption: ${'"本日開店" '.repeat(3)}`, ['本日開店'], /too much/],
+  ]
+  for (const [translation, depicted, violation] of refused)
+    assert.match((await resultOf(translation, depicted, prompt)) ?? 'accepted', violation, translation)
+})
+
 test('untranslated text is not accepted as depicted text: complete, in parts, or repeated', async () => {
   const refused: Array<[string, string[], RegExp]> = [
     [`${ENGLISH} 夜の商店街を黒い猫がゆっくり歩き`, ['夜の商店街を黒い猫がゆっくり歩き'], /too much/],
     [`${ENGLISH} ${'営業中 '.repeat(9)}`, ['営業中'], /too much/],
     [`${ENGLISH} 雨が降る`, ['雨が降る'], /whole sentence/],
     [`${ENGLISH} 雨が / 降る`, ['雨が', '降る'], /whole sentence/],
+    [`${ENGLISH} "雨が降る"`, ['雨が降る'], /whole sentence/],
     [`${ENGLISH} 営業中`, [], /left outside/],
     [`${ENGLISH} 開店`, ['開店'], /word for word/],
     [`${ENGLISH} 猫`, ['黒い猫'], /word for word/],

@@ -115,15 +115,52 @@ test('a sign that is shown twice in place of another is unfaithful', async () =>
   await assert.rejects(translatePrompt(engine, '通りに「甲」と「乙」の看板', live()), failure('unfaithful'))
 })
 
-test('a translation over 7000 characters is asked for again, shorter', async () => {
-  const prompt = `${'猫が歩く。'.repeat(400)}<d>${'は'.repeat(4000)}</d>`
-  const engine = scripted(
-    { translation: `${'A cat walks. '.repeat(300)}⟦K0⟧` },
-    { translation: `${'A cat. '.repeat(300)}⟦K0⟧` },
-  )
-  const { engine_prompt } = await translatePrompt(engine, prompt, live())
-  assert.match(engine.asked[1]!.violation!, /7000/)
+const LONG = '猫が歩く。'.repeat(700)
+const WALKS = 'A cat walks. '
+const ask = (engine: TranslationEngine, prompt: string, max: number | null) =>
+  translatePrompt(engine, prompt, live(), max)
+
+test('a faithful translation may be as long as it is where the model has no limit', async () => {
+  for (const prompt of [LONG, LONG.repeat(2)]) {
+    const translation = WALKS.repeat(prompt.length / 5)
+    const engine = scripted({ translation })
+    assert.equal((await ask(engine, prompt, null)).engine_prompt, translation)
+    assert.equal(engine.asked.length, 1)
+  }
+})
+
+test('a translation over the limit of the model is asked for once more, shorter; dialogue counts and stays', async () => {
+  const said = `<d>${'は'.repeat(1000)}</d>`
+  const engine = scripted({ translation: `${WALKS.repeat(600)}⟦K0⟧` }, { translation: `${'A cat. '.repeat(700)}⟦K0⟧` })
+  const { engine_prompt } = await ask(engine, LONG + said, 7000)
+  assert.ok(engine_prompt.endsWith(said))
   assert.ok([...engine_prompt].length <= 7000)
+  assert.match(engine.asked[1]!.violation!, /shorter: at most 5993 characters .* instead of 7800/)
+})
+
+test('what still does not fit fails with both lengths, also when the shorter answer is not faithful', async () => {
+  const long = { translation: WALKS.repeat(700) }
+  const lengths = { prompt: 3500, english: 9100, max: 7000 }
+  for (const [asked, ...answers] of [
+    [2, long],
+    [3, { translation: 'A cat と' }, long, long],
+    [3, long, { translation: 'A cat.' }, { translation: 'Cats.' }],
+  ] as const) {
+    const engine = scripted(...answers)
+    await assert.rejects(ask(engine, LONG, 7000), { name: 'TranslationFailure', reason: 'too_long', lengths })
+    assert.equal(engine.asked.length, asked)
+  }
+  const mended = scripted(long, { translation: 'A cat.' }, { translation: WALKS.repeat(500) })
+  assert.equal((await ask(mended, LONG, 7000)).translated, true)
+})
+
+test('a shorter version is not asked for in vain: of a machine translator, or where dialogue alone is too long', async () => {
+  const literal = Object.assign(scripted({ translation: WALKS.repeat(700) }), { literal: true as const })
+  await assert.rejects(ask(literal, LONG, 7000), failure('too_long'))
+  assert.equal(literal.asked.length, 1)
+  const engine = scripted({ translation: 'A cat says ⟦K0⟧' })
+  await assert.rejects(ask(engine, `猫が<d>${'は'.repeat(100)}</d>と言う`, 100), failure('too_long'))
+  assert.equal(engine.asked.length, 1)
 })
 
 test('a fault of the engine is not an answer: it is thrown unchanged, and nothing is asked again', async () => {
@@ -174,7 +211,8 @@ law(
 test('chat: answers in code fences and after thoughts are read, everything else is a fault', async () => {
   const engine = chatTranslation({ kind: 'chat', base_url: server.url, model: 'm', timeout_seconds: 5 })
   const translation = '{"translation":"A cat {walks}","depicted_text":[]}'
-  for (const answer of [translation, `\`\`\`json\n${translation}\n\`\`\``, `<think>{hm}</think>\n${translation}`]) {
+  const wrapped = [`\`\`\`json\n${translation}\n\`\`\``, `<think>{hm}</think>\n${translation}`]
+  for (const answer of [translation, translation.replace('[]', 'null'), ...wrapped]) {
     server.answers.chat = () => answer
     assert.deepEqual(await engine.translate({ text: '猫が歩く' }, live()), {
       translation: 'A cat {walks}',
@@ -193,6 +231,18 @@ test('chat: answers in code fences and after thoughts are read, everything else 
     await assert.rejects(engine.translate({ text: '猫が歩く' }, live()), EngineError, answer)
   }
   await engine.close?.()
+})
+
+test('chat: the answer may have as many tokens as the entry says', async () => {
+  const limits: unknown[] = []
+  for (const more of [{}, { max_tokens: 9000 }]) {
+    const engine = chatTranslation({ kind: 'chat', base_url: server.url, model: 'm', ...more })
+    server.answers.chat = () => '{"translation":"A cat","depicted_text":[]}'
+    await engine.translate({ text: '猫が' }, live())
+    limits.push((server.requests.at(-1)!.json as { max_tokens?: number }).max_tokens)
+    await engine.close?.()
+  }
+  assert.deepEqual(limits, [undefined, 9000])
 })
 
 test('chat: the masked prompt is the user message, the violation is in the instruction', async () => {

@@ -42,6 +42,8 @@ export const COST = 4_000_000n
 /** Sections of kinora.yaml by name; `{engines}` stands for the address of the engine server. */
 export type Sections = {
   model?: string
+  /** Further members of the model, such as `prompt_max: 4000`. */
+  model_more?: string
   /** Several engines of the model, instead of `model`. */
   several?: string
   moderation?: string
@@ -158,6 +160,7 @@ const OBSERVE = `
 
 function configText({
   model = OUTSIDE,
+  model_more,
   several,
   moderation = '{ kind: rules, deny: [forbidden] }',
   moderation_more,
@@ -168,7 +171,7 @@ function configText({
   return `
 plans: { free: { max_concurrent_renders: 1000 } }
 video_models:
-  - { id: ${MODEL}, ${several ? `engines: ${several}` : `engine: ${model}`}, per_second: "0.010000", render_seconds: 600 }
+  - { id: ${MODEL}, ${several ? `engines: ${several}` : `engine: ${model}`}, per_second: "0.010000", render_seconds: 600${model_more ? `, ${model_more}` : ''} }
 moderation: { engine: ${moderation}${moderation_more ? `, ${moderation_more}` : ''} }
 translation: { engine: ${translation} }
 limits: { queue_seconds: 600${limits ? `, ${limits}` : ''} }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
-import { OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
+import { MODEL, OPENING, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
 const PROMPT = '夜の東京を歩く女性が<d>こんにちは、元気？</d>と言う。看板には「営業中」と書かれている。'
 const DIALOGUE = '<d>こんにちは、元気？</d>'
@@ -72,6 +73,23 @@ test('a translation that cannot be moderated is rejected', async () => {
   service.engines.answers.moderation = () => ({ flagged: false, categories: { a: false } })
 })
 
+test('7000 Japanese characters are accepted, and their English is rendered however long it is', async () => {
+  for (const characters of [3500, 7000]) {
+    const prompt = '猫が歩く。'.repeat(characters / 5)
+    const translation = 'Cats walk. '.repeat(characters / 5)
+    translates(() => translation)
+    const job = await service.drive(await service.submit({ prompt }))
+    assert.equal(job.status, 'completed')
+    assert.equal([...service.engines.renders.values()].at(-1)!.fields.prompt, translation)
+  }
+})
+
+test('a caption that the translator lists is rendered unchanged', async () => {
+  translates(() => 'Caption: "本日開店"', ['本日開店'])
+  assert.equal((await service.drive(await service.submit({ prompt: 'テロップ：本日開店' }))).status, 'completed')
+  assert.equal([...service.engines.renders.values()].at(-1)!.fields.prompt, 'Caption: "本日開店"')
+})
+
 const UNFAITHFUL: Record<string, (source: string) => string> = {
   'half a character': (source) => `${english(source)} \ud83d`,
   'a lost segment': (source) => english(source).replace('⟦K1⟧', ''),
@@ -117,4 +135,38 @@ test('without a translator a Japanese prompt fails and costs nothing; Japanese d
   assert.equal((await plain.drive(await plain.submit({ prompt }))).status, 'completed')
   assert.equal([...plain.engines.renders.values()].at(-1)!.fields.prompt, prompt)
   await plain.close()
+})
+
+test('a model with a limit: 400 for an English prompt that is too long; a translation is shortened, or fails with both lengths', async () => {
+  const limited = await startPipelineApp({
+    translation: '{ kind: chat, model: translator, base_url: "{engines}" }',
+    model_more: 'prompt_max: 4000',
+  })
+  const submit = (prompt: string) =>
+    send(limited.app, 'POST', '/v1/videos', limited.customer, videoBody({ model: MODEL, prompt }))
+  const { status, body } = await submit('x'.repeat(4001))
+  assert.deepEqual([status, body.error.param, body.error.code], [400, 'prompt', 'invalid_request_error'])
+  assert.match(body.error.message, /at most 4000 characters.*4001/)
+  assert.equal((await limited.drive(await limited.submit({ prompt: 'x'.repeat(4000) }))).status, 'completed')
+
+  const prompt = '猫が歩く。'.repeat(1400)
+  const balance = await limited.balance()
+  const answers = ['Cats walk. ', 'Cats go. ']
+  let asked = 0
+  limited.engines.answers.chat = () =>
+    JSON.stringify({ translation: answers[asked++ % 2]!.repeat(1400), depicted_text: [] })
+  const failed = await limited.drive(await limited.submit({ prompt }))
+  assert.equal(failed.error_code, 'translation_unavailable')
+  assert.match(failed.error_message!, /has 12600 characters, .* at most 4000.* from 7000 to about 2222 characters/)
+  assert.equal(asked, 2)
+  assert.deepEqual(await limited.balance(), { ...balance, held: 0n, running: 0 })
+
+  answers[1] = 'Cat. '
+  const shortened = prompt.slice(0, 3500)
+  limited.engines.answers.chat = () =>
+    JSON.stringify({ translation: answers[asked++ % 2]!.repeat(700), depicted_text: [] })
+  assert.equal((await limited.drive(await limited.submit({ prompt: shortened }))).status, 'completed')
+  assert.equal([...limited.engines.renders.values()].at(-1)!.fields.prompt, 'Cat. '.repeat(700))
+  assert.deepEqual(await limited.app.audit(), {})
+  await limited.close()
 })

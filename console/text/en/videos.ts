@@ -178,7 +178,7 @@ export default {
     },
     translation_unavailable: {
       what: 'The Japanese prompt could not be translated.',
-      next: 'Write the prompt in English, or try again later. Contact the operator if this continues.',
+      next: 'Write the prompt in English, shorten it if it is long, or try again later. Contact the operator if this continues.',
     },
     queue_timeout: { what: 'No renderer was free in time.', next: 'Try again later.' },
     render_timeout: { what: 'Rendering took too long and was stopped.', next: 'Try again, or shorten the video.' },

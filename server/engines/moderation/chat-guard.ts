@@ -10,7 +10,7 @@ import {
 } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
 import type { ModerationEngine, ModerationInput, ModerationResult } from './contract.ts'
-import { DEFAULT_POLICY, GUARD_FORMATS, readProbability } from './guard-formats.ts'
+import { DEFAULT_POLICY, GUARD_FORMATS, type Reading, readProbability } from './guard-formats.ts'
 import { judgeEach } from './judge-each.ts'
 
 /**
@@ -34,7 +34,7 @@ export const ChatGuardOptions = Type.Object(
 )
 export type ChatGuardOptions = Type.Static<typeof ChatGuardOptions>
 
-/** A guard model behind chat completions. Only an answer that is exactly the model's way of saying "safe" allows. */
+/** A guard model behind chat completions. Only a complete answer that is exactly the model's way of saying "safe" allows. */
 export function chatGuard(options: ChatGuardOptions): ModerationEngine {
   const client = openaiClient(options)
   const format = GUARD_FORMATS[options.format]
@@ -52,12 +52,20 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
       messages.unshift({ role: 'system', content: `${options.policy ?? DEFAULT_POLICY}\n\n${format.question}` })
     const { block_above } = options
     const asked = { model, messages, ...format.options, ...(block_above !== undefined && PROBABILITIES) }
-    const { text: answer, logprobs } = await completeChoice(client, asked, signal)
-    const word = format.read(answer.trim(), options.controversial ?? 'block')
-    if (word === null) throw unreadableReply('the answer is no verdict')
-    const read = block_above === undefined ? word : readProbability(logprobs, block_above)
-    if (read === null) throw unreadableReply('the answer has no probabilities of Yes and No')
-    return { ...read, engine: `chat-guard/${options.format}`, version: model }
+    const { text: answer, ended_by, logprobs } = await completeChoice(client, asked, { signal })
+    const verdict =
+      block_above === undefined
+        ? readWord(answer, ended_by === 'model')
+        : readFirstToken(answer, { logprobs, block_above, may_allow: ended_by !== 'unknown' })
+    return { ...verdict, engine: `chat-guard/${options.format}`, version: model }
+  }
+
+  /** The word with which a cut answer begins is enough to block. */
+  function readWord(answer: string, may_allow: boolean): Reading {
+    const read = format.read(answer.trim(), options.controversial ?? 'block')
+    if (read?.verdict !== 'block' && !may_allow) throw unreadableReply('the answer was cut short')
+    if (read === null) throw unreadableReply('the answer is no verdict')
+    return read
   }
 
   return {
@@ -69,8 +77,20 @@ export function chatGuard(options: ChatGuardOptions): ModerationEngine {
   }
 }
 
-/** Asks for the tokens that the first word might have been. */
-const PROBABILITIES = { logprobs: true, top_logprobs: 20 }
+/** The verdict by the first token: models that were trained to explain their word go on until they are cut. */
+function readFirstToken(
+  answer: string,
+  { logprobs, block_above, may_allow }: { logprobs: unknown; block_above: number; may_allow: boolean },
+): Reading {
+  if (!/^[^\p{L}\p{N}]*(?:yes|no)(?![\p{L}\p{N}])/iu.test(answer)) throw unreadableReply('the answer is no verdict')
+  const read = readProbability(logprobs, block_above)
+  if (read === null) throw unreadableReply('the answer has no probabilities of Yes and No')
+  if (read.verdict !== 'block' && !may_allow) throw unreadableReply('the answer was cut short')
+  return read
+}
+
+/** Asks for the tokens that the first word might have been; what follows it is not needed. */
+const PROBABILITIES = { logprobs: true, top_logprobs: 20, max_tokens: 8 }
 
 /** Options that contradict the format. */
 export function chatGuardMistakes(options: ChatGuardOptions): Mistake[] {

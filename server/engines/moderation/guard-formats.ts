@@ -1,7 +1,7 @@
 import { asRecord } from '../../platform/json/record.ts'
 import type { ModerationResult } from './contract.ts'
 
-type Reading = Pick<ModerationResult, 'verdict' | 'categories'>
+export type Reading = Pick<ModerationResult, 'verdict' | 'categories'>
 
 export type GuardFormat = {
   sees_images: boolean
@@ -9,7 +9,10 @@ export type GuardFormat = {
   question: string | null
   /** Members added to the request. */
   options: Record<string, unknown>
-  /** The verdict in a trimmed answer; null for anything that is not exactly one. */
+  /**
+   * The verdict in a trimmed answer. The first word blocks, in any case and whatever follows it: models add text, leave out line ends and
+   * invent categories. Only an answer that is exactly the model's way of saying "safe" allows. Null for everything else.
+   */
   read(answer: string, controversial: 'allow' | 'block'): Reading | null
 }
 
@@ -22,58 +25,101 @@ export const DEFAULT_POLICY = [
 
 /**
  * As the model cards have them. Source: https://huggingface.co/meta-llama/Llama-Guard-4-12B, https://huggingface.co/Qwen/Qwen3Guard-Gen-8B,
- * https://huggingface.co/openai/gpt-oss-safeguard-20b, https://huggingface.co/google/shieldgemma-2-4b-it
+ * https://huggingface.co/openai/gpt-oss-safeguard-20b, https://huggingface.co/google/shieldgemma-2-4b-it. That Llama Guard does not keep to
+ * its form: https://github.com/ogx-ai/ogx/pull/5045
  */
 export const GUARD_FORMATS: Record<'llama-guard' | 'qwen3guard' | 'gpt-oss-safeguard' | 'yes-no', GuardFormat> = {
-  'llama-guard': { sees_images: true, question: null, options: { max_tokens: 64 }, read: readLlamaGuard },
-  qwen3guard: { sees_images: false, question: null, options: { max_tokens: 128 }, read: readQwen3Guard },
+  'llama-guard': { sees_images: true, question: null, options: { max_tokens: 64 }, read: verdictOnly(readLlamaGuard) },
+  qwen3guard: { sees_images: false, question: null, options: { max_tokens: 128 }, read: verdictOnly(readQwen3Guard) },
   'gpt-oss-safeguard': {
     sees_images: false,
     question:
       'Does what the user sends break this policy? Answer with JSON only: {"violation": 0 or 1, "category": string or null, "rationale": string}.',
     options: { response_format: { type: 'json_object' } },
-    read: readSafeguard,
+    read: behindReasoning(readSafeguard),
   },
   'yes-no': {
     sees_images: true,
     question: 'Does what the user sends break this policy? Answer with one word, Yes or No.',
-    options: { max_tokens: 8 },
-    read: readYesNo,
+    // Room for a model that reasons in a few sentences before its word.
+    options: { max_tokens: 512 },
+    read: behindReasoning(readYesNo),
   },
 }
 
-/** `safe`, or `unsafe` with the hazards S1 to S14 on the second line. */
+type Read = GuardFormat['read']
+
+/** Reads what follows `<think>…</think>`. Where it is not clear what is reasoning, which may quote any word, nothing allows. */
+function behindReasoning(read: Read): Read {
+  return (answer, controversial) => {
+    const [before = '', after, ...more] = answer.split('</think>')
+    if (after === undefined) return read(answer, controversial)
+    const is_clear = more.length === 0 && before.lastIndexOf('<think>') === 0
+    const first = is_clear ? null : read(before.trim(), controversial)
+    const verdict = first?.verdict === 'block' ? first : read(after.trim(), controversial)
+    return is_clear || verdict?.verdict === 'block' ? verdict : null
+  }
+}
+
+/** Of a model that writes no reasoning: what follows some may block, and allows nothing. */
+function verdictOnly(read: Read): Read {
+  return (answer, controversial) => {
+    const verdict = behindReasoning(read)(answer, controversial)
+    return verdict?.verdict === 'allow' && answer.includes('</think>') ? null : verdict
+  }
+}
+
+/** `safe`, or `unsafe` and its hazards: S1 to S14, O1 to O6 in the first version. */
 function readLlamaGuard(answer: string): Reading | null {
-  if (answer === 'safe') return { verdict: 'allow', categories: [] }
-  const unsafe = /^unsafe(?:\s*\n\s*(S\d{1,2}(?:\s*,\s*S\d{1,2})*))?$/.exec(answer)
-  return unsafe === null ? null : { verdict: 'block', categories: unsafe[1]?.split(/\s*,\s*/) ?? ['unsafe'] }
+  if (answer === 'safe') return ALLOW
+  const rest = behindWord(answer, 'unsafe')
+  return rest === null ? null : block(rest.toUpperCase().match(/\b[SO]\d{1,2}\b/g), 'unsafe')
 }
 
 function readQwen3Guard(answer: string, controversial: 'allow' | 'block'): Reading | null {
-  const found = /^Safety: (Safe|Unsafe|Controversial)\s*\nCategories: ([^\n]+?)\s*(?:\nRefusal: (?:Yes|No)\s*)?$/.exec(
-    answer,
-  )
-  if (found === null) return null
-  const [, safety, list = ''] = found
-  if (safety === 'Safe') return list === 'None' ? { verdict: 'allow', categories: [] } : null
-  return { verdict: safety === 'Unsafe' ? 'block' : controversial, categories: list.split(/\s*,\s*/) }
+  const exact = /^Safety: (Safe|Controversial)\s*\nCategories: ([^\n]+?)\s*(?:\nRefusal: (?:Yes|No)\s*)?$/.exec(answer)
+  if (exact?.[1] === 'Safe') return exact[2] === 'None' ? ALLOW : null
+  if (exact !== null && controversial === 'allow') return { verdict: 'allow', categories: listOf(exact[2]!) }
+  const words = controversial === 'allow' ? 'unsafe' : '(?:unsafe|controversial)'
+  const rest = behindWord(answer, `(?:safety${BETWEEN})?${words}`)
+  if (rest === null) return null
+  return block(listOf(/\bcategories[^\p{L}\n]*([^\n]*)/iu.exec(rest)?.[1] ?? ''), 'unsafe')
 }
 
-/** One JSON object. One that answers twice is no answer, since parsers disagree about which of the two counts. */
+/** One JSON object. One that answers twice does not allow, since parsers disagree about which of the two counts. */
 function readSafeguard(answer: string): Reading | null {
-  if (answer.match(/"violation"\s*:/g)?.length !== 1) return null
-  const json = parse(answer)
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return null
-  const { violation, category } = json as { violation?: unknown; category?: unknown }
-  if (violation === 0) return { verdict: 'allow', categories: [] }
-  if (violation === 1) return { verdict: 'block', categories: [typeof category === 'string' ? category : 'violation'] }
-  return null
+  const json = asRecord(parse(answer))
+  if (json?.violation === 0 && answer.match(/"violation"\s*:/g)?.length === 1) return ALLOW
+  const first = /"violation"\s*:\s*("?)([\w.+-]*)\1/.exec(answer)?.[2]?.toLowerCase()
+  if (first !== '1' && first !== 'true' && first !== 'yes') return null
+  return block(/"(?:policy_)?category"\s*:\s*"([^"\\]+)"/.exec(answer)?.slice(1), 'violation')
 }
 
+/** The word alone; Granite Guardian puts it into `<score>`. Source: https://huggingface.co/ibm-granite/granite-guardian-3.3-8b */
 function readYesNo(answer: string): Reading | null {
-  const word = /^(yes|no)\.?$/i.exec(answer)?.[1]?.toLowerCase()
-  if (word === undefined) return null
-  return word === 'no' ? { verdict: 'allow', categories: [] } : { verdict: 'block', categories: ['policy'] }
+  if (/^(?:no\.?|<score>\s*no\s*<\/score>)$/i.test(answer)) return ALLOW
+  return behindWord(answer, '(?:<score>\\s*)?yes') === null ? null : block([], 'policy')
+}
+
+const ALLOW: Reading = { verdict: 'allow', categories: [] }
+
+/** The categories go into the moderation record: names as a model has them, not what it may quote from a prompt. */
+function block(categories: readonly string[] | null | undefined, otherwise: string): Reading {
+  const names = [...new Set(categories ?? [])].filter((name) => /^[\w &,()/.-]{1,64}$/.test(name)).slice(0, 16)
+  return { verdict: 'block', categories: names.length > 0 ? names : [otherwise] }
+}
+
+function listOf(names: string): string[] {
+  return names.split(/\s*,\s*/)
+}
+
+/** What may stand around a word: marks and white space. */
+const BETWEEN = '[^\\p{L}\\p{N}]*'
+
+/** What follows the first word of an answer when it is `word`, in any case; null when it is not. */
+function behindWord(answer: string, word: string): string | null {
+  const found = new RegExp(`^(?:(?!<score>)[^\\p{L}\\p{N}])*${word}(?![\\p{L}\\p{N}])`, 'iu').exec(answer)
+  return found === null ? null : answer.slice(found[0].length)
 }
 
 /**

@@ -29,7 +29,7 @@ export function openaiModerations(options: OpenaiModerationsOptions): Moderation
   ): Promise<ModerationResult> {
     const input: ContentPart[] = [{ type: 'text', text }]
     if (image !== null) input.push(imagePart(image))
-    const reply = (await postJson(client, '/moderations', { model, input }, signal)) as {
+    const reply = (await postJson(client, '/moderations', { model, input }, { signal })) as {
       results?: unknown
       model?: unknown
     }
@@ -46,30 +46,39 @@ export function openaiModerations(options: OpenaiModerationsOptions): Moderation
   }
 }
 
-/** The categories that block. Throws EngineError unless the reply is one complete, consistent result that covers what was sent. */
+/** The categories that block. Throws EngineError unless the reply blocks, or is one complete, consistent result that covers what was sent. */
 function readResult(results: unknown, thresholds: Record<string, number>, withImage: boolean): string[] {
-  const result = Array.isArray(results) && results.length === 1 ? asRecord(results[0]) : null
-  if (result === null) throw unreadableReply('it does not hold one result')
+  const all = Array.isArray(results) ? results.map(asRecord) : []
+  // What is blocked stays blocked, however odd the rest of the reply.
+  const blocked = [...new Set(all.flatMap((each) => (each === null ? [] : blockedBy(each, thresholds))))]
+  if (blocked.length > 0) return blocked
+
+  const [result, ...more] = all
+  if (!result || more.length > 0) throw unreadableReply('it does not hold one result')
   const categories = asRecord(result.categories)
-  const scores = asRecord(result.category_scores)
   if (typeof result.flagged !== 'boolean' || categories === null || Object.keys(categories).length === 0)
     throw unreadableReply('the result has no verdict')
   if (withImage && !sawImage(result.category_applied_input_types))
     throw unreadableReply('the picture was not looked at')
+  if (Object.values(categories).some((value) => typeof value !== 'boolean' && value !== null))
+    throw unreadableReply('a category is neither true nor false')
+  if (Object.keys(thresholds).some((name) => scoreOf(result, name) === null))
+    throw unreadableReply('a score is missing')
+  return []
+}
 
-  const blocked = Object.entries(categories).filter(([name, value]) => {
-    if (typeof value !== 'boolean' && value !== null) throw unreadableReply('a category is neither true nor false')
-    return value === true && thresholds[name] === undefined
-  })
-  const names = blocked.map(([name]) => name)
-  for (const [name, threshold] of Object.entries(thresholds)) {
-    const score = scores?.[name]
-    if (typeof score !== 'number' || !Number.isFinite(score)) throw unreadableReply('a score is missing')
-    if (score >= threshold) names.push(name)
-  }
-  const explained = Object.values(categories).includes(true)
-  if (result.flagged && !explained) names.push('flagged')
-  return names
+/** A category with a threshold blocks by its score, any other by the engine's judgement; a flag that no category explains blocks too. */
+function blockedBy(result: Record<string, unknown>, thresholds: Record<string, number>): string[] {
+  const flagged = Object.entries(asRecord(result.categories) ?? {}).filter(([, value]) => value === true)
+  const names = flagged.map(([name]) => name).filter((name) => thresholds[name] === undefined)
+  const scored = Object.entries(thresholds).filter(([name, threshold]) => (scoreOf(result, name) ?? -1) >= threshold)
+  const unexplained = result.flagged === true && flagged.length === 0 ? ['flagged'] : []
+  return [...names, ...scored.map(([name]) => name), ...unexplained]
+}
+
+function scoreOf(result: Record<string, unknown>, name: string): number | null {
+  const score = asRecord(result.category_scores)?.[name]
+  return typeof score === 'number' && Number.isFinite(score) ? score : null
 }
 
 function sawImage(applied: unknown): boolean {

@@ -2,9 +2,9 @@ import Type from 'typebox'
 import { type EngineClient, engineClient } from '../../platform/outbound/client.ts'
 import { ServerUrl } from '../base-url.ts'
 import type { Mistake } from '../engine-entry.ts'
-import { postJson } from '../openai-client.ts'
+import { type CallLimits, postJson } from '../openai-client.ts'
 import { unreadableReply } from '../reply-error.ts'
-import type { TranslationEngine } from './contract.ts'
+import { secondsForLength, type TranslationEngine } from './contract.ts'
 import { translateAround } from './markup.ts'
 
 /** `format`: whose API the server has. */
@@ -23,22 +23,24 @@ export type HttpTranslationOptions = Type.Static<typeof HttpTranslationOptions>
 
 /** Translation by a server with the API of LibreTranslate or DeepL, Japanese to English. */
 export function httpTranslation(options: HttpTranslationOptions): TranslationEngine {
-  const { base_url, api_key, headers = {}, timeout_seconds = 30 } = options
+  const { base_url, api_key, headers = {}, timeout_seconds } = options
   const format = FORMATS[options.format]
-  const client = engineClient({
-    base_url,
-    timeout_ms: timeout_seconds * 1000,
-    headers: { ...format.headers(api_key), ...headers },
-  })
+  const client = engineClient({ base_url, headers: { ...format.headers(api_key), ...headers } })
   return {
     available: true,
-    translate: (input, signal) =>
-      translateAround(input, format.tag, (texts, { markup }) =>
-        translateTexts(client, format, { texts, markup, api_key }, signal),
-      ),
+    literal: true,
+    translate(input, signal) {
+      const timeout_ms = (timeout_seconds ?? SENTENCE_SECONDS + secondsForLength(input.text)) * 1000
+      return translateAround(input, format.tag, (texts, { markup }) =>
+        translateTexts(client, format, { texts, markup, api_key }, { signal, timeout_ms }),
+      )
+    },
     close: () => client.close(),
   }
 }
+
+/** The time limit of a call for one sentence where the entry sets none. */
+const SENTENCE_SECONDS = 30
 
 /** Options that contradict the format, and the address of a call in place of the server's. */
 export function httpTranslationMistakes({
@@ -108,12 +110,12 @@ async function translateTexts(
   client: EngineClient,
   format: Format,
   { texts, ...options }: { texts: readonly string[]; markup: boolean; api_key: string | undefined },
-  signal: AbortSignal,
+  limits: CallLimits,
 ): Promise<string[]> {
   const translated: string[] = []
   for (let i = 0; i < texts.length; i += TEXTS_MAX) {
     const some = texts.slice(i, i + TEXTS_MAX)
-    const reply = await postJson(client, format.path, format.body(some, options), signal)
+    const reply = await postJson(client, format.path, format.body(some, options), limits)
     translated.push(...readTexts(format.read(reply as Record<string, unknown>), some.length))
   }
   return translated

@@ -3,15 +3,18 @@ import { quoteVideo } from '../../billing/pricing.ts'
 import { entitledVideoModel, planOf } from '../../catalog/entitlements.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/caller/principal.ts'
+import { ApiError } from '../../platform/errors.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { newId } from '../../platform/ids.ts'
 import { shape } from '../../platform/schema/validate.ts'
+import { countCodePoints, isLongerThan } from '../../platform/text.ts'
 import { requireAcceptance } from '../acceptance.ts'
 import { requireJudgeable } from '../moderation/coverage.ts'
 import { observeCreated } from '../pipeline/observe-jobs.ts'
 import { VIDEO_TOPIC } from '../queues.ts'
 import { CreateVideo, type VideoView, videoView } from '../schema.ts'
 import type { NewVideoJob } from '../store.ts'
+import { needsTranslation } from '../translation/translate.ts'
 import { admitJob } from './admit.ts'
 import { bodyDigests, type Remembered, type Reservation, releaseKey, reserveKey } from './idempotency.ts'
 import { withReplacement } from './openai-fields.ts'
@@ -71,6 +74,7 @@ async function createJob(
   requireConsistentReferences(body) // 400
   const model = entitledVideoModel(ctx.config, principal.plan, body.model) // 404 model_not_found
   requireCapable(body, ctx.engines.video.get(model.id)!) // 400
+  requireFittingPrompt(body, model.prompt_max) // 400
   const inputs = await resolveReferences(ctx.db, org_id, body, now) // 400
   await requireJudgeable(ctx, org_id, { body, inputs }) // 400
 
@@ -89,6 +93,16 @@ async function createJob(
   observeCreated(ctx, job)
   ctx.changes.announce(VIDEO_TOPIC, job.id)
   return firstView(body, { job_id: job.id, cost, currency, created_at: now })
+}
+
+/**
+ * Rejects a prompt that reaches the engine as it is and is longer than the model takes. How long one is that has to be translated shows
+ * only in English: it is accepted whatever its length. Throws ApiError 400.
+ */
+function requireFittingPrompt({ model, prompt }: CreateVideo, prompt_max: number | null): void {
+  if (prompt_max === null || !isLongerThan(prompt, prompt_max) || needsTranslation(prompt)) return
+  const text = `Invalid 'prompt': string too long. The model '${model}' takes at most ${prompt_max} characters, but this prompt has ${countCodePoints(prompt)}. Shorten it, or choose another model.`
+  throw new ApiError('string_above_max_length', text, { param: 'prompt' })
 }
 
 /** The answer as first sent. A replay gives it too, whatever the status of the job by then. */

@@ -161,7 +161,12 @@ function moveOf({ job, outcome }: Decided, now: Date): Move {
     case 'failed':
       return {
         ...{ job, outcome },
-        set: { ...common, ...ended, error_code: outcome.code, error_message: FAILURES[outcome.code] },
+        set: {
+          ...common,
+          ...ended,
+          error_code: outcome.code,
+          error_message: outcome.message ?? FAILURES[outcome.code],
+        },
       }
     case 'canceled':
       return { job, outcome, set: { ...common, ...ended, cancel_due_at: job.ticket === null ? null : now } }

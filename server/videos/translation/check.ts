@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type Check, describeFailure } from '../../engines/check/check.ts'
 import type { TranslationEngine } from '../../engines/translation/contract.ts'
+import { countCodePoints } from '../../platform/text.ts'
 import { PLAIN } from './prompts/plain.ts'
 import { QUOTED } from './prompts/quoted.ts'
 import { translatePrompt } from './translate.ts'
@@ -34,6 +35,15 @@ export const TRANSLATION_CHECKS: ReadonlyArray<Check<TranslationEngine>> = [
       return `${prompts.length} of ${prompts.length}`
     },
   },
+  {
+    title: 'translates a prompt as long as clients may send',
+    ...{ level: 'should', starts: 'a call' },
+    async run(engine, signal) {
+      const prompt = longPrompt()
+      const { engine_prompt } = await translatePrompt(engine, prompt, signal)
+      return `${countCodePoints(prompt)} characters become ${countCodePoints(engine_prompt)}`
+    },
+  },
 ]
 
 /** How many prompts are translated at a time, and how many failures are named. */
@@ -44,6 +54,14 @@ const SHOWN = 5
 function japanese(): string[] {
   const rows = [...PLAIN, ...QUOTED]
   return rows.filter(([decision]) => decision === 'translate').map(([, prompt]) => prompt)
+}
+
+/** Lines of the table, up to the 7000 characters of `POST /v1/videos`. */
+function longPrompt(): string {
+  const lines = PLAIN.flatMap(([decision, prompt]) => (decision === 'translate' ? [prompt] : []))
+  let text = ''
+  for (let i = 0; text.length + lines[i % lines.length]!.length < 7000; i++) text += `${lines[i % lines.length]}\n`
+  return text
 }
 
 async function eachOf<T>(items: readonly T[], signal: AbortSignal, work: (item: T) => Promise<void>): Promise<void> {

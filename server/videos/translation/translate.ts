@@ -1,38 +1,29 @@
 import type { Context } from '../../context.ts'
-import type { TranslationEngine, TranslationResult } from '../../engines/translation/contract.ts'
-import { hasUnstorableText } from '../../platform/text.ts'
+import type { TranslationEngine } from '../../engines/translation/contract.ts'
+import { countCodePoints } from '../../platform/text.ts'
 import type { MovesOn, Outcome } from '../job.ts'
 import { judgeText } from '../moderation/judge.ts'
 import { describeFault, tryAgain } from '../pipeline/retry.ts'
-import { withTimeLimit } from '../pipeline/time-limit.ts'
+import { modelOf } from '../render/served-model.ts'
 import type { VideoJobRow } from '../store.ts'
-import { countJapanese, hasJapanese, isJapanese, sentencesOf } from './detect-japanese.ts'
-import {
-  countDialogueTags,
-  dialoguesOf,
-  type Masked,
-  maskPrompt,
-  placeholders,
-  unmask,
-  withoutPlaceholders,
-} from './mask.ts'
-
-/** Both tries of the translator together. */
-const TRANSLATION_SECONDS = 90
+import { isJapanese } from './detect-japanese.ts'
+import { maskPrompt, unmask, withoutPlaceholders } from './mask.ts'
+import { findViolation } from './verify.ts'
 
 /** Puts a Japanese prompt into English for the engine, and has the English moderated too before the job goes on. */
 export async function translate(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
+  const prompt_max = modelOf(ctx, job)?.settings.prompt_max ?? null
   let result: Awaited<ReturnType<typeof translatePrompt>>
   try {
-    result = await withTimeLimit({ signal, seconds: TRANSLATION_SECONDS }, (limit) =>
-      translatePrompt(ctx.engines.translation, job.prompt, limit),
-    )
+    result = await translatePrompt(ctx.engines.translation, job.prompt, signal, prompt_max)
   } catch (error) {
     signal.throwIfAborted()
     ctx.log.warn('translation_failed', { video_id: job.id, ...describeFault(error) })
-    // Two unfaithful translations, or no engine is configured: asking again later would not help.
-    if (error instanceof TranslationFailure) return { to: 'failed', code: 'translation_unavailable' }
-    return tryAgain(job, 'translation_unavailable')
+    if (!(error instanceof TranslationFailure)) return tryAgain(job, 'translation_unavailable')
+    // Asking again later would not help.
+    const { lengths } = error
+    const message = lengths === undefined ? {} : { message: tooLongMessage(lengths) }
+    return { to: 'failed', code: 'translation_unavailable', ...message }
   }
   if (!result.translated) return { to: 'queued' }
   const { engine_prompt } = result
@@ -40,110 +31,89 @@ export async function translate(ctx: Context, job: VideoJobRow, signal: AbortSig
   return judgeText(ctx, job, { text: engine_prompt, stage: 'translation', allowed }, signal)
 }
 
-/** There is no faithful translation: `no_engine` is configured, or its answers were `unfaithful`. Asking again later would not help. */
+/** In code points. */
+type Lengths = { prompt: number; english: number; max: number }
+
+/** The text its owner reads when the English does not fit; it names a length of the prompt that would. */
+function tooLongMessage({ prompt, english, max }: Lengths): string {
+  const fits = Math.floor((prompt * max) / english)
+  return (
+    `The English translation of the prompt has ${english} characters, and the model takes at most ${max}. Nothing was billed; ` +
+    `shorten the prompt from ${prompt} to about ${fits} characters, choose another model, or write the prompt in English.`
+  )
+}
+
+/**
+ * There is no translation for the engine: `no_engine` is configured, its answers were `unfaithful`, or the faithful one is `too_long` for
+ * the model, with the `lengths`. Asking again later would not help.
+ */
 export class TranslationFailure extends Error {
   override name = 'TranslationFailure'
-  readonly reason: 'no_engine' | 'unfaithful'
+  readonly reason: 'no_engine' | 'unfaithful' | 'too_long'
+  readonly lengths: Lengths | undefined
 
-  constructor(reason: 'no_engine' | 'unfaithful', message: string) {
+  constructor(reason: TranslationFailure['reason'], message: string, lengths?: Lengths) {
     super(message)
     this.reason = reason
+    this.lengths = lengths
   }
+}
+
+/** Whether a prompt is Japanese outside dialogue and quotations. Source: docs/engines.md, translation. */
+export function needsTranslation(prompt: string): boolean {
+  return isJapanese(withoutPlaceholders(maskPrompt(prompt).text))
 }
 
 /**
  * The prompt for the video engine. A prompt that is not Japanese outside dialogue and quotations stays as it is; any other is translated
- * around them, and they are restored byte for byte. Throws TranslationFailure rather than return a prompt it could not verify; an
- * EngineError of the engine is passed on.
+ * around them, and they are restored byte for byte. `prompt_max`: how many code points the model takes, null for any number. Throws
+ * TranslationFailure rather than return a prompt it could not verify, or one that does not fit; an EngineError of the engine is passed on.
  * Source: docs/engines.md, translation.
  */
 export async function translatePrompt(
   engine: TranslationEngine,
   prompt: string,
   signal: AbortSignal,
+  prompt_max: number | null = null,
 ): Promise<{ translated: boolean; engine_prompt: string }> {
   const masked = maskPrompt(prompt)
   if (!isJapanese(withoutPlaceholders(masked.text))) return { translated: false, engine_prompt: prompt }
   if (!engine.available) throw new TranslationFailure('no_engine', 'No translation engine is configured.')
 
-  let violation: string | undefined
-  for (let tries = 0; tries < TRIES; tries++) {
-    const input = { text: masked.text, ...(violation === undefined ? {} : { violation }) }
-    const result = await engine.translate(input, signal)
+  // The engine is asked once more for a faithful answer, and once more for a shorter one.
+  const violations = new Map<'unfaithful' | 'too_long', string>()
+  let lengths: Lengths | undefined
+  for (;;) {
+    const violation = violations.size === 0 ? {} : { violation: [...violations.values()].join('; ') }
+    const result = await engine.translate({ text: masked.text, ...violation }, signal)
     const engine_prompt = unmask(result.translation, masked.segments)
-    violation = findViolation(prompt, masked, result, engine_prompt) ?? undefined
-    if (violation === undefined) return { translated: true, engine_prompt }
+    const unfaithful = findViolation(prompt, masked, result, engine_prompt)
+    if (unfaithful !== null) {
+      if (violations.has('unfaithful')) throw lengths === undefined ? unfaithfulFailure(unfaithful) : tooLong(lengths)
+      violations.set('unfaithful', unfaithful)
+      continue
+    }
+    const english = countCodePoints(engine_prompt)
+    if (prompt_max === null || english <= prompt_max) return { translated: true, engine_prompt }
+    lengths = { prompt: countCodePoints(prompt), english, max: prompt_max }
+    const shorter = engine.literal ? null : shorterWords(lengths, masked.segments)
+    if (violations.has('too_long') || shorter === null) throw tooLong(lengths)
+    violations.set('too_long', shorter)
   }
-  throw new TranslationFailure('unfaithful', `The translation was refused: ${violation}.`)
 }
 
-/** A second try is given what is wrong with the first answer. */
-const TRIES = 2
-
-const PROMPT_CHARACTERS_MAX = 7000
-const RATIO_MIN = 0.3
-const RATIO_MAX = 6
-
-/** A translation may always be this long, whatever the ratio: English needs room even for the shortest Japanese. */
-const SHORT_CHARACTERS = 80
-
-/** Texts that one picture may show without quotation marks. */
-const DEPICTED_MAX = 32
-
-/** Depicted text may make up at most one in so many of the prompt's kana and kanji. */
-const DEPICTED_SHARE = 3
-
-/** What is wrong with an answer, in words for the engine that quote nothing of the prompt; null when it is faithful. */
-function findViolation(prompt: string, masked: Masked, result: TranslationResult, whole: string): string | null {
-  return (
-    findLengthViolation(masked, result.translation, whole) ??
-    findTokenViolation(prompt, masked, result.translation, whole) ??
-    findJapanese(masked.text, result)
-  )
+/** The violation for the engine, which does not see the segments; null when they alone are too long. */
+function shorterWords({ english, max }: Lengths, segments: readonly string[]): string | null {
+  const fixed = segments.reduce((sum, segment) => sum + countCodePoints(segment), 0)
+  if (fixed >= max) return null
+  return `the translation must be shorter: at most ${max - fixed} characters without the tokens instead of ${english - fixed}, so say the same in fewer words`
 }
 
-function findLengthViolation(masked: Masked, translation: string, whole: string): string | null {
-  if (!/\p{Letter}/u.test(withoutPlaceholders(translation))) return 'the translation is empty'
-  if (hasUnstorableText(translation)) return 'the translation holds U+0000 or half of a surrogate pair'
-  const length = characters(withoutPlaceholders(translation))
-  const original = characters(withoutPlaceholders(masked.text))
-  if (length < original * RATIO_MIN) return 'the translation is too short to say everything'
-  if (length > Math.max(original * RATIO_MAX, SHORT_CHARACTERS)) return 'the translation is far longer than the prompt'
-  if (characters(whole) > PROMPT_CHARACTERS_MAX)
-    return `the translation must be shorter, at most ${PROMPT_CHARACTERS_MAX} characters`
-  return null
+function unfaithfulFailure(violation: string): TranslationFailure {
+  return new TranslationFailure('unfaithful', `The translation was rejected: ${violation}.`)
 }
 
-function findTokenViolation(prompt: string, { segments }: Masked, translation: string, whole: string): string | null {
-  const found = placeholders(translation)
-  const sorted = found.toSorted((a, b) => a - b)
-  if (sorted.length !== segments.length || sorted.some((index, i) => index !== i))
-    return 'every ⟦Kn⟧ token must stand in the translation unchanged and exactly once'
-  if (/[⟦⟧]/.test(withoutPlaceholders(translation))) return 'no token may be added or changed'
-  if (countDialogueTags(whole) !== countDialogueTags(prompt)) return 'no <d> tag may be added'
-  const [before, after] = [dialoguesOf(prompt), dialoguesOf(whole)]
-  if (before.length !== after.length || before.some((dialogue, i) => dialogue !== after[i]))
-    return 'the tokens must stay in their order, and one that ends a line must end its line'
-  return null
-}
-
-/** Outside the tokens Japanese is allowed only as depicted text that the prompt has word for word, and only as a part of the answer. */
-function findJapanese(source: string, { translation, depicted_text }: TranslationResult): string | null {
-  const depicted = [...new Set(depicted_text)].sort((a, b) => b.length - a.length)
-  if (depicted.length > DEPICTED_MAX) return `depicted_text may hold at most ${DEPICTED_MAX} texts`
-  if (!depicted.every((text) => text !== '' && source.includes(text) && translation.includes(text)))
-    return 'each depicted_text must stand word for word in both the prompt and the translation'
-
-  const without = (text: string) => depicted.reduce((rest, part) => rest.replaceAll(part, ' '), text)
-  const answer = withoutPlaceholders(translation)
-  if (hasJapanese(without(answer))) return 'Japanese is left outside the tokens and depicted_text'
-  const original = withoutPlaceholders(source)
-  if (countJapanese(answer) * DEPICTED_SHARE > countJapanese(original)) return 'too much is left in Japanese'
-  if (sentencesOf(original).some((sentence) => hasJapanese(sentence) && !hasJapanese(without(sentence))))
-    return 'a whole sentence is left in Japanese'
-  return null
-}
-
-function characters(text: string): number {
-  return [...text.trim()].length
+function tooLong(lengths: Lengths): TranslationFailure {
+  const { english, max } = lengths
+  return new TranslationFailure('too_long', `The translation has ${english} characters, of at most ${max}.`, lengths)
 }

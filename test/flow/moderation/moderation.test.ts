@@ -103,6 +103,17 @@ const verdictText = (content: unknown, finish_reason = 'stop') =>
   answer({ choices: [{ finish_reason, message: { content } }] })
 const status = (code: number): Fault => ({ kind: 'status', status: code, body: { flagged: false, results: [] } })
 
+test('a guard model blocks with the first word of its answer, at once and with the fixed text, whatever follows', async () => {
+  const answers = ['unsafe S9', 'unsafe\nS99', 'UNSAFE', 'unsafe\nS9\nThe request asks for a recipe.']
+  for (const fault of [...answers.map((text) => verdictText(text)), verdictText('unsafe\nS1,S2,S', 'length')]) {
+    guarded.engines.script({ path: '/v1/chat/completions', fault })
+    const asked = guarded.engines.requests.length
+    const job = await guarded.drive(await guarded.submit())
+    assert.deepEqual([job.error_code, job.error_message], ['moderation_blocked', FAILURES.moderation_blocked])
+    assert.equal(guarded.engines.requests.length - asked, 1)
+  }
+})
+
 /** Faults of any server; then those of the form of its answer. */
 const TRANSPORT: Record<string, Fault> = {
   'connection reset': { kind: 'reset' },

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { StartError } from '../../../platform/start-error.ts'
 import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
-import type { TranslationEngine } from '../contract.ts'
+import { secondsForLength, type TranslationEngine } from '../contract.ts'
 import { translateAround } from '../markup.ts'
 import { findModelFiles, type ModelFiles, readModel } from './model-files.ts'
 import { startThread, type Thread } from './thread.ts'
@@ -24,6 +24,8 @@ const PACKAGE = '@browsermt/bergamot-translator'
 const VERSION = '0.4.9'
 
 const PAIR = { from: 'ja', to: 'en' }
+/** The time limit of one sentence where the entry sets none: the first one waits for the model to be loaded. */
+const SENTENCE_SECONDS = 60
 /** An element whose content Bergamot leaves alone, and which does not split a sentence. */
 const TAG = 'var'
 
@@ -33,7 +35,7 @@ const TAG = 'var'
  * Source: https://www.npmjs.com/package/@browsermt/bergamot-translator/v/0.4.9
  */
 export function bergamotTranslation(
-  { model_dir, timeout_seconds = 60 }: BergamotOptions,
+  { model_dir, timeout_seconds }: BergamotOptions,
   startWorker = packageWorker(),
 ): TranslationEngine {
   const files = findModelFiles(model_dir)
@@ -47,7 +49,8 @@ export function bergamotTranslation(
   }
 
   async function run(texts: readonly string[], html: boolean, signal: AbortSignal): Promise<string[]> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeout_seconds * 1000)])
+    const seconds = timeout_seconds ?? SENTENCE_SECONDS + secondsForLength(texts.join(''))
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)])
     const stopped = whenAborted(limit)
     try {
       if (closed) throw new EngineError('transient', 'The translator is closed.')
@@ -73,6 +76,7 @@ export function bergamotTranslation(
 
   return {
     available: true,
+    literal: true,
     translate: (input, signal) =>
       translateAround(input, TAG, (texts, { markup }) => translateTexts(texts, markup, signal)),
     async close() {
