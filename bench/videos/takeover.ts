@@ -67,7 +67,7 @@ async function whenClaimed({ database }: TestApp, count: number): Promise<void> 
   for (;;) {
     const { rows } = await database.pool.query(
       `select count(*)::int as n, (select count(*)::int from workers) as workers
-       from video_jobs where claim_id is not null and ticket is not null`,
+       from video_jobs j join video_attempts a on a.id = j.attempt_id where j.claim_id is not null and a.ticket is not null`,
     )
     if (rows[0].n >= count && rows[0].workers === 2) return
     await pause(50)

@@ -91,6 +91,7 @@ export function complete(file: ConfigFile): FileSettings {
     limits: {
       queue_seconds: file.limits?.queue_seconds ?? 86_400,
       render_seconds,
+      stalled_after_seconds: file.limits?.stalled_after_seconds ?? 600,
       upstream_idle_seconds: file.limits?.upstream_idle_seconds ?? 120,
       upstream_total_seconds: file.limits?.upstream_total_seconds ?? 900,
       pipeline_concurrency: file.limits?.pipeline_concurrency ?? 32,

@@ -118,6 +118,8 @@ export type Config = SecretSettings & {
   limits: {
     queue_seconds: number
     render_seconds: number
+    /** A customer may leave a render of which its engine has said nothing usable for this long. */
+    stalled_after_seconds: number
     upstream_idle_seconds: number
     upstream_total_seconds: number
     pipeline_concurrency: number

@@ -169,6 +169,7 @@ export const ConfigFile = Type.Object(
         {
           queue_seconds: Type.Optional(Seconds(10, 604_800)),
           render_seconds: Type.Optional(Seconds(10, 604_800)),
+          stalled_after_seconds: Type.Optional(Seconds(60, 604_800)),
           upstream_idle_seconds: Type.Optional(Seconds(1, 3600)),
           upstream_total_seconds: Type.Optional(Seconds(1, 86_400)),
           pipeline_concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),

@@ -44,6 +44,7 @@ const SETTINGS = {
   limits: {
     queue_seconds: 'reload',
     render_seconds: 'reload',
+    stalled_after_seconds: 'reload',
     upstream_idle_seconds: 'reload',
     upstream_total_seconds: 'reload',
     pipeline_concurrency: 'restart',

@@ -56,6 +56,19 @@ export const videoInvariants: readonly Invariant[] = [
          or (claim_id is not null and finished_at is not null and cancel_due_at is null)`,
   },
   {
+    invariant: 'I11',
+    title: 'a job has at most two starts that its operator pays for',
+    broken: () => sql`
+      select job_id from video_attempts where paid and state <> 'not_begun' group by job_id having count(*) > 2`,
+  },
+  {
+    invariant: 'I11',
+    title: 'a job that runs has one start that has not ended at most, its last one',
+    broken: () => sql`
+      select a.job_id from video_attempts a join video_jobs j on j.id = a.job_id
+      where a.ended_at is null and j.finished_at is null and a.id is distinct from j.attempt_id`,
+  },
+  {
     invariant: 'I12',
     title: 'a render was started only for a prompt, and a translation, that was allowed',
     broken: (now) => sql`

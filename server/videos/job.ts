@@ -1,5 +1,6 @@
-import type { InputRole, Ticket } from '../engines/video/contract.ts'
+import type { InputRole } from '../engines/video/contract.ts'
 import type { Actor } from '../identity/activity/action.ts'
+import type { AttemptMove, Begun } from './attempt.ts'
 
 export const STATUSES = [
   'moderating',
@@ -50,21 +51,11 @@ export type FailureCode = keyof typeof FAILURES
 /** A file the job refers to, with its hash when the job was created: other content under the same id is refused. */
 export type JobInput = { role: InputRole; file_id: string; sha256: string }
 
-/** What a step may change besides the status. */
+/** What a step may change of the job besides the status. */
 export type JobChanges = Partial<{
   engine_prompt: string
   progress: number
   tries: number
-  attempts: number
-  lost: number
-  attempt_id: string | null
-  attempt_started_at: Date | null
-  engine: string | null
-  engine_address: string | null
-  start_unknown: boolean
-  unknown_starts: number
-  start_key: string | null
-  ticket: Ticket
   width: number
   height: number
   blob_key: string
@@ -75,30 +66,29 @@ export type JobChanges = Partial<{
 export type MovesOn = {
   to: 'translating' | 'queued' | 'in_progress' | 'completed'
   set?: JobChanges
+  attempt?: AttemptMove
   record?: ModerationNote
-  render_key?: string
   /** With `completed`: when the engine had delivered the clip. */
   storing_since?: Date
 }
 
 /**
- * What a step decided. `render_key` names the render whose ticket is set, where two jobs could find the same one; `unpin`: the job was not
- * submitted after all, so its files are unpinned. `message`: what the owner reads in place of the text in FAILURES, where there is more to
+ * What a step decided. `attempt`: what became of the job's start; `begin`: a new one, written before the engine is asked; `unpin`: the job was
+ * not submitted after all, so its files are unpinned. `message`: what the owner reads in place of the text in FAILURES, where there is more to
  * say; never for `moderation_blocked`. Steps never write status or money; `advance` does both.
  */
 export type Outcome =
   | MovesOn
-  | { to: 'failed'; code: FailureCode; message?: string; record?: ModerationNote }
+  | { to: 'failed'; code: FailureCode; message?: string; attempt?: AttemptMove; record?: ModerationNote }
   | { to: 'canceled'; by?: Actor }
-  | { to: 'same'; retry_after_seconds: number; set?: JobChanges; render_key?: string; unpin?: true }
-
-/** This many starts of unknown outcome end a job: the first may be repeated, the repetition may not. */
-export const STARTS_UNKNOWN_MAX = 2
-
-/** The changes to a job whose start was not answered. */
-export function unknownStart(job: { unknown_starts: number }): JobChanges {
-  return { start_unknown: true, unknown_starts: Math.min(STARTS_UNKNOWN_MAX, job.unknown_starts + 1) }
-}
+  | {
+      to: 'same'
+      retry_after_seconds: number
+      set?: JobChanges
+      attempt?: AttemptMove
+      begin?: Begun
+      unpin?: true
+    }
 
 /** A verdict, stored with the transition it caused. */
 export type ModerationNote = {

@@ -15,7 +15,8 @@ import { readIdempotencyKey } from './create/idempotency.ts'
 import { readMultipartBody } from './create/multipart-body.ts'
 import { isTerminal, STATUSES, type Status } from './job.ts'
 import { videoModelEndpoints } from './models.ts'
-import { cancelJob, engineStops } from './pipeline/cancel.ts'
+import { cancelJob, engineStops, isStalled } from './pipeline/cancel.ts'
+import type { Job } from './pipeline/store.ts'
 import { DELETED_TOPIC, VIDEO_TOPIC } from './queues.ts'
 import {
   AcceptanceView,
@@ -108,7 +109,8 @@ const cancelVideo = endpoint({
   async handle(ctx, { principal, params }) {
     const id = requireVideoId(params.video_id!)
     const job = { org_id: principal.org_id, id, by: actorOf(principal) }
-    return videoView(await cancelJob(ctx, job, (running) => engineStops(ctx, running)))
+    const mayStop = async (running: Job) => (await engineStops(ctx, running)) || isStalled(ctx, running)
+    return videoView(await cancelJob(ctx, job, mayStop))
   },
 })
 

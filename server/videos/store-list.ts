@@ -41,11 +41,20 @@ async function listAll(db: Db, org_id: string, page: Position): Promise<VideoJob
 /** For the operator only, who belongs to no organization: newest first, one more than `limit` when there is more. No prompts. */
 export async function listJobsOfAnyOrg(db: Db, wanted: { org_id: string | null; limit: number }) {
   let query = db
-    .selectFrom('video_jobs')
-    .select(['id', 'org_id', 'status', 'model', 'seconds', 'cost', 'currency', 'error_code', 'created_at'])
-  if (wanted.org_id !== null) query = query.where('org_id', '=', wanted.org_id)
+    .selectFrom('video_jobs as j')
+    .leftJoin('video_attempts as a', 'a.id', 'j.attempt_id')
+    .select(['j.id', 'j.org_id', 'j.status', 'j.model', 'j.seconds', 'j.cost', 'j.currency'])
+    .select([
+      'j.error_code',
+      'j.created_at',
+      'a.number as starts',
+      'a.state as render',
+      'a.engine_status',
+      'a.last_heard_at',
+    ])
+  if (wanted.org_id !== null) query = query.where('j.org_id', '=', wanted.org_id)
   return query
-    .orderBy('id', 'desc')
+    .orderBy('j.id', 'desc')
     .limit(wanted.limit + 1)
     .execute()
 }

@@ -1,7 +1,7 @@
-import { type ColumnType, type Generated, type JSONColumnType, sql } from 'kysely'
-import type { AspectRatio, Ticket } from '../engines/video/contract.ts'
+import { type Generated, type JSONColumnType, sql } from 'kysely'
+import type { AspectRatio } from '../engines/video/contract.ts'
 import type { Db } from '../platform/db/db.ts'
-import { type FailureCode, type JobChanges, type JobInput, type Status, TERMINAL } from './job.ts'
+import { type FailureCode, type JobInput, type Status, TERMINAL } from './job.ts'
 import type { VariantColumns } from './variants/variant.ts'
 
 export type VideoJobRow = VariantColumns & {
@@ -30,18 +30,8 @@ export type VideoJobRow = VariantColumns & {
   render_started_at: Date | null
   completed_at: Date | null
   finished_at: Date | null
+  /** Its last start. */
   attempt_id: string | null
-  attempt_started_at: Date | null
-  /** Of a model with several engines, the one that the attempt is begun on. */
-  engine: string | null
-  /** Kind and addresses of the engine that the attempt is begun on. */
-  engine_address: string | null
-  start_unknown: boolean
-  unknown_starts: number
-  start_key: string | null
-  ticket: Ticket
-  attempts: number
-  lost: number
   tries: number
   next_run_at: Date
   claim_id: string | null
@@ -65,12 +55,6 @@ type Optional =
   | 'completed_at'
   | 'finished_at'
   | 'attempt_id'
-  | 'attempt_started_at'
-  | 'engine'
-  | 'engine_address'
-  | 'start_unknown'
-  | 'unknown_starts'
-  | 'start_key'
   | 'claim_id'
   | 'claimed_until'
   | 'cancel_due_at'
@@ -79,17 +63,14 @@ type Optional =
   | 'output_size_bytes'
   | 'width'
   | 'height'
-  | 'attempts'
-  | 'lost'
   | 'tries'
   | 'progress'
   | 'status'
 
-type VideoJobsTable = Omit<VideoJobRow, Optional | 'inputs' | 'ticket'> & {
+type VideoJobsTable = Omit<VideoJobRow, Optional | 'inputs'> & {
   [Name in Optional]: Generated<VideoJobRow[Name]>
 } & {
   inputs: JSONColumnType<JobInput[], string, never>
-  ticket: ColumnType<Ticket, string | null | undefined, string | null>
 }
 
 declare module '../platform/db/db.ts' {
@@ -147,93 +128,6 @@ export async function findJob(db: Db, org_id: string, id: string): Promise<Video
 export async function findJobOfAnyOrg(db: Db, id: string): Promise<VideoJobRow | null> {
   const row = await db.selectFrom('video_jobs').selectAll().where('id', '=', id).executeTakeFirst()
   return (row as VideoJobRow | undefined) ?? null
-}
-
-/** Columns of a job that change after it was made. */
-export type JobColumns = JobChanges &
-  Partial<
-    Pick<
-      VideoJobRow,
-      | 'status'
-      | 'next_run_at'
-      | 'moderated_at'
-      | 'queued_at'
-      | 'render_started_at'
-      | 'completed_at'
-      | 'finished_at'
-      | 'error_code'
-      | 'error_message'
-      | 'claim_id'
-      | 'claimed_until'
-      | 'cancel_due_at'
-    >
-  >
-
-const CHANGING = [
-  ...[
-    'status',
-    'next_run_at',
-    'moderated_at',
-    'queued_at',
-    'render_started_at',
-    'completed_at',
-    'finished_at',
-    'error_code',
-    'error_message',
-  ],
-  ...[
-    'claim_id',
-    'claimed_until',
-    'cancel_due_at',
-    'engine_prompt',
-    'progress',
-    'tries',
-    'attempts',
-    'lost',
-    'attempt_id',
-  ],
-  ...[
-    'attempt_started_at',
-    'engine',
-    'engine_address',
-    'start_unknown',
-    'unknown_starts',
-    'start_key',
-    'ticket',
-    'width',
-    'height',
-    'blob_key',
-  ],
-  ...['output_sha256', 'output_size_bytes'],
-]
-
-/**
- * The fenced update every status, and everything else about a job, goes through, of several jobs in one statement. Nothing happens to a
- * job that no longer has the status and claim it was read with; without a claim, as a cancellation is, the attempt and whether it has a
- * ticket count instead. Returns the ids of the jobs that were written.
- */
-export async function writeJobs(
-  db: Db,
-  moves: ReadonlyArray<{ job: VideoJobRow; set: JobColumns }>,
-): Promise<Set<string>> {
-  const columns = sql.join(CHANGING.map((name) => sql.ref(name)))
-  const values = sql.join(CHANGING.map((name) => sql.ref(`r.${name}`)))
-  const result = await sql<{ id: string }>`
-    update video_jobs as j set (${columns}) = (select ${values} from jsonb_populate_record(j, u.set) as r)
-    from jsonb_to_recordset(${JSON.stringify(moves.map(fencedMove))}::jsonb)
-      as u (id text, was text, claim text, attempt text, has_ticket boolean, set jsonb)
-    where j.id = any(${moves.map(({ job }) => job.id)}::text[]) and j.id = u.id and j.status = u.was
-      and case when u.claim is null then j.attempt_id is not distinct from u.attempt and (j.ticket is not null) = u.has_ticket
-               else j.claim_id = u.claim end
-    returning j.id`.execute(db)
-  return new Set(result.rows.map(({ id }) => id))
-}
-
-function fencedMove({ job, set }: { job: VideoJobRow; set: JobColumns }) {
-  const { id, status: was, claim_id: claim, attempt_id: attempt, ticket } = job
-  const { output_size_bytes: size } = set
-  const columns = size === undefined ? set : { ...set, output_size_bytes: String(size) }
-  return { id, was, claim, attempt, has_ticket: ticket !== null, set: columns }
 }
 
 const BLOB_COLUMNS = ['blob_key', 'thumbnail_key', 'spritesheet_key'] as const

@@ -58,6 +58,8 @@ async function loseAndKill(engines: readonly OutsideEngine[], failpoint: string)
     site.engines.unscript()
     site.engines.forget()
     site.engines.conduct({ polls: 0 })
+    // The engines have been asked for long enough.
+    await query(site, "update video_attempts set missing_since = now() - interval '1 minute'")
     let kills = 0
     while (await isRendering(site)) {
       // Several may have been started again before the first kill.

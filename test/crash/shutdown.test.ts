@@ -62,7 +62,10 @@ test('jobs that wait for their next poll when the service stops go on as soon as
     site.engines.conduct({ polls: 1 })
     await submit(first, key, { prompt: 'A boat that waits' })
     await site.engines.received('GET', /^\/v1\/videos\/video_1$/)
-    await untilRow(site, 'select from video_jobs where ticket is not null and next_run_at > now()')
+    await untilRow(
+      site,
+      "select from video_jobs j join video_attempts a on a.id = j.attempt_id where a.state = 'rendering' and j.next_run_at > now()",
+    )
     assert.equal(await stop(first), 0)
     await assert.rejects(query(site, 'select 1'), 'the database stops with the service')
     const second = await start(site)

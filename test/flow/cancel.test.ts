@@ -46,11 +46,11 @@ test('a job can be canceled in every status before its end, and its hold is rele
 test('a canceled render is canceled at the engine', async () => {
   service.engines.conduct({ polls: 1e9 })
   const id = await service.submit()
-  const { ticket } = await service.drive(id, ({ status }) => status === 'in_progress')
+  const { attempt } = await service.drive(id, ({ status }) => status === 'in_progress')
   await cancel(id)
   const before = deleted().length
   await cancelAtEngine(service.app.ctx, id)
-  assert.deepEqual(deleted().slice(before), [`/v1/videos/${(ticket as { id: string }).id}`])
+  assert.deepEqual(deleted().slice(before), [`/v1/videos/${(attempt!.ticket as { id: string }).id}`])
   assert.equal((await service.row(id)).status, 'canceled')
 })
 
@@ -104,14 +104,28 @@ test('a worker that lost its claim does not cancel the render that another worke
   while (!service.engines.requests.slice(count).some(({ method }) => method === 'POST')) await new Promise(setImmediate)
   await database.pool.query("update video_jobs set claimed_until = now() - interval '1 second' where id = $1", [id])
   const job = (await claimJob(ctx.db, id, 'test/next'))!
+  const now = ctx.clock.now()
   await database.pool.query(
-    `update video_jobs set ticket = '{"id": "video_${service.engines.started() + 1}", "where": "base"}', status = 'in_progress', start_key = null,
-       render_started_at = $2 where id = $1`,
-    [id, ctx.clock.now()],
+    `update video_attempts set ticket = '{"id": "video_${service.engines.started() + 1}", "where": "base"}', state = 'rendering', start_key = null,
+       answered_at = $2 where job_id = $1`,
+    [id, now],
   )
+  await database.pool.query("update video_jobs set status = 'in_progress', render_started_at = $2 where id = $1", [
+    id,
+    now,
+  ])
   service.engines.release()
   assert.equal(await slow, null)
   assert.equal([...service.engines.renders.values()].at(-1)!.canceled, false)
   assert.equal(job.attempt_id, (await service.row(id)).attempt_id)
   await cancel(id)
+})
+
+test('a cancellation that is committed is answered 200, also of a row that does not have the time of its stage', async () => {
+  service.engines.script({ method: 'POST', path: '/v1/videos', fault: { kind: 'status', status: 503 } })
+  const id = await service.submit()
+  await service.drive(id, ({ status }) => status === 'queued')
+  await service.app.database.pool.query('update video_jobs set queued_at = null where id = $1', [id])
+  const { status, body } = await cancel(id)
+  assert.deepEqual([status, body.status], [200, 'canceled'])
 })

@@ -25,7 +25,7 @@ const SUBMIT = { method: 'POST', path: '/prompt' } as const
 async function running(): Promise<string> {
   service.engines.conduct({ polls: 3 })
   const id = await service.submit()
-  await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket !== null)
+  await service.drive(id, ({ attempt }) => attempt?.state === 'rendering')
   return id
 }
 
@@ -67,12 +67,11 @@ test('a render that a restarted ComfyUI has lost is started once more; lost agai
   assert.equal(service.engines.started() - started, 2)
 
   const again = await running()
-  for (let lost = 1; lost <= 2; lost++) {
-    service.engines.forget()
-    await service.drive(again, (job) => job.lost === lost && job.ticket !== null)
-  }
-  const job = await service.row(again)
-  assert.deepEqual([job.error_code, job.lost], ['render_failed', 1])
+  service.engines.forget()
+  await service.drive(again, ({ attempt }) => attempt?.number === 2 && attempt.state === 'rendering')
+  service.engines.forget()
+  const job = await service.drive(again)
+  assert.deepEqual([job.error_code, job.attempt?.number], ['render_failed', 2])
   assert.equal(service.engines.started() - started, 4)
 })
 
@@ -81,7 +80,7 @@ test('200 when a client cancels a render that runs: ComfyUI interrupts that one'
   await service.drive(id, () => service.engines.requests.at(-1)?.path === '/queue')
   const { status, body } = await send(service.app, 'POST', `/v1/videos/${id}/cancel`, service.customer)
   assert.deepEqual([status, body.status], [200, 'canceled'])
-  const { prompt_id } = (await service.row(id)).ticket as { prompt_id: string }
+  const { prompt_id } = (await service.row(id)).attempt!.ticket as { prompt_id: string }
   const sent = service.engines.requests.find(({ path }) => path === '/interrupt')!
   assert.deepEqual(sent.json, { prompt_id })
   assert.ok(service.engines.renders.get(prompt_id)!.canceled)
@@ -89,7 +88,7 @@ test('200 when a client cancels a render that runs: ComfyUI interrupts that one'
 
 test('a render that somebody interrupts at ComfyUI is started again', async () => {
   const id = await running()
-  const { ticket } = await service.row(id)
-  service.engines.renders.get((ticket as { prompt_id: string }).prompt_id)!.canceled = true
+  const { attempt } = await service.row(id)
+  service.engines.renders.get((attempt!.ticket as { prompt_id: string }).prompt_id)!.canceled = true
   assert.equal((await service.drive(id)).status, 'completed')
 })

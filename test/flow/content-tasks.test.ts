@@ -62,13 +62,13 @@ for (const dialect of NAMES) {
     const counts = await counted(service, async () => {
       service.engines.script({ ...START, fault: { kind: 'reset' } })
       const first = await service.submit({ prompt: 'A boat of one customer' })
-      await service.drive(first, ({ start_unknown }) => start_unknown)
+      await service.drive(first, ({ attempt }) => attempt?.state === 'unknown')
       const second = await service.submit({ prompt: 'A boat of another' })
       await other.tick()
       const [mine, theirs] = [await service.drive(first), await service.drive(second)]
       assert.deepEqual([mine.status, theirs.status], ['completed', 'completed'])
-      for (const { ticket, prompt } of [mine, theirs]) {
-        const { content } = service.engines.renders.get((ticket as { id: string }).id)!.json as {
+      for (const { attempt, prompt } of [mine, theirs]) {
+        const { content } = service.engines.renders.get((attempt!.ticket as { id: string }).id)!.json as {
           content: Array<{ text: string }>
         }
         assert.equal(content[0]!.text, prompt)
@@ -83,15 +83,15 @@ for (const dialect of NAMES) {
     service.engines.conduct({ polls: 2 })
     const once = await counted(service, async () => {
       const id = await service.submit()
-      await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket !== null)
+      await service.drive(id, ({ attempt }) => attempt?.state === 'rendering')
       service.engines.forget()
       assert.equal((await service.drive(id)).status, 'completed')
     })
     assert.deepEqual(once, { started: 2, charges: 1 })
     const twice = await counted(service, async () => {
       const id = await service.submit()
-      const job = await service.drive(id, ({ ticket }) => {
-        if (ticket !== null) service.engines.forget()
+      const job = await service.drive(id, ({ attempt }) => {
+        if (attempt?.state === 'rendering') service.engines.forget()
         return false
       })
       assert.equal(job.error_code, 'render_failed')
@@ -104,15 +104,15 @@ for (const dialect of NAMES) {
     service.engines.conduct({ polls: 3 })
     const counts = await counted(service, async () => {
       const queued = await service.submit()
-      const { ticket } = await service.drive(queued, (job) => job.ticket !== null)
-      const { id } = ticket as { id: string }
+      const { attempt } = await service.drive(queued, (job) => job.attempt?.state === 'rendering')
+      const { id } = attempt!.ticket as { id: string }
       service.engines.renders.get(id)!.polled = 0
       assert.deepEqual((await cancel(service, queued)).body.status, 'canceled')
       assert.equal(service.engines.renders.get(id)!.canceled, true)
 
       const running = await service.submit()
-      const job = await service.drive(running, (each) => each.ticket !== null)
-      const render = service.engines.renders.get((job.ticket as { id: string }).id)!
+      const job = await service.drive(running, (each) => each.attempt?.state === 'rendering')
+      const render = service.engines.renders.get((job.attempt!.ticket as { id: string }).id)!
       render.polled = 1
       const { status, body } = await cancel(service, running)
       assert.deepEqual([status, body.error?.code, render.canceled], [409, 'conflict', false])

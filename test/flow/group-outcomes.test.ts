@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
+import { newAttempt } from '../../server/videos/attempt.ts'
 import type { Outcome } from '../../server/videos/job.ts'
 import { type Applied, advance } from '../../server/videos/pipeline/advance.ts'
 import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
-import { recordRenders } from '../../server/videos/render/store.ts'
-import type { VideoJobRow } from '../../server/videos/store.ts'
+import type { Job } from '../../server/videos/pipeline/store.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 
@@ -32,12 +32,11 @@ afterEach(async () => {
 
 const query = async (text: string, values: unknown[] = []) => (await service.app.database.pool.query(text, values)).rows
 const outcome: Outcome = { to: 'failed', code: 'internal_error' }
-const statuses = async (jobs: readonly VideoJobRow[]) =>
-  Promise.all(jobs.map(async ({ id }) => (await service.row(id)).status))
+const statuses = async (jobs: readonly Job[]) => Promise.all(jobs.map(async ({ id }) => (await service.row(id)).status))
 
 /** Jobs in the hands of one worker. */
-async function claimed(count: number): Promise<VideoJobRow[]> {
-  const jobs: VideoJobRow[] = []
+async function claimed(count: number): Promise<Job[]> {
+  const jobs: Job[] = []
   for (let i = 0; i < count; i++) {
     const id = await service.submit({ prompt: `Boat ${i}` })
     jobs.push((await claimJob(service.app.ctx.db, id, 'test/group'))!)
@@ -147,19 +146,68 @@ test('an outcome that cannot be written leaves earlier writes of its job, and th
   await Promise.all([advance(service.app.ctx, job!, outcome), advance(service.app.ctx, other!, outcome)])
 })
 
-test('a job whose render belongs to another is returned as stored, with the attempt its step wrote', async () => {
-  const [job, owner] = await claimed(2)
+const RENDERING = (render_key: string) => ({
+  state: 'rendering' as const,
+  ticket: { id: 1 },
+  render_key,
+  answered_at: new Date(),
+})
+
+/** The job with a start whose intent is written. */
+async function started(job: Job): Promise<Job> {
   const { ctx } = service.app
-  for (const to of ['translating', 'queued'] as const) {
-    await advance(ctx, await service.row(job!.id), { to })
+  for (const to of ['translating', 'queued'] as const) await advance(ctx, await service.row(job.id), { to })
+  const queued = await service.row(job.id)
+  const asked = { paid: true, engine: null, engine_address: 'here', start_key: null }
+  const begin = newAttempt(queued, asked, { id: `att_${job.id}`, now: ctx.clock.now() })
+  return (await advance(ctx, queued, { to: 'same', retry_after_seconds: 0, begin }))!.job
+}
+
+test('of jobs that are given one render in one group, one has it; the start of the other counts as not answered', async () => {
+  const { ctx } = service.app
+  const jobs = await Promise.all((await claimed(2)).map(started))
+  const applied = await Promise.all(
+    jobs.map((job) =>
+      advance(ctx, job, { to: 'in_progress', attempt: { attempt: job.attempt!, set: RENDERING('one render') } }),
+    ),
+  )
+  assert.deepEqual(
+    applied.map((each) => [each?.job.status, each?.job.attempt?.state]),
+    [
+      ['in_progress', 'rendering'],
+      ['queued', 'unknown'],
+    ],
+  )
+  for (const [i, job] of jobs.entries()) {
+    const { attempt, status } = await service.row(job.id)
+    assert.deepEqual([status, attempt], [applied[i]!.job.status, applied[i]!.job.attempt])
+    await advance(ctx, applied[i]!.job, outcome)
   }
-  await recordRenders(ctx.db, [{ render_key: 'one render', job_id: owner!.id, created_at: ctx.clock.now() }])
-  const queued = await service.row(job!.id)
-  const attempt = { attempt_id: 'att_1', attempt_started_at: ctx.clock.now(), attempts: 1, start_key: 'equal' }
-  await advance(ctx, queued, { to: 'same', retry_after_seconds: 0, set: attempt })
-  const set = { ...attempt, ticket: { id: 1 }, start_key: null }
-  const applied = await advance(ctx, queued, { to: 'in_progress', set, render_key: 'one render' })
-  assert.equal(applied?.job.attempt_id, 'att_1')
-  assert.deepEqual(applied.job, await service.row(job!.id))
-  await Promise.all([advance(ctx, applied.job, outcome), advance(ctx, owner!, outcome)])
+})
+
+test('two workers that both make the second start of a job: one intent is written, and the database takes no third', async () => {
+  const { ctx } = service.app
+  const [job] = await claimed(1)
+  const first = await started(job!)
+  const failed = { state: 'failed' as const, ended_at: ctx.clock.now(), ended_because: 'test' }
+  const { job: ended } = (await advance(ctx, first, {
+    to: 'same',
+    retry_after_seconds: 0,
+    attempt: { attempt: first.attempt!, set: failed },
+  }))!
+  const asked = { paid: true, engine: null, engine_address: 'here', start_key: null }
+  const second = (id: string): Outcome => ({
+    to: 'same',
+    retry_after_seconds: 0,
+    begin: newAttempt(ended, asked, { id, now: ctx.clock.now() }),
+  })
+  const both = await Promise.allSettled(['att_b', 'att_c'].map((id) => advance(ctx, ended, second(id))))
+  assert.deepEqual(
+    both.map((each) => (each.status === 'fulfilled' ? each.value?.job.attempt?.number : each.reason.constraint)),
+    [2, 'video_attempts_number'],
+  )
+  await assert.rejects(query("update video_attempts set number = 3 where id = 'att_b'"), {
+    constraint: 'video_attempts_paid',
+  })
+  await advance(ctx, await service.row(job!.id), outcome)
 })

@@ -55,7 +55,7 @@ test('a bucket that fails while inputs are sent counts against no start: the job
   blobs.open = (key, range) => faults.shift()?.() ?? open(key, range)
   const id = await service.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
   const job = await service.drive(id)
-  assert.deepEqual([job.status, job.error_code, job.unknown_starts], ['completed', null, 0])
+  assert.deepEqual([job.status, job.error_code, job.attempt?.number], ['completed', null, 1])
   assert.deepEqual([calls, started], [5, 1])
   const { balance, held, charges } = await service.balance()
   assert.deepEqual([balance, held, charges], [OPENING - COST, 0n, 1])

@@ -6,7 +6,7 @@ import { wavHeader } from '../../server/media/wav.ts'
 import { ANY_AGE } from '../../server/platform/blobs/blobs.ts'
 import type { Log } from '../../server/platform/log.ts'
 import { isTerminal } from '../../server/videos/job.ts'
-import { findJobOfAnyOrg, type VideoJobRow } from '../../server/videos/store.ts'
+import { findRunningJobOfAnyOrg, type Job } from '../../server/videos/pipeline/store.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
@@ -18,11 +18,11 @@ export type PipelineApp = {
   customer: TestPerson
   /** Submits a job and returns its id. */
   submit(changes?: Record<string, unknown>): Promise<string>
-  /** The row; null once it is gone. */
-  find(id: string): Promise<VideoJobRow | null>
-  row(id: string): Promise<VideoJobRow>
+  /** The job with its last start; null once it is gone. */
+  find(id: string): Promise<Job | null>
+  row(id: string): Promise<Job>
   /** Lets the job run, moving the clock to each due time, until it has ended or `until` holds. */
-  drive(id: string, until?: (job: VideoJobRow) => boolean): Promise<VideoJobRow>
+  drive(id: string, until?: (job: Job) => boolean): Promise<Job>
   /** Statuses the job went through, in order, as the database saw them. */
   statuses(id: string): Promise<string[]>
   balance(): Promise<{ balance: bigint; held: bigint; running: number; charges: number }>
@@ -66,7 +66,7 @@ export async function startPipelineApp(
   await app.database.pool.query(OBSERVE)
   server.setClock(() => app.clock.now().getTime())
   const customer = await newCustomer(app)
-  const find = (id: string) => findJobOfAnyOrg(app.ctx.db, id)
+  const find = (id: string) => findRunningJobOfAnyOrg(app.ctx.db, id)
   const row = async (id: string) => (await find(id))!
   return {
     ...{ app, engines: server, customer, find, row },

@@ -100,22 +100,13 @@ test('a render with a transient failure is restarted, and the job completes with
   service.engines.conduct({ status: 'failed', error: { code: 'server_error' } })
   const before = { started: service.engines.started(), ...(await service.balance()) }
   const id = await service.submit()
-  const first = await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
+  const first = await service.drive(id, ({ attempt }) => attempt?.state === 'failed')
   service.engines.conduct({ status: 'completed', error: null })
   const job = await service.drive(id)
   assert.equal(job.status, 'completed')
-  assert.equal(first.attempts, 1)
-  assert.equal(job.attempts, 2)
+  assert.deepEqual([first.attempt?.number, job.attempt?.number], [1, 2])
   assert.equal(service.engines.started() - before.started, 2)
   assert.equal((await service.balance()).charges - before.charges, 1)
-})
-
-test('a render that keeps failing transiently fails the job with render_failed at its time limit', async () => {
-  service.engines.conduct({ status: 'expired' })
-  const job = await service.drive(await service.submit())
-  assert.equal(job.error_code, 'render_failed')
-  assert.ok(job.attempts > 2 && job.attempts < 60, `${job.attempts} attempts`)
-  assert.ok(job.finished_at!.getTime() - job.render_started_at!.getTime() <= 600_000)
 })
 
 test('a new attempt still has its inputs when their file was deleted after the first had begun', async () => {
@@ -123,7 +114,7 @@ test('a new attempt still has its inputs when their file was deleted after the f
   const file_id = await upload(service, picture)
   service.engines.conduct({ status: 'expired' })
   const id = await service.submit({ image_reference: [{ file_id, role: 'first_frame' }] })
-  await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket === null)
+  await service.drive(id, ({ attempt }) => attempt?.state === 'failed')
   await send(service.app, 'DELETE', `/v1/files/${file_id}`, service.customer)
   service.engines.conduct({ status: 'completed' })
   const seen = service.engines.requests.length
@@ -139,12 +130,11 @@ test('a render the engine lost is restarted once; lost again, the job fails', as
 
   const started = service.engines.started()
   const again = await running()
-  for (let lost = 1; lost <= 2; lost++) {
-    service.engines.forget()
-    await service.drive(again, (job) => job.lost === lost && job.progress > 0)
-  }
-  const job = await service.row(again)
-  assert.deepEqual([job.error_code, job.lost], ['render_failed', 1])
+  service.engines.forget()
+  await service.drive(again, ({ attempt }) => attempt?.number === 2 && attempt.state === 'rendering')
+  service.engines.forget()
+  const job = await service.drive(again)
+  assert.deepEqual([job.error_code, job.attempt?.number, job.attempt?.state], ['render_failed', 2, 'lost'])
   assert.equal(service.engines.started() - started, 2)
 })
 

@@ -84,7 +84,10 @@ for (const [name, fault] of Object.entries(BEGUN_NOTHING)) {
       const id = await service.submit()
       const before = service.app.clock.now().getTime()
       const job = await service.drive(id, ({ status }) => status === 'in_progress')
-      assert.deepEqual([job.engine, job.attempts, service.app.clock.now().getTime()], ['rented', 2, before])
+      assert.deepEqual(
+        [job.attempt?.engine, job.attempt?.number, service.app.clock.now().getTime()],
+        ['rented', 1, before],
+      )
       assert.deepEqual((await service.drive(id)).status, 'completed')
     }))
 }
@@ -94,7 +97,7 @@ test('when every engine is busy the job stays queued with its files free, and is
     for (const server of [service.engines, rented]) server.script({ ...START, fault: { kind: 'status', status: 503 } })
     const id = await service.submit()
     const job = await service.drive(id, ({ tries }) => tries === 1)
-    assert.deepEqual([job.status, job.attempt_id, job.engine, job.attempts], ['queued', null, null, 2])
+    assert.deepEqual([job.status, job.attempt?.state, job.attempt?.number], ['queued', 'not_begun', 1])
     assert.equal((await service.drive(id)).status, 'completed')
   }))
 
@@ -122,7 +125,7 @@ test('a start without an answer stays with its engine: it is looked for there, a
 test('a render that fails or is lost after it began gets its new attempt from the same engine', async () => {
   const id = await service.submit()
   service.engines.conduct({ polls: 2 })
-  await service.drive(id, ({ status, ticket }) => status === 'in_progress' && ticket !== null)
+  await service.drive(id, ({ attempt }) => attempt?.state === 'rendering')
   service.engines.forget()
   service.engines.conduct({ polls: 0 })
   const { own, rented: others, ends, charges } = await outcome({}, Promise.resolve(id))
@@ -137,11 +140,11 @@ test('an engine gets no more renders at a time than max_renders, whatever is sub
   for (const id of ids) await service.drive(id, ({ status }) => status === 'in_progress')
   assert.deepEqual([service.engines.started() - before[0], rented.started() - before[1]], [2, 4])
   const rows = await Promise.all(ids.map((id) => service.row(id)))
-  assert.equal(rows.filter(({ engine }) => engine === 'own').length, 2)
-  const own = rows.find(({ engine }) => engine === 'own')!
+  assert.equal(rows.filter(({ attempt }) => attempt?.engine === 'own').length, 2)
+  const own = rows.find(({ attempt }) => attempt?.engine === 'own')!
   const cancel = (id: string) => send(service.app, 'POST', `/v1/videos/${id}/cancel`, service.customer)
   await cancel(own.id)
   const next = await service.submit()
-  assert.equal((await service.drive(next, ({ status }) => status === 'in_progress')).engine, 'own')
+  assert.equal((await service.drive(next, ({ status }) => status === 'in_progress')).attempt?.engine, 'own')
   for (const id of [...ids, next]) await cancel(id)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
 import { runJob } from '../../server/videos/pipeline/step.ts'
-import { findJobOfAnyOrg } from '../../server/videos/store.ts'
+import { findRunningJobOfAnyOrg } from '../../server/videos/pipeline/store.ts'
 import type { Person } from '../support/http/people.ts'
 import type { HttpResponse } from '../support/http/send.ts'
 import {
@@ -131,7 +131,7 @@ test('cancellation against completion: one of them wins, and a charge is there e
       () => void later(round % 5).then(() => cancel(app, payer, id).then(canceled.resolve, canceled.reject)),
     )
     const [answer] = await Promise.all([canceled.promise, work(app, id, `race/${round}`)])
-    const { status } = (await findJobOfAnyOrg(app.ctx.db, id))!
+    const { status } = (await findRunningJobOfAnyOrg(app.ctx.db, id))!
     assert.ok(status === 'completed' || status === 'canceled')
     wins[status] += 1
     assert.equal(answer.status, status === 'canceled' ? 200 : 409)
@@ -163,7 +163,7 @@ test('twenty workers with the same job: every transition happens once, and so do
   for (const round of rounds) {
     const payer = await newPayer(app, COST)
     const { body } = await submit(app, payer)
-    const job = (await findJobOfAnyOrg(app.ctx.db, body.id))!
+    const job = (await findRunningJobOfAnyOrg(app.ctx.db, body.id))!
     // Without a claim, as when every lease had run out: the fence of the status alone has to hold.
     await times(round % 2 === 0 ? 20 : 3, () =>
       runJob(app.ctx, job, { signal: new AbortController().signal, faults: new Map() }),

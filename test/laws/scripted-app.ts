@@ -64,6 +64,9 @@ export function scriptedEngines(script: Script): Engines {
 
 const CLIP = new Uint8Array(readFileSync(new URL('../../server/engines/video/instant.mp4', import.meta.url)))
 
+/** How often the engine may have begun a render for each job, refusals left out. */
+export const starts = new Map<string, number>()
+
 function scriptedVideo(script: Script): VideoEngine {
   return {
     capabilities: () => ({
@@ -77,7 +80,8 @@ function scriptedVideo(script: Script): VideoEngine {
       cancel: 'any',
       idempotency: 'none',
     }),
-    async start({ attempt_id }) {
+    async start({ job_id, attempt_id }) {
+      if (script.render !== 'start_refused') starts.set(job_id, (starts.get(job_id) ?? 0) + 1)
       if (script.render === 'start_down') throw new EngineError('transient', 'down')
       if (script.render === 'start_refused') throw new EngineError('permanent', 'refused')
       if (script.render === 'bug') throw new TypeError('a bug')

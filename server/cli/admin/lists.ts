@@ -54,7 +54,7 @@ export const keyList = command({
 
 export const jobList = command({
   records: null,
-  summary: 'list video jobs, without their prompts',
+  summary: 'list video jobs with their renders, without their prompts',
   flags: FILTERS,
   async run({ db }, given) {
     const wanted = await readFilters({ db }, given)
@@ -63,9 +63,11 @@ export const jobList = command({
       db,
       jobs.map(({ org_id }) => org_id),
     )
-    const rows = jobs.map(({ id, org_id, status, model, seconds, cost, currency, error_code, created_at }) => ({
+    const rows = jobs.map(({ id, org_id, status, model, seconds, cost, currency, error_code, created_at, ...job }) => ({
       ...{ id, organization: names.get(org_id) ?? org_id, status, model, seconds },
       ...{ cost: `${formatMoney(cost)} ${currency}`, error: error_code, created_at },
+      ...{ starts: job.starts ?? 0, render: job.render },
+      ...{ unknown_status: job.engine_status, heard_at: job.last_heard_at },
     }))
     return listed(rows, wanted.limit)
   },

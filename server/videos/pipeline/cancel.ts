@@ -1,4 +1,5 @@
 import type { Context } from '../../context.ts'
+import type { Ticket } from '../../engines/video/contract.ts'
 import type { Actor } from '../../identity/activity/action.ts'
 import { addSeconds } from '../../platform/clock.ts'
 import { ApiError, notFound } from '../../platform/errors.ts'
@@ -6,9 +7,10 @@ import { QUEUE_TOPIC } from '../../platform/queue/worker.ts'
 import { isTerminal } from '../job.ts'
 import { CANCEL_QUEUE, CANCEL_TOPIC } from '../queues.ts'
 import { servedModel } from '../render/served-model.ts'
-import { findJob, findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
+import type { VideoJobRow } from '../store.ts'
 import { type AdvanceContext, advance } from './advance.ts'
-import { describeFault } from './retry.ts'
+import { describeFault, secondsSince } from './retry.ts'
+import { findRunningJob, findRunningJobOfAnyOrg, type Job } from './store.ts'
 
 /** Longest a client waits for an engine to answer whether it stops a render. */
 const ASK_SECONDS = 10
@@ -24,10 +26,10 @@ export const REPEAT_SECONDS = 3600
 export async function cancelJob(
   ctx: AdvanceContext,
   { org_id, id, by }: { org_id: string; id: string; by?: Actor },
-  mayStop: (job: VideoJobRow) => Promise<boolean> = async () => true,
+  mayStop: (job: Job) => Promise<boolean> = async () => true,
 ): Promise<VideoJobRow> {
   for (;;) {
-    const job = await findJob(ctx.db, org_id, id)
+    const job = await findRunningJob(ctx.db, org_id, id)
     if (!job) throw notFound('video')
     if (job.status === 'canceled') return job
     if (isTerminal(job.status)) {
@@ -39,7 +41,7 @@ export async function cancelJob(
         'The engine cannot stop this render. The job goes on, and is charged when it completes.',
       )
     }
-    // Without a claim: only another status, or another attempt than the one read here, prevents it.
+    // Without a claim: any write since the job was read prevents it, such as that of a ticket.
     const canceled = await advance(
       ctx,
       { ...job, claim_id: null },
@@ -62,18 +64,19 @@ function isOther(by: Actor, job: VideoJobRow): boolean {
  */
 export async function engineStops(
   ctx: Pick<Context, 'config' | 'engines' | 'log'>,
-  job: VideoJobRow,
+  job: Job,
   { ask_seconds = ASK_SECONDS }: { ask_seconds?: number } = {},
 ): Promise<boolean> {
   const served = servedModel(ctx, job)
-  if (!served || job.ticket === null) return true
+  const ticket = openTicket(job)
+  if (!served || ticket === null) return true
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new Error('The engine did not answer in time.')), ask_seconds * 1000)
   const timeout = new Promise<never>((_, reject) => {
     limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true })
   })
   try {
-    return await Promise.race([served.engine.cancel(job.ticket, limit.signal), timeout])
+    return await Promise.race([served.engine.cancel(ticket, limit.signal), timeout])
   } catch (error) {
     ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
     return true
@@ -82,10 +85,25 @@ export async function engineStops(
   }
 }
 
+function openTicket({ attempt }: Job): Ticket {
+  return attempt?.ended_at === null ? attempt.ticket : null
+}
+
+/**
+ * Whether the engine has said nothing usable about the job's render for so long that its customer may leave, although it cannot be stopped.
+ * The attempt keeps the name of the render, so it is never given to another job.
+ */
+export function isStalled(ctx: Pick<Context, 'config' | 'clock'>, { attempt }: Job): boolean {
+  if (attempt === null) return false
+  const heard = attempt.last_heard_at ?? attempt.answered_at ?? attempt.created_at
+  return secondsSince(ctx, heard) >= ctx.config.limits.stalled_after_seconds
+}
+
 /** Asks the engine of a canceled job to stop its render. Throws when it cannot be reached, so that the caller retries. */
 export async function cancelAtEngine(ctx: Context, id: string): Promise<void> {
-  const job = await findJobOfAnyOrg(ctx.db, id)
-  if (job?.status !== 'canceled' || job.ticket === null) return
+  const job = await findRunningJobOfAnyOrg(ctx.db, id)
+  const ticket = job?.attempt?.ticket ?? null
+  if (job?.status !== 'canceled' || ticket === null) return
   if (ctx.clock.now() > addSeconds(job.finished_at!, REPEAT_SECONDS)) return
-  await servedModel(ctx, job)?.engine.cancel(job.ticket)
+  await servedModel(ctx, job)?.engine.cancel(ticket)
 }

@@ -8,15 +8,21 @@ import { isTerminal, STATUSES } from '../job.ts'
 import { CANCEL_QUEUE, VIDEO_QUEUE } from '../queues.ts'
 import { engineAddress } from '../render/served-model.ts'
 import type { VideoJobRow } from '../store.ts'
+import { type Job, withAttempts } from './store.ts'
 
 const OPEN: QueueTable = { table: 'video_jobs', due: 'next_run_at', open: sql`finished_at is null` }
 const CANCELED: QueueTable = { table: 'video_jobs', due: 'cancel_due_at', open: sql`cancel_due_at is not null` }
 
 /** Jobs that have not ended, due by their next step. */
-export const videoClaims: Claims<VideoJobRow> = claimsOn(OPEN)
+export const videoClaims: Claims<Job> = claimsOfJobs(OPEN)
 
 /** Canceled jobs whose engine is still to be asked to stop the render. */
-export const cancelClaims: Claims<VideoJobRow> = claimsOn(CANCELED)
+export const cancelClaims: Claims<Job> = claimsOfJobs(CANCELED)
+
+function claimsOfJobs(queue: QueueTable): Claims<Job> {
+  const claims = claimsOn<VideoJobRow>(queue)
+  return { ...claims, claim: async (db, wanted) => withAttempts(db, await claims.claim(db, wanted)) }
+}
 
 /** For metrics. */
 export const observedVideoQueues: readonly ObservedQueue[] = [
@@ -65,8 +71,7 @@ function isServed(ctx: Pick<Context, 'config' | 'engines'>): RawBuilder<unknown>
     ...pool.members.slice(0, 1).map((member) => `${id}\n\n${engineAddress(member)}`),
     ...pool.members.map((member) => `${id}\n${member.id ?? ''}\n${engineAddress(member)}`),
   ])
-  const key = sql`model || chr(10) || coalesce(engine, '') || chr(10) || coalesce(engine_address, '')`
-  return sql`${key} = any(${[...new Set(served)]}::text[])`
+  return sql`${keyOf([sql`a.engine`, sql`a.engine_address`])} = any(${[...new Set(served)]}::text[])`
 }
 
 /** Jobs whose engine this process knows by name, wherever it was when they were begun. */
@@ -75,7 +80,14 @@ function isNamed(ctx: Pick<Context, 'config' | 'engines'>): RawBuilder<unknown> 
     `${id}\n`,
     ...pool.members.map((member) => `${id}\n${member.id ?? ''}`),
   ])
-  return sql`model || chr(10) || coalesce(engine, '') = any(${[...new Set(named)]}::text[])`
+  return sql`${keyOf([sql`a.engine`])} = any(${[...new Set(named)]}::text[])`
+}
+
+/** The model of a job, and what is given of the engine that its last start is bound to, a line each. As `isBound`. */
+function keyOf(given: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
+  const columns = given.map((column) => sql` || chr(10) || coalesce(max(${column}), '')`)
+  return sql`model || (select '' ${sql.join(columns, sql``)} from video_attempts a
+    where a.id = video_jobs.attempt_id and (a.state <> 'not_begun' or a.number > 1))`
 }
 
 function poolsOf({ config, engines }: Pick<Context, 'config' | 'engines'>) {

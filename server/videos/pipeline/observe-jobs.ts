@@ -6,6 +6,7 @@ import { derivedIds } from '../../platform/tracing/derived-ids.ts'
 import type { SpanContext } from '../../platform/tracing/tracing.ts'
 import { isTerminal, type Outcome, type Status } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
+import type { Job } from './store.ts'
 
 export const videoMetrics = declareMetrics((metrics) => ({
   created: metrics.counter({
@@ -38,11 +39,14 @@ export function observeCreated({ metrics, tracing }: Observed, job: { id: string
   tracing?.start('video submit', { kind: 'internal', links: [jobSpan(job)], attributes }).end()
 }
 
-/** Counts and traces that a job has moved on. Call it once the change is committed: then it is the only one who does. */
+/**
+ * Counts and traces that a job has moved on. Call it once the change is committed: then it is the only one who does. It never throws for a
+ * row it does not expect: a stage whose beginning is not known is left out.
+ */
 export function observeMove(
   ctx: Observed,
   before: VideoJobRow,
-  { job, outcome }: { job: VideoJobRow; outcome: Outcome },
+  { job, outcome }: { job: Job; outcome: Outcome },
 ): void {
   if (job.status === before.status) return
   const end = endOf(job)
@@ -56,11 +60,11 @@ export function observeMove(
     billingMetrics(ctx.metrics).charged.of('video', job.model, job.currency).add(asNumber(job.cost))
   const attributes = {
     ...{ 'kinora.video_id': job.id, 'kinora.model': job.model, 'kinora.video.status': job.status },
-    ...(job.engine !== null && { 'kinora.engine': job.engine }),
+    ...(job.attempt?.engine != null && { 'kinora.engine': job.attempt.engine }),
   }
   ctx.tracing
     ?.start('video job', { kind: 'internal', parent: null, id: jobSpan(job), attributes, at: job.created_at })
-    .end({ at: end, ...(code !== '' && { error: code }) })
+    .end({ ...(end && { at: end }), ...(code !== '' && { error: code }) })
 }
 
 /** Runs `work` so that the calls it makes are traced as part of this stage. */
@@ -80,8 +84,9 @@ export function stageOf(status: Status): Stage {
 function observeStage(
   { metrics, tracing }: Observed,
   job: VideoJobRow,
-  { stage, since, end }: { stage: Stage; since: Date; end: Date },
+  { stage, since, end }: { stage: Stage; since: Date | null; end: Date | null },
 ): void {
+  if (since === null || end === null) return
   videoMetrics(metrics)
     .stages.of(stage)
     .observe(Math.max(0, end.getTime() - since.getTime()) / 1000)
@@ -93,21 +98,21 @@ function observeStage(
 }
 
 /** When the job came to its status, one that is not its last. */
-function startOf(job: VideoJobRow): Date {
+function startOf(job: VideoJobRow): Date | null {
   switch (job.status) {
     case 'moderating':
       return job.created_at
     case 'translating':
-      return job.moderated_at!
+      return job.moderated_at
     case 'queued':
-      return job.queued_at!
+      return job.queued_at
     default:
-      return job.render_started_at!
+      return job.render_started_at
   }
 }
 
 /** When the job came to the status it has now. */
-function endOf(job: VideoJobRow): Date {
+function endOf(job: VideoJobRow): Date | null {
   return job.finished_at ?? startOf(job)
 }
 

@@ -2,7 +2,6 @@ import type { Context } from '../../context.ts'
 import { EngineError } from '../../engines/engine-error.ts'
 import type { LogFields } from '../../platform/log.ts'
 import type { FailureCode, Outcome } from '../job.ts'
-import type { VideoJobRow } from '../store.ts'
 
 /** Pauses between the three tries of a check that fails closed. */
 const PAUSES_SECONDS = [2, 8]
@@ -11,7 +10,7 @@ const PAUSES_SECONDS = [2, 8]
 const BACKOFF_SECONDS_MAX = 60
 
 /** Another try of the step, or the failure when it was the third. */
-export function tryAgain(job: Pick<VideoJobRow, 'tries'>, failure: FailureCode): Outcome {
+export function tryAgain(job: { tries: number }, failure: FailureCode): Outcome {
   const pause = PAUSES_SECONDS[job.tries]
   if (pause === undefined) return { to: 'failed', code: failure }
   return { to: 'same', retry_after_seconds: pause, set: { tries: job.tries + 1 } }
@@ -61,8 +60,18 @@ export function describeFault(error: unknown): LogFields {
 }
 
 /** A failed call says nothing about the render: polling goes on, with backoff, until the render's time limit. */
-export function keepPolling(ctx: Pick<Context, 'log'>, job: VideoJobRow, error: unknown): Outcome {
+export function keepPolling(ctx: Pick<Context, 'log'>, job: { id: string; tries: number }, error: unknown): Outcome {
   const alarming = !(error instanceof EngineError) || error.kind === 'permanent'
   ctx.log[alarming ? 'error' : 'warn']('poll_failed', { video_id: job.id, ...describeFault(error) })
   return { to: 'same', retry_after_seconds: backoffSeconds(job.tries + 1, error), set: { tries: job.tries + 1 } }
+}
+
+/** Why a start ended, for the row and for the log: words of ours, and the engine's own code. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  if (!(error instanceof EngineError)) return error.name
+  return [error.kind, error.engine_code, error.message]
+    .filter((part) => part !== undefined)
+    .join(': ')
+    .slice(0, 300)
 }

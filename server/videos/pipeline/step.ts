@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../context.ts'
+import type { Ticket } from '../../engines/video/contract.ts'
 import { BlobsAway } from '../../platform/blobs/blobs.ts'
 import { removeUnneeded } from '../../platform/blobs/remove.ts'
 import { addSeconds } from '../../platform/clock.ts'
@@ -9,15 +10,15 @@ import { moderate } from '../moderation/moderate.ts'
 import { cancelQuietly, followRender } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
 import { startRender } from '../render/start.ts'
-import { recordRenders } from '../render/store.ts'
-import { findJobOfAnyOrg, type VideoJobRow } from '../store.ts'
+import { recordRender } from '../render/store.ts'
 import { translate } from '../translation/translate.ts'
 import { type Applied, advance } from './advance.ts'
 import { videoClaims } from './claims.ts'
 import { stageOf, withinStage } from './observe-jobs.ts'
 import { backoffSeconds, secondsSince } from './retry.ts'
+import { findRunningJobOfAnyOrg, type Job } from './store.ts'
 
-type Step = (ctx: Context, job: VideoJobRow, signal: AbortSignal) => Promise<Outcome>
+type Step = (ctx: Context, job: Job, signal: AbortSignal) => Promise<Outcome>
 
 /** The step of each status that is not terminal. */
 const STEPS: Partial<Record<Status, Step>> = {
@@ -36,21 +37,17 @@ export type Faults = Map<string, number>
 export type Run = {
   signal: AbortSignal
   faults: Faults
-  on_completed?: ((job: VideoJobRow) => void) | undefined
+  on_completed?: ((job: Job) => void) | undefined
 }
 
-type Waiting = { job: VideoJobRow; wait_seconds: number }
+type Waiting = { job: Job; wait_seconds: number }
 
 /**
  * Takes a job from step to step until it ends or has to wait. Null when it has ended or was released, or when another worker came
  * first; otherwise the job as it now is and the seconds to wait. Throws when the database is down or `signal` aborts: the job is then
  * as its last step left it.
  */
-export async function runJob(
-  ctx: Context,
-  job: VideoJobRow,
-  { signal, faults, on_completed }: Run,
-): Promise<Waiting | null> {
+export async function runJob(ctx: Context, job: Job, { signal, faults, on_completed }: Run): Promise<Waiting | null> {
   let current = job
   for (;;) {
     signal.throwIfAborted()
@@ -80,7 +77,7 @@ export async function runJob(
  */
 async function retryFaulty(
   ctx: Context,
-  job: VideoJobRow,
+  job: Job,
   { error, faults }: { error: unknown; faults: Faults },
 ): Promise<Waiting | null> {
   const count = (faults.get(job.id) ?? 0) + 1
@@ -95,7 +92,7 @@ async function retryFaulty(
     const next = await advance(ctx, job, outcome)
     if (next && !isTerminal(next.job.status)) {
       // The step may have written to the row before it failed.
-      const written = await findJobOfAnyOrg(ctx.db, job.id)
+      const written = await findRunningJobOfAnyOrg(ctx.db, job.id)
       // Another worker has it, or it was canceled.
       if (!written || written.claim_id !== job.claim_id) return null
       return { job: written, wait_seconds }
@@ -110,7 +107,7 @@ async function retryFaulty(
 }
 
 /** A bucket that is away says nothing about the job. Queued and rendering it has time limits of its own; before, it has that of the queue. */
-function mayWait(ctx: Context, job: VideoJobRow, error: unknown): boolean {
+function mayWait(ctx: Context, job: Job, error: unknown): boolean {
   if (!(error instanceof BlobsAway)) return false
   return job.queued_at !== null || secondsSince(ctx, job.created_at) < ctx.config.limits.queue_seconds
 }
@@ -119,16 +116,21 @@ function mayWait(ctx: Context, job: VideoJobRow, error: unknown): boolean {
  * Discards the result of an outcome that came too late, after a cancellation or another worker: its clip is deleted; its render is recorded
  * as this job's and canceled, unless another worker follows the same render by now or is about to look for it.
  */
-async function discardLate(ctx: Context, job: VideoJobRow, outcome: Outcome): Promise<void> {
-  if (outcome.to === 'failed' || outcome.to === 'canceled' || !outcome.set) return
-  const { blob_key, ticket, engine = job.engine } = outcome.set
-  if (blob_key != null) await removeUnneeded(ctx.blobs, [blob_key])
-  if (ticket == null) return
-  const { render_key } = outcome
-  if (render_key !== undefined)
-    await recordRenders(ctx.db, [{ render_key, job_id: job.id, created_at: ctx.clock.now() }])
-  const now = await findJobOfAnyOrg(ctx.db, job.id)
-  if (now && !isTerminal(now.status) && (now.ticket === null || isDeepStrictEqual(now.ticket, ticket))) return
-  const served = servedModel(ctx, { ...job, engine })
-  if (served) await cancelQuietly(ctx, served.engine, { ...job, ticket })
+async function discardLate(ctx: Context, job: Job, outcome: Outcome): Promise<void> {
+  if (outcome.to === 'failed' || outcome.to === 'canceled') return
+  if (outcome.set?.blob_key != null) await removeUnneeded(ctx.blobs, [outcome.set.blob_key])
+  // Only an outcome that has learned the ticket names a render nobody else knows.
+  if (outcome.attempt?.set.ticket == null) return
+  const { attempt, set } = outcome.attempt
+  const { ticket = null, render_key } = set
+  if (render_key != null) await recordRender(ctx.db, { id: attempt.id, render_key, ticket, now: ctx.clock.now() })
+  const now = await findRunningJobOfAnyOrg(ctx.db, job.id)
+  if (now && !isTerminal(now.status) && mayBeFollowed(now, ticket)) return
+  const served = servedModel(ctx, { ...job, attempt })
+  if (served) await cancelQuietly(ctx, served.engine, { id: job.id, ticket })
+}
+
+/** Whether another worker follows this render by now, or is about to look for it. */
+function mayBeFollowed({ attempt }: Job, ticket: Ticket): boolean {
+  return attempt === null || attempt.ticket === null || isDeepStrictEqual(attempt.ticket, ticket)
 }

@@ -5,11 +5,11 @@ import { startWorker } from '../../platform/queue/worker.ts'
 import { CANCEL_QUEUE, CANCEL_TOPIC, VIDEO_QUEUE } from '../queues.ts'
 import { cancelQuietly } from '../render/follow.ts'
 import { servedModel } from '../render/served-model.ts'
-import type { VideoJobRow } from '../store.ts'
 import { cancelAtEngine, REPEAT_SECONDS } from './cancel.ts'
 import { askedToStop, cancelClaims, servedCancels, servedJobs, videoClaims } from './claims.ts'
 import { describeFault } from './retry.ts'
 import { type Faults, type Run, runJob } from './step.ts'
+import type { Job } from './store.ts'
 
 /** A job that waits no longer than this stays with its worker; others are released, and claimed again when they are due. */
 const HELD_SECONDS = 6
@@ -28,7 +28,7 @@ type PipelineOptions = {
   /** No other worker can be alive on this database. */
   sole: boolean
   worker_id?: string | undefined
-  on_completed: (job: VideoJobRow) => void
+  on_completed: (job: Job) => void
 }
 
 /** Works on video jobs as they become due. */
@@ -36,14 +36,14 @@ export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed 
   const { db, clock, changes, config } = ctx
   const shared = { db, clock, changes, sole, worker_id, stop_seconds: STOP_SECONDS }
   const faults: Faults = new Map()
-  const jobs = startWorker<VideoJobRow>({
+  const jobs = startWorker<Job>({
     ...shared,
     ...{ queue: VIDEO_QUEUE, claims: videoClaims, concurrency: config.limits.pipeline_concurrency },
     only: (now) => servedJobs(ctx, now),
     run: (job, signal) => withUse(ctx, (now) => work(now, job, { signal, faults, on_completed })),
     on_error: (error, job) => logFault(ctx, error, job),
   })
-  const cancels = startWorker<VideoJobRow>({
+  const cancels = startWorker<Job>({
     ...shared,
     ...{ queue: CANCEL_QUEUE, claims: cancelClaims, concurrency: CANCELS },
     only: (now) => servedCancels(ctx, { now, given_up_before: addSeconds(now, -REPEAT_SECONDS) }),
@@ -54,7 +54,8 @@ export function startPipeline(ctx: LiveContext, { sole, worker_id, on_completed 
   const stopListening = changes.on(CANCEL_TOPIC, (id) => {
     const job = id === null ? null : jobs.drop(id)
     const served = job && servedModel(ctx, job)
-    if (served && job.ticket !== null) void cancelQuietly(ctx, served.engine, job)
+    const ticket = job?.attempt?.ticket ?? null
+    if (served && ticket !== null) void cancelQuietly(ctx, served.engine, { id: job.id, ticket })
   })
   return {
     async stop() {
@@ -75,11 +76,7 @@ async function withUse<T>(live: LiveContext, work: (ctx: Context) => Promise<T>)
 }
 
 /** Runs a job until it ends or has to wait. A short wait is spent in this worker; for a longer one the job is released. */
-async function work(
-  ctx: Context,
-  claimed: VideoJobRow,
-  run: Run,
-): Promise<{ row: VideoJobRow; wait_seconds: number } | null> {
+async function work(ctx: Context, claimed: Job, run: Run): Promise<{ row: Job; wait_seconds: number } | null> {
   const waiting = await runJob(ctx, claimed, run)
   if (!waiting) return null
   if (waiting.wait_seconds <= HELD_SECONDS) return { row: waiting.job, wait_seconds: waiting.wait_seconds }
@@ -88,7 +85,7 @@ async function work(
 }
 
 /** Asks the engine to stop a render; when it cannot be reached, it is asked again after growing pauses. */
-async function stopRender(ctx: Context, job: VideoJobRow): Promise<null> {
+async function stopRender(ctx: Context, job: Job): Promise<null> {
   let again: Date | null = null
   try {
     await cancelAtEngine(ctx, job.id)
@@ -103,7 +100,7 @@ async function stopRender(ctx: Context, job: VideoJobRow): Promise<null> {
   return null
 }
 
-function logFault(ctx: Context, error: unknown, job: VideoJobRow | null): void {
+function logFault(ctx: Context, error: unknown, job: Job | null): void {
   const level = isDatabaseDown(error) ? 'warn' : 'error'
   if (job) ctx.log[level]('job_interrupted', { video_id: job.id, error })
   else ctx.log[level]('queue_failed', { error })

@@ -1,91 +1,168 @@
 import type { Context } from '../../context.ts'
 import type { EngineError } from '../../engines/engine-error.ts'
-import type { RenderState, VideoEngine } from '../../engines/video/contract.ts'
+import type { RenderState, Ticket, VideoEngine } from '../../engines/video/contract.ts'
+import { type Attempt, type AttemptMove, ends, mayStartAgain, moved } from '../attempt.ts'
 import type { Outcome } from '../job.ts'
 import { withinStage } from '../pipeline/observe-jobs.ts'
-import { backoffSeconds, describeFault, keepPolling, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
+import {
+  backoffSeconds,
+  describeFault,
+  keepPolling,
+  notAfter,
+  reasonOf,
+  renderFailure,
+  secondsSince,
+} from '../pipeline/retry.ts'
+import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
-import type { VideoJobRow } from '../store.ts'
-import { collectOutput } from './output.ts'
-import { servedModel, unserved } from './served-model.ts'
+import { asDelivered, collectOutput, FETCH_SECONDS, fetchDelivered, POLL_SECONDS } from './output.ts'
+import { giveUp } from './recover.ts'
+import { engineFields, isEmbedded, type ServedModel, servedModel, unserved } from './served-model.ts'
 import { startRender } from './start.ts'
 
-/** Longest an engine may take to answer one poll. */
-const POLL_SECONDS = 30
 /** Default poll interval, for engines that suggest none. */
 const POLL_EVERY_SECONDS = 5
-/** How often an embedded engine, whose renders end with the process, may lose one: each loss is a restart of the service. */
-const LOST_MAX_EMBEDDED = 20
+/**
+ * An engine that does not know a render is asked again for this long before it is believed: behind a load balancer, or just after a start or a
+ * deployment, single polls are answered 404.
+ */
+const LOST_SECONDS = 30
+/** How fresh the stored time is at which the engine last said something usable: it is not worth a write for every poll. */
+const HEARD_EVERY_SECONDS = 10
 
 /** Follows a render: polls the engine, restarts a render it lost or dropped, fetches a finished one. No answer is not a failure. */
-export async function followRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
+export async function followRender(ctx: Context, job: Job, signal: AbortSignal): Promise<Outcome> {
   const served = servedModel(ctx, job)
   if (!served) return unserved(ctx, job)
-  const { engine } = served
+  const { attempt } = job
+  if (attempt?.state === 'delivered') return fetchDelivered(ctx, job, { served, attempt }, signal)
+  const rendering = attempt?.state === 'rendering' ? attempt : null
   const left_seconds = served.render_seconds - secondsSince(ctx, job.render_started_at!)
-  if (left_seconds <= 0) {
-    // Without a ticket the last render failed or was lost, and no time is left for another.
-    if (job.ticket === null) return { to: 'failed', code: 'render_failed' }
-    await cancelQuietly(ctx, engine, job)
-    return { to: 'failed', code: 'render_timeout' }
-  }
-  const step = job.ticket === null ? startRender : pollRender
-  return notAfter(left_seconds, await step(ctx, job, signal))
+  if (left_seconds <= 0) return outOfTime(ctx, job, { served, rendering })
+  const step = rendering
+    ? pollRender(ctx, job, { served, attempt: rendering, left_seconds }, signal)
+    : startRender(ctx, job, signal)
+  return notAfter(left_seconds, await step)
 }
 
+async function outOfTime(
+  ctx: Context,
+  job: Job,
+  { served, rendering }: { served: ServedModel; rendering: Attempt | null },
+): Promise<Outcome> {
+  // The last render failed or was lost, and no time is left for another.
+  if (!rendering)
+    return job.attempt ? giveUp(ctx, { attempt: job.attempt, set: {} }) : { to: 'failed', code: 'render_failed' }
+  const said = rendering.engine_status === null ? {} : { detail: `The engine says ${rendering.engine_status}.` }
+  ctx.log.warn('render_timeout', { video_id: job.id, ...engineFields(served, job), ...said })
+  await cancelQuietly(ctx, served.engine, { id: job.id, ticket: rendering.ticket })
+  return { to: 'failed', code: 'render_timeout' }
+}
+
+type Polled = { served: ServedModel; attempt: Attempt; left_seconds: number }
+
 /** Polls the engine once. */
-async function pollRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
-  const { engine, model } = servedModel(ctx, job)!
+async function pollRender(ctx: Context, job: Job, polled: Polled, signal: AbortSignal): Promise<Outcome> {
+  const { served, attempt, left_seconds } = polled
+  const { engine } = served
   let state: RenderState
   try {
-    state = await withTimeLimit({ signal, seconds: POLL_SECONDS }, (limit) => engine.poll(job.ticket, limit))
+    state = await withTimeLimit({ signal, seconds: POLL_SECONDS }, (limit) => engine.poll(attempt.ticket, limit))
   } catch (error) {
     signal.throwIfAborted()
     return keepPolling(ctx, job, error)
   }
   switch (state.state) {
-    case 'running': {
-      const progress = Math.min(99, Math.max(job.progress, Math.floor(state.progress ?? 0)))
-      return {
-        to: 'same',
-        retry_after_seconds: state.next_poll_seconds ?? POLL_EVERY_SECONDS,
-        set: { progress, tries: 0 },
-      }
-    }
+    case 'running':
+      return stillRunning(ctx, job, { served, attempt, state })
     case 'lost':
-      return lostRender(ctx, job, engine, model)
+      return missingRender(ctx, job, polled)
     case 'failed':
-      return failedRender(ctx, job, state.error)
-    case 'succeeded':
-      return withinStage(ctx, job, 'storing', () => collectOutput(ctx, job, { engine, output: state.output }, signal))
+      return failedRender(ctx, job, polled, state.error)
+    case 'succeeded': {
+      const { output } = state
+      // The fetch may outlast the limit: a restart meanwhile must not take the clip for late.
+      if (left_seconds < FETCH_SECONDS)
+        return { to: 'same', retry_after_seconds: 0, set: { tries: 0 }, attempt: asDelivered(ctx, attempt, output) }
+      return withinStage(ctx, job, 'storing', () => collectOutput(ctx, job, { engine, attempt, output }, signal))
+    }
   }
 }
 
 /** Cancels a render at the engine on a best effort basis; errors are logged and change nothing for the job. */
-export async function cancelQuietly(ctx: Pick<Context, 'log'>, engine: VideoEngine, job: VideoJobRow): Promise<void> {
+export async function cancelQuietly(
+  ctx: Pick<Context, 'log'>,
+  engine: VideoEngine,
+  { id, ticket }: { id: string; ticket: Ticket },
+): Promise<void> {
   try {
-    await engine.cancel(job.ticket)
+    await engine.cancel(ticket)
   } catch (error) {
-    ctx.log.warn('engine_cancel_failed', { video_id: job.id, ...describeFault(error) })
+    ctx.log.warn('engine_cancel_failed', { video_id: id, ...describeFault(error) })
   }
 }
 
-/** One new attempt, then the job fails. Embedded engines lose their renders with every restart of the service, and get more. */
-function lostRender(ctx: Context, job: VideoJobRow, engine: VideoEngine, model: string): Outcome {
-  const lost_max = engine.capabilities(model).embedded ? LOST_MAX_EMBEDDED : 1
-  ctx.log.warn('render_lost', { video_id: job.id, attempt_id: job.attempt_id ?? undefined, count: job.lost + 1 })
-  if (job.lost >= lost_max) return { to: 'failed', code: 'render_failed' }
-  return { to: 'same', retry_after_seconds: 0, set: { ...NO_ATTEMPT, lost: job.lost + 1 } }
+/**
+ * The render goes on. What the engine said is usable when it is understood, or at least not what it said before: a word that we do not know
+ * and that never changes may be of an engine that hangs.
+ */
+function stillRunning(
+  ctx: Context,
+  job: Job,
+  { served, attempt, state }: { served: ServedModel; attempt: Attempt; state: RenderState & { state: 'running' } },
+): Outcome {
+  const word = state.unknown_status ?? null
+  if (word !== null && attempt.engine_status === null) {
+    const { engine } = engineFields(served, job)
+    ctx.log.warn('unknown_render_status', { video_id: job.id, engine, detail: word })
+  }
+  const progress = Math.min(99, Math.max(job.progress, Math.floor(state.progress ?? 0)))
+  const isNews = word !== null && word !== attempt.engine_status
+  const isUsable = word === null || isNews || progress > job.progress
+  const heard = attempt.last_heard_at ?? attempt.answered_at ?? attempt.created_at
+  const set = {
+    ...(isUsable && secondsSince(ctx, heard) >= HEARD_EVERY_SECONDS && { last_heard_at: ctx.clock.now() }),
+    ...(attempt.missing_since !== null && { missing_since: null }),
+    ...(isNews && { engine_status: word }),
+  }
+  return {
+    to: 'same',
+    retry_after_seconds: state.next_poll_seconds ?? POLL_EVERY_SECONDS,
+    set: { progress, tries: 0 },
+    ...(Object.keys(set).length > 0 && { attempt: { attempt, set } }),
+  }
 }
 
-function failedRender(ctx: Context, job: VideoJobRow, error: EngineError): Outcome {
+/** The engine says that it does not know the render. Renders of embedded engines are lost with every restart of the service. */
+async function missingRender(ctx: Context, job: Job, { served, attempt }: Polled): Promise<Outcome> {
+  const now = ctx.clock.now()
+  const missing_since = attempt.missing_since ?? now
+  const embedded = isEmbedded(served)
+  if (!embedded && secondsSince(ctx, missing_since) < LOST_SECONDS) {
+    const move = { attempt, set: { missing_since } }
+    return { to: 'same', retry_after_seconds: POLL_EVERY_SECONDS, set: { tries: 0 }, attempt: move }
+  }
+  ctx.log.warn('render_lost', { video_id: job.id, attempt_id: attempt.id, count: attempt.number })
+  // It may be the list of renders that was lost, and not the render.
+  if (!embedded) await cancelQuietly(ctx, served.engine, { id: job.id, ticket: attempt.ticket })
+  const ended = ends(attempt, { state: 'lost', because: 'The engine no longer knows it.', now })
+  return startAnew(ctx, ended, { served, pause_seconds: 0 })
+}
+
+async function failedRender(ctx: Context, job: Job, { served, attempt }: Polled, error: EngineError): Promise<Outcome> {
   ctx.log.warn('render_failed', { video_id: job.id, ...describeFault(error) })
+  const ended = ends(attempt, { state: 'failed', because: reasonOf(error), now: ctx.clock.now() })
   const failure = renderFailure(error)
-  if (failure) return { to: 'failed', code: failure }
-  return { to: 'same', retry_after_seconds: backoffSeconds(job.attempts, error), set: NO_ATTEMPT }
+  if (failure) return { to: 'failed', code: failure, attempt: ended }
+  return startAnew(ctx, ended, { served, pause_seconds: backoffSeconds(attempt.number, error) })
 }
 
-const NO_ATTEMPT = {
-  ...{ ticket: null, attempt_id: null, attempt_started_at: null, start_key: null },
-  ...{ start_unknown: false, tries: 0 },
+/** One more start after a render of which nothing will come, unless the job has had all that it may have. */
+async function startAnew(
+  ctx: Context,
+  ended: AttemptMove,
+  { served, pause_seconds }: { served: ServedModel; pause_seconds: number },
+): Promise<Outcome> {
+  if (!mayStartAgain(moved(ended), { embedded: isEmbedded(served) })) return giveUp(ctx, ended)
+  return { to: 'same', retry_after_seconds: pause_seconds, set: { tries: 0 }, attempt: ended }
 }

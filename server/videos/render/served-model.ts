@@ -4,6 +4,7 @@ import type { FormerModel } from '../../engines/registry.ts'
 import type { VideoEngine } from '../../engines/video/contract.ts'
 import type { PoolMember } from '../../engines/video/pool.ts'
 import type { LogFields } from '../../platform/log.ts'
+import { type Attempt, isBound } from '../attempt.ts'
 import type { Outcome } from '../job.ts'
 import { notAfter, secondsSince } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
@@ -26,13 +27,14 @@ export type ServedModel = {
  * The engine and settings of a job: the engine that its render was begun on, also when a reload has taken it out of the configuration
  * since. Null when the operator had taken the model, or that engine, out of the configuration before this process started.
  */
-export function servedModel(ctx: ConfiguredModels, job: ModelAndEngine): ServedModel | null {
+export function servedModel(ctx: ConfiguredModels, job: ModelAndStart): ServedModel | null {
   const models = modelsOf(ctx, job)
+  const { engine, engine_address } = isBound(job.attempt) ? job.attempt : NOWHERE
   for (const { pool, settings } of models) {
-    const member = pool.member(job.engine)
-    if (member && engineAddress(member) === job.engine_address) return serveOn(member, settings)
+    const member = pool.member(engine)
+    if (member && engineAddress(member) === engine_address) return serveOn(member, settings)
   }
-  const member = models[0]?.pool.member(job.engine) ?? null
+  const member = models[0]?.pool.member(engine) ?? null
   return member && serveOn(member, models[0]!.settings)
 }
 
@@ -81,6 +83,16 @@ export function serveOn(member: PoolMember, settings: VideoModelConfig): ServedM
   return { engine, model, name, url, references_url, render_seconds, signed_url_ttl_seconds, member }
 }
 
+/** Whether the engine knows attempts by their id, so that starting one again cannot render twice. */
+export function isRepeatable({ engine, model }: ServedModel): boolean {
+  return engine.capabilities(model).idempotency !== 'none'
+}
+
+/** Whether renders run in this process and end with it. */
+export function isEmbedded({ engine, model }: ServedModel): boolean {
+  return engine.capabilities(model).embedded === true
+}
+
 /** The log fields of an engine: its name or kind, and the address that renders this job. */
 export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs'>): LogFields {
   const { name, url, references_url, member } = served
@@ -90,4 +102,6 @@ export function engineFields(served: ServedModel, job: Pick<VideoJobRow, 'inputs
 }
 
 type ConfiguredModels = Pick<Context, 'config' | 'engines'>
-type ModelAndEngine = Pick<VideoJobRow, 'model' | 'engine' | 'engine_address'>
+type ModelAndStart = { model: string; attempt: Attempt | null }
+
+const NOWHERE = { engine: null, engine_address: null }

@@ -1,44 +1,23 @@
-import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import type { Context } from '../../context.ts'
-import { EngineError } from '../../engines/engine-error.ts'
-import type { RenderRequest, Ticket } from '../../engines/video/contract.ts'
 import type { PoolMember } from '../../engines/video/pool.ts'
 import { unsupportedBy } from '../../engines/video/refuse-unsupported.ts'
-import { pinFiles } from '../../files/store/pins.ts'
-import { isUniqueViolation } from '../../platform/db/db.ts'
-import { failpoint } from '../../platform/failpoint.ts'
 import { newId } from '../../platform/ids.ts'
+import { type Attempt, type AttemptMove, isBound } from '../attempt.ts'
 import { findInputs, type JobFile } from '../inputs.ts'
-import { type JobChanges, type Outcome, STARTS_UNKNOWN_MAX, unknownStart } from '../job.ts'
+import type { Outcome } from '../job.ts'
 import { requireAllowed } from '../moderation/check-allowed.ts'
-import { advance } from '../pipeline/advance.ts'
-import { backoffSeconds, describeFault, notAfter, renderFailure, secondsSince } from '../pipeline/retry.ts'
-import { type VideoJobRow, writeJobs } from '../store.ts'
-import { observeInputs } from './observe-inputs.ts'
+import { notAfter, secondsSince } from '../pipeline/retry.ts'
+import type { Job } from '../pipeline/store.ts'
+import { ask, begin, type Started, started } from './begin.ts'
 import { recoverRender } from './recover.ts'
 import { buildRequest, fileGone } from './request.ts'
-import {
-  engineAddress,
-  engineFields,
-  modelOf,
-  type ServedModel,
-  servedModel,
-  serveOn,
-  unserved,
-} from './served-model.ts'
-import { countRenders } from './store.ts'
-
-/** Wait of a start while an equal one is unanswered. */
-const EQUAL_START_SECONDS = 3
-/** Wait for an engine that has as many renders as it may. */
-const FULL_SECONDS = 3
+import { isRepeatable, modelOf, type ServedModel, servedModel, serveOn, unserved } from './served-model.ts'
 
 /**
- * Has the engine start the render, once: the intent is written before the engine is called. An attempt that was begun and has no
+ * Has the engine start the render, once: the intent is written before the engine is called. A start that was begun and has no
  * ticket is settled first, by the means the engine offers. Source: docs/engines.md, starting once.
  */
-export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortSignal): Promise<Outcome> {
+export async function startRender(ctx: Context, job: Job, signal: AbortSignal): Promise<Outcome> {
   const model = modelOf(ctx, job)
   if (!model) return unserved(ctx, job)
   if (job.status !== 'queued') return submit(ctx, job, model, signal)
@@ -49,12 +28,12 @@ export async function startRender(ctx: Context, job: VideoJobRow, signal: AbortS
 
 type Model = NonNullable<ReturnType<typeof modelOf>>
 
-async function submit(ctx: Context, job: VideoJobRow, model: Model, signal: AbortSignal): Promise<Outcome> {
+async function submit(ctx: Context, job: Job, model: Model, signal: AbortSignal): Promise<Outcome> {
   const files = await findInputs(ctx, job)
   if (!files) return fileGone(job)
   await requireAllowed(ctx, job)
   // A render that has begun, or may have, stays with its engine.
-  if (job.attempt_id === null && job.status === 'queued') return startOnAny(ctx, job, { model, files }, signal)
+  if (!isBound(job.attempt) && job.status === 'queued') return startOnAny(ctx, job, { model, files }, signal)
   const served = servedModel(ctx, job)
   if (!served) return unserved(ctx, job)
   return startOnItsOwn(ctx, job, { served, files }, signal)
@@ -63,7 +42,7 @@ async function submit(ctx: Context, job: VideoJobRow, model: Model, signal: Abor
 /** Starts the render on an engine that can take it; on the next one while those before have begun nothing. */
 async function startOnAny(
   ctx: Context,
-  job: VideoJobRow,
+  job: Job,
   { model, files }: { model: Model; files: JobFile[] },
   signal: AbortSignal,
 ): Promise<Outcome> {
@@ -78,11 +57,10 @@ async function startOnAny(
     let end: Parameters<typeof pool.report>[1] = 'neutral'
     try {
       const served = serveOn(member, settings)
-      const attempt = newAttempt(ctx)
-      const request = await buildRequest(ctx, job, { files, served, attempt_id: attempt.id })
+      const request = await buildRequest(ctx, job, { files, served, attempt_id: newMark(ctx) })
       if ('to' in request) return request
       signal.throwIfAborted()
-      const result = await start(ctx, current, { served, request, attempt })
+      const result = await begin(ctx, current, { served, request })
       end = result.end
       if (result.pause_seconds !== undefined) pool.pause(member, result.pause_seconds)
       if (!result.elsewhere) return result.outcome
@@ -94,206 +72,53 @@ async function startOnAny(
   }
 }
 
-function canRender({ engine, model }: PoolMember, job: VideoJobRow): boolean {
+function canRender({ engine, model }: PoolMember, job: Job): boolean {
   return unsupportedBy(engine.capabilities(model), job) === null
 }
 
 /** No engine took the render: it is tried again later unless every one of them refused for good. Nothing was begun. */
-function lastResort(results: readonly Started[], current: VideoJobRow): Outcome {
+function lastResort(results: readonly Started[], { attempt, tries: former }: Job): Outcome {
   const later = results.flatMap(({ outcome }) => (outcome.to === 'same' ? [outcome] : []))
   // One that was called says how long to wait, and unpins the files.
-  const again = later.find(({ set }) => set !== undefined) ?? later[0]
+  const again = later.find((each) => each.attempt !== undefined) ?? later[0]
   if (again === undefined) return results.at(-1)!.outcome
-  const { tries = current.tries } = again.set ?? {}
-  return { ...again, set: { ...NOT_BEGUN, attempts: current.attempts, tries } }
+  const { tries = former } = again.set ?? {}
+  // The row is that of the last engine that was called.
+  return { ...again, set: { tries }, ...(attempt && { attempt: { attempt, set: endOf(attempt) } }) }
 }
 
-const NOT_BEGUN = { attempt_id: null, attempt_started_at: null, start_key: null, engine: null, engine_address: null }
+function endOf({ state, ended_because, ended_at, start_key }: Attempt) {
+  return { state, ended_because, ended_at, start_key }
+}
 
-/** Goes on with an attempt that was begun and has no ticket, or begins a new one after a render that failed or was lost. */
+/** Goes on with a start that has no ticket, or makes a new one after a render that failed or was lost. */
 async function startOnItsOwn(
   ctx: Context,
-  job: VideoJobRow,
+  job: Job,
   { served, files }: { served: ServedModel; files: JobFile[] },
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const attempt = begunAttempt(job) ?? newAttempt(ctx)
-  const request = await buildRequest(ctx, job, { files, served, attempt_id: attempt.id })
-  if ('to' in request) return request
-  signal.throwIfAborted()
-  if (job.attempt_id === null || repeatable(served))
-    return (await start(ctx, job, { served, request, attempt })).outcome
-
-  const settled = await recoverRender(ctx, job, { served, request, since: attempt.started_at })
-  if ('to' in settled) return settled
-  if ('found' in settled) return started(withoutUnknown(job), settled.found, { served, request })
-  const next = newAttempt(ctx)
-  const again = await buildRequest(ctx, job, { files, served, attempt_id: next.id })
+  const last = job.attempt?.ended_at === null ? job.attempt : null
+  const requestFor = (attempt_id: string) => buildRequest(ctx, job, { files, served, attempt_id })
+  let settled: AttemptMove | undefined
+  if (last) {
+    const request = await requestFor(last.id)
+    if ('to' in request) return request
+    signal.throwIfAborted()
+    // It may have been asked before.
+    const asked = { ...last, state: 'unknown' as const }
+    if (isRepeatable(served)) return (await ask(ctx, job, { served, request, attempt: asked })).outcome
+    const found = await recoverRender(ctx, job, { served, request, attempt: last })
+    if ('to' in found) return found
+    if ('ticket' in found) return started(ctx, job, { served, request, attempt: last, ticket: found.ticket })
+    settled = found.ended
+  }
+  const again = await requestFor(newMark(ctx))
   if ('to' in again) return again
-  const { unknown_starts } = settled
-  return (await start(ctx, job, { served, request: again, attempt: next, unknown_starts })).outcome
+  signal.throwIfAborted()
+  return (await begin(ctx, job, { served, request: again, settled })).outcome
 }
 
-type Attempt = { id: string; started_at: Date }
-type Start = { served: ServedModel; request: RenderRequest; attempt: Attempt; unknown_starts?: number }
-
-/** How a start ended. `elsewhere`: it has begun nothing, so another engine may be asked; `job` is then the job as it is stored. */
-type Started = {
-  outcome: Outcome
-  job: VideoJobRow
-  elsewhere: boolean
-  end: 'worked' | 'failed' | 'refused' | 'neutral'
-  pause_seconds?: number | undefined
-}
-
-/** Writes the intent and calls the engine. */
-async function start(ctx: Context, job: VideoJobRow, begin: Start): Promise<Started> {
-  const { served, request, attempt, unknown_starts = job.unknown_starts } = begin
-  assert(unknown_starts < STARTS_UNKNOWN_MAX, 'a third start')
-  const intent: JobChanges = {
-    ...{ attempt_id: attempt.id, attempt_started_at: attempt.started_at, attempts: job.attempts + 1 },
-    ...{ start_unknown: false, unknown_starts, start_key: startKey(ctx, served, request), ...engineOf(served) },
-  }
-  const notCalled = (outcome: Outcome, elsewhere = false): Started => ({ outcome, job, elsewhere, end: 'neutral' })
-  try {
-    const written = await writeIntent(ctx, job, { intent, served })
-    if (written === 'overtaken') return notCalled({ to: 'same', retry_after_seconds: 1 })
-    if (written === 'full') return notCalled({ to: 'same', retry_after_seconds: FULL_SECONDS }, true)
-  } catch (error) {
-    if (error instanceof InputGone) return notCalled(fileGone(job))
-    // The engine's list could not distinguish this start from the other.
-    if (!isUniqueViolation(error, 'video_jobs_starting')) throw error
-    return notCalled({ to: 'same', retry_after_seconds: EQUAL_START_SECONDS })
-  }
-  failpoint('attempt_written')
-  const begun = { ...job, ...intent }
-  const sent = observeInputs(request)
-  try {
-    // Not aborted by a cancellation: a render that was begun can only be stopped by its ticket.
-    const ticket = await served.engine.start(sent.request, new AbortController().signal)
-    failpoint('engine_started')
-    return { outcome: started(begun, ticket, { served, request }), job: begun, elsewhere: false, end: 'worked' }
-  } catch (error) {
-    const cause = sent.fault()
-    if (cause === null) return startFailed(ctx, begun, { served, error, intent })
-    // The engine never had the whole request, so it has begun nothing; nor is it to blame.
-    ctx.log.warn('inputs_not_read', { video_id: job.id, error: cause })
-    const unread = new EngineError('transient', 'An input could not be read.', { not_begun: true, cause })
-    const outcome = startAgain(begun, { served, error: unread, intent })
-    return { outcome, job: begun, elsewhere: false, end: 'neutral' }
-  }
-}
-
-/**
- * Writes the intent and pins the files: from here on the job counts as submitted. `overtaken` when another worker came first, `full` when the
- * engine has as many renders as it may. Throws InputGone.
- */
-async function writeIntent(
-  ctx: Context,
-  job: VideoJobRow,
-  { intent, served }: { intent: JobChanges; served: ServedModel },
-): Promise<'written' | 'overtaken' | 'full'> {
-  const { id: holder, org_id, inputs, model } = job
-  const { id: engine, renders_max } = served.member
-  // What the job has already counts: a new attempt takes no second place.
-  const limit = renders_max !== null && engine !== null && job.engine !== engine ? renders_max : null
-  if (inputs.length === 0 && limit === null) {
-    const applied = await advance(ctx, job, { to: 'same', retry_after_seconds: 0, set: intent })
-    return applied === null ? 'overtaken' : 'written'
-  }
-  const ids = inputs.map(({ file_id }) => file_id)
-  return ctx.db.transaction().execute(async (tx) => {
-    if (limit !== null && (await countRenders(tx, { model, engine: engine! })) >= limit) return 'full'
-    if ((await writeJobs(tx, [{ job, set: intent }])).size === 0) return 'overtaken'
-    const pinned = ids.length === 0 || (await pinFiles(tx, { holder, org_id, ids, now: ctx.clock.now() }))
-    if (!pinned) throw new InputGone()
-    return 'written'
-  })
-}
-
-/** A file was deleted between the preflight and the start. */
-class InputGone extends Error {}
-
-/** The outcome that stores the ticket, with the attempt it belongs to, in the write that moves the job. */
-function started(
-  job: VideoJobRow,
-  ticket: Ticket,
-  { served, request }: { served: ServedModel; request: RenderRequest },
-): Outcome {
-  const { attempt_id, width, height } = request
-  const { attempt_started_at, attempts, unknown_starts } = job
-  const set = {
-    ...{ ticket, attempt_id, attempt_started_at, attempts, start_key: null, width, height },
-    ...{ tries: 0, start_unknown: false, unknown_starts, ...engineOf(served) },
-  }
-  const render_key = served.engine.renderKey?.(ticket)
-  const named = render_key === undefined ? {} : { render_key }
-  return job.status === 'queued'
-    ? { to: 'in_progress', set, ...named }
-    : { to: 'same', retry_after_seconds: 0, set, ...named }
-}
-
-function engineOf({ member }: ServedModel): Pick<VideoJobRow, 'engine' | 'engine_address'> {
-  return { engine: member.id, engine_address: engineAddress(member) }
-}
-
-/** The job after the outcome of its last start was learned after all. */
-function withoutUnknown(job: VideoJobRow): VideoJobRow {
-  return job.start_unknown ? { ...job, unknown_starts: job.unknown_starts - 1 } : job
-}
-
-/** Whether the engine knows attempts by their id, so that starting one again cannot render twice. */
-function repeatable({ engine, model }: ServedModel): boolean {
-  return engine.capabilities(model).idempotency !== 'none'
-}
-
-function begunAttempt({ attempt_id, attempt_started_at, created_at }: VideoJobRow): Attempt | null {
-  return attempt_id === null ? null : { id: attempt_id, started_at: attempt_started_at ?? created_at }
-}
-
-function newAttempt(ctx: Context): Attempt {
-  const now = ctx.clock.now()
-  return { id: newId('attempt', now), started_at: now }
-}
-
-/** Equal for starts that the engine's list could not distinguish: those are made one at a time. Null for engines without a list. */
-function startKey(ctx: Pick<Context, 'secret'>, served: ServedModel, request: RenderRequest): string | null {
-  const key = served.engine.listKey?.(request) ?? null
-  return key === null ? null : createHmac('sha256', `render-start:${ctx.secret}`).update(key).digest('base64url')
-}
-
-function startFailed(
-  ctx: Context,
-  job: VideoJobRow,
-  { served, error, intent }: { served: ServedModel; error: unknown; intent: JobChanges },
-): Started {
-  if (!(error instanceof EngineError)) throw error
-  ctx.log[error.kind === 'permanent' ? 'error' : 'warn']('start_failed', {
-    ...{ video_id: job.id, ...engineFields(served, job) },
-    ...describeFault(error),
-  })
-  const failure = renderFailure(error)
-  // What the engine refuses of this request, another would most likely refuse too; what it cannot do now, another may.
-  const elsewhere = error.not_begun && job.status === 'queued' && (failure === null || error.kind === 'permanent')
-  const end = error.kind === 'permanent' ? 'refused' : failure === null ? 'failed' : 'worked'
-  const rest = { job, elsewhere, end, pause_seconds: error.retry_after_seconds } as const
-  if (failure) return { outcome: { to: 'failed', code: failure }, ...rest }
-  return { outcome: startAgain(job, { served, error, intent }), ...rest }
-}
-
-/** The outcome of a start that may be made again. */
-function startAgain(
-  job: VideoJobRow,
-  { served, error, intent }: { served: ServedModel; error: EngineError; intent: JobChanges },
-): Outcome {
-  const retry_after_seconds = backoffSeconds(job.tries, error)
-  const tries = job.tries + 1
-  const unbound = error.not_begun && job.status === 'queued'
-  // Once a render had begun, a later attempt may need the files.
-  const unpin = unbound ? ({ unpin: true } as const) : {}
-  if (repeatable(served) && !unbound) return { to: 'same', retry_after_seconds, set: { ...intent, tries } }
-  const settled = error.not_begun
-    ? { ...NOT_BEGUN, ...(unbound ? {} : { engine: job.engine, engine_address: job.engine_address }) }
-    : unknownStart(job)
-  return { to: 'same', retry_after_seconds, set: { ...intent, tries, ...settled }, ...unpin }
+function newMark(ctx: Context): string {
+  return newId('attempt', ctx.clock.now())
 }

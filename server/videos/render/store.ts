@@ -1,34 +1,37 @@
-import { sql } from 'kysely'
+import { type ColumnType, sql } from 'kysely'
+import type { JsonValue, Ticket } from '../../engines/video/contract.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
+import type { Attempt } from '../attempt.ts'
 
+type VideoAttemptsTable = Omit<Attempt, 'ticket' | 'output'> & {
+  ticket: ColumnType<Ticket, string | null, string | null>
+  output: ColumnType<JsonValue, string | null, string | null>
+}
+/** Tables of version 0.1.0, which may still run beside this one: their rows are copied to video_attempts. */
 type VideoRendersTable = { render_key: string; job_id: string; created_at: Date }
 type UnsettledStartsTable = { job_id: string; start_key: string; created_at: Date }
 
 declare module '../../platform/db/db.ts' {
   interface Database {
+    video_attempts: VideoAttemptsTable
     video_renders: VideoRendersTable
     video_unsettled_starts: UnsettledStartsTable
   }
 }
 
-/** Records which job each render belongs to; the first job to record it has it. Returns the jobs whose render belongs to another. */
-export async function recordRenders(
-  tx: Db,
-  renders: ReadonlyArray<{ render_key: string; job_id: string; created_at: Date }>,
-): Promise<Set<string>> {
-  await tx
-    .insertInto('video_renders')
-    .values(renders)
-    .onConflict((conflict) => conflict.column('render_key').doNothing())
-    .execute()
-  const keys = renders.map(({ render_key }) => render_key)
-  const rows = await tx
-    .selectFrom('video_renders')
-    .select(['render_key', 'job_id'])
-    .where('render_key', 'in', keys)
-    .execute()
-  const owners = new Map(rows.map(({ render_key, job_id }) => [render_key, job_id]))
-  return new Set(renders.flatMap(({ render_key, job_id }) => (owners.get(render_key) === job_id ? [] : [job_id])))
+/**
+ * Records which attempt a render belongs to that came too late for the outcome of its step. False when it belongs to another one already.
+ */
+export async function recordRender(
+  db: Db,
+  { id, render_key, ticket, now }: { id: string; render_key: string; ticket: Ticket; now: Date },
+): Promise<boolean> {
+  const result = await sql`
+    update video_attempts set render_key = ${render_key}, ticket = ${JSON.stringify(ticket)}::jsonb, answered_at = ${now}, start_key = null
+    where id = ${id} and render_key is null and not exists (select from video_attempts where render_key = ${render_key})`.execute(
+    db,
+  )
+  return Number(result.numAffectedRows) > 0
 }
 
 /** Those of the renders that belong to other jobs, of any organization. */
@@ -38,37 +41,12 @@ export async function findForeignRenders(
 ): Promise<Set<string>> {
   if (render_keys.length === 0) return new Set()
   const rows = await db
-    .selectFrom('video_renders')
+    .selectFrom('video_attempts')
     .select('render_key')
     .where('render_key', 'in', render_keys)
     .where('job_id', '!=', job_id)
     .execute()
-  return new Set(rows.map(({ render_key }) => render_key))
-}
-
-/** Forgets up to `limit` renders recorded before `before`; an attempt that may look for one is never that old. */
-export async function deleteRendersUntil(db: Db, before: Date, limit: number): Promise<number> {
-  const oldest = db
-    .selectFrom('video_renders')
-    .select('render_key')
-    .where('created_at', '<=', before)
-    .orderBy('created_at')
-    .limit(limit)
-  const deleted = await db.deleteFrom('video_renders').where('render_key', 'in', oldest).executeTakeFirst()
-  return Number(deleted.numDeletedRows)
-}
-
-/** Records those of the jobs that ended before the outcome of their last start was known. */
-export async function keepUnsettledStarts(
-  tx: Db,
-  { job_ids, now }: { job_ids: readonly string[]; now: Date },
-): Promise<void> {
-  if (job_ids.length === 0) return
-  await sql`
-    insert into video_unsettled_starts (job_id, start_key, created_at)
-    select id, start_key, ${now} from video_jobs
-    where id = any(${job_ids as string[]}) and start_key is not null
-    on conflict do nothing`.execute(tx)
+  return new Set(rows.flatMap(({ render_key }) => (render_key === null ? [] : [render_key])))
 }
 
 /** Whether a start that the engine's list shows like this one was left unsettled by another job, of any organization. */
@@ -77,33 +55,57 @@ export async function hasUnsettledStart(
   { start_key, job_id, since }: { start_key: string; job_id: string; since: Date },
 ): Promise<boolean> {
   const row = await db
-    .selectFrom('video_unsettled_starts')
-    .select('job_id')
+    .selectFrom('video_attempts')
+    .select('id')
     .where('start_key', '=', start_key)
     .where('job_id', '!=', job_id)
-    .where('created_at', '>', since)
+    .where('ended_at', '>', since)
     .limit(1)
     .executeTakeFirst()
   return row !== undefined
 }
 
-/** Forgets starts left unsettled at or before `before`. */
-export async function deleteUnsettledStartsUntil(db: Db, before: Date): Promise<void> {
+/** Ends attempts of jobs that have ended without it, as those do that version 0.1.0 ends, or whose job is gone. */
+export async function endLeftAttempts(db: Db, now: Date): Promise<void> {
+  await sql`
+    update video_attempts as a set ended_at = ${now}, state = 'abandoned', ended_because = 'The job has ended.'
+    where a.ended_at is null and not exists (select from video_jobs j where j.id = a.job_id and j.finished_at is null)`.execute(
+    db,
+  )
+}
+
+/** Forgets up to `limit` attempts that began before `before`: a job that may look for its render is never that old. */
+export async function deleteAttemptsUntil(db: Db, before: Date, limit: number): Promise<number> {
+  const result = await sql`
+    delete from video_attempts where id in (
+      select id from video_attempts where created_at <= ${before} and ended_at is not null order by created_at limit ${limit})`.execute(
+    db,
+  )
+  return Number(result.numAffectedRows)
+}
+
+/** Forgets what version 0.1.0 recorded before `before`. */
+export async function deleteFormerRecordsUntil(db: Db, before: Date): Promise<void> {
+  await db.deleteFrom('video_renders').where('created_at', '<=', before).execute()
   await db.deleteFrom('video_unsettled_starts').where('created_at', '<=', before).execute()
 }
 
 /**
- * How many renders of a model an engine has, or may have. Until the transaction ends nobody else counts them, so that two starts cannot
- * both take the last place.
+ * How many renders of a model an engine has, or may have, for other jobs. Until the transaction ends nobody else counts them, so that two
+ * starts cannot both take the last place.
  */
-export async function countRenders(tx: Tx, { model, engine }: { model: string; engine: string }): Promise<number> {
+export async function countRenders(
+  tx: Tx,
+  { model, engine, job_id }: { model: string; engine: string; job_id: string },
+): Promise<number> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`video-engine:${model}:${engine}`}, 0))`.execute(tx)
   const { n } = await tx
-    .selectFrom('video_jobs')
+    .selectFrom('video_attempts')
     .select((eb) => eb.fn.countAll<string>().as('n'))
     .where('model', '=', model)
     .where('engine', '=', engine)
-    .where('finished_at', 'is', null)
+    .where('job_id', '!=', job_id)
+    .where('ended_at', 'is', null)
     .executeTakeFirstOrThrow()
   return Number(n)
 }
@@ -113,13 +115,11 @@ export async function findUnfinishedEngines(
   db: Db,
   models: readonly string[],
 ): Promise<Array<{ model: string; engine_address: string | null }>> {
-  return db
-    .selectFrom('video_jobs')
-    .select(['model', 'engine_address'])
-    .distinct()
-    .where('model', 'in', models)
-    .where((eb) => eb.or([eb('finished_at', 'is', null), eb('cancel_due_at', 'is not', null)]))
-    .execute()
+  const result = await sql<{ model: string; engine_address: string | null }>`
+    select distinct j.model, a.engine_address
+    from video_jobs j left join video_attempts a on a.id = j.attempt_id and (a.state <> 'not_begun' or a.number > 1)
+    where j.model = any(${[...models]}::text[]) and (j.finished_at is null or j.cancel_due_at is not null)`.execute(db)
+  return result.rows
 }
 
 /** Which of these blobs belong to a job. */

@@ -140,7 +140,7 @@ test('a file that is not in the moderation record never reaches an engine', asyn
     create function forget() returns trigger language plpgsql as $$ begin new.unjudged = '[]'; return new; end $$;
     create trigger forget before insert on moderation_records for each row execute function forget();`)
   const job = await service.drive(id)
-  assert.deepEqual([job.error_code, job.attempts], ['internal_error', 0])
+  assert.deepEqual([job.error_code, job.attempt], ['internal_error', null])
 })
 
 /** An engine whose every call takes `seconds` of a time that passes only when all calls in flight wait. */

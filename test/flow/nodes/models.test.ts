@@ -35,7 +35,8 @@ test('a job whose model or engine a node does not know is left, untouched, to a 
     ({ body }) => body.id,
   )
   for (const id of unknown) await until(a, id, ({ status, claim_id }) => status === 'queued' && claim_id === null)
-  await a.database.pool.query(`update video_jobs set model = 'pool-1', engine = 'two' where id = $1`, [unknown[0]])
+  await a.database.pool.query(`update video_jobs set model = 'pool-1' where id = $1`, [unknown[0]])
+  await begun(a, unknown[0]!, { model: 'pool-1', engine: 'two', state: 'failed' })
   const { rows } = await a.database.pool.query(
     `update video_jobs set next_run_at = now() - interval '1 minute' where id = any($1) returning xmin::text`,
     [unknown],
@@ -43,11 +44,11 @@ test('a job whose model or engine a node does not know is left, untouched, to a 
   const known = (await submit(b, customer)).body.id
   await until(b, known, ({ status }) => status === 'completed')
   const left = await a.database.pool.query(
-    'select status, claim_id, tries, attempts, xmin::text from video_jobs where id = any($1) order by id',
+    'select status, claim_id, tries, xmin::text from video_jobs where id = any($1) order by id',
     [unknown],
   )
   const { xmin } = rows[0]
-  assert.deepEqual(left.rows, Array(3).fill({ status: 'queued', claim_id: null, tries: 0, attempts: 0, xmin }))
+  assert.deepEqual(left.rows, Array(3).fill({ status: 'queued', claim_id: null, tries: 0, xmin }))
   a.clock.set(addSeconds(new Date(), 5))
   await a.tick()
   for (const id of unknown) assert.equal((await find(a, id)).status, 'completed')
@@ -86,9 +87,10 @@ video_models:
   const member = a.ctx.engines.video.get('moved-1')!.member(null)!
   await a.database.pool.query(`update video_jobs set status = 'translating' where id = $1`, [id])
   await a.database.pool.query(
-    `update video_jobs set status = 'queued', queued_at = $2, next_run_at = $2, engine_address = $3 where id = $1`,
-    [id, now, engineAddress(member)],
+    `update video_jobs set status = 'queued', queued_at = $2, next_run_at = $2 where id = $1`,
+    [id, now],
   )
+  await begun(a, id, { model: 'moved-1', engine_address: engineAddress(member), state: 'unknown' })
   const claimBy = async ({ ctx }: TestApp, seconds: number) => {
     const at = addSeconds(now, seconds)
     const rows = await videoClaims.claim(ctx.db, { claim_id: 'x/1', now: at, limit: 1, only: servedJobs(ctx, at) })
@@ -104,10 +106,8 @@ test('a cancellation is passed on to the engine by a node that knows it', async 
   const { a, b, customer } = nodes
   const { id } = (await submit(a, customer, { model: 'instant-2' })).body
   await send(a, 'POST', `/v1/videos/${id}/cancel`, customer)
-  await a.database.pool.query(
-    `update video_jobs set attempt_id = 'att_1', ticket = '{}', cancel_due_at = finished_at where id = $1`,
-    [id],
-  )
+  await begun(a, id, { model: 'instant-2', state: 'canceled' })
+  await a.database.pool.query('update video_jobs set cancel_due_at = finished_at where id = $1', [id])
   const now = addSeconds(a.clock.now(), 60)
   const claimBy = ({ ctx }: TestApp, given_up_before: Date) =>
     cancelClaims.claim(ctx.db, {
@@ -147,6 +147,21 @@ test('a background response whose model a node does not know is left to a node t
     [unknown],
   )
 })
+
+/** The first start of a job, as another node has left it. */
+async function begun(
+  { database, clock }: TestApp,
+  job_id: string,
+  start: { model: string; engine?: string; engine_address?: string; state: 'unknown' | 'failed' | 'canceled' },
+): Promise<void> {
+  const { model, engine = null, engine_address = null, state } = start
+  await database.pool.query(
+    `insert into video_attempts (id, job_id, model, number, paid, engine, engine_address, state, ticket, created_at, ended_at)
+     values ('att_' || $1::text, $1, $2, 1, true, $3, $4, $5::text, '{}', $6::timestamptz, case when $5 = 'unknown' then null else $6 end)`,
+    [job_id, model, engine, engine_address, state, clock.now()],
+  )
+  await database.pool.query('update video_jobs set attempt_id = $2 where id = $1', [job_id, `att_${job_id}`])
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of a test.
 async function find(app: TestApp, id: string): Promise<any> {

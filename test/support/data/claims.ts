@@ -2,11 +2,13 @@ import { sql } from 'kysely'
 import type { Db } from '../../../server/platform/db/db.ts'
 import { LEASE_SECONDS } from '../../../server/platform/queue/claims.ts'
 import type { ClaimedResponse } from '../../../server/responses/background/claims.ts'
+import { type Job, withAttempts } from '../../../server/videos/pipeline/store.ts'
 import type { VideoJobRow } from '../../../server/videos/store.ts'
 
 /** Takes one job, due or not, as a worker would have it: tests choose the order. Null when it has ended or a live worker has it. */
-export function claimJob(db: Db, id: string, claim_id: string): Promise<VideoJobRow | null> {
-  return claimRow(db, { table: 'video_jobs', id, claim_id })
+export async function claimJob(db: Db, id: string, claim_id: string): Promise<Job | null> {
+  const claimed = await claimRow<VideoJobRow>(db, { table: 'video_jobs', id, claim_id })
+  return claimed && (await withAttempts(db, [claimed]))[0]!
 }
 
 /** The same for a background response, whose attempt is counted. */

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { after, beforeEach, test } from 'node:test'
+import { MIGRATIONS_DIR, migrate } from '../../server/platform/db/migrate.ts'
+import { newAttempt } from '../../server/videos/attempt.ts'
+import { withAttempts, writeJobs } from '../../server/videos/pipeline/store.ts'
+import { endLeftAttempts, findForeignRenders, hasUnsettledStart } from '../../server/videos/render/store.ts'
+import { findJobOfAnyOrg } from '../../server/videos/store.ts'
+import { testDatabase } from '../support/data/postgres.ts'
+
+const { pool, db, close } = await testDatabase()
+after(close)
+
+/** The schema of version 0.1.0. */
+beforeEach(async () => {
+  await pool.query('drop schema public cascade; create schema public')
+  await migrate(pool, MIGRATIONS_DIR, { up_to: 1 })
+})
+const upgrade = () => migrate(pool, MIGRATIONS_DIR)
+const NOW = new Date('2026-11-26T00:00:00Z')
+
+/** A job as version 0.1.0 stores it. */
+async function jobOf(id: string, columns: Record<string, unknown> = {}): Promise<void> {
+  const all = {
+    id,
+    org_id: 'org',
+    user_id: 'user',
+    request_id: 'req',
+    model: 'm',
+    prompt: 'p',
+    seconds: 4,
+    ...JOB,
+    ...columns,
+  }
+  const names = Object.keys(all)
+  await pool.query(
+    `insert into video_jobs (${names.join()}) values (${names.map((_, i) => `$${i + 1}`).join()})`,
+    Object.values(all),
+  )
+}
+const JOB = {
+  ...{ aspect_ratio: '16:9', inputs: '[]', per_second: 1, cost: 4, currency: 'usd', created_at: NOW, next_run_at: NOW },
+  ...{ status: 'queued', moderated_at: NOW, queued_at: NOW },
+}
+const RENDERING = {
+  ...{ status: 'in_progress', render_started_at: NOW, attempt_id: 'att_1', attempt_started_at: NOW, attempts: 3 },
+  ...{ engine: 'own', engine_address: 'here', ticket: '{"id": 1}' },
+}
+const job = async (id: string) => (await withAttempts(db, [(await findJobOfAnyOrg(db, id))!]))[0]!
+const rendersOfOthers = (render_key: string, job_id: string) =>
+  findForeignRenders(db, { render_keys: [render_key], job_id })
+
+test('an upgrade carries over running renders, unsettled starts and the names of renders', async () => {
+  await jobOf('running', RENDERING)
+  await jobOf('asked', {
+    attempt_id: 'att_2',
+    attempt_started_at: NOW,
+    start_unknown: true,
+    unknown_starts: 1,
+    start_key: 'k',
+  })
+  await jobOf('waiting')
+  await pool.query(
+    `insert into video_renders values ('r1', 'running', $1), ('r0', 'running', $1::timestamptz - interval '1 day'), ('r2', 'gone', $1)`,
+    [NOW],
+  )
+  await pool.query(`insert into video_unsettled_starts values ('left', 'k2', $1)`, [NOW])
+  await upgrade()
+  const { attempt } = await job('running')
+  const { id, state, engine, engine_address, ticket, render_key, paid } = attempt!
+  assert.deepEqual(
+    [id, state, engine, engine_address, ticket, render_key, paid],
+    ['att_1', 'rendering', 'own', 'here', { id: 1 }, 'r1', false],
+  )
+  assert.deepEqual([(await job('asked')).attempt?.state, (await job('waiting')).attempt], ['unknown', null])
+  for (const key of ['r0', 'r1', 'r2']) assert.equal((await rendersOfOthers(key, 'another')).size, 1, key)
+  const since = new Date(NOW.getTime() - 3600_000)
+  assert.equal(await hasUnsettledStart(db, { start_key: 'k2', job_id: 'another', since }), true)
+})
+
+test('what version 0.1.0 begins, ends and begins again beside this version is an attempt each time', async () => {
+  await upgrade()
+  await jobOf('theirs')
+  const write = (set: string) => pool.query(`update video_jobs set ${set} where id = 'theirs'`)
+  await write(
+    "attempt_id = 'att_1', attempt_started_at = now(), attempts = 1, engine_address = 'here', start_key = 'k'",
+  )
+  assert.deepEqual((await job('theirs')).attempt?.state, 'starting')
+  await write('attempt_id = null, attempt_started_at = null, engine_address = null, start_key = null, tries = 1')
+  assert.equal((await job('theirs')).attempt, null, 'it has begun nothing')
+  await write("attempt_id = 'att_2', attempt_started_at = now(), engine_address = 'here', start_key = 'k'")
+  await pool.query("insert into video_renders values ('r1', 'theirs', now())")
+  await write("status = 'in_progress', render_started_at = now(), ticket = '{\"id\": 1}', start_key = null")
+  const first = (await job('theirs')).attempt!
+  assert.deepEqual([first.id, first.state, first.render_key, first.start_key], ['att_2', 'rendering', 'r1', null])
+  await write('attempt_id = null, attempt_started_at = null, ticket = null, lost = 1')
+  const lost = await job('theirs')
+  assert.deepEqual([lost.attempt_id, lost.attempt?.state], ['att_2', 'failed'])
+  await write("attempt_id = 'att_3', attempt_started_at = now()")
+  assert.deepEqual([(await job('theirs')).attempt?.id, (await job('theirs')).attempt?.number], ['att_3', 2])
+  await write("status = 'failed', finished_at = now(), error_code = 'render_failed', error_message = 'text'")
+  await endLeftAttempts(db, NOW)
+  assert.equal((await job('theirs')).attempt?.state, 'abandoned')
+})
+
+test('a start of this version is one that version 0.1.0 does not serve', async () => {
+  await jobOf('ours')
+  await jobOf('taken-over', RENDERING)
+  await upgrade()
+  for (const id of ['ours', 'taken-over']) {
+    const before = await job(id)
+    const asked = { paid: true, engine: 'own', engine_address: 'here', start_key: null }
+    const ended = before.attempt && {
+      attempt: { attempt: before.attempt, set: { state: 'lost' as const, ended_at: NOW } },
+    }
+    const last = before.attempt && { ...before.attempt, number: 1, state: 'lost' as const }
+    const begin = newAttempt({ ...before, attempt: last }, asked, { id: `new-${id}`, now: NOW })
+    await writeJobs(db, [{ job: before, set: { attempt_id: begin.attempt.id }, begin, ...ended }])
+    const { rows } = await pool.query(
+      'select attempt_id, engine, engine_address, ticket, attempt_started_at from video_jobs where id = $1',
+      [id],
+    )
+    const nowhere = {
+      engine: 'video_attempts',
+      engine_address: 'video_attempts',
+      ticket: null,
+      attempt_started_at: null,
+    }
+    assert.deepEqual(rows, [{ attempt_id: `new-${id}`, ...nowhere }])
+    assert.equal((await job(id)).attempt?.engine_address, 'here')
+  }
+})
