@@ -2,6 +2,7 @@ import { asRecord } from '../platform/json/record.ts'
 import { OutboundError } from '../platform/outbound/error.ts'
 import type { OutboundReply } from '../platform/outbound/exchange.ts'
 import { EngineError, type EngineErrorKind } from './engine-error.ts'
+import { meaningOfCode } from './error-words.ts'
 
 /** The error behind a call without a reply: a network error is transient, a refusal by our own address rules permanent. Others pass through. */
 export function callError(error: unknown): unknown {
@@ -17,28 +18,22 @@ export function callError(error: unknown): unknown {
 const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|CERT_.*|.*SELF_SIGNED.*|UNABLE_TO_.*)$/
 
-/** Statuses of an engine that crashed, or of a gateway that lost it: the engine may be at work. */
-const UNSETTLED_STATUSES = new Set([408, 500, 502, 504, 520, 524])
+/** Of an engine that crashed, or of a gateway that lost it: the engine may be at work. */
+export function isUnsettled(status: number): boolean {
+  return UNSETTLED_STATUSES.has(status)
+}
+const UNSETTLED_STATUSES = new Set([303, 408, 500, 502, 504, 520, 524])
 
 /** The error behind a reply whose status is not a success. The message is ours alone: engines repeat prompts in theirs. */
 export function statusError(status: number, headers: OutboundReply['headers'], body: unknown): EngineError {
   const { code, param } = errorDetail(body)
-  const kind = isModerationCode(code) ? 'moderation' : statusKind(status)
+  const meaning = meaningOfCode(code)
+  const kind = meaning === 'moderation' ? meaning : statusKind(status)
   return new EngineError(kind, `The engine answered with status ${status}.`, {
-    subject: kind === 'rejected' && isAboutMedia(code, param) ? 'reference_media' : undefined,
+    subject: kind === 'rejected' && (meaning === 'media' || MEDIA_PARAM.test(param)) ? 'reference_media' : undefined,
     retry_after_seconds: kind === 'transient' ? retryAfterSeconds(headers) : undefined,
     engine_code: printable(code),
-    not_begun: !UNSETTLED_STATUSES.has(status),
-  })
-}
-
-/** The error of a render that the engine reports as failed, from the `error` member of its view. */
-export function renderError(error: unknown): EngineError {
-  const { code, param } = errorDetail({ error })
-  const kind = isModerationCode(code) ? 'moderation' : TRANSIENT_CODES.has(plain(code)) ? 'transient' : 'rejected'
-  return new EngineError(kind, 'The engine reports the render as failed.', {
-    subject: kind === 'rejected' && isAboutMedia(code, param) ? 'reference_media' : undefined,
-    engine_code: printable(code),
+    not_begun: !isUnsettled(status),
   })
 }
 
@@ -58,72 +53,11 @@ export function retryAfterSeconds(headers: OutboundReply['headers']): number | u
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : undefined
 }
 
-/**
- * The names under which engines report their own content filter, compared without case and punctuation.
- * The words are those of OpenAI and Azure videos, MiniMax (1026 input, 1027 output), Ark, Replicate and gateways in front of them.
- */
-const MODERATION_CODES = new Set(
-  [
-    '1026',
-    '1027',
-    'moderation',
-    'moderation_blocked',
-    'moderation_error',
-    'input_moderation',
-    'output_moderation',
-    'content_filter',
-    'content_filtered',
-    'content_moderation',
-    'content_policy',
-    'content_policy_violation',
-    'policy_violation',
-    'usage_policy_violation',
-    'responsible_ai_policy_violation',
-    'safety',
-    'safety_violation',
-    'unsafe_content',
-    'nsfw',
-    'nsfw_content',
-    'sensitive_content',
-    'sentinel_blocked',
-    'InputTextSensitiveContentDetected',
-    'InputImageSensitiveContentDetected',
-    'InputVideoSensitiveContentDetected',
-    'OutputVideoSensitiveContentDetected',
-    'OutputAudioSensitiveContentDetected',
-  ].map(plain),
-)
-
-const MEDIA_CODES = new Set(
-  [
-    'invalid_image',
-    'invalid_image_format',
-    'invalid_image_url',
-    'image_parse_error',
-    'image_too_large',
-    'image_too_small',
-    'unsupported_image_media_type',
-    'invalid_video',
-    'invalid_audio',
-    'invalid_media',
-    'invalid_reference',
-    'invalid_reference_media',
-    'invalid_input_reference',
-    'reference_download_failed',
-  ].map(plain),
-)
-
-const MEDIA_PARAM =
+export const MEDIA_PARAM =
   /^(body\.)?(input_references?|image_reference|video_reference|audio_reference|conditions|frame_images)\b/
 
-/** Codes of failed renders that may go better when tried again; any other failure would most likely repeat itself at full price. */
-const TRANSIENT_CODES = new Set(
-  ['server_error', 'internal_error', 'internal_server_error', 'overloaded', 'server_is_overloaded', 'engine_overloaded']
-    .concat(['rate_limit_exceeded', 'service_unavailable', 'timeout', 'expired', 'cancelled', 'canceled', 'aborted'])
-    .map(plain),
-)
-
-function statusKind(status: number): EngineErrorKind {
+/** What a status means by itself. */
+export function statusKind(status: number): EngineErrorKind {
   if ([408, 425, 429].includes(status) || status >= 500) return 'transient'
   if ([400, 406, 409, 411, 413, 414, 415, 422, 431].includes(status)) return 'rejected'
   return 'permanent'
@@ -138,20 +72,9 @@ function errorDetail(body: unknown): { code: string; param: string } {
   return { code: text(error.code) || text(outer.code) || text(error.type) || text(outer.type), param: text(param) }
 }
 
-function isModerationCode(code: string): boolean {
-  return MODERATION_CODES.has(plain(code))
-}
-
-function isAboutMedia(code: string, param: string): boolean {
-  return MEDIA_CODES.has(plain(code)) || MEDIA_PARAM.test(param)
-}
-
-function printable(code: string): string | undefined {
+/** An engine's own code, where it is fit for the log. */
+export function printable(code: string): string | undefined {
   return /^[\w.:-]{1,64}$/.test(code) ? code : undefined
-}
-
-function plain(code: string): string {
-  return code.toLowerCase().replace(/[^a-z0-9]/g, '')
 }
 
 function text(value: unknown): string {

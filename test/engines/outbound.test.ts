@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { after, test } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { Client } from 'undici'
 import { engineClient, publicFetch, publicRequest } from '../../server/platform/outbound/client.ts'
 import { OutboundError } from '../../server/platform/outbound/error.ts'
@@ -162,12 +162,72 @@ test('a body over the cap ends with an error, declared or not', async () => {
   await assert.rejects(publicFetch(`${origin}/streamed`, { ...limits, media: ['image/*'] }), { reason: 'unreadable' })
 })
 
-test('a compressed reply is refused, for it may be of any size', async () => {
-  const { server, origin } = await serve((_, response) =>
-    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}')),
-  )
+test('a compressed reply is decoded within the limits, and a coding that is only a name changes nothing', async () => {
+  const text = Buffer.from('{"id":"video_1"}')
+  const replies: Array<[coding: string, body: Buffer]> = [
+    ['gzip', gzipSync(text)],
+    ['deflate', deflateSync(text)],
+    ['deflate', deflateRawSync(text)],
+    ['br', brotliCompressSync(text)],
+    ['zstd', zstdCompressSync(text)],
+    ['deflate, gzip', gzipSync(deflateSync(text))],
+    ...['gzip', 'zstd', 'deflate', 'aws-chunked', 'UTF-8', 'identity, utf-8'].map((name): [string, Buffer] => [
+      name,
+      text,
+    ]),
+    ['gzip', gzipSync(Buffer.alloc(1000))],
+  ]
+  const { server, origin } = await serve((request, response) => {
+    const [coding, body] = replies[Number(request.url!.slice(1))]!
+    response.writeHead(200, { 'content-encoding': coding }).end(body)
+  })
   after(() => server.close())
-  await assert.rejects(publicRequest(origin, { max_bytes: 100, trusted_origins: [origin] }), { reason: 'unreadable' })
+  const ask = (i: number) => publicRequest(`${origin}/${i}`, { max_bytes: 999, trusted_origins: [origin] })
+  for (const [i, [coding]] of replies.slice(0, -1).entries())
+    assert.equal((await readAll((await ask(i)).body)).toString(), text.toString(), `${i}: ${coding}`)
+  assert.equal((await ask(0)).headers['content-encoding'], undefined)
+  await assert.rejects(readAll((await ask(replies.length - 1)).body), { reason: 'too_large' })
+})
+
+test('a compressed reply that is cut short is unreadable', async () => {
+  const { server, origin } = await serve((_, response) => {
+    const whole = gzipSync(Buffer.from('x'.repeat(1000)))
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(whole.subarray(0, whole.length - 9))
+  })
+  after(() => server.close())
+  const { body } = await publicRequest(origin, { max_bytes: 9999, trusted_origins: [origin] })
+  await assert.rejects(readAll(body), { reason: 'unreadable' })
+})
+
+test('an engine client follows redirects on its origin alone, with the body where the status says so', async () => {
+  const seen: string[] = []
+  const { server, origin } = await serve(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    seen.push(`${request.method} ${request.url} ${body}`)
+    const [, status, left] = /^\/v1\/(\d+)\/(\d)$/.exec(request.url!) ?? []
+    if (left !== undefined && left !== '0')
+      return response.writeHead(Number(status), { location: `/v1/${status}/${Number(left) - 1}` }).end('moved')
+    if (request.url === '/v1/away') return response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()
+    response.end('{"n":12345678901234567890}')
+  })
+  after(() => server.close())
+  const client = engineClient({ base_url: `${origin}/v1` })
+  const call = async (method: 'GET' | 'POST', path: string) =>
+    client.call({ method, path, ...(method === 'POST' ? { json: { a: 1 } } : {}) }, new AbortController().signal)
+  const path = (status: number, hops: number) => `/${status}/${hops}`
+  for (const status of [307, 308]) assert.equal((await call('POST', path(status, 5))).status, 200)
+  assert.deepEqual(new Set(seen.map((each) => each.replace(/\/v1\S+ /, ''))), new Set(['POST {"a":1}']))
+  for (const status of [301, 302, 303, 307, 308]) assert.equal((await call('GET', path(status, 5))).status, 200)
+  for (const status of [301, 302]) assert.equal((await call('POST', path(status, 1))).status, status)
+  assert.equal((await call('POST', path(303, 1))).status, 200)
+  assert.equal(seen.at(-1), 'GET /v1/303/0 ')
+  assert.equal((await call('POST', path(307, 6))).status, 307)
+  const away = await call('POST', '/away')
+  assert.equal(away.status, 307)
+  const { json } = await call('GET', '/numbers')
+  assert.deepEqual(json, { n: '12345678901234567890' }, 'numbers that JavaScript would round are text')
+  await client.close()
 })
 
 test('a host that never answers is abandoned at the time limit, an aborted call at once', async () => {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { OutboundError } from '../../platform/outbound/error.ts'
-import { exchange } from '../../platform/outbound/exchange.ts'
+import { exchangeOnOrigin } from '../../platform/outbound/redirect.ts'
 
 export type FetchLimits = { idle_ms: number; total_ms: number }
 
@@ -8,7 +8,7 @@ export type FetchLimits = { idle_ms: number; total_ms: number }
 const REPLY_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * A `fetch` for provider packages that reaches one origin alone, follows no redirect, and gives up after `idle_ms` of silence or
+ * A `fetch` for provider packages that reaches one origin alone, its redirects included, and gives up after `idle_ms` of silence or
  * `total_ms` in all. Fails with OutboundError, which holds no URL, credential or body.
  */
 export function guardedFetch(origin: string, dispatcher: Dispatcher, limits: FetchLimits): typeof fetch {
@@ -22,8 +22,9 @@ export function guardedFetch(origin: string, dispatcher: Dispatcher, limits: Fet
     const idle = startIdle(limits.idle_ms)
     const signal = init.signal ? AbortSignal.any([init.signal, idle.signal]) : idle.signal
     try {
-      const reply = await exchange(
+      const reply = await exchangeOnOrigin(
         dispatcher,
+        origin,
         {
           method: (init.method ?? 'GET') as 'GET' | 'POST',
           path: url.pathname + url.search,

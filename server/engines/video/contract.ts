@@ -61,10 +61,7 @@ export type RenderRequest = {
 }
 
 export type RenderState =
-  /**
-   * The engine's own queue included. `progress` is 0 to 99. `unknown_status`: the engine's word for the status where we do not know it, printable
-   * and at most 64 characters.
-   */
+  /** The engine's own queue included. `progress` is 0 to 99. `unknown_status`: its word that is not known, printable, up to 64 characters. */
   | { state: 'running'; progress?: number; next_poll_seconds?: number; unknown_status?: string }
   /** `output` is opaque to the host and may be fetched again. */
   | { state: 'succeeded'; output: JsonValue }

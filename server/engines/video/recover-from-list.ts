@@ -1,7 +1,8 @@
 import { isRecord } from '../../platform/json/record.ts'
 import type { RecoverOptions, RenderRequest } from './contract.ts'
+import { isRenderId } from './reply/view.ts'
 
-/** A render as an engine lists it. `created_at` is in Unix seconds. */
+/** A render as an engine lists it. `created_at` is in Unix seconds or milliseconds, or a date. */
 export type ListedRender = Record<string, unknown> & { id: string }
 
 /** One page of the engine's renders, newest first. */
@@ -12,11 +13,6 @@ export type Match = (view: ListedRender) => boolean | null
 
 /** A render that was found in the list, by its id. `certain` as in `Recovery`. */
 export type ListRecovery = { id: string; certain: boolean } | 'several' | 'absent' | 'unknown'
-
-/** An id becomes a part of a path: `..` and the like would lead elsewhere. */
-export function isRenderId(id: string): boolean {
-  return id.length > 0 && id.length <= 512 && !/^\.+$/.test(id)
-}
 
 /**
  * Renders this process started, by their attempts: found again by the same attempt, never taken for another's. Bounded; older ones no
@@ -93,7 +89,8 @@ async function findCandidates(
       if (matches === null) recognizable = false
     }
     const last = fresh.at(-1)
-    const reached = last !== undefined && typeof last.created_at === 'number' && last.created_at < earliest
+    const oldest = last === undefined ? null : createdAt(last)
+    const reached = oldest !== null && oldest < earliest
     const whole = fresh.length === views.length
     if (reached || !has_more) return { views: [...found.values()], complete: recognizable && whole }
     if (last === undefined) break
@@ -103,8 +100,16 @@ async function findCandidates(
 }
 
 function begunSince(view: ListedRender, earliest: number, match: Match): boolean | null {
-  if (typeof view.created_at !== 'number') return null
-  return view.created_at < earliest ? false : match(view)
+  const created = createdAt(view)
+  if (created === null) return null
+  return created < earliest ? false : match(view)
+}
+
+/** In Unix seconds. */
+function createdAt({ created_at }: ListedRender): number | null {
+  const date = typeof created_at === 'string' && !/^\d+$/.test(created_at) ? Date.parse(created_at) : Number(created_at)
+  if (created_at == null || !Number.isFinite(date)) return null
+  return date > MILLISECONDS_MIN ? date / 1000 : date
 }
 
 function isListed(view: unknown): view is ListedRender {
@@ -113,5 +118,7 @@ function isListed(view: unknown): view is ListedRender {
 
 /** Clocks of two machines in one network; too much only finds an earlier attempt of the same request. */
 const CLOCK_TOLERANCE_SECONDS = 5
+/** Seconds have fewer digits until the year 5138. */
+const MILLISECONDS_MIN = 1e11
 const PAGES_MAX = 20
 const STARTED_MAX = 10_000

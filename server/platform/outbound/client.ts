@@ -1,8 +1,10 @@
 import type { LookupFunction } from 'node:net'
 import { Client, Pool } from 'undici'
+import { parseExact } from '../json/parse-exact.ts'
 import { OutboundError } from './error.ts'
 import { discard, exchange, type OutboundBody, type OutboundReply, readAll } from './exchange.ts'
 import { guardedConnector, parsePublicUrl } from './guard.ts'
+import { exchangeOnOrigin } from './redirect.ts'
 
 export type EngineClientOptions = {
   base_url: string
@@ -28,14 +30,15 @@ export type EngineReply = {
   status: number
   headers: OutboundReply['headers']
   text: string
-  /** The parsed body; undefined when it is not JSON. */
+  /** The parsed body; undefined when it is not JSON. Whole numbers that JavaScript cannot hold are text. */
   json: unknown
 }
 
 /** Speaks to one configured origin and to no other. That origin may be private. */
 export type EngineClient = {
+  /** Redirects on the origin are followed. Any status is returned. */
   call(call: EngineCall, signal: AbortSignal): Promise<EngineReply>
-  /** The body of a GET as it arrives. `target` is a path as above, or a whole URL of this origin. Any status is returned. */
+  /** The body of a GET as it arrives. `target` is a path as above, or a whole URL of this origin. Any status is returned, redirects too. */
   open(target: string, limits: { max_bytes: number; timeout_ms: number }, signal: AbortSignal): Promise<OutboundReply>
   /** True when `url` is of the configured origin, so that the credential may go there. */
   owns(url: string): boolean
@@ -44,7 +47,7 @@ export type EngineClient = {
   close(): Promise<void>
 }
 
-/** A client for an engine the operator named. Follows no redirects. Throws OutboundError, which holds no URL, credential or body. */
+/** A client for an engine the operator named. Throws OutboundError, which holds no URL, credential or body. */
 export function engineClient(options: EngineClientOptions): EngineClient {
   const base = new URL(options.base_url)
   const root = base.pathname.replace(/\/+$/, '')
@@ -61,13 +64,14 @@ export function engineClient(options: EngineClientOptions): EngineClient {
       const path = pathBelow(base, root, call.path)
       const headers = { accept: 'application/json', ...own, ...call.headers, ...contentType(call) }
       const body = call.json === undefined ? call.body?.data : JSON.stringify(call.json)
-      const reply = await exchange(
+      const reply = await exchangeOnOrigin(
         pool,
+        base.origin,
         { method: call.method, path, headers, ...(body === undefined ? {} : { body }) },
         limits,
       )
       const text = (await readAll(reply.body)).toString('utf8')
-      return { status: reply.status, headers: reply.headers, text, json: parseJson(text) }
+      return { status: reply.status, headers: reply.headers, text, json: parseExact(text) }
     },
 
     open(target, limits, signal) {
@@ -182,14 +186,6 @@ function pathOfOrigin(base: URL, target: string): string {
   const url = URL.canParse(target) ? new URL(target) : null
   if (url?.origin !== base.origin) throw new OutboundError('forbidden', 'The URL is not of the configured origin.')
   return url.pathname + url.search
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text)
-  } catch {
-    return undefined
-  }
 }
 
 function isMedia(type: string | null, accepted: string): boolean {

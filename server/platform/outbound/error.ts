@@ -1,6 +1,6 @@
 /**
  * Why an outgoing request brought no usable reply. `forbidden`: refused by our own rules before anything was sent.
- * `unreachable`: no connection, or one that broke. `unreadable`: a reply that breaks the protocol or is compressed.
+ * `unreachable`: no connection, or one that broke. `unreadable`: a reply that breaks the protocol or its compression.
  */
 export type OutboundReason =
   | 'forbidden'

@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { codingsOf, decodeChunks } from './decode.ts'
 import { OutboundError } from './error.ts'
 
-export type OutboundBody = string | Uint8Array | { size_bytes: number; chunks: AsyncIterable<Uint8Array> }
+/** `chunks` reads the bytes from the beginning each time it is called: a redirect has them sent again. */
+export type OutboundBody = string | Uint8Array | { size_bytes: number; chunks(): AsyncIterable<Uint8Array> }
 
 export type OutboundRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -12,7 +14,7 @@ export type OutboundRequest = {
   body?: OutboundBody
 }
 
-/** `timeout_ms` bounds the whole exchange, the body included; `max_bytes` the body. */
+/** `timeout_ms` bounds the whole exchange, the body included; `max_bytes` the body, as it arrives and decoded. */
 export type OutboundLimits = {
   timeout_ms: number
   max_bytes: number
@@ -25,6 +27,7 @@ export type OutboundLimits = {
 
 export type OutboundReply = {
   status: number
+  /** Without `content-encoding` and `content-length` where the body was compressed. */
   headers: Record<string, string | string[] | undefined>
   /** `content-type` without its parameters, in lower case. */
   media_type: string | null
@@ -33,7 +36,10 @@ export type OutboundReply = {
   body: ReadableStream<Uint8Array>
 }
 
-/** One request and its reply, within limits. Follows no redirect and accepts no compression. Throws OutboundError only. */
+/**
+ * One request and its reply, within limits. Follows no redirect. Compression is not asked for; a body that is compressed all the same is
+ * decoded. Throws OutboundError only.
+ */
 export async function exchange(
   dispatcher: Dispatcher,
   request: OutboundRequest,
@@ -56,18 +62,20 @@ export async function exchange(
       bodyTimeout: 0,
     })
     reply.body.on('error', () => {})
-    const size = sizeOf(reply.headers)
-    const fault = limits.ignore_body ? null : replyFault(reply.headers, size, limits.max_bytes)
-    if (fault !== null) {
+    const declared = sizeOf(reply.headers)
+    if (!limits.ignore_body && declared !== null && declared > limits.max_bytes) {
       reply.body.destroy()
-      throw fault
+      throw tooLarge()
     }
+    const codings = codingsOf(reply.headers['content-encoding'])
+    const coded = codings.length > 0
+    const chunks = coded ? decodeChunks(reply.body, codings) : reply.body[Symbol.asyncIterator]()
     return {
       status: reply.statusCode,
-      headers: reply.headers,
+      headers: coded ? withoutCoding(reply.headers) : reply.headers,
       media_type: mediaType(reply.headers),
-      size_bytes: size,
-      body: bodyStream(reply.body, limits.max_bytes, deadline),
+      size_bytes: coded ? null : declared,
+      body: bodyStream(reply.body, chunks, limits.max_bytes, deadline),
     }
   } catch (error) {
     deadline.end()
@@ -113,8 +121,12 @@ function startDeadline({ timeout_ms, signal, onEnd }: OutboundLimits): Deadline 
 }
 
 /** Pulled by its reader, so a slow reader slows the sender down. Ends the exchange also when it is canceled before its first read. */
-function bodyStream(body: Readable, maxBytes: number, deadline: Deadline): ReadableStream<Uint8Array> {
-  const chunks = body[Symbol.asyncIterator]()
+function bodyStream(
+  body: Readable,
+  chunks: AsyncIterator<Buffer>,
+  maxBytes: number,
+  deadline: Deadline,
+): ReadableStream<Uint8Array> {
   let total = 0
   const stop = () => {
     deadline.end()
@@ -124,7 +136,7 @@ function bodyStream(body: Readable, maxBytes: number, deadline: Deadline): Reada
     {
       async pull(controller) {
         try {
-          const { done, value } = (await chunks.next()) as IteratorResult<Buffer, undefined>
+          const { done, value } = await chunks.next()
           if (done) {
             stop()
             return controller.close()
@@ -151,14 +163,12 @@ function bodyHeaders(body: OutboundBody | undefined): Record<string, string> {
 
 function bodyChunks(body: OutboundBody | undefined) {
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return body ?? null
-  return Readable.from(body.chunks, { objectMode: false })
+  return Readable.from(body.chunks(), { objectMode: false })
 }
 
-function replyFault(headers: OutboundReply['headers'], size: number | null, maxBytes: number): OutboundError | null {
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    return new OutboundError('unreadable', 'The reply is compressed although that was not asked for.')
-  return size !== null && size > maxBytes ? tooLarge() : null
+function withoutCoding(headers: OutboundReply['headers']): OutboundReply['headers'] {
+  const { 'content-encoding': _, 'content-length': __, ...rest } = headers
+  return rest
 }
 
 function sizeOf(headers: OutboundReply['headers']): number | null {
@@ -176,6 +186,10 @@ function tooLarge(): OutboundError {
   return new OutboundError('too_large', 'The reply is larger than allowed.')
 }
 
+/** Codes of undici's parser and of decoders. */
+const UNREADABLE =
+  /^(HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|UND_ERR_HEADERS_OVERFLOW|Z_|ERR_BROTLI|ERR__ERROR_FORMAT|ERR_ZSTD|ZSTD_)/
+
 /** undici's errors may name hosts and headers, so only their code is kept. */
 function outboundError(error: unknown, deadline: Deadline): OutboundError {
   if (error instanceof OutboundError) return error
@@ -183,7 +197,7 @@ function outboundError(error: unknown, deadline: Deadline): OutboundError {
   if (cause === 'timeout') return new OutboundError('timeout', 'The reply did not come in time.')
   if (cause === 'aborted') return new OutboundError('aborted', 'The request was given up.')
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
-  if (code?.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || code === 'UND_ERR_HEADERS_OVERFLOW')
+  if (code !== undefined && UNREADABLE.test(code))
     return new OutboundError('unreadable', 'The reply breaks the protocol.', code)
   if (code?.startsWith('UND_ERR_CONNECT_TIMEOUT'))
     return new OutboundError('timeout', 'The connection was not opened in time.', code)

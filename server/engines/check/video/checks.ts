@@ -56,11 +56,12 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
       const { engine, model } = subject
       const request = requestFor(engine, model)
       return withRender(subject, request, signal, async (ticket) => {
-        const state = await pollToEnd(subject, ticket, signal)
+        const { state, unknown } = await pollToEnd(subject, ticket, signal)
         assert.ok(state.state === 'succeeded', `the render ended as ${describeEnd(state)}`)
         const output = asStored(state.output)
         await inspectClip(engine, { ticket, output, request }, signal)
-        return inspectClip(engine, { ticket, output, request }, signal)
+        const facts = await inspectClip(engine, { ticket, output, request }, signal)
+        return unknown.length === 0 ? facts : `${facts}; status words that are not known: ${unknown.join(', ')}`
       })
     },
   },
@@ -73,7 +74,7 @@ export const VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
         const stops = await engine.cancel(ticket, signal)
         const { cancel } = engine.capabilities(model)
         if (cancel === 'none') assert.equal(stops, false, 'a render that cannot be canceled is reported as stopped')
-        const { state } = await pollToEnd(subject, ticket, signal)
+        const { state } = (await pollToEnd(subject, ticket, signal)).state
         return stops ? `it was stopped, and is ${state}` : `it went on, and is ${state}`
       })
     },
@@ -118,8 +119,11 @@ export const LIVE_VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
       if (!modes.has('first_frame')) throw new NotApplicable('it takes no frames')
       if (media === 'signed_url' && !subject.serves_files) throw new NotApplicable(FETCHED_BY_ENGINE)
       const request = requestFor(engine, model, [await picture('first_frame', 0.5)])
-      const end = await withRender(subject, request, signal, async (ticket) =>
-        pollToEnd(subject, ticket, signal),
+      const end = await withRender(
+        subject,
+        request,
+        signal,
+        async (ticket) => (await pollToEnd(subject, ticket, signal)).state,
       ).catch((error: unknown) => error)
       signal.throwIfAborted()
       if (end instanceof EngineError) {
@@ -130,6 +134,20 @@ export const LIVE_VIDEO_CHECKS: ReadonlyArray<Check<VideoSubject>> = [
       const { state } = end as RenderState
       assert.ok(state === 'failed', `the render is ${state}: half a picture counts as a picture`)
       return 'the render failed'
+    },
+  },
+  {
+    title: 'a render that it never began is unknown to it',
+    ...{ level: 'should', starts: 'a render' },
+    async run(subject, signal) {
+      const { engine, model } = subject
+      return withRender(subject, requestFor(engine, model), signal, async (ticket) => {
+        const other = otherTicket(ticket)
+        if (other === null) throw new NotApplicable('its tickets hold no id')
+        const { state } = await engine.poll(other, signal)
+        assert.ok(state === 'lost', `it is ${state}: a render that the engine lost would be waited for`)
+        return undefined
+      })
     },
   },
 ]
@@ -154,18 +172,30 @@ async function withRender<T>(
   }
 }
 
+/** `unknown`: the status words on the way that no engine was known to have. */
 async function pollToEnd(
   { engine, poll_seconds }: VideoSubject,
   ticket: JsonValue,
   signal: AbortSignal,
-): Promise<RenderState> {
+): Promise<{ state: RenderState; unknown: string[] }> {
+  const unknown = new Set<string>()
   for (;;) {
     const state = await engine.poll(ticket, signal)
-    if (state.state !== 'running') return state
-    const { progress = 0, next_poll_seconds = POLL_SECONDS } = state
+    if (state.state !== 'running') return { state, unknown: [...unknown] }
+    const { progress = 0, next_poll_seconds = POLL_SECONDS, unknown_status } = state
+    if (unknown_status !== undefined) unknown.add(unknown_status)
     assert.ok(progress >= 0 && progress <= 99, `it reports a progress of ${progress} %`)
     await wait(Math.min(poll_seconds, next_poll_seconds) * 1000, undefined, { signal })
   }
+}
+
+/** A ticket as the engine could have given for another render: every id in it has its last digits and letters exchanged. */
+function otherTicket(ticket: JsonValue): JsonValue | null {
+  const { id, request_id, prompt_id } = (ticket ?? {}) as Record<string, unknown>
+  const own = [id, request_id, prompt_id].find((each) => typeof each === 'string')
+  if (typeof own !== 'string') return null
+  const other = own.slice(0, -4) + own.slice(-4).replaceAll(/[0-9a-z]/gi, (each) => (each === '0' ? '1' : '0'))
+  return JSON.parse(JSON.stringify(ticket).replaceAll(own, other)) as JsonValue
 }
 
 function describeEnd(state: RenderState): string {

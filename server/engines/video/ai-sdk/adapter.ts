@@ -3,6 +3,7 @@ import { Pool } from 'undici'
 import { isRecord } from '../../../platform/json/record.ts'
 import { engineClient } from '../../../platform/outbound/client.ts'
 import { StartError } from '../../../platform/start-error.ts'
+import { outboundBehind } from '../../ai-sdk/errors.ts'
 import { guardedFetch } from '../../ai-sdk/guarded-fetch.ts'
 import { AiSdkOptions, providerSettings, settingsMistakes } from '../../ai-sdk/options.ts'
 import { requireFactory, requireVersion } from '../../ai-sdk/package.ts'
@@ -11,13 +12,19 @@ import type { Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protocol } from '../capabilities.ts'
-import { ASPECT_RATIOS, type JsonValue, type RenderState, type Ticket, type VideoEngine } from '../contract.ts'
-import { errorFromWords } from '../error-words.ts'
-import { openOutput } from '../http/open-output.ts'
+import { arkDialect } from '../content-tasks/dialects/ark.ts'
+import { minimaxDialect } from '../content-tasks/dialects/minimax.ts'
+import { ASPECT_RATIOS, type JsonValue, type Ticket, type VideoEngine } from '../contract.ts'
 import { refuseUnsupported } from '../refuse-unsupported.ts'
-import { isGone, packageError } from './call-error.ts'
+import { findVideoUrl } from '../reply/clip-url.ts'
+import type { Words } from '../reply/complaint.ts'
+import { openClip } from '../reply/open-clip.ts'
+import { refuseShortened } from '../reply/read.ts'
+import { packageError } from './call-error.ts'
 import { encodeStart } from './encode-start.ts'
+import { type Heard, listening } from './heard.ts'
 import type { Status, Video, VideoModel } from './model.ts'
+import { stateOf, thrownState } from './state.ts'
 
 const Count = Type.Optional(Type.Integer({ minimum: 0 }))
 
@@ -58,19 +65,18 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
   const { origin } = new URL(options.base_url)
   const start_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
   const pool = new Pool(origin, { connections: CONNECTIONS, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
-  const limits = { idle_ms: start_ms, total_ms: start_ms }
-  const factory = requireFactory(options.package, SETTING)
-  const provider = factory(providerSettings(options, guardedFetch(origin, pool, limits)))
-  const modelOf = openModels(options.package, provider)
-  requireVersion(options.package, SETTING, modelOf(options.model ?? 'any'))
+  const guarded = guardedFetch(origin, pool, { idle_ms: start_ms, total_ms: start_ms })
+  const modelOf = openModels(options, guarded)
+  requireVersion(options.package, SETTING, modelOf(options.model ?? 'any', { reply: null }))
   // Outputs bring their own credential in the URL, where they need one.
   const client = engineClient({ base_url: origin })
   const capabilities = narrowCapabilities(protocolOf(options), { inputs: [], ...options })
   const byHeader = capabilities.idempotency === 'header'
+  const words = WORDS[options.package] ?? {}
 
-  async function statusOf(ticket: Ticket, signal: AbortSignal): Promise<Status> {
+  async function statusOf(ticket: Ticket, heard: Heard, signal: AbortSignal): Promise<Status> {
     const { model, operation } = readTicket(ticket)
-    return modelOf(model).doStatus({ operation, abortSignal: signal })
+    return modelOf(model, heard).doStatus({ operation, abortSignal: signal })
   }
 
   return {
@@ -81,36 +87,43 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
       const { model, attempt_id } = request
       const encoded = await encodeStart(request, options)
       const headers = byHeader ? { headers: { 'idempotency-key': attempt_id } } : {}
+      const heard: Heard = { reply: null }
       try {
-        const { operation, warnings } = await modelOf(model).doStart({ ...encoded, ...headers, abortSignal: signal })
+        const call = { ...encoded, ...headers, abortSignal: signal }
+        const { operation, warnings } = await modelOf(model, heard).doStart(call)
         if (warnings !== undefined && warnings.length > 0)
           throw new EngineError('rejected', `The package ignores a part of the request: ${featureOf(warnings[0])}.`)
+        await refuseShortened(heard.reply?.json, request, async () => {})
         return { model, operation: storable(operation) }
       } catch (error) {
-        throw packageError(error, signal)
+        throw packageError(error, heard, words, signal)
       }
     },
 
     async poll(ticket, signal) {
       readTicket(ticket)
+      const heard: Heard = { reply: null }
       try {
-        return stateOf(await statusOf(ticket, signal))
+        return stateOf(await statusOf(ticket, heard, signal), heard, words)
       } catch (error) {
-        if (isGone(error)) return { state: 'lost' }
-        throw packageError(error, signal)
+        if (error instanceof EngineError || signal.aborted || outboundBehind(error) !== null)
+          throw packageError(error, heard, words, signal)
+        return thrownState(heard, words)
       }
     },
 
     async fetch(ticket, _output, signal) {
       // Asked anew: URLs expire, and some hold the credential, which has no place in the database.
-      const status = await statusOf(ticket, signal).catch((error: unknown) => {
-        throw packageError(error, signal)
+      const heard: Heard = { reply: null }
+      const status = await statusOf(ticket, heard, signal).catch((error: unknown) => {
+        if (outboundBehind(error) !== null || heard.reply === null) throw packageError(error, heard, words, signal)
+        return null
       })
-      const video = status.status === 'completed' ? status.videos[0] : undefined
-      const max_bytes = OUTPUT_BYTES_MAX
-      const outputs = { max_bytes, timeout_ms: OUTPUT_MS, trusted_origins: options.output_origins ?? [] }
-      if (video?.type === 'url') return openOutput(client, video.url, outputs, signal)
-      return bytesOf(video)
+      const video = status?.status === 'completed' ? status.videos[0] : undefined
+      if (video?.type === 'base64' || video?.type === 'binary') return bytesOf(video)
+      const url = video?.type === 'url' ? video.url : findVideoUrl(heard.reply?.json, { named: true })
+      if (url === null) throw unreadableReply('it holds no clip')
+      return openClip(client, [{ url }], { trusted_origins: options.output_origins }, signal)
     },
 
     cancel: async (ticket) => {
@@ -126,11 +139,14 @@ export function aiSdkVideo(options: AiSdkVideoOptions): VideoEngine {
 
 type AsyncModel = Required<VideoModel>
 
-/** Video models by their name. Throws StartError, now, when the package has none that can be started and polled. */
-function openModels(name: string, provider: Record<string, unknown>): (model: string) => AsyncModel {
-  const create = (provider.videoModel ?? provider.video) as ((model: string) => VideoModel) | undefined
-  if (typeof create !== 'function') throw new StartError(`${SETTING}: the package ${name} has no video models.`)
-  return (model) => {
+/** Video models by their name, each for one call. Throws StartError, now, when the package has none that can be started and polled. */
+function openModels(options: AiSdkVideoOptions, guarded: typeof fetch): (model: string, heard: Heard) => AsyncModel {
+  const { package: name } = options
+  const factory = requireFactory(name, SETTING)
+  return (model, heard) => {
+    const provider = factory(providerSettings(options, listening(guarded, heard)))
+    const create = (provider.videoModel ?? provider.video) as ((model: string) => VideoModel) | undefined
+    if (typeof create !== 'function') throw new StartError(`${SETTING}: the package ${name} has no video models.`)
     const made = create(model)
     if (made.doStart === undefined || made.doStatus === undefined)
       throw new StartError(
@@ -138,6 +154,12 @@ function openModels(name: string, provider: Record<string, unknown>): (model: st
       )
     return made as AsyncModel
   }
+}
+
+/** Packages of providers whose own codes are known. */
+const WORDS: Record<string, Words> = {
+  '@ai-sdk/minimax': minimaxDialect.words,
+  '@ai-sdk/bytedance': arkDialect.words,
 }
 
 function protocolOf({ package: name, references_max = {}, input_transport }: AiSdkVideoOptions): Protocol {
@@ -166,17 +188,8 @@ function readTicket(ticket: Ticket): { model: string; operation: JsonValue } {
   throw new EngineError('permanent', 'Not a ticket of this engine.')
 }
 
-function stateOf(status: Status): RenderState {
-  if (status.status === 'pending') return { state: 'running' }
-  if (status.status === 'error') return { state: 'failed', error: errorFromWords(String(status.error)) }
-  if (status.status !== 'completed') throw unreadableReply('it has a status that is not known')
-  return { state: 'succeeded', output: null }
-}
-
-function bytesOf(video: Video | undefined): ReadableStream<Uint8Array> {
-  if (video?.type === 'base64') return new Blob([Buffer.from(video.data, 'base64')]).stream()
-  if (video?.type === 'binary') return new Blob([new Uint8Array(video.data)]).stream()
-  throw unreadableReply('it holds no clip')
+function bytesOf(video: Extract<Video, { data: unknown }>): ReadableStream<Uint8Array> {
+  return new Blob([video.type === 'base64' ? Buffer.from(video.data, 'base64') : new Uint8Array(video.data)]).stream()
 }
 
 /** What a warning is about, in the package's own name for it. Its details may hold a part of the request. */
@@ -194,5 +207,3 @@ const CONNECTIONS = 256
 const CONNECT_MS = 10_000
 /** A start carries the files with it. */
 const START_SECONDS = 300
-const OUTPUT_MS = 900_000
-const OUTPUT_BYTES_MAX = 2 * 1024 ** 3

@@ -1,17 +1,20 @@
 import { asRecord } from '../../../platform/json/record.ts'
-import { outboundBehind, parseBody } from '../../ai-sdk/errors.ts'
+import { outboundBehind } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
-import { callError, statusError, unreadableReply } from '../../reply-error.ts'
+import { callError, unreadableReply } from '../../reply-error.ts'
+import type { Words } from '../reply/complaint.ts'
+import { accepted } from '../reply/read.ts'
+import type { Heard } from './heard.ts'
 
-/** The error behind what a package threw. Texts of packages hold prompts and URLs, so none is kept. */
-export function packageError(thrown: unknown, signal: AbortSignal): unknown {
+/** The error behind what a package threw. Texts of packages hold prompts and URLs, so none is kept: the provider's reply is read again. */
+export function packageError(thrown: unknown, { reply }: Heard, words: Words, signal: AbortSignal): unknown {
   if (thrown instanceof EngineError) return thrown
   if (signal.aborted) return new EngineError('transient', 'The call was ended.')
   const outbound = outboundBehind(thrown)
   if (outbound !== null) return callError(outbound)
-  const { name, statusCode, responseHeaders, responseBody } = asRecord(thrown) ?? {}
-  if (typeof statusCode === 'number' && statusCode >= 400)
-    return statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, parseBody(responseBody))
+  const { name } = asRecord(thrown) ?? {}
+  if (reply !== null)
+    return refusalIn(() => accepted(reply, words)) ?? unreadableReply('the package could make nothing of it')
   if (typeof name === 'string' && BEFORE_SENDING.has(name))
     return new EngineError('rejected', `The package does not take the request: ${name}.`, { engine_code: name })
   if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
@@ -19,10 +22,13 @@ export function packageError(thrown: unknown, signal: AbortSignal): unknown {
   return unreadableReply('the package could make nothing of it')
 }
 
-/** True when the provider answered that there is no such render. */
-export function isGone(thrown: unknown): boolean {
-  const { statusCode } = asRecord(thrown) ?? {}
-  return outboundBehind(thrown) === null && (statusCode === 404 || statusCode === 410)
+function refusalIn(read: () => unknown): unknown {
+  try {
+    read()
+    return null
+  } catch (error) {
+    return error
+  }
 }
 
 /** What packages throw about a request that they have not sent. */

@@ -5,7 +5,7 @@ import { type EngineClient, engineClient } from '../../../platform/outbound/clie
 import { BaseUrl } from '../../base-url.ts'
 import type { EngineEnv, Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
-import { statusError, unreadableReply } from '../../reply-error.ts'
+import { unreadableReply } from '../../reply-error.ts'
 import {
   CapabilityOptions,
   capabilityMistakes,
@@ -24,8 +24,9 @@ import type {
 } from '../contract.ts'
 import { ask, send } from '../http/call.ts'
 import { multipart } from '../http/multipart.ts'
-import { openOutput } from '../http/open-output.ts'
 import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
+import { openClip } from '../reply/open-clip.ts'
+import { accepted } from '../reply/read.ts'
 import { clipSize, frameCount, LENGTH_RULES } from './clip-size.ts'
 import { historyState, nodeError, readOutputFile } from './history.ts'
 import { fillWorkflow, type PlaceholderValues, type Workflow } from './placeholders.ts'
@@ -116,8 +117,7 @@ export function comfyuiVideo(options: ComfyuiOptions, { config_dir }: Pick<Engin
       readTicket(ticket)
       const file = readOutputFile(output)
       if (file === null) throw new EngineError('permanent', 'Not an output of this engine.')
-      const limits = { max_bytes: OUTPUT_BYTES_MAX, timeout_ms: OUTPUT_MS, trusted_origins: [] }
-      return openOutput(client, `/view?${new URLSearchParams(file)}`, limits, signal)
+      return openClip(client, [{ path: `/view?${new URLSearchParams(file)}` }], {}, signal)
     },
 
     cancel: (ticket, signal = new AbortController().signal) => stopRender(client, readTicket(ticket), signal),
@@ -141,8 +141,6 @@ const FPS = 24
 const START_SECONDS = 300
 /** Every item of the queue and the history holds its whole workflow. */
 const REPLY_BYTES_MAX = 64 * 1024 * 1024
-const OUTPUT_MS = 900_000
-const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 const POLL_SECONDS = 5
 const POLL_SECONDS_MAX = 30
 
@@ -241,8 +239,9 @@ async function submit(
   signal: AbortSignal,
 ): Promise<void> {
   const reply = await send(client, { method: 'POST', path: '/prompt', json, timeout_ms }, signal)
-  if (reply.status < 200 || reply.status > 299)
-    throw (reply.status === 400 && nodeError(reply.json)) || statusError(reply.status, reply.headers, reply.json)
+  const refused = reply.status === 400 ? nodeError(reply.json) : null
+  if (refused !== null) throw refused
+  accepted(reply, {})
   const { prompt_id } = asRecord(reply.json) ?? {}
   if (typeof prompt_id !== 'string') throw unreadableReply('it has no prompt_id')
   // With one output that is valid, ComfyUI accepts a workflow, and leaves out the others.

@@ -1,5 +1,6 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
+import { meaningOfText } from '../../error-words.ts'
 import type { JsonValue, RenderState } from '../contract.ts'
 
 /** A file that ComfyUI has written, as `/view` finds it. */
@@ -41,9 +42,12 @@ function executionError(messages: unknown): EngineError {
   )
   if (found.has('execution_interrupted'))
     return new EngineError('transient', 'The render was interrupted at the engine.', { engine_code: 'interrupted' })
-  const { exception_type, node_id } = asRecord(found.get('execution_error')) ?? {}
+  const { exception_type, exception_message, node_id } = asRecord(found.get('execution_error')) ?? {}
   const out_of_memory = /OutOfMemory/.test(String(exception_type))
   const engine_code = codeOf([out_of_memory ? 'out_of_memory' : exception_type, node_id])
+  // Nodes that call a hosted model report its content filter in words.
+  if (typeof exception_message === 'string' && meaningOfText(exception_message) === 'moderation')
+    return new EngineError('moderation', 'A node of the workflow reports a content filter.', { engine_code })
   return new EngineError('rejected', 'A node of the workflow has failed.', { engine_code })
 }
 

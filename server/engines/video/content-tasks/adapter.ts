@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { isRecord } from '../../../platform/json/record.ts'
-import { type EngineClient, type EngineReply, engineClient } from '../../../platform/outbound/client.ts'
+import { type EngineClient, engineClient } from '../../../platform/outbound/client.ts'
 import { BaseUrl, Origin } from '../../base-url.ts'
 import type { Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
@@ -8,21 +8,22 @@ import { CapabilityOptions, capabilityMistakes, narrowCapabilities, type Protoco
 import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
 import { send } from '../http/call.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
-import { openOutput } from '../http/open-output.ts'
-import { isRenderId, type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
+import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
 import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { type ClipPlace, openClip } from '../reply/open-clip.ts'
+import { readCancel, readList, readStart, readState, refuseShortened } from '../reply/read.ts'
+import { isRenderId } from '../reply/view.ts'
 import { arkDialect } from './dialects/ark.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { minimaxDialect } from './dialects/minimax.ts'
+import { hasSeed, isTaskOf } from './listed-task.ts'
 import { refuseMedia } from './media-limits.ts'
-import { refusalError } from './task-error.ts'
-import { hasSeed, isTaskOf, readState, readTaskId } from './task-state.ts'
-import { asked, writeStart } from './write-start.ts'
+import { asked, OMITTABLE, writeStart } from './write-start.ts'
 
 /**
  * `path_prefix` goes between the base URL and the paths of the dialect: resellers differ only there. `inputs` names what the model takes,
  * where that is not what the dialect assumes. `input_transport`: files are sent as `data:` URLs, or named by signed URLs to an engine
- * that can reach this service. `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be
+ * that can reach this service. `omit`: members of a start that the model refuses. `output_origins`: hosts beside the engine's own, private ones too, from which finished clips may be
  * fetched, without the credential.
  */
 export const ContentTasksOptions = Type.Object(
@@ -41,6 +42,9 @@ export const ContentTasksOptions = Type.Object(
     headers: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Type.String())),
     model: Type.Optional(Type.String({ minLength: 1 })),
     resolution: Type.Optional(Type.Enum(['480p', '720p', '768P', '1080p'])),
+    omit: Type.Optional(
+      Type.Array(Type.Enum([...OMITTABLE]), { description: 'Members of the request that the model does not take.' }),
+    ),
     ...CapabilityOptions,
     input_transport: Type.Optional(Type.Enum(['url', 'data'])),
     signed_url_ttl_seconds: Type.Optional(Type.Integer({ minimum: 60 })),
@@ -64,22 +68,35 @@ export function contentTasks(options: ContentTasksOptions): VideoEngine {
   const started = startedRenders()
 
   const askState = async (id: string, signal: AbortSignal) =>
-    readState(dialect, await send(client, { method: 'GET', path: taskPath(paths.poll, id) }, signal))
+    readState(await send(client, { method: 'GET', path: taskPath(paths.poll, id) }, signal), dialect.words)
+
+  async function cancel(ticket: Ticket, signal = new AbortController().signal): Promise<boolean> {
+    const id = readTicket(ticket)
+    const reply = await send(client, { method: 'DELETE', path: taskPath(paths.cancel, id) }, signal)
+    const end = readCancel(reply, dialect.words)
+    if (end === 'stopped') return true
+    const state = await askState(id, signal)
+    if (state.state !== 'running') return true
+    if (state.queued && end !== 'gone' && end.kind === 'transient') throw end
+    return false
+  }
 
   return {
     capabilities,
 
     async start(request, signal) {
       refuseUnsupported(request, capabilities(request.model))
-      refuseMedia(request, dialect.media_limits)
+      refuseMedia(request, dialect.media_limits(request.model))
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await startBody(options, request)
       const reply = await send(client, { method: 'POST', path: paths.start, timeout_ms, ...written }, signal)
-      return { id: started.remember(readTaskId(dialect, accepted(dialect, reply)), request) }
+      const ticket = { id: started.remember(readStart(reply, dialect.words), request) }
+      await refuseShortened(reply.json, request, () => cancel(ticket))
+      return ticket
     },
 
     async recover(request, search) {
-      const task = asked(dialect, request)
+      const task = asked(dialect, request, options.omit)
       const recovery = await recoverFromList(request, {
         ...search,
         started,
@@ -104,28 +121,19 @@ export function contentTasks(options: ContentTasksOptions): VideoEngine {
 
     async fetch(ticket, output, signal) {
       // URLs expire within hours: a poll gives a fresh one for as long as the task is known.
-      const state = await askState(readTicket(ticket), signal)
-      const url = (state.state === 'succeeded' ? outputUrl(state.output) : null) ?? outputUrl(output)
-      if (url === null) throw new EngineError('transient', 'The engine has not named the finished clip.')
-      const limits = {
-        max_bytes: OUTPUT_BYTES_MAX,
-        timeout_ms: OUTPUT_MS,
-        trusted_origins: options.output_origins ?? [],
-      }
-      return openOutput(client, url, limits, signal)
+      const stored = outputUrl(output)
+      const state = await askState(readTicket(ticket), signal).catch((error: unknown) => {
+        if (stored === null) throw error
+        return null
+      })
+      const fresh = state?.state === 'succeeded' ? outputUrl(state.output) : null
+      const places = [fresh, stored].flatMap((url): ClipPlace[] => (url === null ? [] : [{ url }]))
+      const [first, ...others] = places
+      if (first === undefined) throw new EngineError('transient', 'The engine has not named the finished clip.')
+      return openClip(client, [first, ...others], { trusted_origins: options.output_origins }, signal)
     },
 
-    async cancel(ticket, signal = new AbortController().signal) {
-      const id = readTicket(ticket)
-      const reply = await send(client, { method: 'DELETE', path: taskPath(paths.cancel, id) }, signal)
-      if (isAccepted(dialect, reply)) return true
-      const state = await askState(id, signal)
-      if (state.state !== 'running') return true
-      const fault = refusalError(dialect, reply)
-      if (state.queued && fault.kind === 'transient') throw fault
-      return false
-    },
-
+    cancel,
     close: () => client.close(),
   }
 }
@@ -154,8 +162,6 @@ const DIALECTS: Record<ContentTasksOptions['dialect'], Dialect> = { minimax: min
 
 /** A start carries the media with it, up to some hundred megabytes. */
 const START_SECONDS = 300
-const OUTPUT_MS = 900_000
-const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 /** What the clients of both engines ask for. */
 const LIST_LIMIT = 20
 
@@ -179,28 +185,18 @@ function openClient({ api_key, headers }: ContentTasksOptions, base_url: string)
 }
 
 async function startBody(options: ContentTasksOptions, request: RenderRequest) {
-  const { dialect: name, input_transport, signed_url_ttl_seconds } = options
+  const { dialect: name, input_transport, signed_url_ttl_seconds, omit } = options
   const dialect = DIALECTS[name]
   const resolution = options.resolution ?? dialect.resolutions[0]
   if (input_transport === 'url')
     return {
       json: await writeStart(dialect, request, {
-        resolution,
+        ...{ resolution, omit },
         urlOf: (input) => input.signedUrl(signed_url_ttl_seconds),
       }),
     }
   const { urlOf, body } = jsonWithDataUrls()
-  return { body: body(await writeStart(dialect, request, { resolution, urlOf })) }
-}
-
-/** Gateways refuse with status 200, too. */
-function isAccepted(dialect: Dialect, { status, json }: EngineReply): boolean {
-  return status >= 200 && status <= 299 && dialect.errorCode(json) === ''
-}
-
-function accepted(dialect: Dialect, reply: EngineReply): EngineReply {
-  if (isAccepted(dialect, reply)) return reply
-  throw refusalError(dialect, reply)
+  return { body: body(await writeStart(dialect, request, { resolution, omit, urlOf })) }
 }
 
 /** Reads the list page by page, newest first. */
@@ -210,13 +206,13 @@ function pageReader(client: EngineClient, dialect: Dialect): () => Promise<ListP
   return async () => {
     page_num += 1
     const path = `${dialect.paths.list}?page_num=${page_num}&page_size=${LIST_LIMIT}`
-    const reply = accepted(dialect, await send(client, { method: 'GET', path }, new AbortController().signal))
-    const page = dialect.page(reply.json)
-    if (page === null) return { views: [], has_more: true }
-    seen += page.count
+    const reply = await send(client, { method: 'GET', path }, new AbortController().signal)
+    const { items, total } = readList(reply, dialect.words)
+    if (items === null) return { views: [], has_more: true }
+    seen += items.length
     return {
-      views: page.views,
-      has_more: typeof page.total === 'number' ? seen < page.total : page.count >= LIST_LIMIT,
+      views: items.filter(dialect.isRender),
+      has_more: typeof total === 'number' ? seen < total : items.length >= LIST_LIMIT,
     }
   }
 }

@@ -1,18 +1,24 @@
 import type { RenderInput, RenderRequest } from '../contract.ts'
 import { renderMode } from '../refuse-unsupported.ts'
 import type { Dialect } from './dialects/dialect.ts'
+import type { Asked } from './listed-task.ts'
 
-/** The members of a start that a list may show again. */
-export function asked(dialect: Dialect, request: RenderRequest) {
+/** Members of a start that not every model takes. */
+export const OMITTABLE = ['ratio', 'resolution', 'generate_audio', 'seed', 'watermark'] as const
+type Omittable = (typeof OMITTABLE)[number]
+
+/** The members of a start that a list may show again, without those that the model does not take. */
+export function asked(dialect: Dialect, request: RenderRequest, omit: readonly Omittable[] = []): Asked {
   const ratio = askedRatio(request)
-  return { model: request.model, duration: request.seconds, ...(ratio && { ratio }), ...dialect.extra(request) }
+  const { model, seconds: duration } = request
+  return { model, duration, ...without({ ...(ratio && { ratio }), ...dialect.extra(request) }, omit) } as Asked
 }
 
 /** The body of a start: the prompt as its only text, then the media in their order. */
 export async function writeStart(
   dialect: Dialect,
   request: RenderRequest,
-  { resolution, urlOf }: { resolution: string; urlOf(input: RenderInput): Promise<string> },
+  { resolution, omit, urlOf }: StartOptions,
 ): Promise<object> {
   const media = await Promise.all(
     request.inputs.map(async (input) => {
@@ -21,10 +27,20 @@ export async function writeStart(
     }),
   )
   return {
-    ...asked(dialect, request),
-    resolution,
+    ...asked(dialect, request, omit),
+    ...without({ resolution }, omit),
     content: [{ type: 'text', text: request.prompt }, ...media],
   }
+}
+
+type StartOptions = {
+  resolution: string
+  omit?: readonly Omittable[] | undefined
+  urlOf(input: RenderInput): Promise<string>
+}
+
+function without(members: Record<string, unknown>, omit: readonly Omittable[] = []): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !omit.includes(name as Omittable)))
 }
 
 /** A frame decides the ratio itself. Text alone may not be `adaptive`. */

@@ -48,7 +48,7 @@ export function jsonWithDataUrls() {
         .split(new RegExp(`${tag}/(\\d+);`))
         .map((piece, i) => (i % 2 === 0 ? Buffer.from(piece) : inputs[Number(piece)]!))
       const size_bytes = pieces.reduce((sum, piece) => sum + (isText(piece) ? piece.length : dataUrlBytes(piece)), 0)
-      return { content_type: 'application/json', data: { size_bytes, chunks: chunksOf(pieces) } }
+      return { content_type: 'application/json', data: { size_bytes, chunks: () => chunksOf(pieces) } }
     },
   }
 }

@@ -26,7 +26,7 @@ export function multipart(parts: readonly Part[]): { content_type: string; data:
     }
     yield tail
   }
-  return { content_type: `multipart/form-data; boundary=${boundary}`, data: { size_bytes, chunks: chunks() } }
+  return { content_type: `multipart/form-data; boundary=${boundary}`, data: { size_bytes, chunks } }
 }
 
 const CRLF = Buffer.from('\r\n')

@@ -6,8 +6,9 @@ import { unreadableReply } from '../../reply-error.ts'
 import { CapabilityOptions } from '../capabilities.ts'
 import type { JsonValue, RenderRequest, VideoEngine } from '../contract.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
-import { openOutput } from '../http/open-output.ts'
 import { refuseUnsupported } from '../refuse-unsupported.ts'
+import { openClip } from '../reply/open-clip.ts'
+import { refuseShortened } from '../reply/read.ts'
 import { placeholdersIn } from '../template.ts'
 import { type Connection, connect, type Dialect, type Encode } from './connection.ts'
 import { falDialect } from './fal.ts'
@@ -76,8 +77,9 @@ export function queueVideo(options: QueueOptions): VideoEngine {
       const { encode, urlOf } = transportOf(options)
       const input = await fillInput(template, request, urlOf)
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
-      const ticket = await dialect.start({ model, input, encode, timeout_ms }, signal)
+      const { ticket, json } = await dialect.start({ model, input, encode, timeout_ms }, signal)
       remember(started, dialect.idOf(ticket), { ticket, attempt_id: request.attempt_id, certain: true })
+      await refuseShortened(json, request, () => dialect.cancelRender(ticket, signal))
       return ticket
     },
 
@@ -109,12 +111,7 @@ export function queueVideo(options: QueueOptions): VideoEngine {
       dialect.idOf(ticket)
       const url = isRecord(output) ? output.url : undefined
       if (typeof url !== 'string') throw unreadableReply('it names no clip')
-      const limits = {
-        max_bytes: OUTPUT_BYTES_MAX,
-        timeout_ms: OUTPUT_MS,
-        trusted_origins: options.output_origins ?? [],
-      }
-      return openOutput(connection.client, url, limits, signal)
+      return openClip(connection.client, [{ url }], { trusted_origins: options.output_origins }, signal)
     },
 
     cancel: (ticket, signal = new AbortController().signal) => dialect.cancelRender(ticket, signal),
@@ -137,8 +134,6 @@ const DIALECTS: Record<QueueOptions['dialect'], (connection: Connection, options
 
 /** A start carries the media with it, up to some hundred megabytes. */
 const START_SECONDS = 300
-const OUTPUT_MS = 900_000
-const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 
 /** Renders this process started or found, by their ids: found again by the same attempt, never taken for another's. */
 type Started = Map<string, Start>

@@ -12,7 +12,8 @@ export type Encode = (json: object) => Pick<EngineCall, 'json' | 'body'>
 /** One way of queuing renders: how they are begun, followed, canceled and, where there is a list, found again. */
 export type Dialect = {
   cancel: 'queued' | 'any'
-  start(start: StartCall, signal: AbortSignal): Promise<JsonValue>
+  /** `json` is the reply. */
+  start(start: StartCall, signal: AbortSignal): Promise<{ ticket: JsonValue; json: unknown }>
   poll(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
   cancelRender(ticket: Ticket, signal: AbortSignal): Promise<boolean>
   /** The id in a ticket. Throws EngineError `permanent` for a ticket that is not of this dialect. */

@@ -1,12 +1,15 @@
-import { asRecord, isRecord } from '../../../platform/json/record.ts'
+import { asRecord } from '../../../platform/json/record.ts'
 import type { EngineReply } from '../../../platform/outbound/client.ts'
-import { EngineError } from '../../engine-error.ts'
-import { retryAfterSeconds, statusError, unreadableReply } from '../../reply-error.ts'
+import type { EngineError } from '../../engine-error.ts'
+import { unreadableReply } from '../../reply-error.ts'
 import type { RenderState, Ticket } from '../contract.ts'
-import { errorFromWords } from '../error-words.ts'
 import { send } from '../http/call.ts'
+import { isBlocked } from '../reply/blocked.ts'
+import { findVideoUrl } from '../reply/clip-url.ts'
+import { complaintIn, failureError, refusalError, type Words } from '../reply/complaint.ts'
+import { moderationError, noVideo, readCancel, readStart, readState } from '../reply/read.ts'
+import { isRenderId, type View, viewOf } from '../reply/view.ts'
 import { type Connection, type Dialect, notATicket, pathOf } from './connection.ts'
-import { findVideoUrl } from './video-url.ts'
 
 /**
  * fal's queue. The URLs of a request are stored as the engine gave them. It documents neither a list nor an idempotency key.
@@ -23,98 +26,109 @@ export function falDialect(connection: Connection): Dialect {
     async start({ model, input, encode, timeout_ms }, signal) {
       const path = `/${model.split('/').map(encodeURIComponent).join('/')}`
       const reply = await send(client, { method: 'POST', path, timeout_ms, ...encode(input) }, signal)
-      if (reply.status < 200 || reply.status > 299) throw replyError(reply)
-      const ticket = readUrls(reply.json)
-      if (ticket === null) throw unreadableReply('it does not name the request')
+      const request_id = readStart(reply, WORDS)
+      const ticket = { request_id, ...(urlsIn(viewOf(reply.json)) ?? defaultUrls(connection, model, request_id)) }
       for (const url of [ticket.status_url, ticket.response_url, ticket.cancel_url]) pathOf(connection, url)
-      return ticket
+      return { ticket, json: reply.json }
     },
 
     async poll(ticket, signal) {
       const { status_url, response_url } = readTicket(ticket)
-      const reply = await get(status_url, signal)
-      if (reply.status === 404 || reply.status === 410) return { state: 'lost' }
-      const status = statusOf(reply)
-      if (status !== 'COMPLETED') return running(reply)
-      return resultState(await get(response_url, signal))
+      const { queued: _, ...state } = readState(await get(status_url, signal), WORDS)
+      const isOver = state.state === 'succeeded' || (state.state === 'failed' && state.error.kind !== 'moderation')
+      if (!isOver) return state
+      // A request that failed is completed too: its result says why.
+      try {
+        const result = resultState(await get(response_url, signal))
+        return state.state === 'failed' && result.state === 'lost' ? state : result
+      } catch (error) {
+        if (state.state === 'failed') return state
+        throw error
+      }
     },
 
     async cancelRender(ticket, signal) {
       const { status_url, cancel_url } = readTicket(ticket)
-      const before = await get(status_url, signal)
-      if (before.status === 404) return true
+      const before = readState(await get(status_url, signal), WORDS)
+      if (before.state === 'lost') return true
       // A runner decides for itself what to make of the signal: a render that runs is not stopped for certain.
-      if (statusOf(before) !== 'IN_QUEUE') return false
+      if (before.state !== 'running' || !before.queued) return false
       const reply = await send(client, { method: 'PUT', path: pathOf(connection, cancel_url) }, signal)
-      if (reply.status === 404) return true
+      const end = readCancel(reply, WORDS)
+      if (typeof end === 'string') return true
       if (reply.status === 400) return false
-      if (reply.status < 200 || reply.status > 299) throw replyError(reply)
-      return true
+      throw end
     },
 
     idOf: (ticket) => readTicket(ticket).request_id,
   }
 }
 
-type FalTicket = { request_id: string; status_url: string; response_url: string; cancel_url: string }
+type FalUrls = { status_url: string; response_url: string; cancel_url: string }
+type FalTicket = FalUrls & { request_id: string }
 
-function readUrls(json: unknown): FalTicket | null {
-  const { request_id, status_url, response_url, cancel_url } = asRecord(json) ?? {}
-  if (typeof request_id !== 'string' || request_id === '' || request_id.length > 512) return null
-  if (typeof status_url !== 'string' || typeof response_url !== 'string' || typeof cancel_url !== 'string') return null
-  return { request_id, status_url, response_url, cancel_url }
+/** The URLs of a request, whatever is around them; null when one is missing. */
+function urlsIn({ layers }: View): FalUrls | null {
+  const [found] = layers.flatMap(({ members }) => {
+    const [status_url, response_url, cancel_url] = ['status', 'response', 'cancel'].map((name) =>
+      members.get(`${name}url`),
+    )
+    const whole = typeof status_url === 'string' && typeof response_url === 'string' && typeof cancel_url === 'string'
+    return whole ? [{ status_url, response_url, cancel_url }] : []
+  })
+  return found ?? null
+}
+
+/** Where a request is that came without URLs: below the first two parts of its model. Source: @fal-ai/client, queue. */
+function defaultUrls({ address }: Connection, model: string, id: string): FalUrls {
+  const app = model.split('/').slice(0, 2).map(encodeURIComponent).join('/')
+  const response_url = `${address}/${app}/requests/${encodeURIComponent(id)}`
+  return { status_url: `${response_url}/status`, response_url, cancel_url: `${response_url}/cancel` }
 }
 
 function readTicket(ticket: Ticket): FalTicket {
-  const read = readUrls(ticket)
-  if (read === null) throw notATicket()
-  return read
+  const urls = urlsIn(viewOf(ticket))
+  const request_id = asRecord(ticket)?.request_id
+  if (urls === null || typeof request_id !== 'string' || !isRenderId(request_id)) throw notATicket()
+  return { request_id, ...urls }
 }
 
-function statusOf(reply: EngineReply): string {
-  if (reply.status !== 200 && reply.status !== 202) throw statusError(reply.status, reply.headers, reply.json)
-  const status = asRecord(reply.json)?.status
-  if (typeof status !== 'string') throw unreadableReply('it has no status')
-  return status.toUpperCase()
+/** Refusals are `{detail: [{loc, msg, type}]}`, or `{detail: text}`. Source: https://fal.ai/docs/model-apis/errors */
+const WORDS: Words = {
+  codes: [[/^(image|video|audio|file)_|^unsupported_(image|video|audio)|^face_detection/, 'media']],
+  media_params: /(image|video|audio|frame|reference)(s|_urls?|_\d+)?(\.|$)/i,
 }
 
-function running({ headers }: EngineReply): RenderState {
-  const wait = retryAfterSeconds(headers)
-  return { state: 'running', ...(wait === undefined ? {} : { next_poll_seconds: Math.max(1, wait) }) }
-}
-
-/** What a completed request came to: the model's own answer, which may be an error. */
+/** What a completed request came to: the model's own answer, which may be an error. Throws EngineError when the result cannot be had now. */
 function resultState(reply: EngineReply): RenderState {
-  if (reply.status === 404 || reply.status === 410) return { state: 'lost' }
-  if (reply.status === 200) {
-    if (!isRecord(reply.json)) throw unreadableReply('it is not a JSON object')
-    const url = findVideoUrl(reply.json)
-    if (url !== null) return { state: 'succeeded', output: { url } }
-    return {
-      state: 'failed',
-      error: new EngineError('permanent', 'The result holds no video.', { engine_code: 'no_video' }),
-    }
+  const { status, json } = reply
+  const view = viewOf(json)
+  const failed = (error: EngineError): RenderState => ({ state: 'failed', error })
+  if (status === 404 || status === 410) return { state: 'lost' }
+  if (status < 200 || status > 299) {
+    const refusal = refusalError(reply, view, WORDS)
+    if (refusal.kind !== 'moderation' && !isVerdict(reply)) throw refusal
+    const failure = failureError(view, WORDS)
+    return failed(failure.kind === 'rejected' && status >= 500 ? refusal : failure)
   }
-  // Without a detail it is not the model that answered; with these statuses neither.
-  const ours = asRecord(reply.json)?.detail === undefined || [401, 402, 403, 408, 425, 429].includes(reply.status)
-  if (ours || reply.status < 400) throw statusError(reply.status, reply.headers, reply.json)
-  return { state: 'failed', error: replyError(reply) }
+  if (asRecord(json) === null) throw unreadableReply('it is not a JSON object')
+  const url = findVideoUrl(json)
+  if (isBlocked(json, { has_clip: url !== null })) return failed(moderationError(view))
+  if (url !== null) return { state: 'succeeded', output: { url } }
+  if (!complaintIn(view).is_error) return failed(noVideo())
+  const refusal = refusalError(reply, view, WORDS)
+  if (refusal.kind === 'transient' || refusal.kind === 'permanent') throw refusal
+  return failed(refusal)
 }
 
-/** `{detail: [{loc, msg, type}]}`, or `{detail: text}`. Source: https://fal.ai/docs/model-apis/errors */
-function replyError(reply: EngineReply): EngineError {
-  const detail = asRecord(reply.json)?.detail
-  if (typeof detail === 'string' && reply.status < 500) {
-    const { kind } = errorFromWords(detail)
-    if (kind !== 'rejected')
-      return new EngineError(kind, `The engine answered with status ${reply.status}.`, { not_begun: true })
-  }
-  const first = asRecord(Array.isArray(detail) ? detail[0] : null) ?? {}
-  const code = typeof first.type === 'string' ? first.type : ''
-  const place = Array.isArray(first.loc) ? first.loc.join('.') : ''
-  const media = MEDIA_TYPE.test(code) || MEDIA_PLACE.test(place)
-  return statusError(reply.status, reply.headers, { code, param: media ? 'input_references' : place })
+/**
+ * Whether the model itself, or fal in its name, answered with the error of the request. Anything else is of a gateway: the finished clip can
+ * be asked for again. Source: https://fal.ai/docs/documentation/deployment/readiness-liveness
+ */
+function isVerdict({ status, headers, json }: EngineReply): boolean {
+  const { detail, error_type } = asRecord(json) ?? {}
+  if (status < 400 || [401, 402, 403, 408, 425, 429].includes(status)) return false
+  if (headers['x-fal-error-type'] !== undefined || error_type !== undefined) return true
+  if (status >= 500) return Array.isArray(detail)
+  return detail !== undefined && !/in progress/i.test(String(detail))
 }
-
-const MEDIA_TYPE = /^(image|video|audio|file)_|^unsupported_(image|video|audio)|^face_detection/
-const MEDIA_PLACE = /(image|video|audio|frame|reference)(s|_urls?|_\d+)?(\.|$)/i

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { asRecord, isRecord } from '../../../platform/json/record.ts'
-import { EngineError } from '../../engine-error.ts'
-import { retryAfterSeconds, statusError, unreadableReply } from '../../reply-error.ts'
-import type { JsonValue, RenderState, Ticket } from '../contract.ts'
-import { errorFromWords } from '../error-words.ts'
+import { isRecord } from '../../../platform/json/record.ts'
+import { unreadableReply } from '../../reply-error.ts'
+import type { JsonValue, Ticket } from '../contract.ts'
 import { ask, send } from '../http/call.ts'
+import { readCancel, readPoll, readStart } from '../reply/read.ts'
+import { isRenderId, listIn, memberOf, viewOf } from '../reply/view.ts'
 import { type Connection, type Dialect, type ListQuery, notATicket, pathOf } from './connection.ts'
-import { findVideoUrl } from './video-url.ts'
 
 /**
  * Replicate's predictions. A model is `owner/name`, or a version: `owner/name:version` or its 64 hexadecimal digits. `cancel_after_seconds`:
@@ -28,28 +27,23 @@ export function replicateDialect(
       const path =
         version === null ? `/models/${model.split('/').map(encodeURIComponent).join('/')}/predictions` : '/predictions'
       const body = encode(version === null ? { input } : { version: model, input })
-      const reply = await ask(client, { method: 'POST', path, timeout_ms, headers, ...body }, signal)
-      const id = asRecord(reply.json)?.id
-      if (!isId(id)) throw unreadableReply('it has no usable id')
-      return { id }
+      const reply = await send(client, { method: 'POST', path, timeout_ms, headers, ...body }, signal)
+      return { ticket: { id: readStart(reply, WORDS) }, json: reply.json }
     },
 
     async poll(ticket, signal) {
-      const reply = await send(client, { method: 'GET', path: `/predictions/${readId(ticket)}` }, signal)
-      if (reply.status === 404 || reply.status === 410) return { state: 'lost' }
-      if (reply.status !== 200) throw statusError(reply.status, reply.headers, reply.json)
-      const state = predictionState(reply.json)
-      const wait = retryAfterSeconds(reply.headers)
-      return state.state === 'running' && wait !== undefined
-        ? { ...state, next_poll_seconds: Math.max(1, wait) }
-        : state
+      const reply = await send(client, { method: 'GET', path: predictionPath(ticket) }, signal)
+      const state = readPoll(reply, WORDS, { url_needed: true })
+      const hasNoVideo = state.state === 'failed' && state.error.engine_code === 'no_video'
+      // Outputs are deleted after an hour.
+      return hasNoVideo && memberOf(viewOf(reply.json), ['dataremoved']) === true ? { state: 'lost' } : state
     },
 
     async cancelRender(ticket, signal) {
-      const reply = await send(client, { method: 'POST', path: `/predictions/${readId(ticket)}/cancel` }, signal)
-      if (reply.status === 404) return true
-      if (reply.status < 200 || reply.status > 299) throw statusError(reply.status, reply.headers, reply.json)
-      return asRecord(reply.json)?.status !== 'succeeded'
+      const reply = await send(client, { method: 'POST', path: `${predictionPath(ticket)}/cancel` }, signal)
+      const end = readCancel(reply, WORDS)
+      if (typeof end !== 'string') throw end
+      return end === 'gone' || memberOf(viewOf(reply.json), ['status']) !== 'succeeded'
     },
 
     idOf: readId,
@@ -68,16 +62,18 @@ async function findPredictions(
   let path: string | null = '/predictions'
   for (let pages = 0; pages < PAGES_MAX; pages++) {
     const reply = await ask(connection.client, { method: 'GET', path }, new AbortController().signal)
-    const { results, next } = asRecord(reply.json) ?? {}
-    if (!Array.isArray(results)) throw unreadableReply('it is not a list')
+    const page = viewOf(reply.json)
+    const results = listIn(page)
+    if (results === null) throw unreadableReply('it is not a list')
     for (const view of results) {
-      const { id, created_at } = asRecord(view) ?? {}
+      const { id, created_at } = view
       const created = typeof created_at === 'string' ? Date.parse(created_at) : Number.NaN
       if (created < earliest) return { tickets: [...found.values()], complete }
-      const match = isId(id) && Number.isFinite(created) ? matches(view as View, model, input) : null
+      const match = isId(id) && Number.isFinite(created) ? matches(view, model, input) : null
       if (match === null) complete = false
       if (match && isId(id)) found.set(id, { id })
     }
+    const next = memberOf(page, ['next'])
     if (typeof next !== 'string') return { tickets: [...found.values()], complete }
     path = pathOf(connection, next)
   }
@@ -96,28 +92,6 @@ function matches(view: View, model: string, input: ListQuery['input']): boolean 
   return Object.entries(input).every(([name, value]) => isDeepStrictEqual(shown[name], value))
 }
 
-/** The state of a prediction. An unknown status counts as running: the render's time limit ends it. */
-function predictionState(json: unknown): RenderState {
-  const view = asRecord(json)
-  if (typeof view?.status !== 'string') throw unreadableReply('it has no status')
-  const { status, error, output, data_removed } = view
-  if (status === 'failed') return { state: 'failed', error: errorFromWords(typeof error === 'string' ? error : '') }
-  if (status === 'canceled' || status === 'aborted')
-    return {
-      state: 'failed',
-      error: new EngineError('transient', 'The engine ended the render.', { engine_code: status }),
-    }
-  if (status !== 'succeeded') return { state: 'running' }
-  const url = findVideoUrl(output)
-  if (url !== null) return { state: 'succeeded', output: { url } }
-  // Outputs are deleted after an hour.
-  if (data_removed === true) return { state: 'lost' }
-  return {
-    state: 'failed',
-    error: new EngineError('permanent', 'The result holds no video.', { engine_code: 'no_video' }),
-  }
-}
-
 function versionOf(model: string): string | null {
   return /^[0-9a-f]{64}$/.test(model) ? model : (/:([^:/]+)$/.exec(model)?.[1] ?? null)
 }
@@ -128,10 +102,15 @@ function readId(ticket: Ticket): string {
   return id
 }
 
-/** An id becomes a part of a path. */
-function isId(id: unknown): id is string {
-  return typeof id === 'string' && /^[\w-]{1,128}$/.test(id)
+function predictionPath(ticket: Ticket): string {
+  return `/predictions/${encodeURIComponent(readId(ticket))}`
 }
 
+function isId(id: unknown): id is string {
+  return typeof id === 'string' && isRenderId(id)
+}
+
+/** Replicate has no codes; its texts are read as everywhere. */
+const WORDS = {}
 const CLOCK_TOLERANCE_MS = 5000
 const PAGES_MAX = 20

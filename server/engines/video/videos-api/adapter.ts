@@ -4,7 +4,6 @@ import { type EngineClient, engineClient } from '../../../platform/outbound/clie
 import { BaseUrl, baseUrlMistakes, namesVersion, Origin } from '../../base-url.ts'
 import type { Mistake } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
-import { statusError } from '../../reply-error.ts'
 import {
   CapabilityOptions,
   capabilityMistakes,
@@ -12,12 +11,15 @@ import {
   narrowCapabilities,
   type Protocol,
 } from '../capabilities.ts'
-import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
-import { ask, send } from '../http/call.ts'
+import type { JsonValue, RenderRequest, RenderState, Ticket, VideoEngine } from '../contract.ts'
+import { send } from '../http/call.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
-import { openOutput } from '../http/open-output.ts'
 import { type ListPage, recoverFromList, startedRenders } from '../recover-from-list.ts'
 import { refuseUnsupported, renderMode } from '../refuse-unsupported.ts'
+import type { Words } from '../reply/complaint.ts'
+import { openClip } from '../reply/open-clip.ts'
+import { readCancel, readList, readPoll, readStart, refuseShortened } from '../reply/read.ts'
+import { isRenderId } from '../reply/view.ts'
 import type { Dialect, WrittenStart } from './dialects/dialect.ts'
 import { openaiDialect } from './dialects/openai.ts'
 import { openrouterDialect } from './dialects/openrouter.ts'
@@ -25,7 +27,6 @@ import { sglangDialect } from './dialects/sglang.ts'
 import { RATIOS } from './dialects/sizes.ts'
 import { vllmOmniDialect } from './dialects/vllm-omni.ts'
 import { hasSeed, isRenderOf } from './listed-render.ts'
-import { readView, renderState } from './render-view.ts'
 
 /**
  * `references_base_url`: where SGLang serves renders from references. `path_prefix` goes between the base URL and `/videos`; `/v1`
@@ -95,8 +96,14 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
       const where = addressOf(dialect, request)
       const timeout_ms = (options.start_timeout_seconds ?? START_SECONDS) * 1000
       const written = await writeStart(dialect, request, options)
-      const reply = await ask(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
-      return { id: started.remember(readView(reply.json).id, request), where }
+      const reply = await send(clients[where], { method: 'POST', path: '/videos', timeout_ms, ...written }, signal)
+      const id = started.remember(readStart(reply, WORDS), request)
+      await refuseShortened(
+        reply.json,
+        request,
+        async () => cancel !== 'none' && stopRender(clients[where], id, signal),
+      )
+      return { id, where }
     },
 
     async recover(request, options) {
@@ -105,7 +112,7 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
         ...options,
         started,
         keyOf: (id) => renderKey(addresses[where], id),
-        readPage: dialect.lists ? (after) => readList(clients[where], after) : undefined,
+        readPage: dialect.lists ? (after) => readPage(clients[where], after) : undefined,
         match: (view) => isRenderOf(view, request),
         isMarked: (view) => hasSeed(view, request),
       })
@@ -125,38 +132,42 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
 
     async poll(ticket, signal) {
       const { id, where } = readTicket(ticket)
-      const reply = await send(clients[where], { method: 'GET', path: videoPath(id) }, signal)
-      if (reply.status === 404 || reply.status === 410) return { state: 'lost' }
-      if (reply.status !== 200) throw statusError(reply.status, reply.headers, reply.json)
-      return renderState(reply, id)
+      return pollRender(clients[where], id, signal)
     },
 
     async fetch(ticket, output, signal) {
       const { id, where } = readTicket(ticket)
-      const limits = {
-        max_bytes: OUTPUT_BYTES_MAX,
-        timeout_ms: OUTPUT_MS,
-        trusted_origins: options.output_origins ?? [],
-      }
-      return openOutput(clients[where], outputUrl(output) ?? `${videoPath(id)}/content`, limits, signal)
+      const content = { path: `${videoPath(id)}/content` }
+      const url = outputUrl(output)
+      const places = url === null ? ([content] as const) : ([{ url }, content] as const)
+      return openClip(clients[where], places, { trusted_origins: options.output_origins }, signal)
     },
 
     async cancel(ticket, signal = new AbortController().signal) {
       if (cancel === 'none') return false
       const { id, where } = readTicket(ticket)
-      const path = videoPath(id)
-      const reply = await send(clients[where], { method: 'DELETE', path }, signal)
-      if (reply.status >= 200 && reply.status < 300) return true
-      const fault = statusError(reply.status, reply.headers, reply.json)
-      if (fault.kind === 'transient') throw fault
-      // No such render, or no such route: only the render itself knows.
-      return (await send(clients[where], { method: 'GET', path }, signal)).status === 404
+      return stopRender(clients[where], id, signal)
     },
 
     async close() {
       await Promise.all([clients.base.close(), clients.references.close()])
     },
   }
+}
+
+/** All dialects have the words that most engines use. */
+const WORDS: Words = {}
+
+async function pollRender(client: EngineClient, id: string, signal: AbortSignal): Promise<RenderState> {
+  return readPoll(await send(client, { method: 'GET', path: videoPath(id) }, signal), WORDS)
+}
+
+async function stopRender(client: EngineClient, id: string, signal: AbortSignal): Promise<boolean> {
+  const end = readCancel(await send(client, { method: 'DELETE', path: videoPath(id) }, signal), WORDS)
+  if (end === 'stopped') return true
+  if (end !== 'gone' && end.kind === 'transient') throw end
+  // No such render, or no such route: only the render itself knows.
+  return (await pollRender(client, id, signal)).state !== 'running'
 }
 
 async function writeStart(
@@ -220,8 +231,6 @@ const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
 
 /** A start carries the media with it, up to some hundred megabytes. */
 const START_SECONDS = 300
-const OUTPUT_MS = 900_000
-const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 const LIST_LIMIT = 100
 
 type Where = 'base' | 'references'
@@ -248,12 +257,12 @@ function renderKey(address: string, id: string): string {
   return `${new URL(address).href}/videos/${id}`
 }
 
-async function readList(client: EngineClient, after: string | null): Promise<ListPage> {
+async function readPage(client: EngineClient, after: string | null): Promise<ListPage> {
   const path = `/videos?limit=${LIST_LIMIT}&order=desc${after === null ? '' : `&after=${encodeURIComponent(after)}`}`
-  const reply = await ask(client, { method: 'GET', path }, new AbortController().signal)
-  const { data, has_more } = (reply.json ?? {}) as { data?: unknown; has_more?: unknown }
-  if (!Array.isArray(data)) return { views: [], has_more: true }
-  return { views: data, has_more: typeof has_more === 'boolean' ? has_more : data.length >= LIST_LIMIT }
+  const reply = await send(client, { method: 'GET', path }, new AbortController().signal)
+  const { items, has_more } = readList(reply, WORDS)
+  if (items === null) return { views: [], has_more: true }
+  return { views: items, has_more: typeof has_more === 'boolean' ? has_more : items.length >= LIST_LIMIT }
 }
 
 function addressOf(dialect: Dialect, request: RenderRequest): Where {
@@ -266,7 +275,7 @@ function outputUrl(output: JsonValue): string | null {
 
 function readTicket(ticket: Ticket): { id: string; where: Where } {
   const { id, where } = (ticket ?? {}) as { id?: unknown; where?: unknown }
-  if (typeof id === 'string' && (where === 'base' || where === 'references')) return { id, where }
+  if (typeof id === 'string' && isRenderId(id) && (where === 'base' || where === 'references')) return { id, where }
   throw new EngineError('permanent', 'Not a ticket of this engine.')
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { picture, requestFor } from '../../../../server/engines/check/video/request.ts'
 import type { VideoEngine } from '../../../../server/engines/video/contract.ts'
+import { beside, changed } from '../../../support/upstream/engine-server/misbehavior.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
 import { live, minimax, veo } from './open.ts'
 
@@ -93,6 +94,33 @@ test('what a provider says of a failed render is read for its kind, and not kept
     assert.equal(await end('Blocked by our safety filters: leak-marker'), 'moderation')
     assert.equal(await end('Internal error, try again'), 'transient')
     assert.equal(await end('leak-marker'), 'rejected')
+  }))
+
+test('a finished operation with nothing in it ends at once; filter counts and texts alone say that it was blocked', () =>
+  using(veo(server.url), async (engine) => {
+    const end = async (response: object) => {
+      const ticket = await engine.start(requestFor(engine, VEO), live())
+      server.script({ method: 'GET', path: /\/operations\//, fault: beside({ response }) })
+      const state = await engine.poll(ticket, live())
+      return state.state === 'failed' ? state.error.kind : state.state
+    }
+    const counts = { raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['leak-marker'] }
+    assert.equal(await end({ generateVideoResponse: counts }), 'moderation')
+    assert.equal(
+      await end({ generateVideoResponse: { generatedSamples: [], raiMediaFilteredCount: '1' } }),
+      'moderation',
+    )
+    assert.equal(await end({}), 'permanent')
+    assert.equal(await end({ generateVideoResponse: { generatedSamples: [{ video: {} }] } }), 'permanent')
+  }))
+
+test('ids that a provider writes as numbers are text for its package', () =>
+  using(minimax(server.url), async (engine) => {
+    server.conduct({ id_prefix: '298375023910' })
+    server.script({ method: 'POST', fault: changed(({ task_id }) => ({ task_id: Number(task_id) })) })
+    const ticket = await engine.start(requestFor(engine, 'MiniMax-H3'), live())
+    assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
+    server.conduct({ id_prefix: 'video_' })
   }))
 
 test('a start whose answer names the render by more than a ticket can hold is one of unknown outcome', () =>

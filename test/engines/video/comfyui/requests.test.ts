@@ -161,6 +161,12 @@ test('a poll distinguishes waiting, running, succeeded, failed and lost', async 
   assert.deepEqual(await failure({ status: 'error', error: broken }), ['rejected', 'RuntimeError:12'])
   const full = { ...error, exception_type: 'torch.cuda.OutOfMemoryError' }
   assert.deepEqual(await failure({ status: 'error', error: full }), ['rejected', 'out_of_memory:12'])
+  const filtered = {
+    ...error,
+    exception_type: 'Exception',
+    exception_message: 'Blocked by our content policy: leak-marker',
+  }
+  assert.deepEqual(await failure({ status: 'error', error: filtered }), ['moderation', 'Exception:12'])
   const interrupted = { status_str: 'error', completed: false, messages: [['execution_interrupted', {}]] }
   assert.deepEqual(await failure({ extra: { status: interrupted } }), ['transient', 'interrupted'])
   assert.deepEqual(await failure({ extra: { outputs: {} } }), ['permanent', 'no_video'])

@@ -3,6 +3,7 @@ import { type ContentTasksOptions, contentTasks } from '../../../../server/engin
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
 import { videoEngineContract } from '../contract.ts'
 import { videoEngineFaults } from '../faults.ts'
+import { videoEngineMisbehavior } from '../misbehavior.ts'
 import { DIALECTS } from './open.ts'
 
 const server = await startEngineServer()
@@ -25,13 +26,12 @@ for (const dialect of DIALECTS) {
     const engine = open()
     return { engine, model: 'MiniMax-H3-Max', close: async () => engine.close?.() }
   })
-  videoEngineFaults(`content-tasks ${dialect}`, {
-    server,
-    open: () => open({ start_timeout_seconds: 1 }),
-    calls: {
-      start: { method: 'POST', path: START[dialect] },
-      poll: { method: 'GET', path: POLL[dialect] },
-      output: { method: 'GET', path: /\/clips\// },
-    },
-  })
+  const calls = {
+    start: { method: 'POST', path: START[dialect] },
+    poll: { method: 'GET', path: POLL[dialect] },
+    output: { method: 'GET', path: /\/clips\// },
+    list: { method: 'GET', path: /(video_generation|tasks)\?/ },
+  }
+  videoEngineFaults(`content-tasks ${dialect}`, { server, open: () => open({ start_timeout_seconds: 1 }), calls })
+  videoEngineMisbehavior(`content-tasks ${dialect}`, { server, open, calls, model: 'MiniMax-H3' })
 }

@@ -130,6 +130,67 @@ test('media that the probe shows to be impossible is refused before the call', a
   assert.equal(server.requests.length, before + 3)
 })
 
+test('what Seedance does not take of pictures, clips and sounds is refused before the call', async () => {
+  const image = await picture('reference_image')
+  const clip = await media('reference_video', 'video/mp4', 5)
+  const sound = await media('reference_audio', 'audio/mpeg', 5)
+  const sized = (input: RenderInput, width: number, height: number) => ({
+    ...input,
+    probe: { ...input.probe, width, height },
+  })
+  const typed = (input: RenderInput, media_type: string) => ({ ...input, media_type })
+  const long = (input: RenderInput, duration_seconds: number) => ({
+    ...input,
+    probe: { ...input.probe, duration_seconds },
+  })
+  const model = 'dreamina-seedance-2-0-260128'
+  const refused = [
+    [sized(image, 299, 400)],
+    [sized(image, 8160, 6144)],
+    [sized(image, 300, 900)],
+    [{ ...image, size_bytes: 31 * 1024 * 1024 }],
+    [typed(clip, 'video/webm')],
+    [long(clip, 1)],
+    [sized(clip, 1920, 1080)],
+    [image, typed(sound, 'audio/mp4')],
+    [image, long(sound, 9), long(sound, 9)],
+    [image, { ...sound, size_bytes: 16 * 1024 * 1024 }],
+    [sound],
+  ]
+  const before = server.requests.length
+  for (const inputs of refused)
+    await assert.rejects(open('ark').start(request({ model }, inputs), live()), {
+      ...{ kind: 'rejected', subject: 'reference_media', not_begun: true },
+    })
+  assert.equal(server.requests.length, before)
+  for (const inputs of [
+    [sized(image, 300, 400), sized(clip, 1280, 720), sound],
+    [long(sound, 15.04), image],
+  ])
+    await open('ark').start(request({ model }, inputs), live())
+  assert.equal(server.requests.length, before + 2)
+  const v25 = request({ model: 'dreamina-seedance-2-5-260628' }, [long(sound, 14), long(sound, 14)])
+  await open('ark').start(v25, live())
+})
+
+test('members that a model does not take are left out, and a seed that was not sent is not looked for', async () => {
+  const omit = ['generate_audio', 'seed', 'watermark', 'ratio', 'resolution'] as const
+  const engine = open('ark', { omit: [...omit] })
+  const sentRequest = request({ seed: 41 })
+  await engine.start(sentRequest, live())
+  const { model, seconds, prompt } = sentRequest
+  assert.deepEqual(server.requests.at(-1)!.json, {
+    ...{ model, duration: seconds, content: [{ type: 'text', text: prompt }] },
+  })
+  server.forget()
+  const since = new Date()
+  server.script({ method: 'POST', fault: { kind: 'lost_reply' } })
+  const lost = request({ seed: 42 })
+  await assert.rejects(engine.start(lost, live()))
+  const found = await engine.recover!(lost, { since, taken: async () => new Set() })
+  assert.ok(typeof found === 'object' && !found.certain)
+})
+
 test('capabilities: 12 files, H3-Max from 5 seconds on and with references only where the entry names them', () => {
   const h3 = open('minimax').capabilities('MiniMax-H3')
   assert.deepEqual([h3.seconds, h3.references_max.files, h3.cancel], [[4, 15], 12, 'queued'])
@@ -146,6 +207,8 @@ test('contradicting options are mistakes with their place', () => {
   assert.deepEqual(path({}), [])
   assert.deepEqual(path({ dialect: 'ark', resolution: '1080p', model: 'ep-1' }), [])
   assert.deepEqual(path({ resolution: '1080p' }), ['resolution'])
+  assert.deepEqual(path({ omit: ['seed'] }), [])
+  assert.deepEqual(path({ omit: ['model'] }), ['omit.0'])
   assert.deepEqual(path({ model: 'MiniMax-H3-Max', seconds: [4, 8] }), ['seconds'])
   assert.deepEqual(path({ seconds: [9, 4] }), ['seconds'])
   for (const call of ['/v2', '/v2/video_generation', '/api/v3/contents/generations/tasks'])

@@ -2,13 +2,14 @@ import { after } from 'node:test'
 import { type QueueOptions, queueVideo } from '../../../../server/engines/video/queue/adapter.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
 import { videoEngineContract } from '../contract.ts'
-import { type Calls, videoEngineFaults } from '../faults.ts'
+import { videoEngineFaults } from '../faults.ts'
+import { videoEngineMisbehavior } from '../misbehavior.ts'
 import { MODELS, optionsOf } from './open.ts'
 
 const server = await startEngineServer()
 after(() => server.close())
 
-const CALLS: Record<QueueOptions['dialect'], Calls> = {
+const CALLS = {
   fal: {
     start: { method: 'POST', path: /-to-video$/ },
     poll: { method: 'GET', path: /\/status$/ },
@@ -18,7 +19,19 @@ const CALLS: Record<QueueOptions['dialect'], Calls> = {
     start: { method: 'POST', path: /\/predictions$/ },
     poll: { method: 'GET', path: /\/predictions\/[^/]+$/ },
     output: { method: 'GET', path: /\/clip\.mp4$/ },
+    list: { method: 'GET', path: /\/predictions$/ },
   },
+} satisfies Record<QueueOptions['dialect'], object>
+
+const CANNOT = {
+  fal: {
+    'words of failure are read in any case, and so is an error beside an unknown word':
+      'a request that failed is completed too, and its result says why: fal.test.ts',
+    'what a content filter blocked is so by words or flags alone, on a finished render too':
+      'the result says so: fal.test.ts',
+    'a start without an answer is found in a wrapped list with numbers for ids': 'it has no list',
+  },
+  replicate: {},
 }
 
 for (const dialect of ['fal', 'replicate'] as const) {
@@ -32,5 +45,9 @@ for (const dialect of ['fal', 'replicate'] as const) {
   videoEngineFaults(`queue ${dialect}`, {
     ...{ server, model, calls: CALLS[dialect] },
     open: () => queueVideo(optionsOf(dialect, server, { start_timeout_seconds: 1 })),
+  })
+  videoEngineMisbehavior(`queue ${dialect}`, {
+    ...{ server, model, calls: CALLS[dialect], cannot: CANNOT[dialect] },
+    open: () => queueVideo(optionsOf(dialect, server)),
   })
 }

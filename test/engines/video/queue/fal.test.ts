@@ -3,6 +3,7 @@ import { after, afterEach, test } from 'node:test'
 import { picture } from '../../../../server/engines/check/video/request.ts'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
+import { beside, instead } from '../../../support/upstream/engine-server/misbehavior.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
 import { live, since, startQueue } from './open.ts'
 
@@ -10,6 +11,8 @@ const { server, open, request, closeEngines } = await startQueue()
 const other = await startEngineServer()
 after(() => Promise.all([server.close(), other.close()]))
 afterEach(closeEngines)
+
+const RESULT = /\/requests\/[^/]+$/
 
 test('fal is sent the filled template at the path of the model, with its own kind of credential', async () => {
   const engine = open('fal')
@@ -79,11 +82,17 @@ test('a result that cannot be had now is asked for again; one that is gone is lo
   const ticket = await engine.start(request('fal'), live())
   await engine.poll(ticket, live())
   const answer = (status: number, body: string | object = '') =>
-    server.script({ method: 'GET', path: /\/requests\/[^/]+$/, fault: { kind: 'status', status, body } })
-  for (const status of [301, 401, 403, 429, 500, 503]) {
+    server.script({ method: 'GET', path: RESULT, fault: { kind: 'status', status, body } })
+  for (const status of [301, 401, 403, 429, 500, 502, 503]) {
     answer(status)
     await assert.rejects(engine.poll(ticket, live()), EngineError)
   }
+  for (const body of ['<html>', { detail: 'bad gateway' }]) {
+    answer(502, body)
+    await assert.rejects(engine.poll(ticket, live()), { kind: 'transient' })
+  }
+  answer(400, { detail: 'Request is still in progress' })
+  await assert.rejects(engine.poll(ticket, live()), EngineError)
   answer(200, '<html>')
   await assert.rejects(engine.poll(ticket, live()), { kind: 'transient' })
   answer(404)
@@ -91,6 +100,39 @@ test('a result that cannot be had now is asked for again; one that is gone is lo
   answer(200, { images: [{ url: 'https://fal.example/a.png', content_type: 'image/png' }] })
   const state = await engine.poll(ticket, live())
   assert.ok(state.state === 'failed' && state.error.kind === 'permanent')
+  assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
+})
+
+test('a request that fal itself reports as failed has failed, whatever the status of its result', async () => {
+  const engine = open('fal')
+  const ticket = await engine.start(request('fal'), live())
+  await engine.poll(ticket, live())
+  const body = { detail: 'Request timed out', error_type: 'request_timeout' }
+  server.script({ method: 'GET', path: RESULT, fault: { kind: 'status', status: 504, body } })
+  const late = await engine.poll(ticket, live())
+  assert.ok(late.state === 'failed' && late.error.kind === 'transient')
+  const error = { error: 'Blocked by the content filter', error_type: 'content_policy_violation' }
+  server.script({ method: 'GET', path: /\/status$/, fault: beside(error) })
+  const blocked = await engine.poll(ticket, live())
+  assert.ok(blocked.state === 'failed' && blocked.error.kind === 'moderation')
+})
+
+test('a clip that was blackened, and a result that only names a filter, are blocked', async () => {
+  const engine = open('fal')
+  const ticket = await engine.start(request('fal'), live())
+  await engine.poll(ticket, live())
+  const faults = [
+    beside({ has_nsfw_concepts: [true] }),
+    beside({ video: null, has_nsfw_concepts: [false, true] }),
+    instead({ video: null, detail: 'Output blocked by our content policy (NSFW)' }),
+    instead({ detail: [{ type: 'content_policy_violation', msg: 'leak-marker', loc: ['body'] }] }),
+  ]
+  for (const fault of faults) {
+    server.script({ method: 'GET', path: RESULT, fault })
+    const state = await engine.poll(ticket, live())
+    assert.equal(state.state === 'failed' && state.error.kind, 'moderation', JSON.stringify(state))
+  }
+  server.script({ method: 'GET', path: RESULT, fault: beside({ has_nsfw_concepts: [false] }) })
   assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { picture } from '../../../../server/engines/check/video/request.ts'
 import { engineMistakes } from '../../../../server/engines/registry.ts'
-import { findVideoUrl } from '../../../../server/engines/video/queue/video-url.ts'
+import { findVideoUrl } from '../../../../server/engines/video/reply/clip-url.ts'
 import { live, startQueue } from './open.ts'
 
 const { server, open, request, closeEngines } = await startQueue()

@@ -35,7 +35,7 @@ test('an output elsewhere is fetched without the credential, and only from where
   assert.equal(server.requests.at(-1)!.headers.authorization, 'Bearer secret-key')
 })
 
-test('an output that is not a video, is truncated, or is behind a second redirect is a fault', async () => {
+test('an output that is not a video, is truncated, or is behind a broken redirect is a fault', async () => {
   const engine = open('openai')
   const ticket = await engine.start(request(), live())
   const faults: Fault[] = [
@@ -53,4 +53,19 @@ test('an output that is not a video, is truncated, or is behind a second redirec
     server.script({ path: /content/, fault: { kind } })
     await assert.rejects(async () => readAll(await engine.fetch(ticket, {}, live())), kind)
   }
+})
+
+test('a clip whose URL is refused is fetched from the path of its render, as OpenRouter needs it', async () => {
+  const engine = open('openrouter', { output_origins: [other.url] })
+  for (const status of [401, 403, 404, 410]) {
+    const ticket = await engine.start(request(), live())
+    const before = other.requests.length
+    other.script({ path: '/clip', fault: { kind: 'status', status } })
+    const clip = await readAll(await engine.fetch(ticket, { url: `${other.url}/clip` }, live()))
+    assert.equal(clip.toString('latin1', 4, 8), 'ftyp', String(status))
+    assert.equal(other.requests.length, before + 1)
+  }
+  const ticket = await engine.start(request(), live())
+  other.script({ path: '/clip', fault: { kind: 'status', status: 503 } })
+  await assert.rejects(engine.fetch(ticket, { url: `${other.url}/clip` }, live()), { kind: 'transient' })
 })

@@ -147,7 +147,8 @@ test('a start is refused by the kind of its fault', async () => {
   assert.equal((await fault(400, { error: { code: 'invalid_size', param: 'size' } })).subject, undefined)
   assert.equal((await fault(400, { error: { code: 'leak-marker with spaces' } })).engine_code, undefined)
   assert.equal((await fault(200, {})).kind, 'transient')
-  for (const id of ['', '..', '.', 7, 'x'.repeat(600)]) assert.equal((await fault(200, { id })).kind, 'transient')
+  for (const id of ['', '..', '.', 'a\u0000b', 'x'.repeat(2001)])
+    assert.equal((await fault(200, { id })).kind, 'transient')
 })
 
 test('a poll distinguishes running, succeeded, failed and lost', async () => {
@@ -176,7 +177,7 @@ test('an unreadable answer to a poll changes nothing: the render goes on', async
   const faults = (['reset', 'lost_reply', 'cut', 'wrong_length', 'garbage', 'gzip_bomb', 'giant_line'] as const).map(
     (kind) => ({ kind }),
   )
-  const replies = ['', '<html>', 'null', '[]', '{}', '{"status":5}'].map((body) => ({
+  const replies = ['', '<html>', 'null', '[]', '{}'].map((body) => ({
     kind: 'status' as const,
     status: 200,
     body,

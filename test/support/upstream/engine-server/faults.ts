@@ -1,21 +1,31 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import type { Reply } from './exchange.ts'
+import type { ReceivedRequest, Reply } from './exchange.ts'
 
 /**
  * What goes wrong with one request. `reset` happens before the request takes effect, `lost_reply` after it. `stall` holds the
  * request until `release()`. The others spoil the reply: `cut` breaks off in the middle, `drip` sends byte by byte (so UTF-8 is split),
  * `wrong_length` promises more than it sends, `gzip_bomb` inflates to 64 MB, `giant_line` is 16 MB of JSON without a line break.
+ * `answer` sends what it makes of the request; `carryOut` has it take effect, and gives the reply it would have had: see `misbehavior.ts`.
  */
 export type Fault =
   | {
       kind: 'reset' | 'lost_reply' | 'stall' | 'cut' | 'drip' | 'wrong_length' | 'gzip_bomb' | 'giant_line' | 'garbage'
     }
   | { kind: 'status'; status: number; body?: string | object; headers?: Record<string, string> }
+  | { kind: 'answer'; answer(request: ReceivedRequest, carryOut: () => Reply): Reply }
+
+/** Made once: it takes a while. */
+let bomb: Buffer | undefined
 
 /** Answers with the fault. `reply` carries the request out and gives the answer it would have had. */
-export function sendFault(response: ServerResponse, fault: Fault, reply: () => Reply): void {
+export function sendFault(response: ServerResponse, fault: Fault, request: ReceivedRequest, reply: () => Reply): void {
   switch (fault.kind) {
+    case 'answer': {
+      const { status, headers, body } = fault.answer(request, reply)
+      response.writeHead(status, { 'content-length': body.length, ...headers })
+      return void response.end(body)
+    }
     case 'status':
       return void sendStatus(response, fault)
     case 'reset':
@@ -40,7 +50,8 @@ export function sendFault(response: ServerResponse, fault: Fault, reply: () => R
       return void response.socket?.end('EHLO this is not http\r\n\r\n')
     case 'gzip_bomb':
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-      return void response.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, 32)))
+      bomb ??= gzipSync(Buffer.alloc(64 * 1024 * 1024, 32))
+      return void response.end(bomb)
     case 'giant_line':
       response.writeHead(200, { 'content-type': 'application/json' })
       return void response.end(

@@ -9,6 +9,8 @@ export type Conduct = {
   error: unknown
   output: Buffer
   ignores_cancel: boolean
+  /** Begins the ids of the next renders. */
+  id_prefix: string
   /** Members added to every view of the render. */
   extra: Record<string, unknown>
   /** Members left out of every view. */
@@ -55,6 +57,7 @@ export function renderStore(): Renders {
     error: null,
     output: readFileSync(new URL('../../../../server/engines/video/instant.mp4', import.meta.url)),
     ignores_cancel: false,
+    id_prefix: 'video_',
     extra: {},
     omit: [],
   }
@@ -63,7 +66,7 @@ export function renderStore(): Renders {
     begin(request, id) {
       count += 1
       const render = {
-        id: id ?? `video_${count}`,
+        id: id ?? `${current.id_prefix}${count}`,
         path: request.path.split('?')[0]!,
         fields: fieldsOf(request),
         json: request.json,

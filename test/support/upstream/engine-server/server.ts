@@ -66,7 +66,7 @@ export async function startEngineServer({ host = '127.0.0.1' } = {}): Promise<En
     const fault = takeFault(scripted, request)
     if (fault === null) return send(response, route(request))
     if (fault.kind === 'stall') return void stalled.push(() => send(response, route(request)))
-    sendFault(response, fault, () => route(request))
+    sendFault(response, fault, request, () => route(request))
   })
 
   function route(request: ReceivedRequest): Reply {

@@ -1,7 +1,6 @@
-import { asRecord } from '../../../../platform/json/record.ts'
 import { namesVersion } from '../../../base-url.ts'
-import type { EngineErrorKind } from '../../../engine-error.ts'
 import { INPUTS } from '../../capabilities.ts'
+import type { MediaLimits } from '../media-limits.ts'
 import type { Dialect } from './dialect.ts'
 
 const TASKS = '/contents/generations/tasks'
@@ -19,27 +18,48 @@ export const arkDialect: Dialect = {
     seconds: [4, 15],
     references_max: { images: 8, videos: 2, audio: 3, files: 12 },
   }),
-  media_limits: { video_seconds_max: 15 },
+  media_limits: arkLimits,
   extra: ({ seed }) => ({ generate_audio: true, seed, watermark: false }),
-  taskId: (json) => asRecord(json)?.id,
-  task: (json) => json,
-  page(json) {
-    const { items, total } = asRecord(json) ?? {}
-    return Array.isArray(items) ? { views: items, count: items.length, total } : null
+  words: {
+    // Codes may go on after a period: `InputImageSensitiveContentDetected.PrivacyInformation`.
+    codes: [
+      [/SensitiveContentDetected/, 'moderation'],
+      [/^(ServerOverloaded|RateLimitExceeded|RequestBurstTooFast|QuotaExceeded)\b/, 'busy'],
+      [/^InternalServiceError\b/, 'transient'],
+      [/^(AuthenticationError|AccessDenied|AccountOverdueError|ModelNotOpen|InvalidEndpointOrModel)\b/, 'permanent'],
+      [/^Invalid(Image|Video|Audio)/, 'media'],
+      [/^(InvalidParameter|MissingParameter)/, 'rejected'],
+    ],
   },
-  outputUrl: ({ content }) => asRecord(content)?.video_url,
-  errorCode(json) {
-    const code = asRecord(asRecord(json)?.error)?.code ?? asRecord(json)?.code
-    return typeof code === 'string' ? code : ''
-  },
-  errorKind: (code) => KINDS.find(([pattern]) => pattern.test(code))?.[1],
-  isMediaCode: (code) => /^Invalid(Image|Video|Audio)/.test(code),
+  isRender: () => true,
 }
 
-/** Codes may go on after a period: `InputImageSensitiveContentDetected.PrivacyInformation`. */
-const KINDS: ReadonlyArray<readonly [pattern: RegExp, kind: EngineErrorKind]> = [
-  [/SensitiveContentDetected/, 'moderation'],
-  [/^(InternalServiceError|ServerOverloaded|RateLimitExceeded|RequestBurstTooFast|QuotaExceeded)\b/, 'transient'],
-  [/^(AuthenticationError|AccessDenied|AccountOverdueError|ModelNotOpen|InvalidEndpointOrModel)\b/, 'permanent'],
-  [/^(InvalidParameter|MissingParameter|InvalidImage|InvalidVideo|InvalidAudio)/, 'rejected'],
-]
+/**
+ * What Seedance takes of media. The pixels of clips, and that sound needs a picture, are known of Seedance 2.0; Seedance 2.5 takes twice the
+ * seconds, and an endpoint (`ep-…`) does not show its model.
+ * Sources: https://docs.byteplus.com/en/docs/ModelArk/1520757, https://docs.comfy.org/built-in-nodes/ByteDance2ReferenceNodeV2
+ */
+function arkLimits(model: string): MediaLimits {
+  const isV2 = /seedance-2-0/.test(model)
+  const seconds_max = /seedance-2-5/.test(model) ? 30 : 15
+  const sides = [300, 6000] as const
+  const ratio = [0.4, 2.5] as const
+  return {
+    image: { size_bytes_max: 30 * MIB, sides, ratio },
+    video: {
+      ...{ types: ['video/mp4', 'video/quicktime'], size_bytes_max: 50 * MIB, sides, ratio },
+      ...(isV2 ? { pixels: V2_PIXELS } : {}),
+      ...{ seconds_min: SECONDS_MIN, seconds_max },
+    },
+    audio: {
+      ...{ types: ['audio/mpeg', 'audio/wav'], size_bytes_max: 15 * MIB },
+      ...{ seconds_min: SECONDS_MIN, seconds_max },
+    },
+    ...(isV2 ? { sound_alone: false as const } : {}),
+  }
+}
+
+const MIB = 1024 * 1024
+const SECONDS_MIN = 1.8
+/** 640 × 640 to 834 × 1112. */
+const V2_PIXELS = [409_600, 927_408] as const

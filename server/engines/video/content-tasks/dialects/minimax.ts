@@ -1,5 +1,3 @@
-import { asRecord } from '../../../../platform/json/record.ts'
-import type { EngineErrorKind } from '../../../engine-error.ts'
 import { INPUTS } from '../../capabilities.ts'
 import type { Dialect } from './dialect.ts'
 
@@ -26,48 +24,24 @@ export const minimaxDialect: Dialect = {
       references_max: { images: 8, videos: 2, audio: 3, files: 12 },
     }
   },
-  media_limits: { image_side_min: 256, image_ratio: [0.4, 2.5], video_seconds_max: 15 },
+  media_limits: () => ({
+    image: { sides: [256, Number.POSITIVE_INFINITY], ratio: [0.4, 2.5] },
+    video: { seconds_max: 15 },
+  }),
   extra: () => ({}),
-  taskId: (json) => asRecord(json)?.task_id,
-  task: (json) => asRecord(json)?.task,
-  page(json) {
-    const { items, total } = asRecord(json) ?? {}
-    return Array.isArray(items) ? { views: items.filter(isGeneration), count: items.length, total } : null
+  // Source: https://platform.minimax.io/docs/api-reference/errorcode
+  words: {
+    codes: [
+      [/^(1026|1027)$/, 'moderation'],
+      [/^(1002|1039|1041|2045|2056)$/, 'busy'],
+      [/^(1000|1001|1013|1024|1033)$/, 'transient'],
+      [/^(1004|1008|2049)$/, 'permanent'],
+      [/^(1042|2013)$/, 'rejected'],
+    ],
   },
-  outputUrl: ({ content }) => asRecord(content)?.url,
-  errorCode(json) {
-    const { code, error, base_resp } = asRecord(json) ?? {}
-    const own = code ?? asRecord(error)?.code
-    if (typeof own === 'string' || typeof own === 'number') return String(own)
-    const message = asRecord(error)?.message ?? asRecord(json)?.message
-    const named = typeof message === 'string' ? /\((\d{4})\)\s*$/.exec(message)?.[1] : undefined
-    const status = asRecord(base_resp)?.status_code
-    return named ?? (status ? String(status) : '')
-  },
-  errorKind: (code) => KINDS[code],
-  isMediaCode: () => false,
-}
-
-/** Tasks of other types, such as rewritten prompts, are in the same list. */
-function isGeneration(task: unknown): boolean {
-  const type = asRecord(task)?.task_type
-  return type === undefined || type === null || type === 'generation'
+  isRender: ({ task_type }) => task_type === undefined || task_type === null || task_type === 'generation',
 }
 
 function isMax(model: string): boolean {
   return /h3-max/i.test(model)
-}
-
-const KINDS: Record<string, EngineErrorKind> = {
-  1000: 'transient',
-  1001: 'transient',
-  1002: 'transient',
-  1004: 'permanent',
-  1008: 'permanent',
-  1024: 'transient',
-  1026: 'moderation',
-  1027: 'moderation',
-  1033: 'transient',
-  1042: 'rejected',
-  2013: 'rejected',
 }

@@ -1,0 +1,71 @@
+import { pipeline, Readable, type Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib'
+
+type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
+
+/**
+ * The codings that a reply names, in the order in which they were applied. Names that no registry has, such as `aws-chunked` or `UTF-8`,
+ * are left out: servers send them with plain bytes. Source: https://www.iana.org/assignments/http-parameters (content codings).
+ */
+export function codingsOf(header: string | string[] | undefined): Coding[] {
+  const names = [header ?? []].flat().flatMap((value) => value.toLowerCase().split(','))
+  return names.flatMap((name) => CODINGS[name.trim()] ?? [])
+}
+
+/** The bytes of a body without its codings, read as they are asked for. A body that only claims to be compressed comes as it is. */
+export async function* decodeChunks(body: Readable, codings: readonly Coding[]): AsyncGenerator<Buffer> {
+  const chunks = body[Symbol.asyncIterator]()
+  const { head, ended } = await readHead(chunks)
+  const rest = Readable.from(restOf(head, ended ? null : chunks), { objectMode: false })
+  if (!isCoded(head, codings.at(-1)!)) return yield* rest as AsyncIterable<Buffer>
+  const decoders = codings.toReversed().map((coding, i) => DECODERS[coding](i === 0 ? head : null))
+  // Errors reach the reader of the last stream.
+  pipeline([rest, ...decoders], () => {})
+  yield* decoders.at(-1)! as AsyncIterable<Buffer>
+}
+
+const CODINGS: Record<string, Coding> = {
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  deflate: 'deflate',
+  br: 'br',
+  zstd: 'zstd',
+}
+
+const DECODERS: Record<Coding, (head: Buffer | null) => Transform> = {
+  gzip: () => createGunzip(),
+  // Some servers leave out the header of zlib. Source: https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2
+  deflate: (head) => (head === null || isZlib(head) ? createInflate() : createInflateRaw()),
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(),
+}
+
+/** Enough to recognize a coding. */
+const HEAD_BYTES = 4
+
+async function readHead(chunks: AsyncIterator<Buffer>): Promise<{ head: Buffer; ended: boolean }> {
+  let head: Buffer = Buffer.alloc(0)
+  while (head.length < HEAD_BYTES) {
+    const { done, value } = await chunks.next()
+    if (done) return { head, ended: true }
+    head = Buffer.concat([head, value])
+  }
+  return { head, ended: false }
+}
+
+async function* restOf(head: Buffer, chunks: AsyncIterator<Buffer> | null): AsyncGenerator<Buffer> {
+  if (head.length > 0) yield head
+  if (chunks !== null) yield* { [Symbol.asyncIterator]: () => chunks }
+}
+
+/** Brotli has no mark of its own. */
+function isCoded(head: Buffer, coding: Coding): boolean {
+  if (head.length === 0) return false
+  if (coding === 'gzip') return head[0] === 0x1f && head[1] === 0x8b
+  if (coding === 'zstd') return head.length >= HEAD_BYTES && head.readUInt32LE(0) === 0xfd2fb528
+  return coding === 'br' || isZlib(head) || !/^\s*[{[<"]/.test(head.toString('latin1'))
+}
+
+function isZlib(head: Buffer): boolean {
+  return head.length >= 2 && (head[0]! & 0x0f) === 8 && head.readUInt16BE(0) % 31 === 0
+}
