@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { serveConsole } from '../console/assets.ts'
 import type { LiveContext } from '../context.ts'
-import { SIGNED_FILE_PATH } from '../files/routes.ts'
+import { SIGNED_FILE_PATHS } from '../files/routes.ts'
 import { type Endpoint, registerEndpoints } from '../identity/caller/endpoint.ts'
 import type { Authenticator } from '../identity/caller/principal.ts'
 import { openHttp } from '../platform/http/server.ts'
@@ -29,7 +29,7 @@ export function buildHttp(
 /** A node that runs jobs is asked by monitors, and by engines for the files it has given them the URLs of. */
 export function answeredBy(role: Config['role'], endpoints: readonly Endpoint[]): readonly Endpoint[] {
   if (role !== 'worker') return endpoints
-  const own = new Set(['/healthz', '/readyz', SIGNED_FILE_PATH])
+  const own = new Set<string>(['/healthz', '/readyz', ...SIGNED_FILE_PATHS])
   return endpoints.filter(({ path }) => own.has(path))
 }
 

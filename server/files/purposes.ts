@@ -12,8 +12,11 @@ export type Purpose = (typeof PURPOSES)[number]
 export function requireFitting(purpose: Purpose, type: RecognizedType): void {
   const medium = MEDIA[purpose]
   if (!medium || medium.family === type.family) return
-  const seen =
-    type.media_type === 'application/octet-stream' ? 'not a recognized type' : `recognized as ${type.media_type}`
+  const isUnknown = type.media_type === 'application/octet-stream'
+  const isSoundAlone = purpose === 'video' && type.family === 'audio'
+  const seen = isUnknown
+    ? 'not a recognized type'
+    : `recognized as ${type.media_type}${isSoundAlone ? ', sound without a picture' : ''}`
   throw new ApiError(
     'invalid_file',
     `Invalid file: purpose '${purpose}' takes ${medium.formats}, but the content of this file is ${seen}. ` +
@@ -22,8 +25,13 @@ export function requireFitting(purpose: Purpose, type: RecognizedType): void {
   )
 }
 
+/** The family of media that a purpose takes; null for one that takes documents. */
+export function familyOfPurpose(purpose: Purpose): MediaFamily | null {
+  return MEDIA[purpose]?.family ?? null
+}
+
 const MEDIA: Partial<Record<Purpose, { family: MediaFamily; formats: string }>> = {
   vision: { family: 'image', formats: 'PNG, JPEG, WebP or GIF' },
   video: { family: 'video', formats: 'MP4, MOV or WebM' },
-  audio: { family: 'audio', formats: 'MP3, WAV, M4A, AAC, FLAC or OGG' },
+  audio: { family: 'audio', formats: 'MP3, WAV, M4A, AAC, FLAC or OGG, or MP4, MOV or WebM without a picture' },
 }

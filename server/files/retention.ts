@@ -16,7 +16,7 @@ export function filesSweep(ctx: Context): Sweep {
     every_seconds: 300,
     async run() {
       const limit = BATCH
-      while ((await removeBlobs(ctx, await deleteExpiredFiles(ctx.db, { now: ctx.clock.now(), limit }))) === limit);
+      while ((await removeBlobs(ctx, await deleteExpiredFiles(ctx.db, { now: ctx.clock.now(), limit }))) >= limit);
       while ((await removeBlobs(ctx, await deleteReleasedPins(ctx.db, limit))) === limit);
     },
   }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { type Endpoint, endpoint } from '../identity/caller/endpoint.ts'
+import { withEnding } from '../media/probe/recognize.ts'
 import { BlobMissing, type Blobs } from '../platform/blobs/blobs.ts'
 import { ApiError, notFound } from '../platform/errors.ts'
 import { pageOf, positionOf } from '../platform/http/list.ts'
@@ -11,12 +12,12 @@ import { createFile } from './create.ts'
 import { removeBlobs } from './retention.ts'
 import { CreateFile, DeletedFile, FILES_PER_PAGE, FileList, FileObject, fileView, ListFiles } from './schema.ts'
 import { isSignedFor } from './sign.ts'
-import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles } from './store/files.ts'
-import { findPinnedFiles, type StoredFile } from './store/pins.ts'
+import { deleteFile, type FileRow, findFile, findFileForSignature, listFiles, type StoredFile } from './store/files.ts'
+import { findPinnedFiles } from './store/pins.ts'
 import { receiveUpload } from './upload.ts'
 
-/** Where signed URLs lead. */
-export const SIGNED_FILE_PATH = '/v1/files/:file_id/signed'
+/** Where signed URLs lead: they end in a name with the ending of the file's type; those of version 0.1.0 have none. */
+export const SIGNED_FILE_PATHS = ['/v1/files/:file_id/signed', '/v1/files/:file_id/signed/:name'] as const
 
 const upload = endpoint({
   method: 'POST',
@@ -80,47 +81,49 @@ const remove = endpoint({
   response: DeletedFile,
   async handle(ctx, { principal, params }) {
     const id = params.file_id!
-    const key = isId('file', id)
+    const keys = isId('file', id)
       ? await deleteFile(ctx.db, { org_id: principal.org_id, id, now: ctx.clock.now() })
-      : null
-    if (key === null) throw notFound('file')
-    await removeBlobs(ctx, [key])
+      : []
+    if (keys.length === 0) throw notFound('file')
+    await removeBlobs(ctx, keys)
     return { id, object: 'file', deleted: true }
   },
 })
 
 /** Where engines fetch references: the signature replaces a credential, and every failure looks the same. */
-const readSigned = endpoint({
-  method: 'GET',
-  path: SIGNED_FILE_PATH,
-  auth: 'signed_url',
-  summary: 'Download the bytes of a file by a signed URL',
-  internal: true,
-  response_type: 'application/octet-stream',
-  errors: ['invalid_signature'],
-  async handle(ctx, { params, request, reply }) {
-    const find = async () => {
-      const now = ctx.clock.now()
-      const query = request.query as Record<string, unknown>
-      const file = await findSigned(ctx, { id: params.file_id!, pin: query.pin, now })
-      if (file && isSignedFor({ secrets: ctx.secrets, file, method: request.method, query, now })) return file
-      throw new ApiError('invalid_signature', 'This link is not valid or no longer valid.')
-    }
-    const headers = { 'referrer-policy': 'no-referrer' }
-    if (request.method === 'GET' && ctx.blobs.presignedUrl) {
-      const { blob_key, media_type } = await find()
-      const location = await ctx.blobs.presignedUrl(blob_key, { media_type })
-      if (location)
-        return reply
-          .status(307)
-          .headers({ ...headers, location, 'cache-control': 'no-store' })
-          .send()
-    }
-    return sendFile(ctx.blobs, { request, reply, find, disposition: 'inline', headers })
-  },
-})
+const readSigned = SIGNED_FILE_PATHS.map((path) =>
+  endpoint({
+    method: 'GET',
+    path,
+    auth: 'signed_url',
+    summary: 'Download the bytes of a file by a signed URL',
+    internal: true,
+    response_type: 'application/octet-stream',
+    errors: ['invalid_signature'],
+    async handle(ctx, { params, request, reply }) {
+      const find = async () => {
+        const now = ctx.clock.now()
+        const query = request.query as Record<string, unknown>
+        const file = await findSigned(ctx, { id: params.file_id!, pin: query.pin, now })
+        if (file && isSignedFor({ secrets: ctx.secrets, file, method: request.method, query, now })) return file
+        throw new ApiError('invalid_signature', 'This link is not valid or no longer valid.')
+      }
+      const headers = { 'referrer-policy': 'no-referrer' }
+      if (request.method === 'GET' && ctx.blobs.presignedUrl) {
+        const { blob_key, media_type } = await find()
+        const location = await ctx.blobs.presignedUrl(blob_key, { media_type })
+        if (location)
+          return reply
+            .status(307)
+            .headers({ ...headers, location, 'cache-control': 'no-store' })
+            .send()
+      }
+      return sendFile(ctx.blobs, { request, reply, find, disposition: 'inline', headers })
+    },
+  }),
+)
 
-export const fileRoutes: readonly Endpoint[] = [upload, list, read, readContent, remove, readSigned]
+export const fileRoutes: readonly Endpoint[] = [upload, list, read, readContent, remove, ...readSigned]
 
 /** Throws the one 404 for files that are unknown, foreign, expired or not even named like one. */
 async function requireFile(ctx: Context, org_id: string, id: string): Promise<FileRow> {
@@ -150,7 +153,8 @@ async function sendFile(
 ): Promise<FastifyReply> {
   const { request, reply, find, disposition, headers } = call
   const { blob_key, size_bytes, sha256, media_type, filename } = await find()
-  const content: Content = { blob_key, size_bytes, sha256, media_type, filename, disposition, headers }
+  const named = withEnding(filename, media_type)
+  const content: Content = { blob_key, size_bytes, sha256, media_type, filename: named, disposition, headers }
   try {
     return await sendBytes({ request, reply }, blobs, content)
   } catch (error) {

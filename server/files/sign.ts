@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { withEnding } from '../media/probe/recognize.ts'
 import { unixSeconds } from '../platform/clock.ts'
 
 /** Longest life of a signed URL. One that is bound to a pin ends with the pin, so it may live as long as any render. */
@@ -9,7 +10,9 @@ const PINNED_URL_SECONDS_MAX = 604_800
 const SKEW_SECONDS = 60
 
 /** What a signature binds: these very bytes of this file of this organization. */
-export type SignedFile = { id: string; org_id: string; sha256: string }
+type BoundFile = { id: string; org_id: string; sha256: string }
+/** The type decides how the URL ends, before its query. */
+export type SignedFile = BoundFile & { media_type: string }
 
 /** The query of a signed URL as it arrived: anything. */
 export type SignedQuery = { expires?: unknown; key?: unknown; pin?: unknown; signature?: unknown }
@@ -34,7 +37,8 @@ export function signFileUrl(options: {
   const { key, key_id } = signingKey(secret)
   const signature = sign(key, { key_id, method: 'GET', file, expires, pin })
   const pinned = pin === undefined ? '' : `&pin=${pin}`
-  return `${base_url}/v1/files/${file.id}/signed?expires=${expires}&key=${key_id}${pinned}&signature=${signature}`
+  const name = withEnding('file', file.media_type)
+  return `${base_url}/v1/files/${file.id}/signed/${name}?expires=${expires}&key=${key_id}${pinned}&signature=${signature}`
 }
 
 /**
@@ -43,7 +47,7 @@ export function signFileUrl(options: {
  */
 export function isSignedFor(options: {
   secrets: readonly string[]
-  file: SignedFile
+  file: BoundFile
   method: string
   query: SignedQuery
   now: Date
@@ -74,7 +78,7 @@ function signingKey(secret: string): SigningKey {
   return { key, key_id }
 }
 
-type Bound = { key_id: string; method: string; file: SignedFile; expires: string; pin: string | undefined }
+type Bound = { key_id: string; method: string; file: BoundFile; expires: string; pin: string | undefined }
 
 function sign(key: Buffer, { key_id, method, file, expires, pin }: Bound): string {
   const bound = [key_id, method, file.org_id, file.id, file.sha256, expires]

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { type Blobs, BlobTooLarge, DiskFull, type StagedBlob } from '../platform/blobs/blobs.ts'
 import { ApiError } from '../platform/errors.ts'
+import { requireBoundary } from '../platform/http/boundary.ts'
 import { fromText } from '../platform/schema/query.ts'
 import { shape } from '../platform/schema/validate.ts'
 import { UploadFields } from './schema.ts'
@@ -18,6 +19,7 @@ export type Upload = { staged: StagedBlob; filename: string | undefined; fields:
  */
 export async function receiveUpload(blobs: Blobs, request: FastifyRequest): Promise<Upload> {
   try {
+    requireBoundary(request)
     refuseDeclaredSize(request)
     return await readParts(blobs, request)
   } catch (error) {
@@ -50,7 +52,7 @@ async function readParts(blobs: Blobs, request: FastifyRequest): Promise<Upload>
       }
       if (part.fieldname !== 'file') throw unexpectedFile(part.fieldname)
       if (file !== null) throw repeated('file')
-      file = { staged: await stage(blobs, part), filename: part.filename }
+      file = { staged: await stage(blobs, part), filename: unescaped(part.filename) }
     }
     if (file === null) throw missingFile(texts)
     if (file.staged.size_bytes === 0)
@@ -86,6 +88,14 @@ async function stage(blobs: Blobs, part: MultipartFile): Promise<StagedBlob> {
     if (part.file.errored) throw unreadable(part.file.errored)
     throw error
   }
+}
+
+/**
+ * The file name that a browser put into a form. Source: https://html.spec.whatwg.org/multipage/form-control-infrastructure.html
+ * (multipart/form-data encoding algorithm)
+ */
+function unescaped(filename: string | undefined): string | undefined {
+  return filename?.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n')
 }
 
 function textOf(part: Extract<Part, { type: 'field' }>): string {

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { decodeAll } from './ffmpeg/decode-all.ts'
 import { type MediaWork, runFfmpeg } from './ffmpeg/run.ts'
-import { ProbeError, type ProbeOptions, probeTracks } from './probe/probe.ts'
+import { ProbeError, type ProbeOptions, probeMedia, probeTracks } from './probe/probe.ts'
 import { withScratch } from './scratch.ts'
 
 const EXTRACT_SECONDS = 60
@@ -20,8 +21,8 @@ export async function countSounds(path: string, kind: 'video' | 'audio', options
 }
 
 /**
- * Every sound track of a file as a mono WAV of 16 kHz, decoded to its end: none for a silent clip. One packet that cannot be decoded,
- * and a track that ends before the length it announces, make it unusable.
+ * Every sound track of a file as a mono WAV of 16 kHz, all of it, what an edit list or a delay hides included: none for a silent clip. One
+ * packet that cannot be decoded, and a track that ends before the length it announces, make it unusable.
  * Throws ProbeError, FfmpegError or ChildrenBusy.
  */
 export async function extractSounds(
@@ -29,21 +30,27 @@ export async function extractSounds(
   kind: 'video' | 'audio',
   { work_dir, signal, owner }: MediaWork = {},
 ): Promise<Uint8Array[]> {
-  const { audio_seconds } = await probeTracks(path, kind, { owner, signal })
-  if (audio_seconds.length === 0) return []
-  if (audio_seconds.length > TRACKS_MAX) throw new ProbeError('unreadable', 'The file has too many sound tracks.')
+  const { spans, demuxer } = await probeMedia(path, kind, { owner, signal })
+  if (spans.audio.length === 0) return []
+  if (spans.audio.length > TRACKS_MAX) throw new ProbeError('unreadable', 'The file has too many sound tracks.')
   return await withScratch(work_dir, async (dir) => {
-    const names = audio_seconds.map((_, index) => `sound-${index}.wav`)
+    const names = spans.audio.map((_, index) => `sound-${index}.wav`)
     await runFfmpeg(
       {
         inputs: { clip: path },
-        args: ['-xerror', '-i', 'clip', ...names.flatMap((name, index) => trackArgs(index, name))],
+        args: [
+          '-xerror',
+          ...decodeAll(demuxer),
+          '-i',
+          'clip',
+          ...names.flatMap((name, index) => trackArgs(index, name)),
+        ],
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),
       },
       { owner, signal, kind: 'moderation', time_limit_seconds: EXTRACT_SECONDS, work_dir: dir },
     )
     const sounds = await Promise.all(names.map(async (name) => new Uint8Array(await readFile(join(dir, name)))))
-    for (const [index, sound] of sounds.entries()) requireWhole(sound, audio_seconds[index]!)
+    for (const [index, sound] of sounds.entries()) requireWhole(sound, spans.audio[index]!.seconds)
     return sounds
   })
 }
@@ -52,8 +59,13 @@ function trackArgs(index: number, name: string): string[] {
   return ['-map', `0:a:${index}`, '-vn', '-ac', '1', '-ar', String(RATE_HZ), '-c:a', 'pcm_s16le', name]
 }
 
+/** Seconds of a sound that `extractSounds` returned. */
+export function wavSeconds(wav: Uint8Array): number {
+  return wav.length / BYTES_PER_SECOND
+}
+
 function requireWhole(wav: Uint8Array, promised_seconds: number): void {
-  const seconds = wav.length / BYTES_PER_SECOND
+  const seconds = wavSeconds(wav)
   if (seconds < promised_seconds * (1 - MISSING.ratio) - MISSING.seconds)
-    throw new ProbeError('unreadable', 'The sound ends before the length it announces.')
+    throw new ProbeError('ends_early', 'The sound ends before the length it announces.')
 }

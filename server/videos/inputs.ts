@@ -3,15 +3,15 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
 import type { InputRole } from '../engines/video/contract.ts'
-import { findFiles } from '../files/store/files.ts'
-import { findPinnedFiles, type StoredFile } from '../files/store/pins.ts'
-import { ChildError } from '../media/children/run.ts'
-import { FfmpegError } from '../media/ffmpeg/choose.ts'
-import { ProbeError, type ProbeResult, probeFile } from '../media/probe/probe.ts'
+import { findFiles, type StoredFile, sentFile } from '../files/store/files.ts'
+import { findPinnedFiles } from '../files/store/pins.ts'
+import { type ProbeResult, probeMedia } from '../media/probe/probe.ts'
 import type { MediaFamily } from '../media/probe/recognize.ts'
 import { BlobMissing, BlobsAway } from '../platform/blobs/blobs.ts'
+import { requireLength, TOLD_SECONDS_MAX } from './input-problem.ts'
 import type { VideoJobRow } from './store.ts'
 
+/** A file of a job, as engines are sent it. */
 export type JobFile = { role: InputRole; file: StoredFile }
 
 const FAMILIES: Record<InputRole, MediaFamily> = {
@@ -21,9 +21,6 @@ const FAMILIES: Record<InputRole, MediaFamily> = {
   reference_video: 'video',
   reference_audio: 'audio',
 }
-
-/** Clips and sounds of 2 to 15 seconds, with a twentieth of a second of tolerance because muxers round. Source: contract 5.1. */
-const DURATION_SECONDS = { min: 1.95, max: 15.05 }
 
 export function familyOf(role: InputRole): MediaFamily {
   return FAMILIES[role]
@@ -40,7 +37,8 @@ export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJ
   const pinned = await findPinnedFiles(ctx.db, { holder: job.id, ids: missing })
   const found: JobFile[] = []
   for (const { role, file_id, sha256 } of job.inputs) {
-    const file = files.get(file_id) ?? pinned.get(file_id)
+    const present = files.get(file_id)
+    const file = present ? sentFile(present) : pinned.get(file_id)
     if (!file || file.sha256 !== sha256) return null
     found.push({ role, file })
   }
@@ -48,7 +46,7 @@ export async function findInputs(ctx: Pick<Context, 'db' | 'clock'>, job: VideoJ
 }
 
 /**
- * Runs `use` on a local copy after comparing its hash with that of the upload. Null when the bytes are gone or changed: the engine gets
+ * Runs `use` on a local copy after comparing its hash with the one that was stored. Null when the bytes are gone or changed: the engine gets
  * what was moderated, or nothing.
  */
 export async function withVerifiedFile<T>(
@@ -68,23 +66,19 @@ export async function withVerifiedFile<T>(
 
 /**
  * The preflight in front of every engine: bytes unchanged, decodable headers, references of 2 to 15 seconds.
- * Null when the bytes are gone or changed. Throws ProbeError for media that cannot be used.
+ * Null when the bytes are gone or changed. Throws ProbeError or InputProblem for media that cannot be used.
  */
 export async function probeInput(
   ctx: Pick<Context, 'blobs'>,
   { role, file }: JobFile,
   options: { owner: string },
-): Promise<ProbeResult | 'bad_duration' | null> {
-  const probe = await withVerifiedFile(ctx, file, (path) => probeFile(path, familyOf(role), options))
-  if (!probe || probe.kind === 'image') return probe
-  const seconds = probe.duration_seconds ?? 0
-  return seconds >= DURATION_SECONDS.min && seconds <= DURATION_SECONDS.max ? probe : 'bad_duration'
-}
-
-/** Whether the media itself is at fault: unreadable, of another kind, or beyond the limits of the decoders. */
-export function isMediaFault(error: unknown): boolean {
-  if (error instanceof FfmpegError) return error.fault !== 'unavailable'
-  return error instanceof ProbeError || error instanceof ChildError
+): Promise<ProbeResult | null> {
+  const family = familyOf(role)
+  const probed = await withVerifiedFile(ctx, file, (path) => probeMedia(path, family, options))
+  if (!probed || family === 'image') return probed?.result ?? null
+  const { result, spans } = probed
+  requireLength(family === 'video' ? [...spans.video, ...spans.audio] : spans.audio)
+  return { ...result, duration_seconds: Math.min(TOLD_SECONDS_MAX, result.duration_seconds ?? 0) }
 }
 
 async function sha256Of(path: string): Promise<string> {

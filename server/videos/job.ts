@@ -48,7 +48,10 @@ export const FAILURES = {
 } as const
 export type FailureCode = keyof typeof FAILURES
 
-/** A file the job refers to, with its hash when the job was created: other content under the same id is refused. */
+/**
+ * A file the job refers to, with the hash of what engines are sent of it: that of the upload or of its engine copy. Other content under
+ * the same id is rejected.
+ */
 export type JobInput = { role: InputRole; file_id: string; sha256: string }
 
 /** What a step may change of the job besides the status. */

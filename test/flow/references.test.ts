@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
+import sharp from 'sharp'
+import { allSweeps } from '../../server/assembly/background.ts'
+import { probeMedia } from '../../server/media/probe/probe.ts'
+import type { LogFields } from '../../server/platform/log.ts'
+import type { VideoJobRow } from '../../server/videos/store.ts'
 import { damageBlob } from '../support/bucket/storage.ts'
-import { sampleMedia, samplePicture } from '../support/data/media.ts'
+import { sampleMedia, samplePicture, turnedPhoto, withEdits } from '../support/data/media.ts'
 import { send } from '../support/http/send.ts'
 import { COST, OPENING, type PipelineApp, silence, startPipelineApp, upload } from './pipeline-app.ts'
 
@@ -112,6 +118,78 @@ test('a reference clip of 1.9 seconds fails the job, one of 2.2 seconds is accep
     const video = await upload(service, readFileSync(mp4), { purpose: 'video' })
     const job = await service.drive(await service.submit({ references: { videos: [{ file_id: video }] } }))
     assert.deepEqual([job.status, job.error_code], [ends, ends === 'failed' ? 'invalid_reference_media' : null])
+  }
+})
+
+/** What the engine was sent as the only reference of a job: it fetches a signed URL. */
+async function sentOf(body: Record<string, unknown>): Promise<{ bytes: Buffer; uri: string; job: VideoJobRow }> {
+  const seen = service.engines.requests.length
+  service.engines.conduct({ polls: 2 })
+  const id = await service.submit(body)
+  const job = await service.drive(id, ({ status }) => status === 'in_progress')
+  const start = service.engines.requests.slice(seen).find(({ method }) => method === 'POST')!
+  const [{ uri }] = (start.json as { conditions: [{ uri: string }] }).conditions
+  const bytes = Buffer.from(await (await fetch(uri)).arrayBuffer())
+  await service.drive(id)
+  service.engines.conduct({ polls: 0 })
+  return { bytes, uri, job }
+}
+
+test('of a clip with an edit list the engine is sent what is shown, also when the file is deleted meanwhile', async () => {
+  const { mp4 } = await sampleMedia(dir, ['mp4'], { seconds: 8, name: 'edited', width: 64, height: 48 })
+  const edited = withEdits(readFileSync(mp4), { seconds: 3 })
+  const video = await upload(service, edited, { purpose: 'video' })
+  const { bytes, uri, job } = await sentOf({ references: { videos: [{ file_id: video }] } })
+  assert.match(new URL(uri).pathname, /\/signed\/file\.mp4$/)
+  const path = join(dir, 'sent.mp4')
+  writeFileSync(path, bytes)
+  const { spans } = await probeMedia(path, 'video')
+  assert.deepEqual(
+    [spans.video, spans.audio].map(([span]) => Math.round(span!.seconds)),
+    [3, 3],
+  )
+  assert.equal(createHash('sha256').update(bytes).digest('hex'), job.inputs[0]!.sha256)
+  const { body } = await send(service.app, 'GET', `/v1/files/${video}`, service.customer)
+  assert.equal(body.bytes, edited.length)
+
+  const sweep = async () => {
+    for (const each of allSweeps(service.app.ctx, service.app.ctx.db)) await each.run()
+  }
+  await sweep()
+  const stored = await service.stored()
+  assert.equal((await send(service.app, 'DELETE', `/v1/files/${video}`, service.customer)).status, 200)
+  await sweep()
+  assert.equal(await service.stored(), stored - 2, 'the upload and its copy')
+})
+
+test('a photo with a rotation tag is sent turned, with the size that was measured', async () => {
+  const photo = await upload(service, await turnedPhoto({ width: 64, height: 48 }))
+  const { bytes, job } = await sentOf({ ...frame(photo), aspect_ratio: 'Auto' })
+  const { width, height, orientation = 1 } = await sharp(bytes).metadata()
+  assert.deepEqual([width, height, orientation], [48, 64, 1])
+  assert.deepEqual([job.width, job.height], [768, 1024])
+})
+
+test('a job that fails for a reference says which, what is wrong and what to do, and the log has one line without its name', async () => {
+  const image = await upload(service, await samplePicture('jpeg'))
+  const audio = await upload(service, silence(15.6), { purpose: 'audio' })
+  const { log } = service.app.ctx
+  const { warn } = log
+  const lines: LogFields[] = []
+  log.warn = (event, fields = {}) => void (event === 'input_rejected' && lines.push(fields))
+  try {
+    const id = await service.submit({ references: { images: [{ file_id: image }], audio: [{ file_id: audio }] } })
+    const { error_message } = await service.drive(id)
+    assert.match(
+      error_message!,
+      new RegExp(
+        `^The reference sound 'upload-.*' \\(${audio}\\) cannot be used: it is 15.6 s long, and clips and sounds must last 2 to 15 s\\. Upload one of that length\\. Nothing was billed\\.$`,
+      ),
+    )
+    const detail = 'reference_audio: length of 15.60 s'
+    assert.deepEqual(lines, [{ video_id: id, file_id: audio, code: 'invalid_reference_media', detail }])
+  } finally {
+    log.warn = warn
   }
 })
 

@@ -15,6 +15,7 @@ const OPEN = [
   'GET /openapi.json',
   'GET /terms',
   'GET /v1/files/:file_id/signed',
+  'GET /v1/files/:file_id/signed/:name',
   'POST /console/auth/sign-in/email',
   'POST /console/auth/sign-in/two-factor',
   'POST /console/auth/sign-out',

@@ -37,6 +37,7 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   'GET /v1/files/:file_id': { id: 'file' },
   'GET /v1/files/:file_id/content': { id: 'file' },
   'GET /v1/files/:file_id/signed': { id: 'file' },
+  'GET /v1/files/:file_id/signed/:name': { id: 'file' },
   'DELETE /v1/files/:file_id': { id: 'file' },
   'GET /v1/responses/:response_id': { id: 'response' },
   'GET /v1/responses/:response_id/input_items': { id: 'response' },

@@ -21,9 +21,20 @@ export type FilesTable = {
   blob_key: string
   /** Null for what is not an image: videos and sounds are probed where they are used. */
   probe: JSONColumnType<ProbeResult | null>
+  /** What video engines are sent in place of the upload, where that holds more than players show or is shown turned. */
+  engine_copy: JSONColumnType<EngineCopy | null>
   created_at: ColumnType<Date, Date, never>
   expires_at: ColumnType<Date, Date, never>
 }
+
+/** Bytes made of an upload when it was received; they are kept and removed with it. */
+export type EngineCopy = { blob_key: string; media_type: string; size_bytes: number; sha256: string }
+
+/** What it takes to read a file's bytes, and to sign for them. */
+export type StoredFile = Pick<
+  FileRow,
+  'id' | 'org_id' | 'filename' | 'media_type' | 'size_bytes' | 'sha256' | 'blob_key'
+>
 
 declare module '../../platform/db/db.ts' {
   interface Database {
@@ -35,13 +46,24 @@ export type FileRow = Selectable<FilesTable>
 
 export async function insertFile(
   db: Db,
-  row: Omit<Insertable<FilesTable>, 'probe'> & { probe: ProbeResult | null },
+  {
+    probe,
+    engine_copy = null,
+    ...row
+  }: Omit<Insertable<FilesTable>, 'probe' | 'engine_copy'> &
+    Pick<FileRow, 'probe'> &
+    Partial<Pick<FileRow, 'engine_copy'>>,
 ): Promise<void> {
-  const probe = row.probe === null ? null : JSON.stringify(row.probe)
+  const json = (value: unknown) => (value === null ? null : JSON.stringify(value)) as never
   await db
     .insertInto('files')
-    .values({ ...row, probe: probe as never })
+    .values({ ...row, probe: json(probe), engine_copy: json(engine_copy) })
     .execute()
+}
+
+/** A file as video engines are sent it: its engine copy where it has one. */
+export function sentFile({ engine_copy, ...file }: FileRow): StoredFile {
+  return { ...file, ...engine_copy }
 }
 
 /** The organization's file unless it is unknown, another organization's or expired: the three look the same. */
@@ -85,26 +107,30 @@ export async function listFiles(
     .execute()
 }
 
-/** Returns the key of the blob to remove; null when there was no such file. */
-export async function deleteFile(db: Db, file: { org_id: string; id: string; now: Date }): Promise<string | null> {
+/** Returns the keys of the blobs to remove; none when there was no such file. */
+export async function deleteFile(db: Db, file: { org_id: string; id: string; now: Date }): Promise<string[]> {
   const query = db.deleteFrom('files').where('org_id', '=', file.org_id).where('id', '=', file.id)
-  const row = await query.where('expires_at', '>', file.now).returning('blob_key').executeTakeFirst()
-  return row?.blob_key ?? null
+  return blobsOf(await query.where('expires_at', '>', file.now).returning(['blob_key', 'engine_copy']).execute())
+}
+
+function blobsOf(rows: ReadonlyArray<Pick<FileRow, 'blob_key' | 'engine_copy'>>): string[] {
+  return rows.flatMap(({ blob_key, engine_copy }) => (engine_copy ? [blob_key, engine_copy.blob_key] : [blob_key]))
 }
 
 /** Deletes at most `limit` rows whose time is over and returns their blobs. Safe to run from several processes at once. */
 export async function deleteExpiredFiles(db: Db, options: { now: Date; limit: number }): Promise<string[]> {
-  const { rows } = await sql<{ blob_key: string }>`
+  const { rows } = await sql<Pick<FileRow, 'blob_key' | 'engine_copy'>>`
     delete from files where id in (
       select id from files where expires_at <= ${options.now} order by expires_at limit ${options.limit} for update skip locked
-    ) returning blob_key`.execute(db)
-  return rows.map((row) => row.blob_key)
+    ) returning blob_key, engine_copy`.execute(db)
+  return blobsOf(rows)
 }
 
 /** Those of `keys` that belong to a file, expired ones included, or are pinned. */
 export async function knownFileBlobs(db: Db, keys: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ blob_key: string }>`
     select blob_key from files where blob_key = any(${keys})
+    union select engine_copy->>'blob_key' from files where engine_copy->>'blob_key' = any(${keys})
     union select blob_key from file_pins where blob_key = any(${keys})`.execute(db)
   return new Set(rows.map((row) => row.blob_key))
 }
@@ -112,4 +138,5 @@ export async function knownFileBlobs(db: Db, keys: readonly string[]): Promise<S
 /** Every blob that a file or a pin names, once. */
 export const NAMED_FILE_BLOBS = `
   select blob_key as key, sha256, size_bytes from files
+  union select engine_copy->>'blob_key', engine_copy->>'sha256', (engine_copy->>'size_bytes')::int from files where engine_copy is not null
   union select blob_key, sha256, size_bytes from file_pins`

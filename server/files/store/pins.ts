@@ -1,12 +1,6 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db/db.ts'
-import type { FileRow } from './files.ts'
-
-/** What it takes to read a file's bytes, and to sign for them. */
-export type StoredFile = Pick<
-  FileRow,
-  'id' | 'org_id' | 'filename' | 'media_type' | 'size_bytes' | 'sha256' | 'blob_key'
->
+import type { StoredFile } from './files.ts'
 
 type FilePinsTable = Omit<StoredFile, 'id'> & { holder: string; file_id: string; released_at: Date | null }
 
@@ -17,8 +11,8 @@ declare module '../../platform/db/db.ts' {
 }
 
 /**
- * Keeps the bytes of the organization's files for `holder`, a job that is about to be submitted, whatever becomes of the files.
- * False when one of them is gone and was not pinned before. Call it inside the transaction that writes the intent; roll that back on false.
+ * Keeps what engines are sent of the organization's files for `holder`, a job that is about to be submitted, whatever becomes of the
+ * files. False when one of them is gone and was not pinned before. Call it inside the transaction that writes the intent; roll that back on false.
  */
 export async function pinFiles(
   tx: Tx,
@@ -30,7 +24,10 @@ export async function pinFiles(
   // The share lock makes a deletion either wait, and then see the pin, or come first, and then there is no file to pin.
   await sql`
     insert into file_pins (holder, file_id, org_id, filename, media_type, size_bytes, sha256, blob_key)
-    select ${holder}, id, org_id, filename, media_type, size_bytes, sha256, blob_key from files
+    select ${holder}, id, org_id, filename, coalesce(engine_copy->>'media_type', media_type),
+           coalesce((engine_copy->>'size_bytes')::int, size_bytes), coalesce(engine_copy->>'sha256', sha256),
+           coalesce(engine_copy->>'blob_key', blob_key)
+    from files
     where org_id = ${org_id} and id = any(${ids}) and expires_at > ${now}
     for share
     on conflict (holder, file_id) do update set released_at = null`.execute(tx)

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runChild } from '../children/run.ts'
+import { decodeAll } from '../ffmpeg/decode-all.ts'
 import { type MediaWork, runFfmpeg } from '../ffmpeg/run.ts'
-import { ProbeError, probeTracks } from '../probe/probe.ts'
+import { ProbeError, probeMedia } from '../probe/probe.ts'
 import { withScratch } from '../scratch.ts'
 import type { PictureReply, PictureTask } from './picture-child.ts'
 
@@ -20,11 +21,14 @@ const FRAMES_MAX = 16
 const FRAME_EDGE = 512
 const PICTURE_EDGE = 1024
 
-const SAMPLE_SECONDS = 120
+/** A clip of 15 s in 4K takes WebAssembly two minutes of a free core. */
+const SAMPLE_SECONDS = 300
 const PICTURE_SECONDS = 60
 
 /** The end of a clip may be off by this much: containers round. */
 const ROUNDING_SECONDS = 0.1
+/** Frames beyond those expected for its length with which a clip holds more than its headers say. */
+const UNEXPECTED_MAX = 1
 
 /** Longer than one frame of an animated picture can be shown. */
 const FAR_SECONDS = 100_000
@@ -33,21 +37,26 @@ const FAR_SECONDS = 100_000
 const FIXED_TABLES = ['-huffman', 'default']
 
 /**
- * JPEG pictures of a clip in order of time, over its whole length, at least one. One frame that cannot be decoded, frames that end
- * before the length the file promises, and a second picture track make it unusable.
+ * JPEG pictures of a clip in order of time, over all that its picture track holds, what an edit list hides included, at least one. One
+ * frame that cannot be decoded, frames that end before or go on after the length in its headers, and a second picture track make it
+ * unusable.
  * Throws ProbeError, FfmpegError or ChildrenBusy.
  */
 export async function sampleFrames(path: string, options: FrameOptions = {}): Promise<Uint8Array[]> {
   const { max = FRAMES_MAX, edge = FRAME_EDGE } = options
-  const { video_seconds } = await probeTracks(path, 'video', options)
-  const [seconds, ...others] = video_seconds
-  if (seconds === undefined || !(seconds > 0) || others.length > 0)
-    throw new ProbeError('unreadable', 'The clip does not have one picture track.')
+  const { spans, tracks, demuxer } = await probeMedia(path, 'video', options)
+  const [span, ...others] = spans.video
+  if (others.length > 0) throw new ProbeError('several_pictures', 'The clip has several picture tracks.')
+  if (span === undefined || !(span.seconds > 0)) throw new ProbeError('unreadable', 'The clip has no picture.')
+  const { seconds } = span
   const rate = Math.min(FRAMES_PER_SECOND, max / seconds)
   const filter = `${fitting(edge)},fps=${rate.toFixed(4)}:start_time=0`
-  const frames = await extractFrames(path, { filter, max }, options)
+  // The first frame is repeated where pictures begin after the sound.
+  const most = Math.ceil(Math.max(seconds, tracks.video_seconds[0]!) * rate) + UNEXPECTED_MAX
+  const frames = await extractFrames(path, { filter, max: most + 1, demuxer }, options)
   const promised = Math.max(1, Math.min(max, Math.round((seconds - ROUNDING_SECONDS) * rate)))
-  if (frames.length < promised) throw new ProbeError('unreadable', 'The clip ends before the length it announces.')
+  if (frames.length < promised) throw new ProbeError('ends_early', 'The clip ends before the length it announces.')
+  if (frames.length > most) throw new ProbeError('unreadable', 'The clip goes on after the length it announces.')
   return frames
 }
 
@@ -78,7 +87,7 @@ function fitting(edge: number): string {
 
 async function extractFrames(
   path: string,
-  wanted: { filter: string; max: number; rate?: string },
+  wanted: { filter: string; max: number; rate?: string; demuxer?: string | null },
   { owner, work_dir, signal }: FrameOptions,
 ): Promise<Uint8Array[]> {
   return await withScratch(work_dir, async (dir) => {
@@ -88,7 +97,8 @@ async function extractFrames(
       {
         inputs: { clip: path },
         // Without `-xerror` a frame that cannot be decoded is left out, or made up from its neighbors.
-        args: ['-xerror', '-i', 'clip', '-map', '0:V:0', '-an', '-vf', wanted.filter, ...rate]
+        args: ['-xerror', ...decodeAll(wanted.demuxer ?? null), '-i', 'clip']
+          .concat(['-map', '0:V:0', '-an', '-vf', wanted.filter, ...rate])
           .concat(['-frames:v', String(wanted.max), '-q:v', '4', ...FIXED_TABLES])
           .concat('frame-%d.jpg'),
         outputs: Object.fromEntries(names.map((name) => [name, join(dir, name)])),

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { serveTask } from '../children/serve.ts'
-import { IMAGE_PIXELS_MAX } from '../probe/probe.ts'
+import { decodable, PICTURE } from '../pictures.ts'
 import { animatedPngSeconds, spreadFrames } from './animation.ts'
 
 /** `edge` and `frame_edge` are the most pixels of the longer side of a picture and of a frame. */
@@ -12,7 +12,7 @@ export type PictureReply = { pictures: Uint8Array[]; animation: number[] | null 
 
 if (process.send) {
   serveTask<PictureTask>(async ({ path, edge, frame_edge, frames_max }): Promise<PictureReply> => {
-    const { format, pages = 1, delay } = await sharp(path, LIMITS).metadata()
+    const { format, pages = 1, delay } = await sharp(path, PICTURE).metadata()
     if (format === 'png') {
       const seconds = animatedPngSeconds(await readFile(path))
       return {
@@ -20,7 +20,7 @@ if (process.send) {
         animation: seconds === null ? null : spreadFrames(seconds, frames_max),
       }
     }
-    if (pages < 2) return { pictures: [await jpegOf(path, 0, edge)], animation: null }
+    if (pages < 2) return { pictures: [await jpegOf(await decodable(path), 0, edge)], animation: null }
     const seconds = Array.from({ length: pages }, (_, page) => (delay?.[page] ?? 100) / 1000)
     const pictures: Uint8Array[] = []
     for (const page of spreadFrames(seconds, frames_max)) pictures.push(await jpegOf(path, page, frame_edge))
@@ -28,10 +28,8 @@ if (process.send) {
   })
 }
 
-const LIMITS = { limitInputPixels: IMAGE_PIXELS_MAX }
-
-async function jpegOf(path: string, page: number, edge: number): Promise<Uint8Array> {
-  const jpeg = await sharp(path, { ...LIMITS, page })
+async function jpegOf(source: string | Buffer, page: number, edge: number): Promise<Uint8Array> {
+  const jpeg = await sharp(source, { ...PICTURE, page })
     .autoOrient()
     .resize({ width: edge, height: edge, fit: 'inside', withoutEnlargement: true })
     .flatten({ background: '#ffffff' })

@@ -1,3 +1,4 @@
+import { IMAGE_PIXELS_MAX } from '../pictures.ts'
 import type { MediaFamily } from './recognize.ts'
 import { askWorker, WorkerError } from './workers.ts'
 
@@ -16,7 +17,20 @@ export type ProbeResult = {
 /** Seconds from the start of the file to the end of each track. */
 export type MediaTracks = { video_seconds: number[]; audio_seconds: number[] }
 
-export type ProbeFault = 'unrecognized' | 'wrong_kind' | 'unreadable' | 'too_large' | 'time_limit'
+/**
+ * Everything that a track holds, what players do not show included. `padding_seconds`: how much of it may be silence of the encoder;
+ * `hidden_seconds`: how much an edit list leaves out.
+ */
+export type Span = { seconds: number; padding_seconds: number; hidden_seconds: number }
+
+export type ProbeFault =
+  | 'unrecognized'
+  | 'wrong_kind'
+  | 'unreadable'
+  | 'ends_early'
+  | 'several_pictures'
+  | 'too_large'
+  | 'time_limit'
 
 /** A file that is not usable media. `fault` says why; the message names no path. */
 export class ProbeError extends Error {
@@ -28,9 +42,6 @@ export class ProbeError extends Error {
     this.fault = fault
   }
 }
-
-/** A decoded picture may have this many pixels; the header is refused beyond it. */
-export const IMAGE_PIXELS_MAX = 50_000_000
 
 /** `owner`: whose file it is, since owners take turns; those without one share a line. `signal` ends the wait for a turn. */
 export type ProbeOptions = { owner?: string | undefined; signal?: AbortSignal | undefined }
@@ -51,7 +62,8 @@ export async function checkPicture(bytes: Uint8Array): Promise<void> {
 /**
  * Reads size, duration and codecs from a file's headers, without decoding. Durations are seconds, sizes pixels after rotation.
  * With `kind`, a file of another kind is `wrong_kind`; an audio file with a picture track counts as audio.
- * Throws ProbeError; another error when there is no such file, or the signal's reason. Runs in a worker thread, at most 5 s a file.
+ * Throws ProbeError; another error when there is no such file, or the signal's reason. Runs in a worker thread, at most 5 s of processor
+ * time a file.
  */
 export async function probeFile(path: string, kind?: MediaFamily, options?: ProbeOptions): Promise<ProbeResult> {
   return (await probeMedia(path, kind, options)).result
@@ -71,24 +83,82 @@ export async function probeMedia(
   kind?: MediaFamily,
   { whole = false, owner = '', signal }: ProbeOptions & { whole?: boolean } = {},
 ): Promise<Probed> {
-  const task: ProbeTask = { path, kind: kind ?? null, whole }
-  const probed = await askWorker<ProbeReply>(task, { owner, signal }).catch((error: unknown) => {
-    if (!(error instanceof WorkerError)) throw error
-    throw new ProbeError(error.fault === 'died' ? 'unreadable' : 'time_limit', error.message)
-  })
-  if ('missing' in probed) throw new Error('The file to inspect is missing.')
-  if ('fault' in probed) throw new ProbeError(probed.fault, probed.message)
+  const task: ProbeTask = { do: 'probe', path, kind: kind ?? null, whole }
+  const probed = await askProbe<Probed>(task, { owner, signal })
   if (kind !== undefined && probed.result.kind !== kind) {
     throw new ProbeError('wrong_kind', `The file is ${probed.result.kind}, not ${kind}.`)
   }
   return probed
 }
 
-export type ProbeTask = { path: string; kind: MediaFamily | null; whole: boolean }
-export type Probed = { media_type: string; result: ProbeResult; tracks: MediaTracks } & Partial<OutputFacts>
+/** What `uploadFacts` finds. */
+export type UploadFacts = {
+  media_type: string
+  family: MediaFamily
+  /** Of a picture. */
+  picture: ProbeResult | null
+  /** Why video engines have to be sent a copy of it; empty when they can be sent the upload. */
+  copy_because: CopyReason[]
+}
+
+/**
+ * `extra_track`: it holds a track beside the one of pictures and the one of sound. `hidden_part`: an edit list leaves out part of a track.
+ * `attached_picture`: a cover. `leading_zeros`: before the first frame of an MP3. `turned`: a picture that viewers turn.
+ * `repaired`: a JPEG that viewers show although it is not well formed.
+ */
+export type CopyReason = 'extra_track' | 'hidden_part' | 'attached_picture' | 'leading_zeros' | 'turned' | 'repaired'
+
+/**
+ * What an upload is by its tracks: an MP4, MOV or WebM with sound and no picture is a sound. A JPEG is decoded to its end, the rest by
+ * headers alone. `media_type` is what its first bytes say, `kind` what it is uploaded as. Throws as `probeFile`.
+ */
+export async function uploadFacts(
+  path: string,
+  { media_type, kind, owner = '' }: { media_type: string; kind: MediaFamily; owner?: string | undefined },
+): Promise<UploadFacts> {
+  return askProbe<UploadFacts>({ do: 'inspect', path, media_type, kind }, { owner })
+}
+
+/** Writes to `to` what players show of a clip or sound: `remux`, in a worker thread. Throws as `probeFile`. */
+export async function copyShown(
+  path: string,
+  to: string,
+  { media_type, kind, owner = '' }: { media_type: string; kind: 'video' | 'audio'; owner?: string | undefined },
+): Promise<void> {
+  await askProbe({ do: 'copy', path, to, media_type, kind }, { owner })
+}
+
+async function askProbe<Reply>(
+  task: WorkerTask,
+  options: { owner: string; signal?: AbortSignal | undefined },
+): Promise<Reply> {
+  const reply = await askWorker<Reply | ProbeFailure>(task, options).catch((error: unknown) => {
+    if (!(error instanceof WorkerError)) throw error
+    throw new ProbeError(error.fault === 'died' ? 'unreadable' : 'time_limit', error.message)
+  })
+  const failure = reply as Partial<Record<'missing' | 'fault' | 'message', unknown>>
+  if (failure.missing === true) throw new Error('The file to inspect is missing.')
+  if (failure.fault !== undefined) throw new ProbeError(failure.fault as ProbeFault, String(failure.message))
+  return reply as Reply
+}
+
+export type ProbeTask = { do: 'probe'; path: string; kind: MediaFamily | null; whole: boolean }
+export type InspectTask = { do: 'inspect'; path: string; media_type: string; kind: MediaFamily }
+export type CopyTask = { do: 'copy'; path: string; to: string; media_type: string; kind: 'video' | 'audio' }
+export type WorkerTask = ProbeTask | InspectTask | CopyTask
+
+export type Probed = {
+  media_type: string
+  result: ProbeResult
+  tracks: MediaTracks
+  /** One for each track, as in `tracks`. */
+  spans: { video: Span[]; audio: Span[] }
+  /** With which FFmpeg reads the container; null for pictures. */
+  demuxer: string | null
+} & Partial<OutputFacts>
 /**
  * Asked for with `whole`, of videos alone. `plays_everywhere`: H.264 of a profile that every browser plays. `has_tags`: the file says more
  * than which program wrote it.
  */
 export type OutputFacts = { plays_everywhere: boolean; has_tags: boolean }
-export type ProbeReply = Probed | { fault: ProbeFault; message: string } | { missing: true }
+export type ProbeFailure = { fault: ProbeFault; message: string } | { missing: true }

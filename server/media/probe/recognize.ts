@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises'
 import type { FileTypeResult } from 'file-type'
 
 export type MediaFamily = 'image' | 'video' | 'audio'
@@ -25,18 +26,51 @@ const ACCEPTED: Record<string, RecognizedType> = {
   'audio/x-flac': { media_type: 'audio/flac', family: 'audio' },
   'audio/ogg': { media_type: 'audio/ogg', family: 'audio' },
   'application/ogg': { media_type: 'audio/ogg', family: 'audio' },
+  'audio/webm': { media_type: 'audio/webm', family: 'audio' },
 }
 
 /** The media type of a file from its bytes alone, never from its name. Unknown bytes are `application/octet-stream`. */
 export async function recognizeType(path: string): Promise<RecognizedType> {
   const { fileTypeFromFile } = await fileType()
-  return typeFound(await fileTypeFromFile(path).catch(() => undefined))
+  const found = await fileTypeFromFile(path).catch(() => undefined)
+  if (found) return typeFound(found)
+  return (await zerosBeforeMp3(path).catch(() => null)) === null ? typeFound(undefined) : acceptedType('audio/mpeg')
 }
 
 /** As `recognizeType`, for bytes in memory. */
 export async function recognizeBytes(bytes: Uint8Array): Promise<RecognizedType> {
   const { fileTypeFromBuffer } = await fileType()
   return typeFound(await fileTypeFromBuffer(bytes).catch(() => undefined))
+}
+
+/** Most zeros before the first frame of an MP3. */
+const ZEROS_MAX = 4000
+const ID3_HEADER_BYTES = 10
+
+/**
+ * How many zeros some programs have written between the tag of an MP3, or its start, and its first frame; null for another file.
+ * Source: https://id3.org/id3v2.4.0-structure, section 3.1, and https://www.iso.org/standard/22412.html, section 2.4.1.3
+ */
+export async function zerosBeforeMp3(path: string): Promise<number | null> {
+  const file = await open(path, 'r')
+  try {
+    const head = Buffer.alloc(ZEROS_MAX + 4)
+    await file.read(head, 0, ID3_HEADER_BYTES, 0)
+    const isTagged = head.toString('latin1', 0, 3) === 'ID3'
+    const tag = isTagged ? ID3_HEADER_BYTES + head.subarray(6, 10).reduce((size, byte) => size * 128 + byte, 0) : 0
+    const { bytesRead } = await file.read(head, 0, head.length, tag)
+    const zeros = head.subarray(0, bytesRead).findIndex((byte) => byte !== 0)
+    return zeros >= 0 && zeros + 4 <= bytesRead && isFrame(head.readUInt32BE(zeros)) ? zeros : null
+  } finally {
+    await file.close()
+  }
+}
+
+/** Layer III, with a bit rate and a sample rate that exist. */
+function isFrame(header: number): boolean {
+  const [rate, frequency] = [(header >>> 12) & 15, (header >>> 10) & 3]
+  const isLayer3 = header >>> 21 === 0x7ff && ((header >>> 19) & 3) !== 1 && ((header >>> 17) & 3) === 1
+  return isLayer3 && rate !== 0 && rate !== 15 && frequency !== 3
 }
 
 /** Read with the first file, not at the start. */
@@ -49,4 +83,40 @@ function typeFound(found: FileTypeResult | undefined): RecognizedType {
 /** The accepted type that a media type, in any of its spellings, stands for. */
 export function acceptedType(media_type: string): RecognizedType {
   return ACCEPTED[media_type] ?? { media_type, family: null }
+}
+
+/** The type of a container that holds sound and no picture, whatever its brand says. */
+export function soundTypeOf(media_type: string): string {
+  if (media_type === 'video/mp4' || media_type === 'video/quicktime') return 'audio/mp4'
+  return media_type === 'video/webm' ? 'audio/webm' : media_type
+}
+
+/** How names of files of a type end, the usual ending first. */
+const ENDINGS: Record<string, readonly string[]> = {
+  'image/png': ['png', 'apng'],
+  'image/jpeg': ['jpg', 'jpeg', 'jpe', 'jfif'],
+  'image/webp': ['webp'],
+  'image/gif': ['gif'],
+  'video/mp4': ['mp4', 'm4v'],
+  'video/quicktime': ['mov', 'qt'],
+  'video/webm': ['webm'],
+  'audio/mpeg': ['mp3'],
+  'audio/wav': ['wav', 'wave'],
+  'audio/mp4': ['m4a', 'm4b'],
+  'audio/aac': ['aac'],
+  'audio/flac': ['flac'],
+  'audio/ogg': ['ogg', 'oga', 'opus'],
+  'audio/webm': ['webm', 'weba'],
+  'application/pdf': ['pdf'],
+}
+const MEDIA_ENDINGS: ReadonlySet<string> = new Set(Object.values(ENDINGS).flat())
+
+/** The name with the ending of its type, in place of one of another type: engines and programs go by it. Other types keep their name. */
+export function withEnding(name: string, media_type: string): string {
+  const endings = ENDINGS[media_type]
+  if (endings === undefined) return name
+  const ending = /\.([A-Za-z0-9]{2,4})$/.exec(name)?.[1]?.toLowerCase() ?? ''
+  if (endings.includes(ending)) return name
+  const base = MEDIA_ENDINGS.has(ending) ? name.slice(0, -ending.length - 1) : name
+  return `${base === '' ? 'file' : base}.${endings[0]}`
 }

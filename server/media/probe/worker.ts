@@ -1,27 +1,27 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
-import {
-  ADTS,
-  FilePathSource,
-  FLAC,
-  Input,
-  type InputTrack,
-  type InputVideoTrack,
-  MATROSKA,
-  MP3,
-  MP4,
-  OGG,
-  QTFF,
-  WAVE,
-  WEBM,
-} from 'mediabunny'
+import type { Input, InputTrack, InputVideoTrack } from 'mediabunny'
 import sharp from 'sharp'
-import { IMAGE_PIXELS_MAX, type OutputFacts, type ProbeReply, type ProbeResult, type ProbeTask } from './probe.ts'
-import { type RecognizedType, recognizeBytes, recognizeType } from './recognize.ts'
+import { decodable, PICTURE } from '../pictures.ts'
+import { isWholeMp4 } from './boxes.ts'
+import type {
+  CopyReason,
+  InspectTask,
+  OutputFacts,
+  Probed,
+  ProbeFailure,
+  ProbeResult,
+  ProbeTask,
+  UploadFacts,
+  WorkerTask,
+} from './probe.ts'
+import { type RecognizedType, recognizeBytes, recognizeType, soundTypeOf, zerosBeforeMp3 } from './recognize.ts'
+import { remux } from './remux.ts'
+import { openStreams, reasonsToCopy, spanOf } from './streams.ts'
 
 /** The worker of `probeFile`: answers each task with one reply and never throws. */
-parentPort?.on('message', async (task: ProbeTask) => {
-  const reply = await probe(task).catch((error: unknown): ProbeReply => {
+parentPort?.on('message', async (task: WorkerTask) => {
+  const reply = await carryOut(task).catch((error: unknown): ProbeFailure => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { missing: true }
     const message = error instanceof Error ? error.message : String(error)
     if (/pixel limit/i.test(message)) return { fault: 'too_large', message: 'The image has too many pixels.' }
@@ -30,14 +30,22 @@ parentPort?.on('message', async (task: ProbeTask) => {
   parentPort?.postMessage(reply)
 })
 
-async function probe(task: ProbeTask): Promise<ProbeReply> {
+async function carryOut(task: WorkerTask): Promise<unknown> {
+  if (task.do === 'inspect') return inspect(task)
+  if (task.do === 'probe') return probe(task)
+  await remux(task.path, task.to, task)
+  return {}
+}
+
+async function probe(task: ProbeTask): Promise<Probed | ProbeFailure> {
   const { media_type, family } = await recognizeFile(task.path)
   if (family === null)
     return { fault: 'unrecognized', message: 'The file is not a supported image, video or audio file.' }
   if (task.whole && !isWholeMp4(task.path))
     return { fault: 'unreadable', message: 'The clip ends before the length it announces.' }
   if (family !== 'image') return probeTracks(task, media_type)
-  return { media_type, result: await probeImage(task.path), tracks: { video_seconds: [], audio_seconds: [] } }
+  const none = { tracks: { video_seconds: [], audio_seconds: [] }, spans: { video: [], audio: [] }, demuxer: null }
+  return { media_type, result: (await probeImage(task.path)).result, ...none }
 }
 
 /** As `recognizeType`; an MP4 names its type in its first bytes, which are read at once instead of by one asynchronous read after another. */
@@ -52,48 +60,90 @@ async function recognizeFile(path: string): Promise<RecognizedType> {
   return head.toString('latin1', 4, 8) === 'ftyp' ? recognizeBytes(head) : recognizeType(path)
 }
 
-async function probeImage(path: string): Promise<ProbeResult> {
-  const { autoOrient } = await sharp(path, { limitInputPixels: IMAGE_PIXELS_MAX }).metadata()
-  return {
+async function probeImage(path: string): Promise<{ result: ProbeResult; isTurned: boolean; format: string }> {
+  const { autoOrient, orientation = 1, pages = 1, format } = await sharp(path, PICTURE).metadata()
+  const { width, height } = autoOrient
+  const result: ProbeResult = {
     kind: 'image',
-    width: autoOrient.width,
-    height: autoOrient.height,
+    width,
+    height,
     duration_seconds: null,
     video_codec: null,
     audio_codec: null,
   }
+  // Viewers do not turn an animation, whose frames the tag would have to turn one by one.
+  return { result, isTurned: orientation > 1 && pages === 1, format }
 }
 
-async function probeTracks(task: ProbeTask, media_type: string): Promise<ProbeReply> {
-  const formats = [MP4, QTFF, WEBM, MATROSKA, MP3, WAVE, FLAC, OGG, ADTS]
-  const input = new Input({ source: new FilePathSource(task.path), formats })
+async function probeTracks(task: ProbeTask, media_type: string): Promise<Probed | ProbeFailure> {
+  const streams = await openStreams(task.path)
+  const { input, tracks, audio, demuxer, shown } = streams
   try {
-    const tracks = await input.getTracks()
-    const video = tracks.find((track) => track.isVideoTrack())
-    const audio = tracks.find((track) => track.isAudioTrack())
-    const shown = task.kind === 'audio' && audio !== undefined ? undefined : video
-    if (shown === undefined && audio === undefined)
+    const video = task.kind === 'audio' && audio !== undefined ? undefined : streams.video
+    if (video === undefined && audio === undefined)
       return { fault: 'unreadable', message: 'The file has no usable track.' }
-    const duration_seconds = await longest([shown, audio])
+    const duration_seconds = await longest([video, audio])
     if (!(duration_seconds > 0)) return { fault: 'unreadable', message: 'The file has no duration.' }
+    const pictures = tracks.filter((track) => track.isVideoTrack())
+    const sounds = tracks.filter((track) => track.isAudioTrack())
+    const spansOf = (some: readonly InputTrack[]) => Promise.all(some.map((each) => spanOf(each, shown.get(each.id))))
     return {
       media_type,
       result: {
-        kind: shown ? 'video' : 'audio',
-        width: shown ? await shown.getDisplayWidth() : null,
-        height: shown ? await shown.getDisplayHeight() : null,
+        kind: video ? 'video' : 'audio',
+        width: video ? await video.getDisplayWidth() : null,
+        height: video ? await video.getDisplayHeight() : null,
         duration_seconds,
-        video_codec: shown ? await shown.getCodec() : null,
+        video_codec: video ? await video.getCodec() : null,
         audio_codec: audio ? await audio.getCodec() : null,
       },
-      tracks: {
-        video_seconds: await secondsOf(tracks.filter((track) => track.isVideoTrack())),
-        audio_seconds: await secondsOf(tracks.filter((track) => track.isAudioTrack())),
-      },
-      ...(shown && task.whole && (await outputFacts(input, shown))),
+      tracks: { video_seconds: await secondsOf(pictures), audio_seconds: await secondsOf(sounds) },
+      spans: { video: await spansOf(pictures), audio: await spansOf(sounds) },
+      demuxer,
+      ...(video && task.whole && (await outputFacts(input, video))),
     }
   } finally {
     input.dispose()
+  }
+}
+
+async function inspect({ path, media_type, kind }: InspectTask): Promise<UploadFacts> {
+  if (kind === 'image') return inspectPicture(path, media_type)
+  const streams = await openStreams(path)
+  try {
+    const { tracks, video, audio } = streams
+    if (tracks.length === 0) throw new Error('no track')
+    const isSound = media_type.startsWith('audio/') || !tracks.some((track) => track.isVideoTrack())
+    const copy_because = await reasonsToCopy(path, streams, isSound ? [audio] : [video, audio])
+    if (media_type === 'audio/mpeg' && (await zerosBeforeMp3(path))) copy_because.push('leading_zeros')
+    const type = isSound ? soundTypeOf(media_type) : media_type
+    return { media_type: type, family: isSound ? 'audio' : 'video', picture: null, copy_because }
+  } finally {
+    streams.input.dispose()
+  }
+}
+
+async function inspectPicture(path: string, media_type: string): Promise<UploadFacts> {
+  const { result, isTurned, format } = await probeImage(path)
+  const copy_because: CopyReason[] = isTurned ? ['turned'] : []
+  if (format === 'jpeg' && (await needsRepair(path))) copy_because.push('repaired')
+  return { media_type, family: 'image', picture: result, copy_because }
+}
+
+/** Whether a JPEG that viewers show is not well formed. Decodes it to its end, at an eighth of its size. Throws for one that cannot be decoded. */
+async function needsRepair(path: string): Promise<boolean> {
+  const decode = (source: string | Buffer, failOn: 'warning' | 'error') =>
+    sharp(source, { ...PICTURE, failOn })
+      .resize({ width: 16, height: 16, fit: 'fill' })
+      .raw()
+      .toBuffer()
+  try {
+    await decode(path, 'warning')
+    return false
+  } catch {
+    // Only the end mark may be missing: without part of the picture there would be warnings.
+    await decode(path, 'error').catch(async () => decode(await decodable(path), 'warning'))
+    return true
   }
 }
 
@@ -121,36 +171,4 @@ async function longest(tracks: ReadonlyArray<InputTrack | undefined>): Promise<n
 
 function secondsOf(tracks: readonly InputTrack[]): Promise<number[]> {
   return Promise.all(tracks.map((track) => track.computeDuration()))
-}
-
-/**
- * False when an MP4 ends before the boxes it announces: the head of a truncated download is otherwise valid. True for a file that does
- * not begin like an MP4. Reads synchronously: not for the main thread.
- * Source: ISO/IEC 14496-12, section 4.2, https://www.iso.org/standard/83102.html
- */
-function isWholeMp4(path: string): boolean {
-  const file = openSync(path, 'r')
-  try {
-    const { size } = fstatSync(file)
-    const head = Buffer.alloc(16)
-    for (let at = 0; at < size; ) {
-      const bytesRead = readSync(file, head, 0, 16, at)
-      if (at === 0 && head.toString('latin1', 4, 8) !== 'ftyp') return true
-      if (bytesRead < 8) return false
-      const length = boxLength(head, bytesRead)
-      if (length === 0) return true
-      if (length < 8 || at + length > size) return false
-      at += length
-    }
-    return true
-  } finally {
-    closeSync(file)
-  }
-}
-
-/** 0 for a box that reaches to the end of the file. */
-function boxLength(head: Buffer, bytesRead: number): number {
-  const length = head.readUInt32BE(0)
-  if (length !== 1) return length
-  return bytesRead < 16 ? -1 : Number(head.readBigUInt64BE(8))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, mock, test } from 'node:test'
 import { pngHeader } from '../../../test/support/data/media.ts'
 import { tempDir } from '../../../test/support/service.ts'
 import { ProbeError, probeFile } from './probe.ts'
@@ -31,6 +31,21 @@ test('a file that takes long delays the other files of its owner, and leaves a w
   assert.ok((await slow) instanceof ProbeError)
   await behind
   assert.deepEqual(answered, ['other', 'other', 'other', 'other', 'other', 'slow', 'behind'])
+})
+
+test('a probe that gets no processor time is not held against its file, however long it waits', async () => {
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  try {
+    const pipe = join(temp.path, 'waiting-pipe')
+    execFileSync('mkfifo', [pipe])
+    const waiting = probeFile(pipe, 'image', { owner: 'waiting' }).catch((error: unknown) => error)
+    mock.timers.tick(60_000)
+    const writer = await open(pipe, 'w')
+    await writer.close()
+    assert.equal(((await waiting) as ProbeError).fault, 'unreadable', 'by what was read, not by the time it took')
+  } finally {
+    mock.timers.reset()
+  }
 })
 
 test('a wait for a turn ends with its signal, and a file that is gone leaves its place to the next', async () => {

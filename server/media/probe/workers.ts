@@ -3,10 +3,15 @@ import { openFairQueue } from '../../platform/fair-queue.ts'
 
 /** Threads of the process. Each has one file at a time: a probe costs 1 to 15 ms, and one that a hostile file holds up leaves the other. */
 const WORKERS = 2
-/** A probe that takes longer is reading a hostile file, not a large one. */
-const PROBE_SECONDS = 5
+/**
+ * Processor time after which a probe is reading a hostile file, not a large one. Not time on the clock: a thread that gets no processor
+ * on a busy machine says nothing about its file.
+ */
+const PROBE_CPU_SECONDS = 5
+/** How often a probe that has not ended is looked at. */
+const LOOK_SECONDS = 1
 
-/** A worker that gave no reply: it took too long, or it ended. */
+/** A worker that gave no reply: it used too much processor time, or it ended. */
 export class WorkerError extends Error {
   override name = 'WorkerError'
   readonly fault: 'time_limit' | 'died'
@@ -25,7 +30,7 @@ const served = new Set<string>()
 const idle: Worker[] = []
 
 /**
- * The reply of a worker thread to `task`, at most 5 s after it got it. Owners take turns, and one of them has no more than one worker: its
+ * The reply of a worker thread to `task`, for which it has 5 s of processor time. Owners take turns, and one of them has no more than one worker: its
  * files that take long leave the other to the rest. Throws WorkerError, or the signal's reason while it waits.
  */
 export function askWorker<Reply>(
@@ -80,7 +85,7 @@ async function ask(task: unknown): Promise<unknown> {
   worker.ref()
   return await new Promise((resolve, reject) => {
     const over = () => {
-      clearTimeout(timer)
+      clearInterval(timer)
       worker.off('message', onMessage).off('error', onError).off('exit', onExit)
     }
     const onMessage = (reply: unknown) => {
@@ -96,10 +101,16 @@ async function ask(task: unknown): Promise<unknown> {
     }
     const onError = (error: Error) => fail(new WorkerError('died', `The probe failed: ${error.message}`))
     const onExit = () => fail(new WorkerError('died', 'The probe ended early.'))
-    const timer = setTimeout(
-      () => fail(new WorkerError('time_limit', 'The file took too long to inspect.')),
-      PROBE_SECONDS * 1000,
-    )
+    let before: NodeJS.CpuUsage | null = null
+    const timer = setInterval(async () => {
+      // None while the worker waits for the disk.
+      const used = await worker.cpuUsage().catch(() => null)
+      before ??= used
+      if (used === null || before === null) return
+      const microseconds = used.user + used.system - before.user - before.system
+      if (microseconds > PROBE_CPU_SECONDS * 1e6)
+        fail(new WorkerError('time_limit', 'The file took too long to inspect.'))
+    }, LOOK_SECONDS * 1000)
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     worker.postMessage(task)
   })

@@ -1,6 +1,7 @@
 import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../platform/errors.ts'
+import { requireBoundary } from '../../platform/http/boundary.ts'
 import { parseJson } from '../../platform/json/parse.ts'
 import { isRecord } from '../../platform/json/record.ts'
 import { requireSafeJson } from '../../platform/schema/validate.ts'
@@ -19,9 +20,10 @@ const SEGMENT = /^([A-Za-z_][\w-]*)((?:\[[\w-]*\])*)$/
 /**
  * Reads the multipart form of a create body into what the JSON form would have been. Texts become strings, `seconds` an integer when it
  * is one; `image_reference[][role]` and numeric indices build arrays; a JSON part is taken as it is. Source: contract 5.2.
- * Throws ApiError 400 for file parts: media goes through `/v1/files`.
+ * Throws ApiError 400 for file parts: media goes through `/v1/files`, and for a form without a boundary.
  */
 export async function readMultipartBody(request: FastifyRequest): Promise<Record<string, unknown>> {
+  requireBoundary(request)
   const form: Form = { body: Object.create(null), json_bytes: 0 }
   const bytes = { fieldSize: FIELD_BYTES_MAX, fileSize: FIELD_BYTES_MAX, fieldNameSize: 200 }
   const limits = { fields: FIELDS_MAX, parts: FIELDS_MAX, files: FIELDS_MAX, ...bytes }

@@ -1,7 +1,7 @@
 import type { Capabilities, InputRole, RenderMode } from '../../engines/video/contract.ts'
 import { type EnginePool, poolCapabilities } from '../../engines/video/pool.ts'
 import type { Purpose } from '../../files/purposes.ts'
-import { type FileRow, findFiles } from '../../files/store/files.ts'
+import { type FileRow, findFiles, sentFile } from '../../files/store/files.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { JobInput } from '../job.ts'
@@ -105,7 +105,7 @@ export async function resolveReferences(db: Db, org_id: string, body: CreateVide
       throw new ApiError('invalid_file', text, { param })
     }
     requireFit(file, role, param)
-    return { role, file_id, sha256: file.sha256 }
+    return { role, file_id, sha256: sentFile(file).sha256 }
   })
 }
 
@@ -130,8 +130,9 @@ function requireFit(file: FileRow, role: InputRole, param: string): void {
     const text = `The file '${file.id}' was uploaded with purpose '${file.purpose}'; here it must be '${purpose}'. Upload it again with that purpose.`
     throw new ApiError('invalid_file_purpose', text, { param })
   }
-  if (file.size_bytes > size_bytes_max) {
-    const text = `The file '${file.id}' has ${file.size_bytes} bytes; here at most ${size_bytes_max} are allowed.`
+  const { size_bytes } = sentFile(file)
+  if (size_bytes > size_bytes_max) {
+    const text = `The file '${file.id}' has ${size_bytes} bytes; here at most ${size_bytes_max} are allowed.`
     throw new ApiError('invalid_file', text, { param })
   }
 }

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { findFiles } from '../../files/store/files.ts'
+import { findFiles, sentFile } from '../../files/store/files.ts'
 import { ProbeError } from '../../media/probe/probe.ts'
 import { countSounds } from '../../media/sound.ts'
 import { ApiError } from '../../platform/errors.ts'
@@ -28,7 +28,7 @@ export function describeUnjudged(ctx: Pick<Context, 'engines' | 'config'>): stri
 }
 
 /**
- * Refuses media that no engine can judge, unless such media are let through. Clips are probed for a soundtrack, for at most five seconds;
+ * Refuses media that no engine can judge, unless such media are let through. Clips are probed for a soundtrack;
  * one that cannot be read is left to the preflight. Throws ApiError 400 with the field as `param`.
  */
 export async function requireJudgeable(
@@ -51,7 +51,7 @@ export async function requireJudgeable(
   const files = await findFiles(ctx.db, { org_id, ids, now: ctx.clock.now() })
   for (const [i, id] of ids.entries()) {
     const file = files.get(id)
-    if (file && (await withVerifiedFile(ctx, file, (path) => hasSound(path, org_id))))
+    if (file && (await withVerifiedFile(ctx, sentFile(file), (path) => hasSound(path, org_id))))
       throw refusal(`references.videos[${i}].file_id`, 'sound')
   }
 }

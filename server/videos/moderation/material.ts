@@ -1,10 +1,13 @@
 import type { Context } from '../../context.ts'
 import { ChildrenBusy } from '../../media/children/concurrency-limit.ts'
+import type { MediaWork } from '../../media/ffmpeg/run.ts'
 import { picturesOf, sampleFrames } from '../../media/frames/frames.ts'
-import { ProbeError, probeTracks } from '../../media/probe/probe.ts'
-import { countSounds, extractSounds } from '../../media/sound.ts'
-import { familyOf, isMediaFault, type JobFile, withVerifiedFile } from '../inputs.ts'
+import { type Probed, ProbeError, probeMedia } from '../../media/probe/probe.ts'
+import { extractSounds, wavSeconds } from '../../media/sound.ts'
+import { isMediaFault, isSlowness, rejectInput, requireLength, requireSoundLength } from '../input-problem.ts'
+import { familyOf, type JobFile, withVerifiedFile } from '../inputs.ts'
 import type { ModerationNote, Outcome } from '../job.ts'
+import { tryAgain } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
 import { type Coverage, coverageOf } from './coverage.ts'
 import { type Part, picturePart, soundPart } from './judge.ts'
@@ -48,39 +51,56 @@ type Found = { parts: Part[]; unjudged: 'pictures' | 'sound' | 'all' | null }
 async function partsOf(
   ctx: Context,
   job: VideoJobRow,
-  { file: { role, file }, coverage }: { file: JobFile; coverage: Coverage },
+  { file: input, coverage }: { file: JobFile; coverage: Coverage },
   signal: AbortSignal,
 ): Promise<Found | Outcome> {
-  const family = familyOf(role)
+  const family = familyOf(input.role)
   const isSeen = family !== 'audio' && coverage.pictures
   const isHeard = family !== 'image' && coverage.sound
   if (!isSeen && !isHeard) return { parts: [], unjudged: 'all' }
-  const options = { owner: job.org_id, work_dir: ctx.work_dir, signal }
+  const work = { text: job.prompt, isSeen, isHeard, owner: job.org_id, work_dir: ctx.work_dir, signal }
   try {
-    const found = await withVerifiedFile(ctx, file, async (path): Promise<Found> => {
-      const pictures = !isSeen
-        ? []
-        : await (family === 'image' ? picturesOf(path, options) : sampleFrames(path, options))
-      if (family === 'audio') await requireSoundAlone(path, options)
-      const sounds = isHeard ? await extractSounds(path, family, options) : []
-      const isUnheard = !isHeard && family === 'video' && (await countSounds(path, family, options)) > 0
-      const parts = [
-        ...pictures.map((bytes) => picturePart(ctx, { text: job.prompt, bytes, file_sha256: file.sha256 })),
-        ...sounds.map((wav) => soundPart(ctx, { wav, file_sha256: file.sha256 })),
-      ]
-      return { parts, unjudged: family === 'video' && !isSeen ? 'pictures' : isUnheard ? 'sound' : null }
-    })
+    const found = await withVerifiedFile(ctx, input.file, (path) => decode(ctx, input, path, work))
     return found ?? { to: 'failed', code: 'reference_unavailable' }
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof ChildrenBusy) return { to: 'same', retry_after_seconds: BUSY_SECONDS }
-    if (isMediaFault(error)) return { to: 'failed', code: 'invalid_reference_media' }
+    if (isSlowness(error)) {
+      ctx.log.warn('input_slow', { video_id: job.id, file_id: input.file.id, error })
+      return tryAgain(job, 'moderation_unavailable')
+    }
+    if (isMediaFault(error)) return rejectInput(ctx, job, input, error)
     throw error
   }
 }
 
-/** Throws ProbeError for pictures in a sound file, which would reach the engine unjudged. */
-async function requireSoundAlone(path: string, options: { owner: string }): Promise<void> {
-  const { video_seconds } = await probeTracks(path, 'audio', options)
-  if (video_seconds.length > 0) throw new ProbeError('wrong_kind', 'The sound file holds pictures.')
+type Work = MediaWork & { text: string; isSeen: boolean; isHeard: boolean }
+
+async function decode(
+  ctx: Context,
+  { role, file: { sha256: file_sha256 } }: JobFile,
+  path: string,
+  { text, isSeen, isHeard, ...options }: Work,
+): Promise<Found> {
+  const family = familyOf(role)
+  const pictureParts = (pictures: readonly Uint8Array[]) =>
+    pictures.map((bytes) => picturePart(ctx, { text, bytes, file_sha256 }))
+  if (family === 'image') return { parts: pictureParts(await picturesOf(path, options)), unjudged: null }
+
+  const { spans } = await probeMedia(path, family, options)
+  requireTracks(spans, family)
+  const frames = isSeen ? await sampleFrames(path, options) : []
+  const sounds = isHeard ? await extractSounds(path, family, options) : []
+  for (const wav of sounds) requireSoundLength(wavSeconds(wav), spans.audio)
+  const isUnheard = !isHeard && family === 'video' && spans.audio.length > 0
+  return {
+    parts: [...pictureParts(frames), ...sounds.map((wav) => soundPart(ctx, { wav, file_sha256 }))],
+    unjudged: family === 'video' && !isSeen ? 'pictures' : isUnheard ? 'sound' : null,
+  }
+}
+
+/** Before anything is decoded. Throws ProbeError for pictures in a sound file, which would reach the engine unjudged, or InputProblem. */
+function requireTracks({ video, audio }: Probed['spans'], family: 'video' | 'audio'): void {
+  if (family === 'audio' && video.length > 0) throw new ProbeError('wrong_kind', 'The sound file holds pictures.')
+  requireLength([...video, ...audio])
 }

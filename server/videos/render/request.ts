@@ -5,7 +5,8 @@ import type { RenderInput, RenderRequest } from '../../engines/video/contract.ts
 import { signFileUrl } from '../../files/sign.ts'
 import { outputSize } from '../../media/aspect.ts'
 import type { ProbeResult } from '../../media/probe/probe.ts'
-import { isMediaFault, type JobFile, probeInput } from '../inputs.ts'
+import { isMediaFault, rejectInput } from '../input-problem.ts'
+import { type JobFile, probeInput } from '../inputs.ts'
 import type { Outcome } from '../job.ts'
 import type { VideoJobRow } from '../store.ts'
 import type { ServedModel } from './served-model.ts'
@@ -43,17 +44,12 @@ export function fileGone(job: VideoJobRow): Outcome {
   return { to: 'failed', code: job.status === 'queued' ? 'reference_unavailable' : 'render_failed' }
 }
 
-/** Null when the bytes are gone or no longer those that were uploaded. */
-async function preflight(
-  ctx: Context,
-  { org_id: owner }: VideoJobRow,
-  input: JobFile,
-): Promise<ProbeResult | Outcome | null> {
+/** Null when the bytes are gone or no longer those that were stored. */
+async function preflight(ctx: Context, job: VideoJobRow, input: JobFile): Promise<ProbeResult | Outcome | null> {
   try {
-    const probe = await probeInput(ctx, input, { owner })
-    return probe === 'bad_duration' ? { to: 'failed', code: 'invalid_reference_media' } : probe
+    return await probeInput(ctx, input, { owner: job.org_id })
   } catch (error) {
-    if (isMediaFault(error)) return { to: 'failed', code: 'invalid_reference_media' }
+    if (isMediaFault(error)) return rejectInput(ctx, job, input, error)
     throw error
   }
 }

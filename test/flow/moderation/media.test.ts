@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
+import { ChildError } from '../../../server/media/children/run.ts'
 import { BlobsAway } from '../../../server/platform/blobs/blobs.ts'
 import { addSeconds } from '../../../server/platform/clock.ts'
-import { animatedPicture, animatedPng, damaged, sampleMedia, samplePicture } from '../../support/data/media.ts'
+import {
+  animatedPicture,
+  animatedPng,
+  damaged,
+  sampleMedia,
+  samplePicture,
+  withEdits,
+} from '../../support/data/media.ts'
 import type { Fault } from '../../support/upstream/engine-server/faults.ts'
 import { type PipelineApp, silence, startPipelineApp, upload } from '../pipeline-app.ts'
 
@@ -84,6 +93,8 @@ test('a clip with frames that cannot be decoded, or that ends before its length,
     const file_id = await upload(service, bytes, { purpose: 'video' })
     const { job, started } = await run({ videos: [file_id] })
     assert.deepEqual([job.error_code, started], ['invalid_reference_media', 0])
+    assert.match(job.error_message!, new RegExp(`^The reference video 'upload-.*' \\(${file_id}\\) cannot be used: `))
+    assert.match(job.error_message!, /decoded.* upload the new file\. Nothing was billed\.$/)
   }
 })
 
@@ -123,15 +134,44 @@ test('what is said in a reference sound or soundtrack blocks as a prompt would',
   }
 })
 
-test('a sound file that contains pictures is no usable reference: they would not be judged', async () => {
+test('of a sound file that contains pictures the sound alone is judged and sent', async () => {
   usual ??= answers()
   const disguised = readFileSync(clips.mp4)
   disguised.write('M4A ', disguised.indexOf('ftyp') + 4, 'latin1')
-  const { job, started } = await run({
+  const { job, pictures, sounds } = await run({
     images: [await image()],
     audio: [await upload(service, disguised, { purpose: 'audio' })],
   })
-  assert.deepEqual([job.error_code, started], ['invalid_reference_media', 0])
+  assert.deepEqual([job.status, pictures.length, sounds.length], ['completed', 1, 1])
+})
+
+test('what an edit list hides is judged where it has to be sent, and the record names the bytes that were', async () => {
+  usual ??= answers()
+  // One key frame, at the start: nothing before the part that is shown can be left out.
+  const edited = withEdits(readFileSync(clips.mp4), { start: 5, seconds: 3 })
+  const { job, pictures } = await run({ videos: [await upload(service, edited, { purpose: 'video' })] })
+  assert.deepEqual([job.status, new Set(pictures).size], ['completed', 8])
+  const { sha256 } = job.inputs[0]!
+  assert.notEqual(sha256, createHash('sha256').update(edited).digest('hex'))
+  assert.deepEqual((await recordOf(job.id)).file_sha256s, [sha256])
+})
+
+test('a decoder that is killed or takes too long says nothing about the file: three tries, then moderation is unavailable', async () => {
+  usual ??= answers()
+  const file_id = await image()
+  const { blobs } = service.app.ctx
+  const { withLocalFile } = blobs
+  let tries = 0
+  blobs.withLocalFile = async () => {
+    tries++
+    throw new ChildError('time_limit', 'The work took longer than 60 s.')
+  }
+  try {
+    const { job } = await run({ images: [file_id] })
+    assert.deepEqual([job.error_code, tries], ['moderation_unavailable', 3])
+  } finally {
+    blobs.withLocalFile = withLocalFile
+  }
 })
 
 test('a sound in which nothing is said needs no verdict on its words', async () => {

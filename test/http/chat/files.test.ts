@@ -219,7 +219,7 @@ test('200 with a signed URL when the engine fetches files; it serves the same by
     const [part] = await given([file({ file_id })], 'fetcher')
     assert.equal(part.type, member)
     const url: string = part[member].url
-    assert.ok(url.startsWith(`${service.app.ctx.site.engine_url}/v1/files/${file_id}/signed?`), url)
+    assert.ok(url.startsWith(`${service.app.ctx.site.engine_url}/v1/files/${file_id}/signed/file.`), url)
     const served = await fetch(url)
     assert.equal(served.status, 200)
     assert.deepEqual(Buffer.from(await served.arrayBuffer()), Buffer.from(bytes))

@@ -58,6 +58,12 @@ test('200 inline with the stored type, without any credential, and HEAD and rang
   assert.equal((await range.arrayBuffer()).byteLength, 4)
 })
 
+test('a signed URL ends with the ending of the type; one of version 0.1.0, which has none, is served too', async () => {
+  const { url } = await signed()
+  assert.match(new URL(url).pathname, /\/signed\/file\.png$/)
+  assert.equal((await fetch(url.replace('/signed/file.png?', '/signed?'))).status, 200)
+})
+
 test('403 when any byte of id, expiry, key or signature is changed, dropped, added or swapped in case', async () => {
   const { url } = await signed()
   // Changes of the path itself lead to other routes; the file's id and the whole query are signed.
@@ -97,7 +103,12 @@ test('403 from the very second of expiry, 200 the second before', async () => {
 
 test('a signing clock up to 60 s ahead is tolerated, a life beyond 15 minutes is not', () => {
   const secret = 's'.repeat(32)
-  const file = { id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', org_id: 'acme', sha256: 'a'.repeat(64) }
+  const file = {
+    id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    org_id: 'acme',
+    sha256: 'a'.repeat(64),
+    media_type: 'image/png',
+  }
   const now = new Date(1_790_000_000_000)
   const url = new URL(signFileUrl({ secret, base_url: 'http://x', file, now, ttl_seconds: 900 }))
   const query = Object.fromEntries(url.searchParams)
@@ -111,7 +122,12 @@ test('a signing clock up to 60 s ahead is tolerated, a life beyond 15 minutes is
 
 test('a URL that is bound to a pin may live a week, and is good for that pin alone', () => {
   const secret = 's'.repeat(32)
-  const file = { id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', org_id: 'acme', sha256: 'a'.repeat(64) }
+  const file = {
+    id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    org_id: 'acme',
+    sha256: 'a'.repeat(64),
+    media_type: 'image/png',
+  }
   const now = new Date(1_790_000_000_000)
   const sign = (ttl_seconds: number) =>
     signFileUrl({ secret, base_url: 'http://x', file, now, ttl_seconds, pin: 'video_1' })
@@ -125,7 +141,12 @@ test('a URL that is bound to a pin may live a week, and is good for that pin alo
 
 test('a signature is bound to file, organization, bytes, method and secret', () => {
   const secret = 's'.repeat(32)
-  const file = { id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV', org_id: 'acme', sha256: 'a'.repeat(64) }
+  const file = {
+    id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    org_id: 'acme',
+    sha256: 'a'.repeat(64),
+    media_type: 'image/png',
+  }
   const now = new Date(1_790_000_000_000)
   const url = new URL(signFileUrl({ secret, base_url: 'http://x', file, now, ttl_seconds: 900 }))
   const good = { secrets: [secret], file, method: 'GET', query: Object.fromEntries(url.searchParams), now }
@@ -135,7 +156,7 @@ test('a signature is bound to file, organization, bytes, method and secret', () 
   const others = [
     { ...good, file: { ...file, id: 'file-01ARZ3NDEKTSV4RRFFQ69G5FAW' } },
     { ...good, file: { ...file, org_id: 'rival' } },
-    { ...good, file: { ...file, sha256: 'b'.repeat(64) } },
+    { ...good, file: { ...file, sha256: 'b'.repeat(64), media_type: 'image/png' } },
     { ...good, method: 'DELETE' },
     { ...good, secrets: ['t'.repeat(32)] },
     { ...good, secrets: [] },

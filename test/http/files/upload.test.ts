@@ -154,7 +154,8 @@ test('415 for a body that is not multipart, 400 for multipart that cannot be rea
       headers: { ...bearer(app.key), ...headers },
       body: bytes,
     })
-    return { status: response.status, headers: response.headers, body: await response.json() }
+    const body = (await response.json()) as HttpResponse['body']
+    return { status: response.status, headers: response.headers, body }
   }
   const sendAs = (type: string, body: string) => post({ 'content-type': type }, Buffer.from(body))
   for (const type of [
@@ -167,7 +168,9 @@ test('415 for a body that is not multipart, 400 for multipart that cannot be rea
   }
   assertRefused(await post({}, Buffer.from('x')), 415, 'unsupported_media_type', null)
   assertRefused(await send(app, 'POST', '/v1/files', app), 415, 'unsupported_media_type', null)
-  assertRefused(await sendAs('multipart/form-data', 'x'), 400, 'invalid_request_error', null)
+  const unbounded = await sendAs('multipart/form-data', 'x')
+  assertRefused(unbounded, 400, 'invalid_request_error', null)
+  assert.match(unbounded.body.error.message, /has no boundary/)
   const whole = multipart([FILE, PURPOSE]).body.toString()
   const type = 'multipart/form-data; boundary=kinora-boundary'
   for (const body of [whole.slice(0, -30), whole.slice(0, 60), 'no boundary at all', '--kinora-boundary\r\n\r\n']) {
@@ -233,6 +236,9 @@ test('the filename keeps its base name and nothing dangerous', async () => {
     ['C:\\temp\\clip.mp4', 'clip.mp4'],
     ['..', 'file'],
     ['a\u0001b\u007f.png', 'ab.png'],
+    // As browsers write a quotation mark and a line break.
+    ['a%22b.png', 'a"b.png'],
+    ['a%0D%0Ab%25.png', 'ab%25.png'],
     ['夏 2026.png', '夏 2026.png'],
     ['思'.repeat(100), '思'.repeat(85)],
   ]

@@ -104,6 +104,7 @@ async function provocations(): Promise<typeof calls> {
     'POST /v1/videos/:video_id/cancel': { conflict: { path: `/v1/videos/${ended.id}/cancel` } },
     'DELETE /v1/videos/:video_id': { conflict: { path: `/v1/videos/${running.id}` } },
     'GET /v1/files/:file_id/signed': { invalid_signature: { path: '/v1/files/file_none/signed', by: {} } },
+    'GET /v1/files/:file_id/signed/:name': { invalid_signature: { path: '/v1/files/file_none/signed/a', by: {} } },
     'POST /v1/chat/completions': {
       insufficient_credits: { body: { model: 'sandbox-1', messages }, by: poor },
       model_not_found: { body: { model: 'none', messages } },

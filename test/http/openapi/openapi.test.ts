@@ -145,7 +145,7 @@ function requireShape(name: string, status: string, body: unknown): void {
 async function publicRoutes({ app, url }: TestApp, cookie: string): Promise<string[]> {
   const found: string[] = []
   for (const path of pathsIn(app.http.printRoutes({ commonPrefix: false }))) {
-    if (!/^\/(v1|console)\//.test(path) || path.endsWith('/signed')) continue
+    if (!/^\/(v1|console)\//.test(path) || path.includes('/signed')) continue
     const asked = path.replace('/:video_id', `/${newId('video')}`).replace(/:\w+|\*/g, 'any')
     const answer = await fetch(url + asked, { method: 'OPTIONS', headers: { cookie } })
     assert.equal(answer.status, 405, path)

@@ -36,6 +36,17 @@ const SAMPLES: Record<SampleKind, string> = {
   aac: '-map 1 -c:a aac -f adts',
 }
 
+/** Runs FFmpeg with these options, which name the files it writes into `dir`. */
+export async function encoded<K extends string>(
+  dir: string,
+  args: string,
+  names: readonly K[],
+): Promise<Record<K, string>> {
+  const paths = Object.fromEntries(names.map((name) => [name, join(dir, name)])) as Record<K, string>
+  await runFfmpeg({ inputs: {}, args: args.split(/\s+/), outputs: paths }, { time_limit_seconds: 60, work_dir: dir })
+  return paths
+}
+
 /** Writes small real clips and sounds of `seconds` into `dir` (one FFmpeg run) and returns their paths. The tone is 440 Hz. */
 export async function sampleMedia<K extends SampleKind>(
   dir: string,
@@ -45,11 +56,11 @@ export async function sampleMedia<K extends SampleKind>(
   const paths = Object.fromEntries(kinds.map((kind) => [kind, join(dir, `${name}.${kind}`)])) as Record<K, string>
   const picture = `testsrc=s=${width}x${height}:r=24:d=${seconds}`
   const tone = `sine=f=${tone_hz}:r=44100:d=${seconds}`
-  const encoded = kinds.map((kind) => `${SAMPLES[kind]} out.${kind}`)
+  const outputs = kinds.map((kind) => `${SAMPLES[kind]} out.${kind}`)
   await runFfmpeg(
     {
       inputs: {},
-      args: `-f lavfi -i ${picture} -f lavfi -i ${tone} ${encoded.join(' ')}`.split(' '),
+      args: `-f lavfi -i ${picture} -f lavfi -i ${tone} ${outputs.join(' ')}`.split(' '),
       outputs: Object.fromEntries(kinds.map((kind) => [`out.${kind}`, paths[kind]])),
     },
     { time_limit_seconds: 60, work_dir: dir },
@@ -76,6 +87,38 @@ function chunk(name: string, data: Buffer): Buffer {
 function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(value)
+  return bytes
+}
+
+/** A JPEG that viewers turn by a quarter: its tag says so. The picture is `width` × `height` before. */
+export async function turnedPhoto({ width = 64, height = 48 } = {}): Promise<Uint8Array> {
+  const photo = sharp(await samplePicture('png', { width, height }))
+  return new Uint8Array(await photo.withMetadata({ orientation: 6 }).jpeg().toBuffer())
+}
+
+/** The JPEG as some phones write it: the three bytes that end the header of its only scan are zero. */
+export function withZeroedScan(jpeg: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(jpeg)
+  const scan = bytes.indexOf(Buffer.from('ffda', 'hex'))
+  bytes.fill(0, scan + 5 + 2 * bytes[scan + 4]!, scan + 8 + 2 * bytes[scan + 4]!)
+  return bytes
+}
+
+/**
+ * The MP4 with edit lists that show `seconds` of every track from `start` on, as phones and `ffmpeg -ss … -c copy` write it. It has one
+ * edit in each track already.
+ */
+export function withEdits(mp4: Uint8Array, { start = 0, seconds }: { start?: number; seconds: number }): Buffer {
+  const bytes = Buffer.from(mp4)
+  const movie = bytes.indexOf('mvhd') + 4
+  const timescale = bytes.readUInt32BE(movie + 12)
+  bytes.writeUInt32BE(seconds * timescale, movie + 16)
+  for (let at = bytes.indexOf('elst'); at > 0; at = bytes.indexOf('elst', at + 4)) {
+    const media = bytes.indexOf('mdhd', at) + 4
+    bytes.writeUInt32BE(seconds * timescale, bytes.lastIndexOf('tkhd', at) + 4 + 20)
+    bytes.writeUInt32BE(seconds * timescale, at + 12)
+    bytes.writeInt32BE(bytes.readInt32BE(at + 16) + start * bytes.readUInt32BE(media + 12), at + 16)
+  }
   return bytes
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { withEnding } from '../../../media/probe/recognize.ts'
 import type { OutboundBody } from '../../../platform/outbound/exchange.ts'
 import type { RenderInput } from '../contract.ts'
 import { dataUrl, dataUrlBytes, exactly } from './data-url.ts'
@@ -34,7 +35,9 @@ const CRLF = Buffer.from('\r\n')
 function partHead(part: Part): string {
   const disposition = `content-disposition: form-data; name="${part.name}"`
   if (!('file' in part)) return disposition
-  return `${disposition}; filename="${part.filename}"\r\ncontent-type: ${part.file.media_type}`
+  // Servers go by the ending of the name.
+  const filename = withEnding(part.filename, part.file.media_type)
+  return `${disposition}; filename="${filename}"\r\ncontent-type: ${part.file.media_type}`
 }
 
 function partBytes(part: Part): number {

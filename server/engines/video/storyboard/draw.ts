@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import sharp, { type Sharp } from 'sharp'
 import type { Size } from '../../../media/aspect.ts'
-import { IMAGE_PIXELS_MAX } from '../../../media/probe/probe.ts'
+import { decodable, PICTURE } from '../../../media/pictures.ts'
 import { seededRandom } from '../../seeded-random.ts'
 import { type Caption, unitsOf } from './captions.ts'
 import type { Layer } from './scenes.ts'
@@ -62,7 +62,7 @@ export async function preparePicture(
   { size, uncropped, path }: { size: Size; uncropped: boolean; path: string },
 ): Promise<Still> {
   try {
-    const upright = sharp(source, { limitInputPixels: IMAGE_PIXELS_MAX })
+    const upright = sharp(await decodable(source), PICTURE)
       .autoOrient()
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')

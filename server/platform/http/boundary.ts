@@ -1,0 +1,13 @@
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+
+/**
+ * Throws ApiError 400 for a multipart body whose header names no boundary: programs that set the header by hand lose the one that their
+ * HTTP client would have written.
+ */
+export function requireBoundary({ headers }: FastifyRequest): void {
+  if (/;\s*boundary\s*=\s*("[^"]+"|[^\s;"]+)/i.test(headers['content-type'] ?? '')) return
+  const message =
+    "The Content-Type header has no boundary, so the parts of the form cannot be told apart. Leave that header to your HTTP client: it writes 'multipart/form-data; boundary=…'."
+  throw new ApiError('invalid_request_error', message)
+}
