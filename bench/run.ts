@@ -31,6 +31,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   storyboard: 'videos/storyboard.ts',
   recovery: 'videos/recovery.ts',
   takeover: 'videos/takeover.ts',
+  misbehaving: 'videos/misbehaving.ts',
   console: 'console.ts',
   'scale-sizes': 'scale/sizes.ts',
 }

@@ -1,5 +1,5 @@
--- Every start of a render is a row. It replaces eleven columns of video_jobs and the tables video_renders and video_unsettled_starts, which
--- stay for version 0.1.0 until the next release: the triggers at the end of this file serve both versions at once.
+-- Every start of a render is a row, in place of eleven columns of video_jobs and the tables video_renders and video_unsettled_starts. Version
+-- 0.1.0 cannot serve beside this schema: stop every node before the first one of this version starts.
 
 -- Rows outlive their job, so that a render is never given to a second one, and hold no prompt.
 create table video_attempts (
@@ -53,61 +53,44 @@ create unique index video_attempts_starting on video_attempts (start_key) where 
 create index video_attempts_unsettled on video_attempts (start_key, ended_at) where start_key is not null and ended_at is not null;
 -- Counts the renders of an engine with a limit.
 create index video_attempts_of_engines on video_attempts (model, engine) where engine is not null and ended_at is null;
--- For what ended without its attempt being closed.
-create index video_attempts_open on video_attempts (created_at) where ended_at is null;
 create index video_attempts_age on video_attempts (created_at);
 
--- The ticket is in video_attempts. Rows of version 0.1.0 pass: there a ticket has an attempt_id.
+-- Of jobs that have not ended, or whose render is still to be stopped: the present attempt.
+insert into video_attempts
+  (id, job_id, model, number, paid, engine, engine_address, state, start_key, render_key, ticket, created_at, answered_at, ended_at)
+select j.attempt_id, j.id, j.model, greatest(1, j.attempts), false, j.engine, j.engine_address,
+  case when j.finished_at is not null then 'canceled' when j.ticket is not null then 'rendering'
+       when j.start_unknown then 'unknown' else 'starting' end,
+  j.start_key, r.render_key, j.ticket, coalesce(j.attempt_started_at, j.created_at),
+  case when j.ticket is not null then coalesce(j.render_started_at, j.created_at) end, j.finished_at
+from video_jobs j
+left join (select distinct on (job_id) job_id, render_key from video_renders order by job_id, created_at desc) r
+  on r.job_id = j.id and j.ticket is not null
+where j.attempt_id is not null and (j.finished_at is null or j.cancel_due_at is not null)
+on conflict do nothing;
+
+-- Renders that belong to a job, and starts that were never settled: their numbers are below those of starts that count.
+insert into video_attempts (id, job_id, model, number, paid, state, render_key, created_at, answered_at, ended_at)
+select 'render_' || md5(render_key), job_id, '', - row_number() over (partition by job_id order by created_at), false, 'completed',
+  render_key, created_at, created_at, created_at
+from video_renders
+on conflict do nothing;
+insert into video_attempts (id, job_id, model, number, paid, state, start_key, created_at, ended_at)
+select 'start_' || job_id, job_id, '', 0, false, 'abandoned', start_key, created_at, created_at
+from video_unsettled_starts
+on conflict do nothing;
+
 alter table video_jobs drop constraint video_jobs_cancel_due;
-alter table video_jobs add constraint video_jobs_cancel_due
-  check (cancel_due_at is null or (status = 'canceled' and attempt_id is not null)) not valid;
-
--- Version 0.1.0 beside this one. What it writes to the attempt columns of video_jobs becomes an attempt. What this version begins is marked with
--- an engine that no version knows, so version 0.1.0 leaves it alone. This version writes none of these columns but attempt_id.
-create function bridge_video_attempt() returns trigger language plpgsql as $$
-begin
-  if new.attempt_started_at is not distinct from old.attempt_started_at and new.ticket is not distinct from old.ticket
-     and new.start_unknown = old.start_unknown and new.start_key is not distinct from old.start_key then
-    if new.attempt_id is distinct from old.attempt_id and new.attempt_id is not null then
-      new.attempt_started_at := null;
-      new.ticket := null;
-      new.start_unknown := false;
-      new.start_key := null;
-      new.engine := 'video_attempts';
-      new.engine_address := 'video_attempts';
-    end if;
-    return new;
-  end if;
-  if old.attempt_id is not null and new.attempt_id is distinct from old.attempt_id then
-    if old.ticket is null and not old.start_unknown then
-      delete from video_attempts where id = old.attempt_id;
-    else
-      update video_attempts set state = case when old.ticket is null then 'abandoned' else 'failed' end, ended_at = now()
-      where id = old.attempt_id and ended_at is null;
-    end if;
-  end if;
-  if new.attempt_id is not null and new.attempt_started_at is not null then
-    insert into video_attempts as a
-      (id, job_id, model, number, paid, engine, engine_address, state, start_key, ticket, created_at, answered_at)
-    select new.attempt_id, new.id, new.model, 1 + greatest(0, max(o.number)), false, new.engine, new.engine_address,
-      case when new.ticket is not null then 'rendering' when new.start_unknown then 'unknown' else 'starting' end,
-      new.start_key, new.ticket, new.attempt_started_at, case when new.ticket is not null then now() end
-    from video_attempts o where o.job_id = new.id and o.id <> new.attempt_id
-    on conflict (id) do update set state = excluded.state, engine = excluded.engine, engine_address = excluded.engine_address,
-      start_key = excluded.start_key, ticket = excluded.ticket, answered_at = coalesce(a.answered_at, excluded.answered_at), ended_at = null;
-  end if;
-  return new;
-end $$;
-create trigger video_attempt_bridge before update of attempt_id, attempt_started_at, ticket, start_unknown, start_key on video_jobs
-  for each row when (old.attempt_id is distinct from new.attempt_id or old.attempt_started_at is distinct from new.attempt_started_at
-    or old.ticket is distinct from new.ticket or old.start_unknown is distinct from new.start_unknown
-    or old.start_key is distinct from new.start_key)
-  execute function bridge_video_attempt();
-
-create function bridge_video_render() returns trigger language plpgsql as $$
-begin
-  update video_attempts set render_key = new.render_key
-  where job_id = new.job_id and ended_at is null and not exists (select from video_attempts where render_key = new.render_key);
-  return null;
-end $$;
-create trigger video_render_bridge after insert on video_renders for each row execute function bridge_video_render();
+alter table video_jobs add constraint video_jobs_cancel_due check (cancel_due_at is null or (status = 'canceled' and attempt_id is not null));
+alter table video_jobs
+  drop column attempt_started_at,
+  drop column engine,
+  drop column engine_address,
+  drop column start_unknown,
+  drop column unknown_starts,
+  drop column start_key,
+  drop column ticket,
+  drop column attempts,
+  drop column lost;
+drop table video_renders;
+drop table video_unsettled_starts;

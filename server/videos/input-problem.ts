@@ -1,16 +1,16 @@
 import type { Context } from '../context.ts'
 import type { InputRole } from '../engines/video/contract.ts'
+import type { StoredFile } from '../files/store/files.ts'
 import { ChildError } from '../media/children/run.ts'
 import { FfmpegError } from '../media/ffmpeg/choose.ts'
 import { ProbeError, type ProbeFault, type Span } from '../media/probe/probe.ts'
-import type { JobFile } from './inputs.ts'
 import type { Outcome } from './job.ts'
 import type { VideoJobRow } from './store.ts'
 
 /** Clips and sounds of 2 to 15 seconds, with a twentieth of a second of tolerance because muxers round. Source: contract 5.1. */
 const DURATION_SECONDS = { min: 1.95, max: 15.05 }
-/** Longest clip or sound as engines are told its length: what encoders add to 15 seconds is no part of it. */
-export const TOLD_SECONDS_MAX = 15
+/** Longest length of a clip or sound in what engines are sent: what encoders add to 15 seconds is no part of it. */
+export const SENT_SECONDS_MAX = 15
 
 /** A file of a job that cannot be used. `what` completes "it cannot be used: …", `remedy` is a sentence; `reason` is for the log. */
 class InputProblem extends Error {
@@ -75,7 +75,7 @@ export function isSlowness(error: unknown): boolean {
 export function rejectInput(
   ctx: Pick<Context, 'log'>,
   job: Pick<VideoJobRow, 'id'>,
-  { role, file }: JobFile,
+  { role, file }: { role: InputRole; file: Pick<StoredFile, 'id' | 'filename'> },
   error: unknown,
 ): Outcome {
   const { reason, what, remedy } = problemOf(error, role)

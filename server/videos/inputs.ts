@@ -8,7 +8,7 @@ import { findPinnedFiles } from '../files/store/pins.ts'
 import { type ProbeResult, probeMedia } from '../media/probe/probe.ts'
 import type { MediaFamily } from '../media/probe/recognize.ts'
 import { BlobMissing, BlobsAway } from '../platform/blobs/blobs.ts'
-import { requireLength, TOLD_SECONDS_MAX } from './input-problem.ts'
+import { requireLength, SENT_SECONDS_MAX } from './input-problem.ts'
 import type { VideoJobRow } from './store.ts'
 
 /** A file of a job, as engines are sent it. */
@@ -78,7 +78,7 @@ export async function probeInput(
   if (!probed || family === 'image') return probed?.result ?? null
   const { result, spans } = probed
   requireLength(family === 'video' ? [...spans.video, ...spans.audio] : spans.audio)
-  return { ...result, duration_seconds: Math.min(TOLD_SECONDS_MAX, result.duration_seconds ?? 0) }
+  return { ...result, duration_seconds: Math.min(SENT_SECONDS_MAX, result.duration_seconds ?? 0) }
 }
 
 async function sha256Of(path: string): Promise<string> {

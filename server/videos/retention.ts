@@ -8,7 +8,7 @@ import { deleteRecordsUntil } from './moderation/records.ts'
 import { deleteVerdictsUntil } from './moderation/verdicts.ts'
 import { videoQueues } from './pipeline/claims.ts'
 import { VIDEO_TOPIC } from './queues.ts'
-import { deleteAttemptsUntil, deleteFormerRecordsUntil, endLeftAttempts } from './render/store.ts'
+import { deleteAttemptsUntil } from './render/store.ts'
 import { deleteJobsEndedBefore } from './store.ts'
 
 /** Jobs, with prompt and video, are deleted this long after they ended. */
@@ -59,9 +59,7 @@ async function removeOldRecords(ctx: Pick<Context, 'db' | 'clock'>): Promise<voi
   const now = ctx.clock.now()
   const before = addSeconds(now, -RECORD_RETENTION_SECONDS)
   while ((await deleteRecordsUntil(ctx.db, before, BATCH)) === BATCH);
-  await endLeftAttempts(ctx.db, now)
   while ((await deleteAttemptsUntil(ctx.db, before, BATCH)) === BATCH);
-  await deleteFormerRecordsUntil(ctx.db, before)
   while ((await deleteVerdictsUntil(ctx.db, before, BATCH)) === BATCH);
   while ((await deleteExpiredKeys(ctx.db, now, BATCH)) === BATCH);
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { MIGRATIONS_DIR, migrate } from '../../server/platform/db/migrate.ts'
-import { newAttempt } from '../../server/videos/attempt.ts'
-import { withAttempts, writeJobs } from '../../server/videos/pipeline/store.ts'
-import { endLeftAttempts, findForeignRenders, hasUnsettledStart } from '../../server/videos/render/store.ts'
+import { withAttempts } from '../../server/videos/pipeline/store.ts'
+import { findForeignRenders, hasUnsettledStart } from '../../server/videos/render/store.ts'
 import { findJobOfAnyOrg } from '../../server/videos/store.ts'
 import { testDatabase } from '../support/data/postgres.ts'
 
@@ -75,57 +74,4 @@ test('an upgrade carries over running renders, unsettled starts and the names of
   for (const key of ['r0', 'r1', 'r2']) assert.equal((await rendersOfOthers(key, 'another')).size, 1, key)
   const since = new Date(NOW.getTime() - 3600_000)
   assert.equal(await hasUnsettledStart(db, { start_key: 'k2', job_id: 'another', since }), true)
-})
-
-test('what version 0.1.0 begins, ends and begins again beside this version is an attempt each time', async () => {
-  await upgrade()
-  await jobOf('theirs')
-  const write = (set: string) => pool.query(`update video_jobs set ${set} where id = 'theirs'`)
-  await write(
-    "attempt_id = 'att_1', attempt_started_at = now(), attempts = 1, engine_address = 'here', start_key = 'k'",
-  )
-  assert.deepEqual((await job('theirs')).attempt?.state, 'starting')
-  await write('attempt_id = null, attempt_started_at = null, engine_address = null, start_key = null, tries = 1')
-  assert.equal((await job('theirs')).attempt, null, 'it has begun nothing')
-  await write("attempt_id = 'att_2', attempt_started_at = now(), engine_address = 'here', start_key = 'k'")
-  await pool.query("insert into video_renders values ('r1', 'theirs', now())")
-  await write("status = 'in_progress', render_started_at = now(), ticket = '{\"id\": 1}', start_key = null")
-  const first = (await job('theirs')).attempt!
-  assert.deepEqual([first.id, first.state, first.render_key, first.start_key], ['att_2', 'rendering', 'r1', null])
-  await write('attempt_id = null, attempt_started_at = null, ticket = null, lost = 1')
-  const lost = await job('theirs')
-  assert.deepEqual([lost.attempt_id, lost.attempt?.state], ['att_2', 'failed'])
-  await write("attempt_id = 'att_3', attempt_started_at = now()")
-  assert.deepEqual([(await job('theirs')).attempt?.id, (await job('theirs')).attempt?.number], ['att_3', 2])
-  await write("status = 'failed', finished_at = now(), error_code = 'render_failed', error_message = 'text'")
-  await endLeftAttempts(db, NOW)
-  assert.equal((await job('theirs')).attempt?.state, 'abandoned')
-})
-
-test('a start of this version is one that version 0.1.0 does not serve', async () => {
-  await jobOf('ours')
-  await jobOf('taken-over', RENDERING)
-  await upgrade()
-  for (const id of ['ours', 'taken-over']) {
-    const before = await job(id)
-    const asked = { paid: true, engine: 'own', engine_address: 'here', start_key: null }
-    const ended = before.attempt && {
-      attempt: { attempt: before.attempt, set: { state: 'lost' as const, ended_at: NOW } },
-    }
-    const last = before.attempt && { ...before.attempt, number: 1, state: 'lost' as const }
-    const begin = newAttempt({ ...before, attempt: last }, asked, { id: `new-${id}`, now: NOW })
-    await writeJobs(db, [{ job: before, set: { attempt_id: begin.attempt.id }, begin, ...ended }])
-    const { rows } = await pool.query(
-      'select attempt_id, engine, engine_address, ticket, attempt_started_at from video_jobs where id = $1',
-      [id],
-    )
-    const nowhere = {
-      engine: 'video_attempts',
-      engine_address: 'video_attempts',
-      ticket: null,
-      attempt_started_at: null,
-    }
-    assert.deepEqual(rows, [{ attempt_id: `new-${id}`, ...nowhere }])
-    assert.equal((await job(id)).attempt?.engine_address, 'here')
-  }
 })

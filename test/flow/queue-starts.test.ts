@@ -47,9 +47,9 @@ test('replicate: a start without an answer is found in the list, and no second o
   }
 })
 
-test('a render that the catalog no longer knows is started once more, and charged once', async () => {
+test('a render that the catalog does not know for 30 s is started once more, and charged once', async () => {
   for (const service of [fal, replicate]) {
-    service.engines.script({ ...POLL, fault: { kind: 'status', status: 404 } })
+    service.engines.script({ ...POLL, times: 7, fault: { kind: 'status', status: 404 } })
     assert.deepEqual(await endOf(service), ['completed', null, 2, 1])
   }
 })

@@ -137,11 +137,12 @@ test('without a translator a Japanese prompt fails and costs nothing; Japanese d
   await plain.close()
 })
 
-test('a model with a limit: 400 for an English prompt that is too long; a translation is shortened, or fails with both lengths', async () => {
+test('a model with a limit: 400 for an English prompt that is too long; a translation is shortened, or fails with both lengths', async (t) => {
   const limited = await startPipelineApp({
     translation: '{ kind: chat, model: translator, base_url: "{engines}" }',
     model_more: 'prompt_max: 4000',
   })
+  t.after(() => limited.close())
   const submit = (prompt: string) =>
     send(limited.app, 'POST', '/v1/videos', limited.customer, videoBody({ model: MODEL, prompt }))
   const { status, body } = await submit('x'.repeat(4001))
@@ -168,5 +169,4 @@ test('a model with a limit: 400 for an English prompt that is too long; a transl
   assert.equal((await limited.drive(await limited.submit({ prompt: shortened }))).status, 'completed')
   assert.equal([...limited.engines.renders.values()].at(-1)!.fields.prompt, 'Cat. '.repeat(700))
   assert.deepEqual(await limited.app.audit(), {})
-  await limited.close()
 })

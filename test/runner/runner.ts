@@ -32,7 +32,7 @@ export type RunOptions = {
 const WORKER = join(import.meta.dirname, 'worker.ts')
 const PROGRESS_MS = 30_000
 /** A process that has ended its files and is still there after this has left something open. */
-const END_MS = 15_000
+const END_MS = 60_000
 /** What earlier files leave in memory must not decide whether later ones pass. */
 const FILES_PER_WORKER = 60
 

@@ -8,6 +8,6 @@ import { ApiError } from '../errors.ts'
 export function requireBoundary({ headers }: FastifyRequest): void {
   if (/;\s*boundary\s*=\s*("[^"]+"|[^\s;"]+)/i.test(headers['content-type'] ?? '')) return
   const message =
-    "The Content-Type header has no boundary, so the parts of the form cannot be told apart. Leave that header to your HTTP client: it writes 'multipart/form-data; boundary=…'."
+    "The Content-Type header has no boundary, so the parts of the form cannot be separated. Leave that header to your HTTP client: it writes 'multipart/form-data; boundary=…'."
   throw new ApiError('invalid_request_error', message)
 }

@@ -31,8 +31,7 @@ export async function withAttempts<Row extends VideoJobRow>(
   db: Db,
   rows: readonly Row[],
 ): Promise<Array<Row & { attempt: Attempt | null }>> {
-  // A job that version 0.1.0 has begun may have no attempt_id while its render runs.
-  const begun = rows.filter(({ attempt_id, status }) => attempt_id !== null || status === 'in_progress')
+  const begun = rows.filter(({ attempt_id }) => attempt_id !== null)
   const ids = begun.map(({ id }) => id)
   const last = new Map<string, Attempt>()
   if (ids.length > 0) for (const each of await findAttempts(db, ids)) last.set(each.job_id, each)

@@ -7,15 +7,9 @@ type VideoAttemptsTable = Omit<Attempt, 'ticket' | 'output'> & {
   ticket: ColumnType<Ticket, string | null, string | null>
   output: ColumnType<JsonValue, string | null, string | null>
 }
-/** Tables of version 0.1.0, which may still run beside this one: their rows are copied to video_attempts. */
-type VideoRendersTable = { render_key: string; job_id: string; created_at: Date }
-type UnsettledStartsTable = { job_id: string; start_key: string; created_at: Date }
-
 declare module '../../platform/db/db.ts' {
   interface Database {
     video_attempts: VideoAttemptsTable
-    video_renders: VideoRendersTable
-    video_unsettled_starts: UnsettledStartsTable
   }
 }
 
@@ -65,15 +59,6 @@ export async function hasUnsettledStart(
   return row !== undefined
 }
 
-/** Ends attempts of jobs that have ended without it, as those do that version 0.1.0 ends, or whose job is gone. */
-export async function endLeftAttempts(db: Db, now: Date): Promise<void> {
-  await sql`
-    update video_attempts as a set ended_at = ${now}, state = 'abandoned', ended_because = 'The job has ended.'
-    where a.ended_at is null and not exists (select from video_jobs j where j.id = a.job_id and j.finished_at is null)`.execute(
-    db,
-  )
-}
-
 /** Forgets up to `limit` attempts that began before `before`: a job that may look for its render is never that old. */
 export async function deleteAttemptsUntil(db: Db, before: Date, limit: number): Promise<number> {
   const result = await sql`
@@ -82,12 +67,6 @@ export async function deleteAttemptsUntil(db: Db, before: Date, limit: number): 
     db,
   )
   return Number(result.numAffectedRows)
-}
-
-/** Forgets what version 0.1.0 recorded before `before`. */
-export async function deleteFormerRecordsUntil(db: Db, before: Date): Promise<void> {
-  await db.deleteFrom('video_renders').where('created_at', '<=', before).execute()
-  await db.deleteFrom('video_unsettled_starts').where('created_at', '<=', before).execute()
 }
 
 /**

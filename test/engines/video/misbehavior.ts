@@ -244,6 +244,8 @@ async function clips({ server, calls, ...subject }: Subject): Promise<void> {
     server.script({ ...calls.output, fault })
     assert.equal(await fetched(), 'ftyp', JSON.stringify(fault))
   }
+  server.script({ ...calls.output, fault: does.noise('application/octet-stream') })
+  assert.equal(await fetched(), 'e no', 'what nobody knows is for the probe to judge')
   const hops = [302, 307, 301, 308, 303].map((status) => ({ ...calls.output, fault: does.redirected(status) }))
   server.script(...hops)
   assert.equal(await fetched(), 'ftyp')

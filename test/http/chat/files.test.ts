@@ -234,7 +234,7 @@ test('200 with a signed URL when the engine fetches files; it serves the same by
 })
 
 test('400 for an image over 50 megapixels that was uploaded as a document, sent as bytes or as a URL', async () => {
-  const file_id = await upload(Buffer.from(pngHeader(10_001, 5000)), 'user_data')
+  const file_id = await upload(Buffer.from(pngHeader(10_100, 5000)), 'user_data')
   for (const model of ['m', 'fetcher']) {
     await assertRefused(file({ file_id }), 'invalid_file', 'file.file_id', /50 megapixels/, model)
   }

@@ -164,7 +164,7 @@ test('400 for URLs and data that are not allowed or cannot be read', async () =>
     [image({ image_url: 'file:///etc/passwd' }), 'invalid_image_url', 'image_url', /cannot be fetched/],
     [image({ image_url: 'data:image/png;base64,AAAA' }), 'invalid_image_url', 'image_url', /./],
     [
-      image({ image_url: dataUrl('image/png', pngHeader(10_001, 5000)) }),
+      image({ image_url: dataUrl('image/png', pngHeader(10_100, 5000)) }),
       'invalid_image_url',
       'image_url',
       /50 megapixels/,

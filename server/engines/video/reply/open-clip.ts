@@ -83,11 +83,18 @@ async function clipOrUrl(reply: OutboundReply): Promise<ReadableStream<Uint8Arra
   const begin = head.toString('latin1').trimStart()
   if (isClip(head)) return body
   if (/^([{["]|https?:\/\/)/.test(begin)) return urlIn(await readText(body))
+  const fault = notAClip(begin, media_type)
+  if (fault === null) return body
   await body.cancel().catch(() => {})
+  throw fault
+}
+
+/** What is wrong with bytes that begin like this under this type; null where only the probe can say. */
+function notAClip(begin: string, media_type: string | null): EngineError | null {
+  if (media_type?.startsWith('video/')) return null
   if (begin === '' || begin.startsWith('<') || media_type?.startsWith('text/'))
-    throw unreadableReply('it is not a video')
-  if (media_type !== null && /^(image|audio)\//.test(media_type)) throw noClip('a picture or a sound')
-  return body
+    return unreadableReply('it is not a video')
+  return media_type !== null && /^(image|audio)\//.test(media_type) ? noClip('a picture or a sound') : null
 }
 
 /** The URL in a reply that stands for the clip. Throws EngineError: the render may also not be finished, or be blocked. */

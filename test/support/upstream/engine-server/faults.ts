@@ -15,6 +15,9 @@ export type Fault =
   | { kind: 'status'; status: number; body?: string | object; headers?: Record<string, string> }
   | { kind: 'answer'; answer(request: ReceivedRequest, carryOut: () => Reply): Reply }
 
+/** A fault, or what decides for each request which one it meets with, if any. */
+export type Choice = Fault | ((request: ReceivedRequest) => Fault | null)
+
 /** Made once: it takes a while. */
 let bomb: Buffer | undefined
 

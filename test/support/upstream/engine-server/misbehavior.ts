@@ -71,6 +71,14 @@ export function withHeaders(more: Record<string, string>): Fault {
   }
 }
 
+/** Bytes that are nothing, under this type. */
+export function noise(type: string): Fault {
+  return {
+    kind: 'answer',
+    answer: () => ({ status: 200, headers: { 'content-type': type }, body: Buffer.from('noise '.repeat(1000)) }),
+  }
+}
+
 /** Redirected to the same place, or to `to`. The request takes no effect there and is expected again. */
 export function redirected(status: number, to?: string): Fault {
   return {

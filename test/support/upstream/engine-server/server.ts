@@ -5,7 +5,7 @@ import { comfyuiRoutes } from './comfyui.ts'
 import { contentTasksRoutes } from './content-tasks.ts'
 import type { ReceivedRequest, Reply } from './exchange.ts'
 import { falRoutes } from './fal.ts'
-import { type Fault, sendFault } from './faults.ts'
+import { type Choice, type Fault, sendFault } from './faults.ts'
 import { answerDeepl, answerLibretranslate } from './machine-translation.ts'
 import { type Conduct, jsonReply, type Render, renderStore } from './renders.ts'
 import { replicateRoutes } from './replicate.ts'
@@ -13,7 +13,7 @@ import { veoRoutes } from './veo.ts'
 import { videosApiRoutes } from './videos-api.ts'
 
 /** The next `times` requests (1 when absent) whose method and path match meet with the fault. */
-export type ScriptEntry = { method?: string; path?: string | RegExp; times?: number; fault: Fault }
+export type ScriptEntry = { method?: string; path?: string | RegExp; times?: number; fault: Choice }
 
 /** Outside engines on one real socket: every dialect of the video adapters, `/v1/moderations`, `/v1/chat/completions`, `/v1/audio/transcriptions` and machine translators, with faults on demand. */
 export type EngineServer = {
@@ -134,7 +134,7 @@ function takeFault(scripted: ScriptEntry[], request: ReceivedRequest): Fault | n
   if (entry === undefined) return null
   entry.times = (entry.times ?? 1) - 1
   if (entry.times <= 0) scripted.splice(index, 1)
-  return entry.fault
+  return typeof entry.fault === 'function' ? entry.fault(request) : entry.fault
 }
 
 function matches(wanted: string | RegExp, path: string): boolean {
