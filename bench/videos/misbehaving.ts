@@ -1,10 +1,10 @@
+import { modelsOf, OUTSIDE } from '../../test/crash/outside-engines.ts'
 import { newCustomer, startApp, type TestApp, videoBody } from '../../test/support/http/app.ts'
 import { send } from '../../test/support/http/send.ts'
 import type { ReceivedRequest, Reply } from '../../test/support/upstream/engine-server/exchange.ts'
 import type { Fault } from '../../test/support/upstream/engine-server/faults.ts'
 import * as does from '../../test/support/upstream/engine-server/misbehavior.ts'
 import { type EngineServer, startEngineServer } from '../../test/support/upstream/engine-server/server.ts'
-import { modelsOf, OUTSIDE } from '../../test/crash/outside-engines.ts'
 import { QUICK } from '../support/rounds.ts'
 import { type Row, rowOf } from '../support/row.ts'
 
@@ -71,7 +71,9 @@ async function settle(app: TestApp): Promise<void> {
   const end = app.clock.now().getTime() + LIMIT_SECONDS * 1000
   for (;;) {
     await app.tick()
-    const next = await app.database.pool.query('select min(next_run_at) as at from video_jobs where finished_at is null')
+    const next = await app.database.pool.query(
+      'select min(next_run_at) as at from video_jobs where finished_at is null',
+    )
     const { at } = next.rows[0] as { at: Date | null }
     if (at === null || app.clock.now().getTime() > end) return
     // Jobs due within the same second run together.
@@ -95,14 +97,35 @@ async function judge(app: TestApp, { reasons }: Judged): Promise<Row[]> {
   const violations = Object.values(await app.audit()).reduce((sum, each) => sum + each, 0)
   return [
     exact('Jobs against engines that misbehave', jobs.length, JOBS),
-    rowOf({ name: 'Completed', unit: 'jobs', better: 'higher', rounds: [count(({ status }) => status === 'completed')] }),
+    rowOf({
+      name: 'Completed',
+      unit: 'jobs',
+      better: 'higher',
+      rounds: [count(({ status }) => status === 'completed')],
+    }),
     rowOf({ name: 'Failed', unit: 'jobs', rounds: [count(({ status }) => status === 'failed')] }),
     rowOf({ name: 'Started twice', unit: 'jobs', rounds: [count(({ starts }) => starts === 2)] }),
-    exact('With more than two paid starts', count(({ starts }) => starts > 2), 0),
+    exact(
+      'With more than two paid starts',
+      count(({ starts }) => starts > 2),
+      0,
+    ),
     exact('Open after every limit', count(isOpen), 0),
-    exact('Completed without a clip, or without one charge', count((job) => job.status === 'completed' && (job.blob_key === null || job.charges !== 1)), 0),
-    exact('Charged, though not completed', count((job) => job.status !== 'completed' && job.charges > 0), 0),
-    exact('Failed without a reason in the log', count(({ id, status }) => status === 'failed' && !reasons.has(id)), 0),
+    exact(
+      'Completed without a clip, or without one charge',
+      count((job) => job.status === 'completed' && (job.blob_key === null || job.charges !== 1)),
+      0,
+    ),
+    exact(
+      'Charged, though not completed',
+      count((job) => job.status !== 'completed' && job.charges > 0),
+      0,
+    ),
+    exact(
+      'Failed without a reason in the log',
+      count(({ id, status }) => status === 'failed' && !reasons.has(id)),
+      0,
+    ),
     exact('Violations in the audit', violations, 0),
   ]
 }
@@ -128,7 +151,8 @@ function chooser(seed: number): (request: ReceivedRequest) => Fault | null {
     const role = roleOf(request)
     if (role === null) return null
     const place = `${role} ${request.path.split('?')[0]}`
-    if (role !== 'start' && !lasting.has(place)) lasting.set(place, random(100) < 8 ? pick(LASTING[role], random) : null)
+    if (role !== 'start' && !lasting.has(place))
+      lasting.set(place, random(100) < 8 ? pick(LASTING[role], random) : null)
     const forever = lasting.get(place) ?? null
     if (forever !== null) return forever
     return random(100) < SHARE ? pick(PASSING[role], random) : null
@@ -137,6 +161,11 @@ function chooser(seed: number): (request: ReceivedRequest) => Fault | null {
 
 function pick(faults: readonly Fault[], random: (below: number) => number): Fault {
   return faults[random(faults.length)]!
+}
+
+function lenientAll<Name extends string>(faults: Record<Name, readonly Fault[]>): Record<Name, readonly Fault[]> {
+  const entries = Object.entries<readonly Fault[]>(faults).map(([name, list]) => [name, list.map(lenient)])
+  return Object.fromEntries(entries) as Record<Name, readonly Fault[]>
 }
 
 /** A fault that changes JSON leaves anything else as it is. */
@@ -159,7 +188,7 @@ function lenient(fault: Fault): Fault {
 const LOST_REPLY: Fault = { kind: 'lost_reply' }
 const RESET: Fault = { kind: 'reset' }
 
-const PASSING: Record<Role, readonly Fault[]> = {
+const PASSING = lenientAll({
   start: [
     does.instead({ error: { code: 'content_policy_violation', message: 'blocked' } }),
     does.instead({ success: false, message: 'model busy, try again' }),
@@ -177,7 +206,7 @@ const PASSING: Record<Role, readonly Fault[]> = {
     LOST_REPLY,
     RESET,
     { kind: 'cut' },
-  ].map(lenient),
+  ],
   poll: [
     does.page(404),
     does.instead({ error: { code: 'not_found', message: 'no such task' } }, 404),
@@ -195,7 +224,7 @@ const PASSING: Record<Role, readonly Fault[]> = {
     does.withStatus('failed', { error: { message: 'Output blocked by our content policy (NSFW)' } }),
     RESET,
     { kind: 'drip' },
-  ].map(lenient),
+  ],
   clip: [
     does.page(502),
     does.page(404),
@@ -206,10 +235,10 @@ const PASSING: Record<Role, readonly Fault[]> = {
     { kind: 'cut' },
     { kind: 'wrong_length' },
     RESET,
-  ].map(lenient),
-}
+  ],
+})
 
-const LASTING: Record<'poll' | 'clip', readonly Fault[]> = {
+const LASTING = lenientAll({
   poll: [
     does.withStatus('vae_decoding'),
     does.withStatus('expired'),
@@ -217,6 +246,6 @@ const LASTING: Record<'poll' | 'clip', readonly Fault[]> = {
     does.beside({ has_nsfw_concepts: [true] }),
     does.page(404),
     does.page(502),
-  ].map(lenient),
-  clip: [does.page(404), does.page(403), does.page(410), does.page(502), does.instead({ note: 'x' })].map(lenient),
-}
+  ],
+  clip: [does.page(404), does.page(403), does.page(410), does.page(502), does.instead({ note: 'x' })],
+})
