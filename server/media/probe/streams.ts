@@ -8,6 +8,8 @@ import {
   type InputFormat,
   type InputTrack,
   type InputVideoTrack,
+  Logging,
+  LogLevel,
   MATROSKA,
   MP3,
   MP4,
@@ -18,6 +20,9 @@ import {
 } from 'mediabunny'
 import { type Shown, shownByEditLists } from './boxes.ts'
 import type { CopyReason, Span } from './probe.ts'
+
+// What is odd about a customer's file is no line of the service's log.
+Logging.level = LogLevel.Silent
 
 /** FFmpeg's reader of each container: what was inspected as one format is decoded as that format. */
 const DEMUXERS = new Map<InputFormat, string>([

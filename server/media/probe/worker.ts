@@ -60,8 +60,13 @@ async function recognizeFile(path: string): Promise<RecognizedType> {
   return head.toString('latin1', 4, 8) === 'ftyp' ? recognizeBytes(head) : recognizeType(path)
 }
 
-async function probeImage(path: string): Promise<{ result: ProbeResult; isTurned: boolean; format: string }> {
-  const { autoOrient, orientation = 1, pages = 1, format } = await sharp(path, PICTURE).metadata()
+/** A progressive JPEG is decoded as a whole, up to 6 bytes for each pixel: a larger one is left to the child process that a job starts. */
+const PROGRESSIVE_PIXELS_MAX = 16_000_000
+
+type Picture = { result: ProbeResult; isTurned: boolean; isCheckedJpeg: boolean }
+
+async function probeImage(path: string): Promise<Picture> {
+  const { autoOrient, orientation = 1, pages = 1, format, isProgressive } = await sharp(path, PICTURE).metadata()
   const { width, height } = autoOrient
   const result: ProbeResult = {
     kind: 'image',
@@ -72,7 +77,9 @@ async function probeImage(path: string): Promise<{ result: ProbeResult; isTurned
     audio_codec: null,
   }
   // Viewers do not turn an animation, whose frames the tag would have to turn one by one.
-  return { result, isTurned: orientation > 1 && pages === 1, format }
+  const isTurned = orientation > 1 && pages === 1
+  const isCheckedJpeg = format === 'jpeg' && !(isProgressive && width * height > PROGRESSIVE_PIXELS_MAX)
+  return { result, isTurned, isCheckedJpeg }
 }
 
 async function probeTracks(task: ProbeTask, media_type: string): Promise<Probed | ProbeFailure> {
@@ -124,9 +131,9 @@ async function inspect({ path, media_type, kind }: InspectTask): Promise<UploadF
 }
 
 async function inspectPicture(path: string, media_type: string): Promise<UploadFacts> {
-  const { result, isTurned, format } = await probeImage(path)
+  const { result, isTurned, isCheckedJpeg } = await probeImage(path)
   const copy_because: CopyReason[] = isTurned ? ['turned'] : []
-  if (format === 'jpeg' && (await needsRepair(path))) copy_because.push('repaired')
+  if (isCheckedJpeg && (await needsRepair(path))) copy_because.push('repaired')
   return { media_type, family: 'image', picture: result, copy_because }
 }
 
