@@ -1,6 +1,6 @@
 import type { InputRole } from '../engines/video/contract.ts'
 import type { Actor } from '../identity/activity/action.ts'
-import type { AttemptMove, Begun } from './attempt.ts'
+import type { AttemptMove, Begun } from './render/attempt.ts'
 
 export const STATUSES = [
   'moderating',

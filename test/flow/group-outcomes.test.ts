@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { armFailpoint } from '../../server/platform/failpoint.ts'
-import { newAttempt } from '../../server/videos/attempt.ts'
 import type { Outcome } from '../../server/videos/job.ts'
 import { type Applied, advance } from '../../server/videos/pipeline/advance.ts'
 import { cancelJob } from '../../server/videos/pipeline/cancel.ts'
 import type { Job } from '../../server/videos/pipeline/store.ts'
+import { newAttempt } from '../../server/videos/render/attempt.ts'
 import { claimJob } from '../support/data/claims.ts'
 import { COST, type PipelineApp, startPipelineApp } from './pipeline-app.ts'
 

@@ -7,6 +7,7 @@ import { EngineError } from '../../server/engines/engine-error.ts'
 import type { VideoEngine } from '../../server/engines/video/contract.ts'
 import { instantVideo } from '../../server/engines/video/instant.ts'
 import { soleEngine } from '../../server/engines/video/pool.ts'
+import { ChildError } from '../../server/media/children/run.ts'
 import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
 import { factsOf } from '../support/data/clip.ts'
 import { sampleMedia } from '../support/data/media.ts'
@@ -114,6 +115,24 @@ test('a clip that can never be fetched fails the job after an hour and costs not
   service.engines.script({ ...CONTENT, times: 9999, fault: { kind: 'cut' } })
   const { ends, paid, files } = await rendered()
   assert.deepEqual([ends, paid, files], ['render_failed', 0n, 0])
+})
+
+test('a decoder that is killed or takes too long says nothing about the clip: it is tried again for longer than a bad one', async () => {
+  const { blobs } = service.app.ctx
+  const { withLocalFile } = blobs
+  const slow_until = service.app.clock.now().getTime() + 600_000
+  blobs.withLocalFile = async <T>(
+    ...args: [blob: Parameters<typeof withLocalFile>[0], use: (path: string) => Promise<T>]
+  ): Promise<T> => {
+    if (service.app.clock.now().getTime() < slow_until) throw new ChildError('time_limit', 'The work took too long.')
+    return withLocalFile(...args)
+  }
+  try {
+    const { ends, paid } = await rendered()
+    assert.deepEqual([ends, paid], ['completed', COST])
+  } finally {
+    blobs.withLocalFile = withLocalFile
+  }
 })
 
 test('a clip without sound gets silence, one of another size is scaled to 768p; only the mended one is kept', async () => {

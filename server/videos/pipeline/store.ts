@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../../platform/db/db.ts'
-import type { Attempt, AttemptMove, Begun } from '../attempt.ts'
 import type { JobChanges } from '../job.ts'
+import type { Attempt, AttemptMove, Begun } from '../render/attempt.ts'
 import type { VideoJobRow } from '../store.ts'
 
 /**

@@ -1,7 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { EngineError } from '../../engines/engine-error.ts'
 import type { RenderState, Ticket, VideoEngine } from '../../engines/video/contract.ts'
-import { type Attempt, type AttemptMove, ends, mayStartAgain, moved } from '../attempt.ts'
 import type { Outcome } from '../job.ts'
 import { withinStage } from '../pipeline/observe-jobs.ts'
 import {
@@ -15,6 +14,7 @@ import {
 } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
+import { type Attempt, type AttemptMove, ends, mayStartAgain, moved } from './attempt.ts'
 import { asDelivered, collectOutput, FETCH_SECONDS, fetchDelivered, POLL_SECONDS } from './output.ts'
 import { giveUp } from './recover.ts'
 import { engineFields, isEmbedded, type ServedModel, servedModel, unserved } from './served-model.ts'

@@ -6,14 +6,14 @@ import type { JsonValue, VideoEngine } from '../../engines/video/contract.ts'
 import { mendOutput } from '../../media/mend.ts'
 import { BlobTooLarge, type StagedBlob } from '../../platform/blobs/blobs.ts'
 import { failpoint } from '../../platform/failpoint.ts'
-import { type Attempt, type AttemptMove, ends } from '../attempt.ts'
-import { isMediaFault } from '../input-problem.ts'
+import { isMediaFault, isSlowness } from '../input-problem.ts'
 import type { FailureCode, Outcome } from '../job.ts'
 import { judgeOutput } from '../moderation/output.ts'
 import { withinStage } from '../pipeline/observe-jobs.ts'
 import { backoffSeconds, describeFault, notAfter, reasonOf, renderFailure, secondsSince } from '../pipeline/retry.ts'
 import type { Job } from '../pipeline/store.ts'
 import { withTimeLimit } from '../pipeline/time-limit.ts'
+import { type Attempt, type AttemptMove, ends } from './attempt.ts'
 import type { ServedModel } from './served-model.ts'
 
 /** Longest an engine may take to answer one poll. */
@@ -153,9 +153,12 @@ async function mend(ctx: Context, job: Job, fetched: StagedBlob, signal: AbortSi
   })
 }
 
-/** The code of a failure that another fetch will hardly change; null for one that passes. A reply that is no clip counts like one that is refused. */
+/**
+ * The code of a failure that another fetch will hardly change; null for one that passes, as our own slowness does. A reply that is no clip
+ * counts like one that is refused.
+ */
 function refusalOf(error: unknown): FailureCode | null {
-  if (!(error instanceof EngineError)) return isMediaFault(error) ? 'render_failed' : null
+  if (!(error instanceof EngineError)) return isMediaFault(error) && !isSlowness(error) ? 'render_failed' : null
   return error.engine_code === 'unreadable' ? 'render_failed' : renderFailure(error)
 }
 

@@ -4,10 +4,10 @@ import type { FormerModel } from '../../engines/registry.ts'
 import type { VideoEngine } from '../../engines/video/contract.ts'
 import type { PoolMember } from '../../engines/video/pool.ts'
 import type { LogFields } from '../../platform/log.ts'
-import { type Attempt, isBound } from '../attempt.ts'
 import type { Outcome } from '../job.ts'
 import { notAfter, secondsSince } from '../pipeline/retry.ts'
 import type { VideoJobRow } from '../store.ts'
+import { type Attempt, isBound } from './attempt.ts'
 
 export type ServedModel = {
   engine: VideoEngine

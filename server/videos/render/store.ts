@@ -1,7 +1,7 @@
 import { type ColumnType, sql } from 'kysely'
 import type { JsonValue, Ticket } from '../../engines/video/contract.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
-import type { Attempt } from '../attempt.ts'
+import type { Attempt } from './attempt.ts'
 
 type VideoAttemptsTable = Omit<Attempt, 'ticket' | 'output'> & {
   ticket: ColumnType<Ticket, string | null, string | null>

@@ -1,4 +1,4 @@
-import type { JsonValue, Ticket } from '../engines/video/contract.ts'
+import type { JsonValue, Ticket } from '../../engines/video/contract.ts'
 
 /** An attempt that has not ended, and how one ends. The check of the table has the same list. */
 type AttemptState =
