@@ -53,11 +53,12 @@ const MODERATION_CODES = new Set(
   ].map(plainWord),
 )
 
-/** Such as Runway's `SAFETY.INPUT.TEXT`. */
-const MODERATION_CODE = /sensitive(content|word|information)|content(policy|filter)|nsfw|^safety/
+/** Such as Runway's `SAFETY.INPUT.TEXT`, Vidu's `CreationPolicyViolation` and `AuditSubmitIllegal`, DashScope's `IPInfringementSuspect`. */
+const MODERATION_CODE =
+  /sensitive(content|word|information)|content(policy|filter|risk)|policyviolation|infringement|riskcontrol|nsfw|^safety|^audit(submit|fail|reject)/
 
 const BUSY_CODE =
-  /^(ratelimit|throttl|requestburst|quotaexceed|resourceexhausted|toomany|queue(is)?full|highload|highdemand|unavailable$)|overload|busy|concurren|capacity|serviceunavailable/
+  /^(ratelimit|requestburst|quotaexceed|resourceexhausted|toomany|queue(is)?full|highload|highdemand|unavailable$)|overload|busy|concurren|capacity|serviceunavailable|throttl/
 
 /** Of failed renders that may go better when tried again; any other failure would most likely repeat itself at full price. */
 const TRANSIENT_CODES = new Set(
@@ -65,17 +66,19 @@ const TRANSIENT_CODES = new Set(
     ...['server_error', 'internal', 'internal_error', 'internal_server_error', 'system_error', 'upstream_error'],
     ...['bad_gateway', 'gateway_timeout', 'timeout', 'timed_out', 'request_timeout', 'deadline_exceeded', 'expired'],
     ...['cancelled', 'canceled', 'aborted', 'interrupted', 'runner_disconnected', 'runner_connection_error'],
+    ...['internal_service_error', 'internal_service_failure'],
   ].map(plainWord),
 )
 
 const PERMANENT_CODE =
-  /^(invalidapikey|invalidtoken|auth|unauth|permissiondenied|accessdenied|forbidden|insufficient|accountoverdue|arrear|billing|paymentrequired|modelnot|nosuchmodel|unknownmodel)/
+  /^(invalidapikey|invalidtoken|auth|unauth|permissiondenied|accessdenied|forbidden|insufficient|accountoverdue|arrear|billing|paymentrequired|(credit|balance)s?(insufficient|notenough)|modelnot|nosuchmodel|unknownmodel)/
 
 const MEDIA_CODES = new Set(
   [
     ...['invalid_image', 'invalid_image_format', 'invalid_image_url', 'image_parse_error', 'image_too_large'],
     ...['image_too_small', 'unsupported_image_media_type', 'invalid_video', 'invalid_audio', 'invalid_media'],
     ...['invalid_reference', 'invalid_reference_media', 'invalid_input_reference', 'reference_download_failed'],
+    ...['image_download_failure', 'image_format_invalid'],
   ].map(plainWord),
 )
 
@@ -85,7 +88,7 @@ const GONE_CODE = new RegExp(
 )
 
 const MODERATION =
-  /\b(nsfw|moderat\w*|safety|(?<!case[ -])sensitive|flagged|prohibited|inappropriate|unsafe|guardrails?|content[ _-]?(polic|filter|guideline|violation|review)\w*|polic\w+ violat\w+|violat\w+ .{0,60}(polic|guideline|terms)\w*|usage (polic|guideline)\w*|responsible ai|rai_?media\w*|sexual(ly)? (explicit|content))|\b(sensitive|unsafe)_|敏感|违规|審核|审核/i
+  /\b(nsfw|moderat\w*|safety|(?<!case[ -])sensitive|flagged|prohibited|inappropriate|unsafe|guardrails?|content[ _-]?(polic|filter|guideline|violation|review|security|exists risk)\w*|risk[ _-]?control|polic\w+ violat\w+|violat\w+ .{0,60}(polic|guideline|terms)\w*|usage (polic|guideline)\w*|responsible ai|rai_?media\w*|copyright \w*(restrict|infring|violat|polic)\w*|infring\w+|real (person|people)|sexual(ly)? (explicit|content))|\b(sensitive|unsafe)_|敏感|违规|審核|审核|风控|侵权|版权/i
 
 const BUSY =
   /\brate[ -]?limit|too many requests|over ?loaded|at capacity|\bbusy\b|throttl|queue is full|concurren\w+ (limit|quota|request)|request limit|繁忙|限流/i
@@ -105,7 +108,7 @@ const GONE = new RegExp(
 )
 
 const TRANSIENT =
-  /time[d ]?-? ?out|temporar|unavailable|try again|interrupted|internal (server )?error|cancell?ed|aborted|expired/i
+  /time[d ]?-? ?out|temporar|unavailable|try again(?! (with|using))|interrupted|internal (server )?error|cancell?ed|aborted|expired/i
 
 const TEXTS: ReadonlyArray<readonly [pattern: RegExp, meaning: Meaning]> = [
   [MODERATION, 'moderation'],

@@ -9,10 +9,20 @@ import { picturesOf, sampleFrames } from '../../server/media/frames/frames.ts'
 import { type Probed, probeMedia, uploadFacts } from '../../server/media/probe/probe.ts'
 import { recognizeType } from '../../server/media/probe/recognize.ts'
 import { extractSounds, wavSeconds } from '../../server/media/sound.ts'
+import { wavHeader } from '../../server/media/wav.ts'
 import { requireLength } from '../../server/videos/input-problem.ts'
 import { encoded, samplePicture, withEdits, withZeroedScan } from '../support/data/media.ts'
 
-const FILES = ['clip.mp4', 'two.mp4', 'tts.mp3', 'voice.m4a', 'voice.webm', 'brand.mp4'] as const
+const FILES = [
+  'clip.mp4',
+  'two.mp4',
+  'tts.mp3',
+  'voice.m4a',
+  'voice.webm',
+  'brand.mp4',
+  'live.webm',
+  'live.mp4',
+] as const
 
 let dir: string
 let files: Record<(typeof FILES)[number], string>
@@ -27,7 +37,9 @@ before(async () => {
      -map 2 -c:a libmp3lame tts.mp3
      -map 3 -c:a aac voice.m4a
      -map 1 -c:a libopus voice.webm
-     -map 1 -c:a aac -f mp4 -brand isom brand.mp4`,
+     -map 1 -c:a aac -f mp4 -brand isom brand.mp4
+     -map 0 -map 1 -c:v libvpx -deadline realtime -cpu-used 8 -c:a libopus -live 1 live.webm
+     -map 0 -map 1 ${x264} -c:a aac -movflags +frag_keyframe+empty_moov live.mp4`,
     FILES,
   )
 })
@@ -112,6 +124,33 @@ test('15 seconds are 15 seconds however encoders pad them, and files that hide n
   assert.throws(() => requireLength([wav]), /it is 15\.2 s long, and clips and sounds must last 2 to 15 s/)
 })
 
+test('a WAV that was written while it was sent is as long as its sound, and engines get it with its true sizes', async () => {
+  const rate = 8000
+  const sound = Buffer.concat([wavHeader(3 * rate * 2, { rate, channels: 1 }), Buffer.alloc(3 * rate * 2)])
+  const whole = await uploadFacts(save('whole.wav', sound), { media_type: 'audio/wav', kind: 'audio' })
+  assert.deepEqual(whole.copy_because, [])
+  for (const placeholder of [0x7fffffff, 0xffffffff, 2_000_000_000]) {
+    const bytes = Buffer.from(sound)
+    bytes.writeUInt32LE(placeholder, 4)
+    bytes.writeUInt32LE(placeholder, bytes.indexOf('data') + 4)
+    const { because, found, path } = await copied(save(`streamed-${placeholder}.wav`, bytes), 'audio')
+    assert.deepEqual([because, found.spans.audio[0]!.seconds], [['wrong_size'], 3])
+    const copy = readFileSync(path)
+    assert.equal(copy.readUInt32LE(copy.indexOf('data') + 4), 3 * rate * 2)
+  }
+})
+
+test('clips of browsers, recorders and cameras that do not know their length are as long as their frames', async () => {
+  const fragmented = readFileSync(files['live.mp4'])
+  fragmented.writeUInt32BE(0xffffffff, fragmented.indexOf('mvhd') + 20)
+  for (const path of [files['live.webm'], files['live.mp4'], save('camera.mp4', fragmented)]) {
+    const { result, media_type } = await probeMedia(path, 'video')
+    assert.equal(Math.round(result.duration_seconds!), 8, path)
+    const facts = await uploadFacts(path, { media_type, kind: 'video' })
+    assert.deepEqual([facts.family, facts.copy_because], ['video', []], path)
+  }
+})
+
 test('sound without a picture is a sound, whatever the brand of its container', async () => {
   for (const name of ['brand.mp4', 'voice.webm'] as const) {
     const { media_type } = await recognizeType(files[name])
@@ -119,6 +158,18 @@ test('sound without a picture is a sound, whatever the brand of its container', 
     const facts = await uploadFacts(files[name], { media_type, kind: 'audio' })
     assert.deepEqual([facts.family, facts.media_type.split('/')[0], facts.copy_because], ['audio', 'audio', []], name)
   }
+})
+
+test('the clip that a phone appends to a photo is not in the copy', async () => {
+  const photo = Buffer.from(await samplePicture('jpeg', { width: 64, height: 48 }))
+  const motion = save('motion.jpg', Buffer.concat([photo, readFileSync(files['clip.mp4'])]))
+  const facts = await uploadFacts(motion, { media_type: 'image/jpeg', kind: 'image' })
+  assert.deepEqual(facts.copy_because, ['attached_clip'])
+  await withEngineCopy(motion, facts, { work_dir: dir }, async (copy) =>
+    assert.ok(!readFileSync(copy).includes('ftyp') && readFileSync(copy).length < 2 * photo.length),
+  )
+  const plain = await uploadFacts(save('plain.jpg', photo), { media_type: 'image/jpeg', kind: 'image' })
+  assert.deepEqual(plain.copy_because, [])
 })
 
 test('a JPEG that every viewer shows is decoded by moderation and the storyboard alike', async () => {

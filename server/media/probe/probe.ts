@@ -103,10 +103,19 @@ export type UploadFacts = {
 
 /**
  * `extra_track`: it holds a track beside the one of pictures and the one of sound. `hidden_part`: an edit list leaves out part of a track.
- * `attached_picture`: a cover. `leading_zeros`: before the first frame of an MP3. `turned`: a picture that viewers turn.
- * `repaired`: a JPEG that viewers show although it is not well formed.
+ * `attached_picture`: a cover. `attached_clip`: that of a motion photo. `leading_zeros`: before the first frame of an MP3. `wrong_size`: a
+ * WAV whose header announces more than there is. `turned`: a picture that viewers turn. `repaired`: a JPEG that viewers show although it is
+ * not well formed.
  */
-export type CopyReason = 'extra_track' | 'hidden_part' | 'attached_picture' | 'leading_zeros' | 'turned' | 'repaired'
+export type CopyReason =
+  | 'extra_track'
+  | 'hidden_part'
+  | 'attached_picture'
+  | 'attached_clip'
+  | 'leading_zeros'
+  | 'wrong_size'
+  | 'turned'
+  | 'repaired'
 
 /**
  * What an upload is by its tracks: an MP4, MOV or WebM with sound and no picture is a sound. A JPEG is decoded to its end, the rest by

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileTypeResult } from 'file-type'
 
@@ -64,6 +65,43 @@ export async function zerosBeforeMp3(path: string): Promise<number | null> {
   } finally {
     await file.close()
   }
+}
+
+/**
+ * Whether the header of a WAV announces more sound than the file holds, as of those written while they were sent: the sizes are placeholders
+ * such as 0xFFFFFFFF. Players show what is there. False for another file.
+ */
+export async function announcesTooMuch(path: string): Promise<boolean> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const head = Buffer.alloc(12)
+    await file.read(head, 0, 12, 0)
+    if (head.toString('latin1', 0, 4) !== 'RIFF' || head.toString('latin1', 8, 12) !== 'WAVE') return false
+    for (let at = 12; at + 8 <= size; ) {
+      await file.read(head, 0, 8, at)
+      const end = at + 8 + head.readUInt32LE(4)
+      if (head.toString('latin1', 0, 4) === 'data') return end > size
+      at = end + (end % 2)
+    }
+    return false
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Whether an MP4 is somewhere in a picture: phones append the clip of a motion photo.
+ * Source: https://developer.android.com/media/platform/motion-photo-format
+ */
+export async function holdsClip(path: string): Promise<boolean> {
+  let end: Buffer = Buffer.alloc(0)
+  for await (const chunk of createReadStream(path)) {
+    const bytes = Buffer.concat([end, chunk as Buffer])
+    if (bytes.includes('ftyp')) return true
+    end = bytes.subarray(-3)
+  }
+  return false
 }
 
 /** Layer III, with a bit rate and a sample rate that exist. */

@@ -15,7 +15,15 @@ import type {
   UploadFacts,
   WorkerTask,
 } from './probe.ts'
-import { type RecognizedType, recognizeBytes, recognizeType, soundTypeOf, zerosBeforeMp3 } from './recognize.ts'
+import {
+  announcesTooMuch,
+  holdsClip,
+  type RecognizedType,
+  recognizeBytes,
+  recognizeType,
+  soundTypeOf,
+  zerosBeforeMp3,
+} from './recognize.ts'
 import { remux } from './remux.ts'
 import { openStreams, reasonsToCopy, spanOf } from './streams.ts'
 
@@ -123,6 +131,7 @@ async function inspect({ path, media_type, kind }: InspectTask): Promise<UploadF
     const isSound = media_type.startsWith('audio/') || !tracks.some((track) => track.isVideoTrack())
     const copy_because = await reasonsToCopy(path, streams, isSound ? [audio] : [video, audio])
     if (media_type === 'audio/mpeg' && (await zerosBeforeMp3(path))) copy_because.push('leading_zeros')
+    if (media_type === 'audio/wav' && (await announcesTooMuch(path))) copy_because.push('wrong_size')
     const type = isSound ? soundTypeOf(media_type) : media_type
     return { media_type: type, family: isSound ? 'audio' : 'video', picture: null, copy_because }
   } finally {
@@ -133,6 +142,7 @@ async function inspect({ path, media_type, kind }: InspectTask): Promise<UploadF
 async function inspectPicture(path: string, media_type: string): Promise<UploadFacts> {
   const { result, isTurned, isCheckedJpeg } = await probeImage(path)
   const copy_because: CopyReason[] = isTurned ? ['turned'] : []
+  if (media_type === 'image/jpeg' && (await holdsClip(path))) copy_because.push('attached_clip')
   if (isCheckedJpeg && (await needsRepair(path))) copy_because.push('repaired')
   return { media_type, family: 'image', picture: result, copy_because }
 }

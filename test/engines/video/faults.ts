@@ -124,7 +124,7 @@ export function videoEngineFaults(
 const REFUSALS = [
   ...([400, 422].map((status) => [status, 'rejected'] as const) satisfies unknown[]),
   ...([401, 402, 403, 404].map((status) => [status, 'permanent'] as const) satisfies unknown[]),
-  ...([429, 503].map((status) => [status, 'transient'] as const) satisfies unknown[]),
+  ...([429, 503, 525].map((status) => [status, 'transient'] as const) satisfies unknown[]),
 ]
 
 const CUT_SHORT: Fault[] = (['reset', 'lost_reply', 'cut', 'wrong_length', 'garbage', 'gzip_bomb'] as const).map(

@@ -239,6 +239,8 @@ async function clips({ server, calls, ...subject }: Subject): Promise<void> {
     ...types.map((type) => does.withHeaders({ 'content-type': type })),
     does.named((url) => ({ url })),
     does.named((url) => ({ code: 200, data: { video_url: url } })),
+    does.encoded((base64) => ({ encodedVideo: base64 })),
+    does.encoded((base64) => ({ data: [{ url: `data:video/mp4;base64,${base64}` }] })),
   ]
   for (const fault of faults) {
     server.script({ ...calls.output, fault })

@@ -3,7 +3,7 @@ import { meaningOfCode, meaningOfText, plainWord } from '../../error-words.ts'
 
 /**
  * Whether a reply says, by flags, counts or reasons alone, that a content filter kept the clip back or blackened it: fal's
- * `has_nsfw_concepts`, Google's `raiMediaFilteredCount`, a `finish_reason`. Counts say so only where there is no clip: of several clips one may
+ * `has_nsfw_concepts`, xAI's `respect_moderation: false`, Google's `raiMediaFilteredCount`, a `finish_reason`. Counts say so only where there is no clip: of several clips one may
  * have been filtered.
  */
 export function isBlocked(reply: unknown, { has_clip }: { has_clip: boolean }, depth = 0): boolean {
@@ -14,6 +14,7 @@ export function isBlocked(reply: unknown, { has_clip }: { has_clip: boolean }, d
     const member = plainWord(name)
     if (OF_THE_REQUEST.test(member)) return false
     if (FLAG.test(member) && [value].flat().some((each) => each === true || each === 'true')) return true
+    if (PASSED.test(member) && [value].flat().some((each) => each === false || each === 'false')) return true
     if (!has_clip && COUNT.test(member) && Number(value) > 0) return true
     if (REASON.test(member) && [value].flat().some(isModeration)) return true
     return isBlocked(value, { has_clip }, depth + 1)
@@ -23,7 +24,8 @@ export function isBlocked(reply: unknown, { has_clip }: { has_clip: boolean }, d
 const DEPTH_MAX = 8
 const OF_THE_REQUEST = /^(inputs?|request|params|parameters|options|config|settings|prompt|logs)$/
 const FLAG =
-  /^((has|is)?(nsfw|unsafe|flagged|blocked|moderated|filtered|sensitive)(concepts?|content)?(detected|found)?|(content|safety|moderation)(filtered|blocked|flagged|violation))$/
+  /^((has|is)?(nsfw|unsafe|flagged|blocked|moderated|filtered|sensitive)(concepts?|contents?)?(detected|found)?|(content|safety|moderation)(filtered|blocked|flagged|violation))$/
+const PASSED = /^(respect(s|ed)?moderation|passed(moderation|safety)|(moderation|safety)passed)$/
 const COUNT = /^(raimedia)?(filtered|blocked|moderated)(video|sample|media)?s?count$/
 const REASON = /^(finish|blocked?|filter(ed)?|moderation|raimediafiltered|safety)(reasons?|status|result)$/
 

@@ -31,7 +31,7 @@ const OTHER_FILE = /\.(png|jpe?g|webp|gif|mp3|wav|json|txt|m3u8)(\?|#|$)/i
 const OWN_URL =
   /^(|url|urls|uri|link|location|downloadlink|(unsigned|signed|output|result|download|file|media|content|clip)urls?|outputs?|results?|failreason)$/
 /** What a reply repeats of the request, and links that are not the clip. */
-const NOT_A_CLIP =
+export const NOT_A_CLIP =
   /^(inputs?|request|params|parameters|options|prompt|logs|get|cancel|stream|self|web|(init|source|input|reference|original).*|.*(reference|condition)s?|.*(status|cancel|response|polling|callback|webhook|stream|share|page|model)ur[li]|webhook|callback)$/
 const DEPTH_MAX = 8
 

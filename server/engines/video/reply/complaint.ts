@@ -45,7 +45,7 @@ export function refusalError({ status, headers }: EngineReply, view: View, words
   const http = isStatus ? status : complaint.http
   const own = ownMeaning(complaint, words)
   const meaning = own ?? generalMeaning(complaint, { with_texts: http === null || !ABOUT_THE_CALL.has(http) })
-  const kind = own === null ? refusalKind(meaning, http) : KINDS[own]
+  const kind = own === null ? refusalKind(meaning, http, complaint) : KINDS[own]
   const isKnown = meaning !== null && kind !== 'transient'
   return new EngineError(kind, `The engine ${isStatus ? `answered with status ${status}` : 'refused'}.`, {
     ...detailsOf(complaint, { kind, meaning, words }),
@@ -109,9 +109,12 @@ function generalMeaning({ codes, texts }: Complaint, { with_texts }: { with_text
   return ORDER.find((meaning) => meanings.includes(meaning)) ?? null
 }
 
-function refusalKind(meaning: Meaning | null, http: number | null): EngineErrorKind {
+function refusalKind(meaning: Meaning | null, http: number | null, { texts }: Complaint): EngineErrorKind {
   if (http === null) return KINDS[meaning ?? 'rejected']
-  const decides = meaning === 'moderation' || meaning === 'busy' || (meaning === 'permanent' && http < 500)
+  // A gateway without a channel for a model says so in a code, with 503, and may have one later. MiniMax says "insufficient balance" with 500.
+  const isInWords = texts.some((text) => /\s/.test(text) && meaningOfText(text) === 'permanent')
+  const isOperators = meaning === 'permanent' && (http < 500 || isInWords)
+  const decides = meaning === 'moderation' || meaning === 'busy' || isOperators
   return decides ? KINDS[meaning] : statusKind(http)
 }
 

@@ -5,6 +5,7 @@ import { HOPS_MAX, locationOf } from '../../../platform/outbound/redirect.ts'
 import { EngineError } from '../../engine-error.ts'
 import { callError, statusError, unreadableReply } from '../../reply-error.ts'
 import type { RenderState } from '../contract.ts'
+import { clipInside, HEAD_BYTES, isClip } from './clip-bytes.ts'
 import { findVideoUrl } from './clip-url.ts'
 import { readState } from './read.ts'
 
@@ -19,25 +20,32 @@ const OUTPUT_MS = 900_000
 const OUTPUT_BYTES_MAX = 2 * 1024 ** 3
 
 /**
- * Opens a finished clip. What is answered is judged by its bytes, whatever type
- * it is given. A redirect is followed, and so is JSON that names the clip in place of it, five of them in all, each as one more URL from a
- * reply: another host must be public and never gets the engine's credential. The next of `places` is tried where one answers that the clip
- * cannot be had there. Throws EngineError: `transient` where a later try may succeed.
+ * Opens a finished clip. What is answered is judged by its bytes, whatever type it is given; JSON may hold the clip itself. A redirect is
+ * followed, and so is JSON that names the clip in place of it, five of them in all, each as one more URL from a reply: another host must be
+ * public and never gets the engine's credential. Where the clip cannot be had at one of the places, now or ever, the next is tried.
+ * Throws EngineError: `transient` where a later try may succeed.
  */
 export async function openClip(
   client: EngineClient,
-  [place, ...others]: readonly [ClipPlace, ...ClipPlace[]],
+  places: readonly [ClipPlace, ...ClipPlace[]],
   options: OutputOptions,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  try {
-    return await follow(client, place, options, signal)
-  } catch (error) {
-    const fault = callError(error)
-    const [next, ...rest] = others
-    if (!(fault instanceof NotThere) || next === undefined) throw fault
-    return openClip(client, [next, ...rest], options, signal)
+  let fault: unknown
+  for (const place of places) {
+    try {
+      return await follow(client, place, options, signal)
+    } catch (error) {
+      const found = callError(error)
+      if (!(found instanceof NotThere) && !isTransient(found)) throw found
+      if (fault === undefined || (isTransient(found) && !isTransient(fault))) fault = found
+    }
   }
+  throw fault
+}
+
+function isTransient(fault: unknown): boolean {
+  return fault instanceof EngineError && fault.kind === 'transient'
 }
 
 /** The host answered that the clip cannot be had at this URL. */
@@ -82,7 +90,7 @@ async function clipOrUrl(reply: OutboundReply): Promise<ReadableStream<Uint8Arra
   const { head, body } = await peek(reply.body)
   const begin = head.toString('latin1').trimStart()
   if (isClip(head)) return body
-  if (/^([{["]|https?:\/\/)/.test(begin)) return urlIn(await readText(body))
+  if (/^([{["]|https?:\/\/|data:)/i.test(begin)) return urlOrClip(await readText(body))
   const fault = notAClip(begin, media_type)
   if (fault === null) return body
   await body.cancel().catch(() => {})
@@ -97,17 +105,28 @@ function notAClip(begin: string, media_type: string | null): EngineError | null 
   return media_type !== null && /^(image|audio)\//.test(media_type) ? noClip('a picture or a sound') : null
 }
 
-/** The URL in a reply that stands for the clip. Throws EngineError: the render may also not be finished, or be blocked. */
-function urlIn(text: string): string {
+/** The URL or the clip in a reply that stands for the clip. Throws EngineError: the render may also not be finished, or be blocked. */
+function urlOrClip(text: string): string | ReadableStream<Uint8Array> {
   if (/^\s*https?:\/\/\S+\s*$/.test(text)) return text.trim()
   const json = parseExact(text)
   const url = findVideoUrl(json, { named: true })
   if (url !== null) return url
+  const clip = clipInside(json ?? text)
+  if (clip !== null) return streamOf(clip)
   const state = stateIn(text, json)
   if (state?.state === 'failed' && state.error.kind === 'moderation') throw state.error
   if (state?.state === 'running' || (state?.state === 'failed' && state.error.kind === 'transient'))
     throw unreadableReply('the clip is not ready')
   throw noClip('JSON')
+}
+
+function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes)
+      controller.close()
+    },
+  })
 }
 
 /** What is said of the render in place of its clip; null when that cannot be read. */
@@ -126,16 +145,8 @@ function noClip(what: string): EngineError {
   })
 }
 
-/** Enough to recognize a container. */
-const HEAD_BYTES = 16
-const TEXT_BYTES_MAX = 1024 * 1024
-
-/** MP4 and QuickTime, WebM and Matroska, AVI, Ogg, FLV, MPEG. What is none of them is left to the probe, unless it reads as text. */
-function isClip(head: Buffer): boolean {
-  const text = head.toString('latin1')
-  if (/^.{4}(ftyp|moov|mdat|free|skip|wide|uuid)/s.test(text)) return true
-  return /^(\x1aE\xdf\xa3|RIFF.{4}AVI |OggS|FLV|\x00\x00\x01[\xb3\xba])/s.test(text)
-}
+/** A clip of 15 seconds as base64, with room. */
+const TEXT_BYTES_MAX = 64 * 1024 * 1024
 
 async function peek(body: ReadableStream<Uint8Array>): Promise<{ head: Buffer; body: ReadableStream<Uint8Array> }> {
   const reader = body.getReader()

@@ -44,7 +44,7 @@ const VIEWS: ReadonlyArray<[what: string, json: unknown, state: string]> = [
       data: {
         task_id: 't',
         task_status: 'failed',
-        task_status_msg: 'Failure to pass the risk control system: content policy violation',
+        task_status_msg: 'Failure to pass the risk control system',
       },
     },
     'moderation',
@@ -114,11 +114,46 @@ const VIEWS: ReadonlyArray<[what: string, json: unknown, state: string]> = [
     'running queued_remotely',
   ],
   ['a review of its own', { id: 't', status: 'moderating' }, 'running'],
+  ['Google Flow', { id: 't', status: 'MEDIA_GENERATION_STATUS_SUCCESSFUL' }, 'succeeded'],
+  ['Google Flow, waiting', { id: 't', status: 'MEDIA_GENERATION_STATUS_PENDING' }, 'running'],
+  ['DashScope, without a reason', { request_id: 'r', output: { task_id: 't', task_status: 'FAILED' } }, 'rejected'],
+  ['DashScope, unknown', { request_id: 'r', output: { task_id: 't', task_status: 'UNKNOWN' } }, 'running UNKNOWN'],
+  ['DashScope, IP', { output: { task_id: 't', task_status: 'FAILED', code: 'IPInfringementSuspect' } }, 'moderation'],
+  [
+    'WaveSpeed',
+    { code: 200, data: { id: 't', status: 'completed', outputs: [clip], has_nsfw_contents: [false] } },
+    clip,
+  ],
+  [
+    'WaveSpeed, blocked',
+    { code: 200, data: { id: 't', status: 'completed', outputs: [clip], has_nsfw_contents: [true] } },
+    'moderation',
+  ],
+  ['xAI', { status: 'done', video: { url: clip, duration: 8, respect_moderation: true } }, clip],
+  ['xAI, blocked', { status: 'done', video: { url: clip, duration: 8, respect_moderation: false } }, 'moderation'],
+  ['Grok', { progress: 100, videoId: 'v', videoPostId: 'p', moderated: true }, 'moderation'],
+  ['Vidu', { id: 't', state: 'failed', err_code: 'CreationPolicyViolation', creations: [] }, 'moderation'],
+  ['Vidu, input', { id: 't', state: 'failed', err_code: 'AuditSubmitIllegal', creations: [] }, 'moderation'],
   ['an outer success alone', { status: 'success', data: { id: 't', progress: '10%' } }, 'running 10'],
 ]
 
 test('views of many services are read alike', () => {
   for (const [what, json, state] of VIEWS) assert.equal(stateOf(json), state, what)
+})
+
+/** What failed renders say, each with the kind of failure that it is. */
+const REASONS: ReadonlyArray<[message: string, kind: string]> = [
+  ['The request failed because the output audio may be related to copyright restrictions. Request id: 0', 'moderation'],
+  ['The request failed because the input image may contain real person.', 'moderation'],
+  ['Input data is suspected of being involved in IP infringement.', 'moderation'],
+  ['Content Exists Risk', 'moderation'],
+  ['Could not generate images with the given prompts. Please try again with different inputs.', 'rejected'],
+  ['Something went wrong. Please try again later.', 'transient'],
+]
+
+test('the reasons of failed renders are read from their texts', () => {
+  for (const [message, kind] of REASONS)
+    assert.equal(stateOf({ id: 't', status: 'failed', error: { message } }), kind, message)
 })
 
 test('a view that is about a failed input is of a failed render, not of one that is gone', () => {
@@ -150,6 +185,10 @@ test('a busy engine has begun nothing, whatever status it says so with', () => {
   assert.deepEqual(error({ error: { code: 'ServerOverloaded' } }, 500), ['transient', true])
   assert.deepEqual(error({ error: { message: 'Too many requests in the queue' } }, 400), ['transient', true])
   assert.deepEqual(error({ error: { message: 'something broke' } }, 500), ['transient', false])
+  const balance = { type: 'error', error: { type: 'api_error', message: 'insufficient balance (1008)' } }
+  assert.deepEqual(error(balance, 500), ['permanent', true])
+  const no_channel = { error: { code: 'model_not_found', message: 'No available channel for model m (distributor)' } }
+  assert.deepEqual(error(no_channel, 503), ['transient', true])
   assert.deepEqual(error({ error: '{"error":{"code":"content_policy_violation"}}' }, 500), ['moderation', true])
 })
 

@@ -5,7 +5,7 @@ export type Stage = 'queued' | 'running' | 'done' | 'failed' | 'ended' | 'blocke
 
 /** What a status word of an engine means, in any case and punctuation; null for a word that is not known. */
 export function stageOf(status: string): Stage | null {
-  const word = plainWord(status).replace(/^(task|job|video|generation|render)?(status|state)/, '')
+  const word = plainWord(status).replace(/^.*(status|state)(?=.)/, '')
   const known = STAGES.get(word)
   if (known !== undefined) return known
   if (/^(task|video|job)not(found|exist)/.test(word)) return 'gone'

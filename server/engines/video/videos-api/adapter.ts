@@ -137,9 +137,10 @@ export function videosApi(options: VideosApiOptions): VideoEngine {
 
     async fetch(ticket, output, signal) {
       const { id, where } = readTicket(ticket)
-      const content = { path: `${videoPath(id)}/content` }
+      // The view last: some gateways hold the clip in it, or a fresh URL.
+      const own = [{ path: `${videoPath(id)}/content` }, { path: videoPath(id) }] as const
       const url = outputUrl(output)
-      const places = url === null ? ([content] as const) : ([{ url }, content] as const)
+      const places = url === null ? own : ([{ url }, ...own] as const)
       return openClip(clients[where], places, { trusted_origins: options.output_origins }, signal)
     },
 

@@ -4,6 +4,7 @@ import { EngineError } from '../../../../server/engines/engine-error.ts'
 import { videosApi } from '../../../../server/engines/video/videos-api/adapter.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
 import type { Fault } from '../../../support/upstream/engine-server/faults.ts'
+import type { Render } from '../../../support/upstream/engine-server/renders.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
 import { live, startVideosApi } from './open.ts'
 
@@ -55,9 +56,9 @@ test('an output that is not a video, is truncated, or is behind a broken redirec
   }
 })
 
-test('a clip whose URL is refused is fetched from the path of its render, as OpenRouter needs it', async () => {
+test('a clip whose URL does not give it is fetched from the path of its render, as OpenRouter needs it', async () => {
   const engine = open('openrouter', { output_origins: [other.url] })
-  for (const status of [401, 403, 404, 410]) {
+  for (const status of [401, 403, 404, 410, 503]) {
     const ticket = await engine.start(request(), live())
     const before = other.requests.length
     other.script({ path: '/clip', fault: { kind: 'status', status } })
@@ -67,5 +68,32 @@ test('a clip whose URL is refused is fetched from the path of its render, as Ope
   }
   const ticket = await engine.start(request(), live())
   other.script({ path: '/clip', fault: { kind: 'status', status: 503 } })
+  server.script({ path: /content/, fault: { kind: 'status', status: 404 } })
   await assert.rejects(engine.fetch(ticket, { url: `${other.url}/clip` }, live()), { kind: 'transient' })
+})
+
+test('a clip that its path does not give is taken from the view of its render', async () => {
+  const engine = open('openai')
+  await engine.start(request(), live())
+  const [[id, render]] = server.renders as unknown as [[string, Render]]
+  const data = `data:video/mp4;base64,${render.conduct.output.toString('base64')}`
+  const views: Array<Record<string, unknown>> = [
+    { metadata: { url: data } },
+    { data: [{ b64_json: data.split(',')[1] }] },
+    { input_reference: data, video: { encodedVideo: data.split(',')[1] } },
+    { url: `${server.url}/v1/videos/${id}/content` },
+  ]
+  for (const extra of views) {
+    server.conduct({ extra })
+    const ticket = await engine.start(request(), live())
+    assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
+    server.script({ path: /content/, fault: { kind: 'status', status: 502, body: { error: { message: 'no' } } } })
+    const clip = await readAll(await engine.fetch(ticket, {}, live()))
+    assert.equal(clip.toString('latin1', 4, 8), 'ftyp', Object.keys(extra).join())
+  }
+  server.conduct({ extra: { input_reference: data } })
+  const ticket = await engine.start(request(), live())
+  server.script({ path: /content/, fault: { kind: 'status', status: 404 } })
+  await assert.rejects(engine.fetch(ticket, {}, live()), { kind: 'permanent' }, 'an input is not the clip')
+  server.conduct({ extra: {} })
 })

@@ -95,6 +95,11 @@ export function named(shape: (url: string) => unknown): Fault {
   }
 }
 
+/** JSON that holds the bytes of the reply. */
+export function encoded(shape: (base64: string) => unknown): Fault {
+  return { kind: 'answer', answer: (_, carryOut) => jsonReply(200, shape(carryOut().body.toString('base64'))) }
+}
+
 const HTML = { 'content-type': 'text/html' }
 
 const CODERS: Record<string, (body: Buffer) => Buffer> = {
