@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { storyboardVideo } from '../../server/engines/video/storyboard/adapter.ts'
 import { picturesOf, sampleFrames } from '../../server/media/frames/frames.ts'
-import { mendOutput } from '../../server/media/mend.ts'
 import { renderPdf } from '../../server/media/pdf/render.ts'
+import { repairOutput } from '../../server/media/repair.ts'
 import { requestOf } from '../support/data/clip.ts'
 import { sampleMedia } from '../support/data/media.ts'
 import { samplePdf } from '../support/data/pdf.ts'
@@ -22,7 +22,7 @@ before(async () => {
 })
 after(() => rm(dir, { recursive: true, force: true }))
 
-test('renders, sampling, mending, pictures and documents share one limit of children, and renders cannot starve the others', {
+test('renders, sampling, repair, pictures and documents share one limit of children, and renders cannot starve the others', {
   skip: process.platform !== 'linux',
 }, async () => {
   const { 'silent.mp4': clip } = await sampleMedia(dir, ['silent.mp4'], { seconds: 2 })
@@ -40,7 +40,7 @@ test('renders, sampling, mending, pictures and documents share one limit of chil
     ...Array.from({ length: 2 }, () => sampleFrames(clip, { work_dir: dir })),
     ...Array.from({ length: 2 }, () => picturesOf(picture)),
     ...Array.from({ length: 2 }, () => renderPdf(samplePdf())),
-    mendOutput(clip, { width: 768, height: 768 }, { work_dir: dir }),
+    repairOutput(clip, { width: 768, height: 768 }, { work_dir: dir }),
   ]).finally(() => {
     done = true
   })

@@ -102,11 +102,11 @@ test('an unfaithful answer is refused: one retry that names the reason, then fai
     assert.equal(engine.asked[0]!.violation, undefined)
     assert.ok(engine.asked[1]!.violation)
   }
-  const mended = scripted(
+  const corrected = scripted(
     { translation: 'no token' },
     { translation: `${cat} by a sign "営業中".`, depicted_text: ['営業中'] },
   )
-  const { engine_prompt } = await translatePrompt(mended, prompt, live())
+  const { engine_prompt } = await translatePrompt(corrected, prompt, live())
   assert.equal(engine_prompt, 'A cat says <d>はい</d> by a sign "営業中".')
 })
 
@@ -150,8 +150,8 @@ test('what still does not fit fails with both lengths, also when the shorter ans
     await assert.rejects(ask(engine, LONG, 7000), { name: 'TranslationFailure', reason: 'too_long', lengths })
     assert.equal(engine.asked.length, asked)
   }
-  const mended = scripted(long, { translation: 'A cat.' }, { translation: WALKS.repeat(500) })
-  assert.equal((await ask(mended, LONG, 7000)).translated, true)
+  const shortened = scripted(long, { translation: 'A cat.' }, { translation: WALKS.repeat(500) })
+  assert.equal((await ask(shortened, LONG, 7000)).translated, true)
 })
 
 test('a shorter version is not asked for in vain: of a machine translator, or where dialogue alone is too long', async () => {

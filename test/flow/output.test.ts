@@ -135,7 +135,7 @@ test('a decoder that is killed or takes too long says nothing about the clip: it
   }
 })
 
-test('a clip without sound gets silence, one of another size is scaled to 768p; only the mended one is kept', async () => {
+test('a clip without sound gets silence, one of another size is scaled to 768p; only the repaired one is kept', async () => {
   const { 'silent.mp4': silent } = await sampleMedia(dir, ['silent.mp4'], {
     seconds: 4,
     width: 320,
@@ -144,7 +144,7 @@ test('a clip without sound gets silence, one of another size is scaled to 768p; 
   })
   const { id, ends, paid, files } = await rendered(readFileSync(silent))
   assert.deepEqual([ends, paid, files], ['completed', COST, 1])
-  const path = join(dir, 'mended.mp4')
+  const path = join(dir, 'repaired.mp4')
   const response = await fetch(`${service.app.url}/v1/videos/${id}/content`, {
     headers: { authorization: `Bearer ${service.customer.key}` },
   })

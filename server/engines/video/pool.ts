@@ -15,7 +15,7 @@ export type EnginePool = {
   member(id: string | null): PoolMember | null
   /** The engine to start a render on, of those that `can`, without those `tried` already; null when none is left. */
   pick(can: (member: PoolMember) => boolean, tried: ReadonlySet<PoolMember>): PoolMember | null
-  /** How a start ended: `refused` opens the circuit breaker at once, since only the operator can mend it. `neutral` does not count. */
+  /** How a start ended: `refused` opens the circuit breaker at once, since only the operator can fix it. `neutral` does not count. */
   report(member: PoolMember, end: 'worked' | 'failed' | 'refused' | 'neutral'): void
   /** The engine asked not to be called for so long. */
   pause(member: PoolMember, seconds: number): void

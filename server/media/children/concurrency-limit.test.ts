@@ -24,12 +24,12 @@ test('long work never takes the last slot, so that short work starts at once how
   limitChildren(3)
   const started: string[] = []
   const renders = Array.from({ length: 5 }, () => ask('render', started))
-  const mending = ask('mending', started)
+  const repair = ask('repair', started)
   ;(await renders[0]!)()
   const leave = await ask('moderation', started)
-  assert.deepEqual(started, ['render', 'render', 'mending', 'moderation'])
+  assert.deepEqual(started, ['render', 'render', 'repair', 'moderation'])
   leave()
-  for (const each of [...renders.slice(1), mending]) (await each)()
+  for (const each of [...renders.slice(1), repair]) (await each)()
 })
 
 test('a hundred documents do not delay one moderation, and moderations are served in order', async () => {

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { type FairQueue, openFairQueue } from '../../platform/fair-queue.ts'
 
-/** What a child does. Renders and mending take minutes, the others seconds. */
-export type ChildKind = 'render' | 'mending' | 'moderation' | 'document' | 'variant'
+/** What a child does. Renders and repair take minutes, the others seconds. */
+export type ChildKind = 'render' | 'repair' | 'moderation' | 'document' | 'variant'
 
 /** Default of `limits.media_children`: two long jobs and a short one, fewer on a small machine. */
 export const CHILDREN_DEFAULT = Math.max(2, Math.min(3, availableParallelism()))
@@ -58,8 +58,8 @@ export async function enterChild(
   }
 }
 
-const KINDS: readonly ChildKind[] = ['moderation', 'document', 'mending', 'render', 'variant']
-const LONG: ReadonlySet<ChildKind> = new Set(['render', 'mending'])
+const KINDS: readonly ChildKind[] = ['moderation', 'document', 'repair', 'render', 'variant']
+const LONG: ReadonlySet<ChildKind> = new Set(['render', 'repair'])
 
 // The limit protects the machine from this process, so it is one for the process, whatever runs in it.
 let children_max = CHILDREN_DEFAULT

@@ -5,7 +5,7 @@ export type ChildOptions = {
   signal?: AbortSignal | undefined
   /** Whose work it is, as for `enterChild`. */
   owner?: string | undefined
-  /** In which queue it waits under the limit for all children. Default `mending`. */
+  /** In which queue it waits under the limit for all children. Default `repair`. */
   kind?: ChildKind | undefined
   /** From the start of the child, not counting the wait for a slot. */
   time_limit_seconds: number
@@ -53,7 +53,7 @@ export class ChildError extends Error {
  * more. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
 export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
-  const leave = await enterChild(options.kind ?? 'mending', options)
+  const leave = await enterChild(options.kind ?? 'repair', options)
   try {
     options.signal?.throwIfAborted()
     const child = startChild(entry, options)

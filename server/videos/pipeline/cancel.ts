@@ -90,7 +90,7 @@ function openTicket({ attempt }: Job): Ticket {
 }
 
 /**
- * Whether the engine has said nothing usable about the job's render for so long that its customer may leave, although it cannot be stopped.
+ * Whether the engine has been silent about the job's render long enough that its customer may leave, although the engine cannot stop it.
  * The attempt keeps the name of the render, so it is never given to another job.
  */
 export function isStalled(ctx: Pick<Context, 'config' | 'clock'>, { attempt }: Job): boolean {

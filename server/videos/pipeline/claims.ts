@@ -35,10 +35,10 @@ export const videoQueues = [
   { queue: CANCEL_QUEUE, claims: cancelClaims },
 ] as const
 
-/** A job that no process has taken for so long, although it was due, may be ended by one that does not know its model. */
+/** A job that was due and that no process has taken for this long may be ended by one that does not know its model. */
 const UNCLAIMED_SECONDS = 600
 
-/** A render at an address that no process has claimed for so long is looked for at the engine of the same name: it has moved. */
+/** A render at an address that no process has claimed for this long is looked for at the engine of the same name: it has moved. */
 const MOVED_SECONDS = 30
 
 /**

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import type { Context } from '../../context.ts'
 import { EngineError } from '../../engines/engine-error.ts'
 import type { JsonValue, VideoEngine } from '../../engines/video/contract.ts'
-import { mendOutput } from '../../media/mend.ts'
+import { repairOutput } from '../../media/repair.ts'
 import { BlobTooLarge, type StagedBlob } from '../../platform/blobs/blobs.ts'
 import { failpoint } from '../../platform/failpoint.ts'
 import { isMediaFault, isSlowness } from '../input-problem.ts'
@@ -71,7 +71,7 @@ async function freshOutput(
 }
 
 /**
- * Downloads, validates and stores the output: staged, mended when it is not an MP4 with picture and sound, judged where the configuration
+ * Downloads, validates and stores the output: staged, repaired when it is not an MP4 with picture and sound, judged where the configuration
  * says so, hashed, published. The charge comes with the outcome, after the bytes are on disk. A failed download is retried, and so are bytes
  * that are not a video; a clip that is too short or too large, or that is blocked, fails the job and is not kept.
  */
@@ -90,7 +90,7 @@ export async function collectOutput(
     })
     unpublished.push(fetched)
     failpoint('output_staged')
-    const kept = await mend(ctx, job, fetched, signal)
+    const kept = await repair(ctx, job, fetched, signal)
     if (kept !== fetched) unpublished.unshift(kept)
     const judged = await judgeOutput(ctx, job, kept, signal)
     if ('to' in judged) return judged
@@ -137,18 +137,18 @@ function notFetched(
   }
 }
 
-/** The staged clip itself when it meets the promise, else a mended copy. */
-async function mend(ctx: Context, job: Job, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
+/** The staged clip itself when it meets the promise, else a repaired copy. */
+async function repair(ctx: Context, job: Job, fetched: StagedBlob, signal: AbortSignal): Promise<StagedBlob> {
   const size = { width: job.width ?? 1366, height: job.height ?? 768 }
   return ctx.blobs.withLocalFile(fetched, async (path) => {
-    const mended = await mendOutput(path, size, { owner: job.org_id, signal, work_dir: ctx.work_dir })
+    const repaired = await repairOutput(path, size, { owner: job.org_id, signal, work_dir: ctx.work_dir })
     try {
-      if ((mended.tracks.video_seconds[0] ?? 0) < job.seconds * LENGTH_MIN)
+      if ((repaired.tracks.video_seconds[0] ?? 0) < job.seconds * LENGTH_MIN)
         throw new ShortClip('The clip is much shorter than what was asked for.')
-      if (!mended.changed) return fetched
-      return await ctx.blobs.stage(createReadStream(mended.path), { max_bytes: OUTPUT_BYTES_MAX, signal })
+      if (!repaired.changed) return fetched
+      return await ctx.blobs.stage(createReadStream(repaired.path), { max_bytes: OUTPUT_BYTES_MAX, signal })
     } finally {
-      if (mended.changed) await rm(mended.path, { force: true })
+      if (repaired.changed) await rm(repaired.path, { force: true })
     }
   })
 }

@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requestFor } from '../../../server/engines/check/video/request.ts'
-import { EngineError } from '../../../server/engines/engine-error.ts'
-import type { JsonValue, RenderState, VideoEngine } from '../../../server/engines/video/contract.ts'
-import { readAll } from '../../../server/platform/outbound/exchange.ts'
+import type { RenderState, VideoEngine } from '../../../server/engines/video/contract.ts'
 import type { Fault } from '../../support/upstream/engine-server/faults.ts'
 import * as does from '../../support/upstream/engine-server/misbehavior.ts'
-import type { EngineServer } from '../../support/upstream/engine-server/server.ts'
-import type { Calls } from './faults.ts'
+import { clips, missingClips } from './misbehaving-clips.ts'
+import { live, pollToEnd, type Subject, start, thrown } from './subject.ts'
 
-type Subject = {
-  engine: VideoEngine
-  server: EngineServer
-  /** `list`: where the engine lists its renders. */
-  calls: Calls & { list?: { method: string; path: RegExp } }
-  model: string
-}
 type Kind = keyof typeof KINDS
 
 /**
@@ -81,6 +72,10 @@ async function refusals({ server, calls, ...subject }: Subject): Promise<void> {
     assert.deepEqual([error.kind, error.not_begun], [kind, true], JSON.stringify(body))
   }
   assert.equal(server.started(), before)
+  // What a gateway passes on of an upstream that failed leaves open what that had begun.
+  server.script({ ...calls.start, fault: does.instead({ code: 500, msg: 'upstream failed', data: null }) })
+  const { kind, not_begun } = await thrown(start(subject))
+  assert.deepEqual([kind, not_begun], ['transient', false])
 }
 
 async function ids({ server, calls, ...subject }: Subject): Promise<void> {
@@ -227,53 +222,6 @@ async function shortened({ server, calls, ...subject }: Subject): Promise<void> 
   }
 }
 
-async function clips({ server, calls, ...subject }: Subject): Promise<void> {
-  const { engine } = subject
-  const ticket = await start(subject)
-  const done = await pollToEnd(engine, ticket)
-  assert.ok(done.state === 'succeeded')
-  const fetched = async () => (await readAll(await engine.fetch(ticket, done.output, live()))).toString('latin1', 4, 8)
-  const types = ['application/force-download', 'application/octet-stream', 'text/plain', 'application/json']
-  const faults: Fault[] = [
-    ...['aws-chunked', 'UTF-8', 'gzip', 'zstd'].map(does.coded),
-    ...types.map((type) => does.withHeaders({ 'content-type': type })),
-    does.named((url) => ({ url })),
-    does.named((url) => ({ code: 200, data: { video_url: url } })),
-    does.encoded((base64) => ({ encodedVideo: base64 })),
-    does.encoded((base64) => ({ data: [{ url: `data:video/mp4;base64,${base64}` }] })),
-  ]
-  for (const fault of faults) {
-    server.script({ ...calls.output, fault })
-    assert.equal(await fetched(), 'ftyp', JSON.stringify(fault))
-  }
-  server.script({ ...calls.output, fault: does.noise('application/octet-stream') })
-  assert.equal(await fetched(), 'e no', 'what nobody knows is for the probe to judge')
-  const hops = [302, 307, 301, 308, 303].map((status) => ({ ...calls.output, fault: does.redirected(status) }))
-  server.script(...hops)
-  assert.equal(await fetched(), 'ftyp')
-  server.script(...hops, hops[0]!)
-  assert.notEqual((await thrown(fetched())).kind, 'transient')
-}
-
-async function missingClips({ server, calls, ...subject }: Subject): Promise<void> {
-  const { engine } = subject
-  const ticket = await start(subject)
-  const done = await pollToEnd(engine, ticket)
-  assert.ok(done.state === 'succeeded')
-  const isTransient = async (fault: Fault) => {
-    server.script({ ...calls.output, times: 3, fault })
-    const { kind } = await thrown(engine.fetch(ticket, done.output, live()))
-    server.unscript()
-    return kind === 'transient'
-  }
-  for (const status of [401, 403, 404, 410]) assert.equal(await isTransient(does.page(status)), false, String(status))
-  for (const json of [{ error: { message: 'no video' } }, { note: 'x' }, []])
-    assert.equal(await isTransient(does.instead(json)), false, JSON.stringify(json))
-  for (const status of [200, 408, 429, 500, 502, 503])
-    assert.equal(await isTransient(does.page(status)), true, String(status))
-  assert.equal(await isTransient(does.instead({ status: 'processing' })), true)
-}
-
 async function lists({ server, calls, ...subject }: Subject): Promise<void> {
   const { engine, model } = subject
   server.forget()
@@ -306,29 +254,4 @@ async function polled(
 function bare(state: RenderState): Record<string, unknown> {
   const { progress: _, ...rest } = state as Record<string, unknown>
   return rest
-}
-
-function start({ engine, model }: Pick<Subject, 'engine' | 'model'>): Promise<JsonValue> {
-  return engine.start(requestFor(engine, model), live())
-}
-
-async function thrown(call: Promise<unknown>): Promise<EngineError> {
-  const error = await call.then(
-    () => null,
-    (error: unknown) => error,
-  )
-  assert.ok(error instanceof EngineError, String(error))
-  return error
-}
-
-/** fal's first poll is of its queue. */
-async function pollToEnd(engine: VideoEngine, ticket: JsonValue): Promise<RenderState> {
-  for (;;) {
-    const state = await engine.poll(ticket, live())
-    if (state.state !== 'running') return state
-  }
-}
-
-function live(): AbortSignal {
-  return new AbortController().signal
 }

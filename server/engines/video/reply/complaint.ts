@@ -50,7 +50,8 @@ export function refusalError({ status, headers }: EngineReply, view: View, words
   return new EngineError(kind, `The engine ${isStatus ? `answered with status ${status}` : 'refused'}.`, {
     ...detailsOf(complaint, { kind, meaning, words }),
     retry_after_seconds: kind === 'transient' ? retryAfterSeconds(headers) : undefined,
-    not_begun: isKnown || meaning === 'busy' || !isStatus || !isUnsettled(status),
+    // A gateway that hands on an upstream's 500 in a body of status 200 knows no more than one that sends it as the status.
+    not_begun: isKnown || meaning === 'busy' || http === null || !isUnsettled(http),
   })
 }
 

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { picturesOf, sampleFrames } from '../../../../server/media/frames/frames.ts'
-import { mendOutput } from '../../../../server/media/mend.ts'
 import { ProbeError, probeFile } from '../../../../server/media/probe/probe.ts'
 import { recognizeType } from '../../../../server/media/probe/recognize.ts'
+import { repairOutput } from '../../../../server/media/repair.ts'
 import { pngHeader, type SampleKind, sampleMedia, samplePicture, truncated } from '../../../support/data/media.ts'
 
 const KINDS = ['mp4', 'mov', 'webm', 'silent.mp4', 'mp3', 'wav', 'flac', 'ogg', 'm4a', 'aac'] as const
@@ -127,24 +127,24 @@ test('a shrunk picture is an upright JPEG within its edge; a damaged one is refu
   await assert.rejects(picturesOf(await put('huge.png', pngHeader(60_000, 60_000))), { name: 'ChildError' })
 })
 
-test('an output that meets the contract is unchanged; any other is mended', async () => {
+test('an output that meets the contract is unchanged; any other is repaired', async () => {
   const size = { width: 1366, height: 768 }
-  const mended = await mendOutput(media['silent.mp4'], size, { work_dir: dir })
-  assert.equal(mended.changed, true)
+  const repaired = await repairOutput(media['silent.mp4'], size, { work_dir: dir })
+  assert.equal(repaired.changed, true)
   assert.deepEqual(
-    [mended.probe.width, mended.probe.height, mended.probe.video_codec, mended.probe.audio_codec],
+    [repaired.probe.width, repaired.probe.height, repaired.probe.video_codec, repaired.probe.audio_codec],
     [1366, 768, 'avc', 'aac'],
   )
-  assert.ok(Math.abs((mended.probe.duration_seconds ?? 0) - 3) < 0.15)
-  assert.deepEqual(await mendOutput(mended.path, size), {
-    path: mended.path,
-    probe: mended.probe,
-    tracks: mended.tracks,
+  assert.ok(Math.abs((repaired.probe.duration_seconds ?? 0) - 3) < 0.15)
+  assert.deepEqual(await repairOutput(repaired.path, size), {
+    path: repaired.path,
+    probe: repaired.probe,
+    tracks: repaired.tracks,
     changed: false,
   })
 
-  const other = await mendOutput(media.webm, { width: 768, height: 768 }, { work_dir: dir })
+  const other = await repairOutput(media.webm, { width: 768, height: 768 }, { work_dir: dir })
   assert.deepEqual([other.probe.width, other.probe.height, other.probe.video_codec], [1366, 768, 'avc'])
-  await assert.rejects(mendOutput(media.mp3, size), { name: 'ProbeError' })
-  await assert.rejects(mendOutput(await put('x.mp4', 'not a video at all'), size), { name: 'ProbeError' })
+  await assert.rejects(repairOutput(media.mp3, size), { name: 'ProbeError' })
+  await assert.rejects(repairOutput(await put('x.mp4', 'not a video at all'), size), { name: 'ProbeError' })
 })

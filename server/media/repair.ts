@@ -3,7 +3,7 @@ import { SHORT_EDGE, type Size, sizeOfRatio } from './aspect.ts'
 import { type MediaWork, runFfmpeg } from './ffmpeg/run.ts'
 import { type MediaTracks, ProbeError, type ProbeResult, probeMedia } from './probe/probe.ts'
 
-export type Mended = {
+export type Repaired = {
   /** The given file, or a new one beside it which the caller removes. */
   path: string
   probe: ProbeResult
@@ -23,11 +23,11 @@ const RATIO_TOLERANCE = 0.05
  * again; missing sound becomes silence. `width` and `height` are the size ordered.
  * Throws ProbeError when there is no usable video, or only the head of one, FfmpegError when it cannot be decoded.
  */
-export async function mendOutput(
+export async function repairOutput(
   path: string,
   size: Size,
   options: MediaWork & { time_limit_seconds?: number } = {},
-): Promise<Mended> {
+): Promise<Repaired> {
   const found = await probeMedia(path, 'video', { ...options, whole: true })
   const { result: probe, tracks, media_type } = found
   const isRightSize = Math.min(probe.width ?? 0, probe.height ?? 0) === SHORT_EDGE
@@ -36,27 +36,33 @@ export async function mendOutput(
     return { path, probe, tracks, changed: false }
   const isSilent = tracks.audio_seconds.length === 0
 
-  const mended = `${path}.mended.mp4`
+  const repaired = `${path}.repaired.mp4`
   try {
     await runFfmpeg(
       {
         inputs: { given: path },
-        args: [...mendArgs(probe, { size, isRightVideo, isSilent }), ...BARE, '-movflags', '+faststart', 'mended.mp4'],
-        outputs: { 'mended.mp4': mended },
+        args: [
+          ...repairArgs(probe, { size, isRightVideo, isSilent }),
+          ...BARE,
+          '-movflags',
+          '+faststart',
+          'repaired.mp4',
+        ],
+        outputs: { 'repaired.mp4': repaired },
       },
       { ...options, time_limit_seconds: options.time_limit_seconds ?? 600 },
     )
-    const { result: after, tracks: afterTracks } = await probeMedia(mended, 'video', options)
+    const { result: after, tracks: afterTracks } = await probeMedia(repaired, 'video', options)
     if (after.video_codec !== 'avc' || after.audio_codec !== 'aac')
       throw new ProbeError('unreadable', 'The output could not be made an MP4 with picture and sound.')
-    return { path: mended, probe: after, tracks: afterTracks, changed: true }
+    return { path: repaired, probe: after, tracks: afterTracks, changed: true }
   } catch (error) {
-    await rm(mended, { force: true })
+    await rm(repaired, { force: true })
     throw error
   }
 }
 
-function mendArgs(
+function repairArgs(
   probe: ProbeResult,
   { size, isRightVideo, isSilent }: { size: Size; isRightVideo: boolean; isSilent: boolean },
 ): string[] {

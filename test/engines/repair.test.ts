@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
-import { mendOutput } from '../../server/media/mend.ts'
 import { probeMedia } from '../../server/media/probe/probe.ts'
+import { repairOutput } from '../../server/media/repair.ts'
 import { factsOf, frameOf, psnr, soundOf } from '../support/data/clip.ts'
 
 const SIZE = { width: 768, height: 768 }
@@ -14,7 +14,7 @@ const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
 
 let dir: string
 before(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'kinora-mend-'))
+  dir = await mkdtemp(join(tmpdir(), 'kinora-repair-'))
 })
 after(() => rm(dir, { recursive: true, force: true }))
 
@@ -30,14 +30,14 @@ async function clip(name: string, codecs: readonly string[], { size = '768x768' 
 
 test('a clip as promised is left alone', async () => {
   const right = await clip('right.mp4', [...H264, '-c:a', 'aac'])
-  const { path, changed } = await mendOutput(right, SIZE, { work_dir: dir })
+  const { path, changed } = await repairOutput(right, SIZE, { work_dir: dir })
   assert.deepEqual([path, changed], [right, false])
 })
 
 test('sound of another codec becomes AAC, is still heard, and the picture is copied', async () => {
   for (const codec of ['libmp3lame', 'alac']) {
     const given = await clip(`${codec}.mp4`, [...H264, '-c:a', codec])
-    const { path, probe, changed } = await mendOutput(given, SIZE, { work_dir: dir })
+    const { path, probe, changed } = await repairOutput(given, SIZE, { work_dir: dir })
     assert.deepEqual([changed, probe.video_codec, probe.audio_codec], [true, 'avc', 'aac'], codec)
     const { band } = await soundOf(path, TONE_HZ, dir)
     assert.ok(band > -40, `${codec}: ${band} dB`)
@@ -52,7 +52,7 @@ test('another container, codec or size becomes an MP4 with H.264 at 768p', async
     'small.mp4': [[...H264, '-c:a', 'aac'], '480x480'],
   } as const
   for (const [name, [codecs, size]] of Object.entries(others)) {
-    const { path, changed } = await mendOutput(await clip(name, codecs, { size }), SIZE, { work_dir: dir })
+    const { path, changed } = await repairOutput(await clip(name, codecs, { size }), SIZE, { work_dir: dir })
     assert.equal(changed, true, name)
     assert.equal((await probeMedia(path)).media_type, 'video/mp4', name)
     const facts = await factsOf(path)
@@ -70,11 +70,11 @@ test('what an engine wrote about a clip is not handed on, and picture and sound 
   for (const [name, metadata] of Object.entries(tags)) {
     const given = await clip(name, [...H264, '-c:a', 'aac', ...metadata])
     assert.ok((await readFile(given)).includes('own words'), name)
-    const { path, changed } = await mendOutput(given, SIZE, { work_dir: dir })
+    const { path, changed } = await repairOutput(given, SIZE, { work_dir: dir })
     assert.equal(changed, true, name)
     assert.ok(!(await readFile(path)).includes('own words'), name)
     assert.equal(psnr(await frameOf(given, 12, dir), await frameOf(path, 12, dir)) > 90, true, name)
-    assert.equal((await mendOutput(path, SIZE, { work_dir: dir })).changed, false, name)
+    assert.equal((await repairOutput(path, SIZE, { work_dir: dir })).changed, false, name)
   }
 })
 
@@ -82,7 +82,7 @@ test('H.264 that browsers do not play is encoded anew', async () => {
   const codecs = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac']
   for (const format of ['yuv444p', 'yuv422p']) {
     const given = await clip(`${format}.mp4`, [...codecs, '-pix_fmt', format])
-    const { path, changed } = await mendOutput(given, SIZE, { work_dir: dir })
+    const { path, changed } = await repairOutput(given, SIZE, { work_dir: dir })
     assert.equal(changed, true, format)
     assert.equal((await probeMedia(path, 'video', { whole: true })).plays_everywhere, true, format)
   }
