@@ -53,3 +53,20 @@ test('a render that the catalog does not know for 30 s is started once more, and
     assert.deepEqual(await endOf(service), ['completed', null, 2, 1])
   }
 })
+
+const RESULT = { method: 'GET', path: /\/requests\/[^/]+$/, times: 9999 } as const
+
+test('fal: a result that cannot be had for longer than a render may take is asked for again, and nothing is started again', async () => {
+  const until = fal.app.clock.now().getTime() + 900_000
+  const isAway = () => fal.app.clock.now().getTime() < until
+  fal.engines.script({
+    ...RESULT,
+    fault: () => (isAway() ? { kind: 'status', status: 502, body: 'bad gateway' } : null),
+  })
+  assert.deepEqual(await endOf(fal), ['completed', null, 1, 1])
+})
+
+test('fal: a completed request without a result fails the job, and nothing is started again', async () => {
+  fal.engines.script({ ...RESULT, fault: { kind: 'status', status: 404 } })
+  assert.deepEqual(await endOf(fal), ['failed', 'render_failed', 1, 0])
+})

@@ -2,9 +2,10 @@ import Type from 'typebox'
 import { isRecord } from '../../../platform/json/record.ts'
 import { BaseUrl, baseUrlMistakes, Origin, withVersion } from '../../base-url.ts'
 import type { Mistake } from '../../engine-entry.ts'
+import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import { CapabilityOptions } from '../capabilities.ts'
-import type { JsonValue, RenderRequest, VideoEngine } from '../contract.ts'
+import type { JsonValue, RenderRequest, Ticket, VideoEngine } from '../contract.ts'
 import { jsonWithDataUrls } from '../http/data-url.ts'
 import { refuseUnsupported } from '../refuse-unsupported.ts'
 import { openClip } from '../reply/open-clip.ts'
@@ -109,14 +110,26 @@ export function queueVideo(options: QueueOptions): VideoEngine {
 
     async fetch(ticket, output, signal) {
       dialect.idOf(ticket)
-      const url = isRecord(output) ? output.url : undefined
-      if (typeof url !== 'string') throw unreadableReply('it names no clip')
+      const url = urlIn(output) ?? urlIn(await outputOf(dialect, ticket, signal))
+      if (url === null) throw unreadableReply('it names no clip')
       return openClip(connection.client, [{ url }], { trusted_origins: options.output_origins }, signal)
     },
 
     cancel: (ticket, signal = new AbortController().signal) => dialect.cancelRender(ticket, signal),
     close: () => connection.client.close(),
   }
+}
+
+function urlIn(output: JsonValue): string | null {
+  return isRecord(output) && typeof output.url === 'string' ? output.url : null
+}
+
+/** The output of a finished render whose result could not be had when it was polled. Throws EngineError. */
+async function outputOf(dialect: Dialect, ticket: Ticket, signal: AbortSignal): Promise<JsonValue> {
+  const result = await dialect.result?.(ticket, signal)
+  if (result?.state === 'succeeded') return result.output
+  if (result?.state === 'failed') throw result.error
+  throw new EngineError('permanent', 'The engine no longer has the result.', { engine_code: 'no_result' })
 }
 
 /** Templates and options that contradict each other or the dialect. */

@@ -14,7 +14,10 @@ export type Dialect = {
   cancel: 'queued' | 'any'
   /** `json` is the reply. */
   start(start: StartCall, signal: AbortSignal): Promise<{ ticket: JsonValue; json: unknown }>
+  /** A finished render may come without the URL of its clip, where `result` has it. */
   poll(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
+  /** What a finished render came to, where that is asked for separately. Throws EngineError when it cannot be had now. */
+  result?(ticket: Ticket, signal: AbortSignal): Promise<RenderState>
   cancelRender(ticket: Ticket, signal: AbortSignal): Promise<boolean>
   /** The id in a ticket. Throws EngineError `permanent` for a ticket that is not of this dialect. */
   idOf(ticket: Ticket): string

@@ -1,6 +1,6 @@
 import { asRecord } from '../../../platform/json/record.ts'
 import type { EngineReply } from '../../../platform/outbound/client.ts'
-import type { EngineError } from '../../engine-error.ts'
+import { EngineError } from '../../engine-error.ts'
 import { unreadableReply } from '../../reply-error.ts'
 import type { RenderState, Ticket } from '../contract.ts'
 import { send } from '../http/call.ts'
@@ -37,15 +37,18 @@ export function falDialect(connection: Connection): Dialect {
       const { queued: _, ...state } = readState(await get(status_url, signal), WORDS)
       const isOver = state.state === 'succeeded' || (state.state === 'failed' && state.error.kind !== 'moderation')
       if (!isOver) return state
-      // A request that failed is completed too: its result says why.
+      // A request that failed is completed too: its result says why. A result that cannot be had leaves the render finished.
+      const otherwise: RenderState = state.state === 'failed' ? state : { state: 'succeeded', output: {} }
       try {
         const result = resultState(await get(response_url, signal))
-        return state.state === 'failed' && result.state === 'lost' ? state : result
+        return result.state === 'lost' ? otherwise : result
       } catch (error) {
-        if (state.state === 'failed') return state
+        if (error instanceof EngineError) return otherwise
         throw error
       }
     },
+
+    result: async (ticket, signal) => resultState(await get(readTicket(ticket).response_url, signal)),
 
     async cancelRender(ticket, signal) {
       const { status_url, cancel_url } = readTicket(ticket)

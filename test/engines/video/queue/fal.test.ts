@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import { picture } from '../../../../server/engines/check/video/request.ts'
-import { EngineError } from '../../../../server/engines/engine-error.ts'
+import type { EngineError } from '../../../../server/engines/engine-error.ts'
 import { readAll } from '../../../../server/platform/outbound/exchange.ts'
 import { beside, instead } from '../../../support/upstream/engine-server/misbehavior.ts'
 import { startEngineServer } from '../../../support/upstream/engine-server/server.ts'
@@ -77,30 +77,30 @@ test('a completed request may still be an error of the model, of which only the 
   }
 })
 
-test('a result that cannot be had now is asked for again; one that is gone is lost, one without a video a failure', async () => {
+test('a result that cannot be had now leaves the render finished: the fetch asks for it again; one without a video is a failure', async () => {
   const engine = open('fal')
   const ticket = await engine.start(request('fal'), live())
   await engine.poll(ticket, live())
-  const answer = (status: number, body: string | object = '') =>
-    server.script({ method: 'GET', path: RESULT, fault: { kind: 'status', status, body } })
-  for (const status of [301, 401, 403, 429, 500, 502, 503]) {
-    answer(status)
-    await assert.rejects(engine.poll(ticket, live()), EngineError)
+  const answer = (status: number, body: string | object = '', times = 1) =>
+    server.script({ method: 'GET', path: RESULT, times, fault: { kind: 'status', status, body } })
+  const kindOf = async (status: number, body?: string | object) => {
+    answer(status, body, 2)
+    assert.deepEqual(await engine.poll(ticket, live()), { state: 'succeeded', output: {} }, `${status} ${body}`)
+    return engine.fetch(ticket, {}, live()).then(
+      () => null,
+      (error: EngineError) => error.kind,
+    )
   }
-  for (const body of ['<html>', { detail: 'bad gateway' }]) {
-    answer(502, body)
-    await assert.rejects(engine.poll(ticket, live()), { kind: 'transient' })
-  }
-  answer(400, { detail: 'Request is still in progress' })
-  await assert.rejects(engine.poll(ticket, live()), EngineError)
-  answer(200, '<html>')
-  await assert.rejects(engine.poll(ticket, live()), { kind: 'transient' })
-  answer(404)
-  assert.deepEqual(await engine.poll(ticket, live()), { state: 'lost' })
+  for (const status of [429, 500, 502, 503]) assert.equal(await kindOf(status), 'transient', String(status))
+  for (const body of ['<html>', { detail: 'bad gateway' }]) assert.equal(await kindOf(502, body), 'transient')
+  assert.equal(await kindOf(200, '<html>'), 'transient')
+  for (const status of [401, 403, 404]) assert.equal(await kindOf(status), 'permanent', String(status))
+  assert.notEqual(await kindOf(400, { detail: 'Request is still in progress' }), null)
   answer(200, { images: [{ url: 'https://fal.example/a.png', content_type: 'image/png' }] })
   const state = await engine.poll(ticket, live())
   assert.ok(state.state === 'failed' && state.error.kind === 'permanent')
-  assert.equal((await engine.poll(ticket, live())).state, 'succeeded')
+  const clip = await new Response(await engine.fetch(ticket, {}, live())).arrayBuffer()
+  assert.ok(clip.byteLength > 1000)
 })
 
 test('a request that fal itself reports as failed has failed, whatever the status of its result', async () => {
