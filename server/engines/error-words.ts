@@ -88,7 +88,7 @@ const GONE_CODE = new RegExp(
 )
 
 const MODERATION =
-  /\b(nsfw|moderat\w*|safety|(?<!case[ -])sensitive|flagged|prohibited|inappropriate|unsafe|guardrails?|content[ _-]?(polic|filter|guideline|violation|review|security|exists risk)\w*|risk[ _-]?control|polic\w+ violat\w+|violat\w+ .{0,60}(polic|guideline|terms)\w*|usage (polic|guideline)\w*|responsible ai|rai_?media\w*|copyright \w*(restrict|infring|violat|polic)\w*|infring\w+|real (person|people)|sexual(ly)? (explicit|content))|\b(sensitive|unsafe)_|敏感|违规|審核|审核|风控|侵权|版权/i
+  /\b(nsfw|moderat\w*|safety|(?<!case[ -])sensitive|flagged|prohibited|inappropriate|unsafe|guardrails?|content[ _-]?(polic|filter|guideline|violation|review|security|exists risk)\w*|risk[ _-]?control|polic\w+ violat\w+|violat\w+ .{0,60}(polic|guideline|terms)\w*|usage (polic|guideline)\w*|responsible ai|rai_?media\w*|copyright \w*(restrict|infring|violat|polic)\w*|infring\w+|contain\w* (an? )?real (person|people)|sexual(ly)? (explicit|content))|\b(sensitive|unsafe)_|敏感|违规|審核|审核|风控|侵权|版权/i
 
 const BUSY =
   /\brate[ -]?limit|too many requests|over ?loaded|at capacity|\bbusy\b|throttl|queue is full|concurren\w+ (limit|quota|request)|request limit|繁忙|限流/i
@@ -107,6 +107,9 @@ const GONE = new RegExp(
   'i',
 )
 
+/** The same request would need as much again. */
+const NO_MEMORY = /out of memory|\bOOM\b|OutOfMemory/i
+
 const TRANSIENT =
   /time[d ]?-? ?out|temporar|unavailable|try again(?! (with|using))|interrupted|internal (server )?error|cancell?ed|aborted|expired/i
 
@@ -116,5 +119,6 @@ const TEXTS: ReadonlyArray<readonly [pattern: RegExp, meaning: Meaning]> = [
   [PERMANENT, 'permanent'],
   [GONE, 'gone'],
   [MEDIA, 'media'],
+  [NO_MEMORY, 'rejected'],
   [TRANSIENT, 'transient'],
 ]

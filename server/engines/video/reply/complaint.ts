@@ -86,7 +86,7 @@ export function meansGone({ status }: EngineReply, view: View): boolean {
 }
 
 /** Of several meanings the first decides. */
-const ORDER: readonly Meaning[] = ['moderation', 'busy', 'permanent', 'media', 'transient', 'gone', 'rejected']
+const ORDER: readonly Meaning[] = ['moderation', 'busy', 'permanent', 'media', 'rejected', 'transient', 'gone']
 
 const KINDS: Record<Meaning, EngineErrorKind> = {
   moderation: 'moderation',

@@ -131,6 +131,11 @@ const VIEWS: ReadonlyArray<[what: string, json: unknown, state: string]> = [
   ],
   ['xAI', { status: 'done', video: { url: clip, duration: 8, respect_moderation: true } }, clip],
   ['xAI, blocked', { status: 'done', video: { url: clip, duration: 8, respect_moderation: false } }, 'moderation'],
+  [
+    'vLLM-Omni, out of memory',
+    { id: 't', status: 'failed', error: { code: 500, message: 'CUDA out of memory. Tried to allocate 2.00 GiB' } },
+    'rejected',
+  ],
   ['Grok', { progress: 100, videoId: 'v', videoPostId: 'p', moderated: true }, 'moderation'],
   ['Vidu', { id: 't', state: 'failed', err_code: 'CreationPolicyViolation', creations: [] }, 'moderation'],
   ['Vidu, input', { id: 't', state: 'failed', err_code: 'AuditSubmitIllegal', creations: [] }, 'moderation'],

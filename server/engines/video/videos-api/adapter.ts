@@ -233,6 +233,8 @@ const DIALECTS: Record<VideosApiOptions['dialect'], Dialect> = {
 /** A start carries the media with it, up to some hundred megabytes. */
 const START_SECONDS = 300
 const LIST_LIMIT = 100
+/** Gateways before Vertex put a finished clip into the view of its render. */
+const REPLY_BYTES_MAX = 32 * 1024 * 1024
 
 type Where = 'base' | 'references'
 
@@ -246,7 +248,7 @@ function openClients(options: VideosApiOptions, addresses: Record<Where, string>
   const { api_key, headers } = options
   const open = (base_url: string) =>
     engineClient({
-      base_url,
+      ...{ base_url, reply_max_bytes: REPLY_BYTES_MAX },
       ...(api_key === undefined ? {} : { api_key }),
       ...(headers === undefined ? {} : { headers }),
     })
