@@ -26,7 +26,7 @@ export const CHECK_ONLY: readonly Rule[] = [
   },
   {
     files:
-      /^test\/(engines\/(mend|media-children|video\/storyboard\/(?!contract))|flow\/(moderation\/(media|output)|output|variants)|http\/videos\/variants)/,
+      /^test\/(engines\/(repair|media-children|video\/storyboard\/(?!contract))|flow\/(moderation\/(media|output)|output|variants)|http\/videos\/variants)/,
     why: 'media encoded by FFmpeg as WebAssembly, seconds of CPU each; npm test renders one clip and judges its inputs',
   },
   {

@@ -23,6 +23,11 @@ export function limitChildren(max: number): void {
   startNext()
 }
 
+/** How many more children may run now. Those that wait for another task must not be more. */
+export function freeSlots(): number {
+  return children_max - running.length
+}
+
 /** Whether more work of this kind would be refused now. */
 export function isChildQueueFull(kind: ChildKind): boolean {
   return queueOf(kind).size() >= WAITING_MAX

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { type ChildKind, enterChild } from './concurrency-limit.ts'
+import { type ChildKind, enterChild, freeSlots } from './concurrency-limit.ts'
 
 export type ChildOptions = {
   signal?: AbortSignal | undefined
@@ -11,6 +11,11 @@ export type ChildOptions = {
   time_limit_seconds: number
   /** Of the child and what it starts; beyond it the child ends itself. Default 1200. */
   memory_mb?: number
+  /**
+   * Whether the child may have served other tasks of this module, and may serve further ones: for a module that loads something large and keeps
+   * nothing of a task. Default false.
+   */
+  reuse?: boolean
   /** Further flags of Node for the child. */
   node_flags?: readonly string[]
   /** 0 to 1, never falling. */
@@ -22,10 +27,10 @@ export type ChildOptions = {
 /** What the parent sends: the task, and what the child needs to guard itself. */
 export type ChildOrder = { task: unknown; parent_pid: number; memory_mb: number }
 
-/** What the child answers: any number of `progress`, then one of the others. */
+/** What the child answers: any number of `progress`, then one of the others. `held_mb` is the memory it holds after the task. */
 export type ChildReply =
   | { progress: number }
-  | { done: unknown }
+  | { done: unknown; held_mb: number }
   | { error: { name: string; message: string; log: string[] } }
 
 export type ChildFault = 'failed' | 'died' | 'time_limit'
@@ -46,68 +51,119 @@ export class ChildError extends Error {
 }
 
 /**
- * Runs `task` in a fresh Node process whose module is `entry` (it calls `serveTask`) and resolves with its answer.
+ * Runs `task` in a fresh Node process (see `reuse`) whose module is `entry` (it calls `serveTask`) and resolves with its answer.
  * The child leads its own process group and is killed with all of it on abort, at the time limit and when it ends.
  * Its environment only locates programs and libraries: it reads hostile files and must hold no secret.
- * Waits for a slot under the limit for all children. Settles, and frees the slot, once the child is gone: nothing writes to its files any
+ * Waits for a slot under the limit for all children. Settles, and frees the slot, once the child is gone or idle: nothing writes to its files any
  * more. Throws ChildError, ChildrenBusy, or the signal's reason.
  */
 export async function runChild<T>(entry: URL, task: unknown, options: ChildOptions): Promise<T> {
   const leave = await enterChild(options.kind ?? 'repair', options)
   try {
     options.signal?.throwIfAborted()
-    const child = startChild(entry, options)
-    // Without an id it never ran.
-    const gone = child.pid !== undefined && new Promise((resolve) => child.once('exit', resolve))
-    return await answerOf<T>(child, task, options).finally(() => gone)
+    const child = takeIdle(entry) ?? startChild(entry, options)
+    if (child.pid !== undefined) options.on_start?.(child.pid)
+    let is_kept = false
+    try {
+      const { done, held_mb } = await answerOf(child, task, options)
+      is_kept = options.reuse === true && held_mb < HELD_MB_MAX
+      return done as T
+    } finally {
+      if (is_kept) keepIdle(entry, child)
+      else await end(child)
+    }
   } finally {
     leave()
   }
 }
 
-function startChild(entry: URL, { node_flags = [], on_start }: ChildOptions): ChildProcess {
+/** A child that holds more after its task is not used again: the next task would reach the limit of memory early. */
+const HELD_MB_MAX = 400
+
+function startChild(entry: URL, { node_flags = [], reuse }: ChildOptions): ChildProcess {
+  for (const child of [...idle.keys()].slice(Math.max(0, freeSlots()))) endIdle(child)
   const child = fork(entry, {
     detached: process.platform !== 'win32',
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    execArgv: ['--max-old-space-size=256', '--disable-warning=ExperimentalWarning', ...node_flags],
+    execArgv: ['--max-old-space-size=256', '--disable-warning=ExperimentalWarning', ...node_flags].concat(
+      reuse ? ['--expose-gc'] : [],
+    ),
     env: childEnvironment(),
   })
-  if (child.pid !== undefined) on_start?.(child.pid)
-  return child
+  return child.on('error', () => undefined) // `answerOf` reports those of its time
 }
 
-function answerOf<T>(child: ChildProcess, task: unknown, options: ChildOptions): Promise<T> {
+/** How long a child waits for another task, in ms: the frames, sounds and thumbnails of a job follow each other within seconds. */
+const IDLE_MS = 20_000
+
+/** Children that wait, each with its module and the timer that ends it. They keep no process open. */
+const idle = new Map<ChildProcess, { href: string; timer: NodeJS.Timeout }>()
+
+function keepIdle({ href }: URL, child: ChildProcess): void {
+  idle.set(child, { href, timer: setTimeout(endIdle, IDLE_MS, child).unref() })
+  child.unref()
+  child.channel?.unref()
+}
+
+function endIdle(child: ChildProcess): void {
+  clearTimeout(idle.get(child)?.timer)
+  idle.delete(child)
+  killGroup(child)
+}
+
+/** A child of this module that waits, if there is one. */
+function takeIdle({ href }: URL): ChildProcess | undefined {
+  for (const [child, waiting] of idle) {
+    if (waiting.href !== href) continue
+    idle.delete(child)
+    clearTimeout(waiting.timer)
+    if (!child.connected) continue
+    child.ref()
+    child.channel?.ref()
+    return child
+  }
+  return undefined
+}
+
+type Answer = Extract<ChildReply, { done: unknown }>
+
+function answerOf(child: ChildProcess, task: unknown, options: ChildOptions): Promise<Answer> {
   const { signal, time_limit_seconds, memory_mb = 1200 } = options
-  return new Promise<T>((resolve, reject) => {
-    let settled = false
-    const settle = (finish: () => void) => {
-      if (settled) return
-      settled = true
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-      killGroup(child)
-      finish()
-    }
-    const fail = (error: unknown) => settle(() => reject(error))
-    const onAbort = () => fail(signal?.reason)
-    const timer = setTimeout(
-      () => fail(new ChildError('time_limit', `The work took longer than ${time_limit_seconds} s.`)),
-      time_limit_seconds * 1000,
-    )
-    signal?.addEventListener('abort', onAbort, { once: true })
-    child.on('error', (error) => fail(new ChildError('died', `The child could not run: ${error.message}`)))
-    child.on('exit', (code, killed) => fail(new ChildError('died', `The child ended early (${killed ?? code}).`)))
-    const onProgress = risingProgress(options.on_progress)
-    child.on('message', (reply: ChildReply) => {
-      if ('progress' in reply) return onProgress(reply.progress)
-      if ('done' in reply) return settle(() => resolve(reply.done as T))
-      const { name, message, log } = reply.error
-      fail(new ChildError('failed', message, { cause_name: name, log }))
-    })
-    const order: ChildOrder = { task, parent_pid: process.pid, memory_mb }
-    child.send(order, () => undefined) // a child that is already gone is reported by `exit`
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const onAbort = () => reject(signal?.reason)
+  const onError = (error: Error) => reject(new ChildError('died', `The child could not run: ${error.message}`))
+  const onExit = (code: number | null, killed: string | null) =>
+    reject(new ChildError('died', `The child ended early (${killed ?? code}).`))
+  const onProgress = risingProgress(options.on_progress)
+  const onMessage = (reply: ChildReply) => {
+    if ('progress' in reply) return onProgress(reply.progress)
+    if ('done' in reply) return resolve(reply)
+    const { name, message, log } = reply.error
+    reject(new ChildError('failed', message, { cause_name: name, log }))
+  }
+  const timer = setTimeout(
+    () => reject(new ChildError('time_limit', `The work took longer than ${time_limit_seconds} s.`)),
+    time_limit_seconds * 1000,
+  )
+  signal?.addEventListener('abort', onAbort, { once: true })
+  child.on('error', onError).on('exit', onExit).on('message', onMessage)
+  const order: ChildOrder = { task, parent_pid: process.pid, memory_mb }
+  child.send(order, () => undefined) // a child that is already gone is reported by `exit`
+  return promise.finally(() => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+    child.off('exit', onExit).off('message', onMessage).off('error', onError)
   })
+}
+
+/** Ends the child with everything it started, and resolves once it is gone. */
+async function end(child: ChildProcess): Promise<void> {
+  // Without an id it never ran.
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  killGroup(child)
+  await gone
 }
 
 /** SIGKILL for the child and everything it started. */

@@ -7,21 +7,22 @@ export type TaskHandler<T> = (task: T, report: (progress: number) => void) => Pr
 export type LoggedError = Error & { log?: readonly string[] }
 
 /**
- * The child's side of `runChild`: carries out the one task it is sent, answers and ends.
+ * The child's side of `runChild`: carries out each task it is sent, one at a time, and answers. The parent ends it.
  * It ends at once when the parent is gone or when it outgrows its memory, even in the middle of a long computation.
  */
 export function serveTask<T>(handle: TaskHandler<T>): void {
-  process.once('message', async (order: ChildOrder) => {
+  process.on('message', async (order: ChildOrder) => {
     startGuard(order)
     const report = (progress: number) => reply({ progress })
     try {
-      await last({ done: await handle(order.task as T, report) })
+      const done = await handle(order.task as T, report)
+      globalThis.gc?.() // a child that is used again runs with --expose-gc
+      reply({ done, held_mb: process.memoryUsage.rss() / 1e6 })
     } catch (error) {
       const { name, message, log } =
         error instanceof Error ? (error as LoggedError) : (new Error(String(error)) as LoggedError)
-      await last({ error: { name, message, log: [...(log ?? [])] } })
+      reply({ error: { name, message, log: [...(log ?? [])] } })
     }
-    process.exit(0)
   })
   process.once('disconnect', endGroup)
 }
@@ -31,11 +32,11 @@ export function guardProgram(pid: number | undefined): void {
   guard?.postMessage(pid ?? null)
 }
 
-// A child serves one task and ends.
 let guard: Worker | null = null
 
 /** A thread of its own, because a WebAssembly call holds the main one for seconds. */
 function startGuard(order: ChildOrder): void {
+  if (guard !== null) return
   guard = new Worker(GUARD, {
     eval: true,
     execArgv: [],
@@ -63,13 +64,6 @@ setInterval(() => {
 
 function reply(message: ChildReply): void {
   if (process.connected) process.send?.(message)
-}
-
-function last(message: ChildReply): Promise<void> {
-  return new Promise((resolve) => {
-    if (process.send === undefined || !process.connected) return resolve()
-    process.send(message, () => resolve())
-  })
 }
 
 function endGroup(): void {

@@ -40,7 +40,7 @@ export async function executeFfmpeg(
 type Place = { scratch: string; onMicroseconds: (microseconds: number) => void }
 
 async function executeWasm(run: FfmpegRun, { onMicroseconds }: Place): Promise<string[]> {
-  const core = await loadCore()
+  const core = await freshCore()
   const log: string[] = []
   core.setLogger(({ message }) => keep(log, message))
   core.setProgress(({ time }) => onMicroseconds(time))
@@ -51,11 +51,8 @@ async function executeWasm(run: FfmpegRun, { onMicroseconds }: Place): Promise<s
   for (const [name, path] of Object.entries(run.outputs)) {
     if (!core.FS.analyzePath(name).exists) continue
     writeFileSync(path, core.FS.readFile(name))
-    core.FS.unlink(name)
     written.push(name)
   }
-  for (const name of Object.keys(run.inputs)) core.FS.unlink(name)
-  core.reset()
   return checked(run, written, log)
 }
 
@@ -119,28 +116,45 @@ type Core = {
   FS: {
     writeFile(name: string, bytes: Uint8Array): void
     readFile(name: string): Uint8Array
-    unlink(name: string): void
     analyzePath(name: string): { exists: boolean }
   }
   ret: number
   exec(...args: string[]): number
-  reset(): void
   setLogger(log: (line: { message: string }) => void): void
   setProgress(report: (progress: { time: number }) => void): void
 }
 
-/** Lazily loaded, once for the child. */
-let core: Core | null = null
+type CoreModule = {
+  default(options: { instantiateWasm(imports: object, done: (instance: object) => void): object }): Promise<Core>
+}
 
-async function loadCore(): Promise<Core> {
-  if (core !== null) return core
+/** Compiled code, as far as it is used here: the types of Node leave WebAssembly to those of browsers. */
+type Code = { readonly code: unique symbol }
+const { WebAssembly } = globalThis as unknown as {
+  WebAssembly: { compile(bytes: Uint8Array): Promise<Code>; instantiate(code: Code, imports: object): Promise<object> }
+}
+
+/** The glue and the compiled code, a second of processor time: once for the process. */
+let loaded: Promise<[CoreModule, Code]> | null = null
+
+/** FFmpeg with empty memory and no files: a run sees nothing of an earlier one. */
+async function freshCore(): Promise<Core> {
+  loaded ??= load()
+  const [{ default: createCore }, code] = await loaded
+  return createCore({
+    // Emscripten takes the instance when it is there. Source: https://emscripten.org/docs/api_reference/module.html#Module.instantiateWasm
+    instantiateWasm: (imports, done) => {
+      void WebAssembly.instantiate(code, imports).then(done)
+      return {}
+    },
+  })
+}
+
+async function load(): Promise<[CoreModule, Code]> {
   const browser = globalThis as unknown as { self?: unknown; location?: unknown }
   browser.self ??= globalThis // the module expects both, as in a browser
   browser.location ??= { href: 'file:///' }
   const entry = import.meta.resolve('@ffmpeg/core')
-  const { default: createCore } = (await import(entry)) as {
-    default: (options: { wasmBinary: Uint8Array }) => Promise<Core>
-  }
-  core = await createCore({ wasmBinary: readFileSync(fileURLToPath(new URL('./ffmpeg-core.wasm', entry))) })
-  return core
+  const code = await WebAssembly.compile(readFileSync(fileURLToPath(new URL('./ffmpeg-core.wasm', entry))))
+  return [(await import(entry)) as CoreModule, code]
 }

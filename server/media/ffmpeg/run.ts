@@ -31,7 +31,9 @@ export async function runFfmpeg(run: FfmpegRun, options: FfmpegOptions): Promise
   return await withScratch(options.work_dir, async (scratch) => {
     const task: FfmpegTask = { run, runner, scratch }
     try {
-      return await runChild<string[]>(new URL('./child.ts', import.meta.url), task, options)
+      // In the sandbox of WebAssembly each run has an instance of its own; a native program would be started again anyway.
+      const reuse = runner.kind === 'wasm'
+      return await runChild<string[]>(new URL('./child.ts', import.meta.url), task, { ...options, reuse })
     } catch (error) {
       throw error instanceof ChildError ? new FfmpegError(error.fault, error.message, error.log) : error
     }

@@ -50,7 +50,7 @@ export async function sampleFrames(path: string, options: FrameOptions = {}): Pr
   if (span === undefined || !(span.seconds > 0)) throw new ProbeError('unreadable', 'The clip has no picture.')
   const { seconds } = span
   const rate = Math.min(FRAMES_PER_SECOND, max / seconds)
-  const filter = `${fitting(edge)},fps=${rate.toFixed(4)}:start_time=0`
+  const filter = `fps=${rate.toFixed(4)}:start_time=0,${fitting(edge)}`
   // The first frame is repeated where pictures begin after the sound.
   const most = Math.ceil(Math.max(seconds, tracks.video_seconds[0]!) * rate) + UNEXPECTED_MAX
   const frames = await extractFrames(path, { filter, max: most + 1, demuxer }, options)

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { ChildrenBusy, isChildQueueFull } from '../../../media/children/concurrency-limit.ts'
 import { ChildError, runChild } from '../../../media/children/run.ts'
 import { chooseRunner, FfmpegError, type FfmpegRunner } from '../../../media/ffmpeg/choose.ts'
+import { runFfmpeg } from '../../../media/ffmpeg/run.ts'
 import { isRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
 import {
@@ -18,9 +19,10 @@ import {
   type VideoEngine,
 } from '../contract.ts'
 import { refuseUnsupported } from '../refuse-unsupported.ts'
-import type { RenderTask } from './child.ts'
+import type { DrawTask } from './child.ts'
 import type { SpooledInput } from './compose.ts'
 import { openRenders, type Render, type Work } from './renders.ts'
+import { renderRun, type Timeline } from './timeline.ts'
 
 export type StoryboardOptions = {
   /** Holds inputs, drawings and finished clips until the clips are fetched. */
@@ -150,35 +152,47 @@ function outputIn(dir: string): string {
   return join(dir, 'output.mp4')
 }
 
+/** Share of the progress that is reported for drawing. */
+const DRAWN = 0.08
+
 function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunner; inputs: SpooledInput[] }): Work {
   const { job_id, original_prompt: prompt, seconds, width, height, seed } = request
   const script = { prompt, seconds, size: { width, height }, seed_text: `${job_id}\n${seed}\n${prompt}`, inputs }
   return async (render): Promise<RenderState> => {
-    const task: RenderTask = { script, dir: render.dir, output_path: outputIn(render.dir), runner }
+    const { dir } = render
+    const limits = { signal: render.abort.signal, kind: 'render', time_limit_seconds: 120 + 30 * seconds } as const
+    const onProgress = (progress: number) => {
+      render.state = { state: 'running', progress: Math.min(99, Math.floor(progress * 100)), next_poll_seconds: 1 }
+    }
     try {
-      await runChild(new URL('./child.ts', import.meta.url), task, {
-        signal: render.abort.signal,
-        kind: 'render',
-        time_limit_seconds: 120 + 30 * seconds,
-        on_progress: (progress) => {
-          render.state = { state: 'running', progress: Math.min(99, Math.floor(progress * 100)), next_poll_seconds: 1 }
-        },
+      const task: DrawTask = { script, dir }
+      const timeline = await runChild<Timeline>(new URL('./child.ts', import.meta.url), task, limits)
+      onProgress(DRAWN)
+      await runFfmpeg(renderRun(timeline, outputIn(dir)), {
+        ...{ ...limits, runner, work_dir: dir },
+        on_progress: (progress) => onProgress(DRAWN + (1 - DRAWN) * progress),
       })
       return { state: 'succeeded', output: null }
     } catch (error) {
-      return { state: 'failed', error: failureOf(error) }
+      return { state: 'failed', error: failureOf(error, inputs) }
     }
   }
 }
 
 /** A child that crashed may succeed when retried; one that exceeded its time limit will not. */
-function failureOf(error: unknown): EngineError {
+function failureOf(error: unknown, inputs: readonly SpooledInput[]): EngineError {
   if (error instanceof ChildrenBusy)
     return new EngineError('transient', 'Too many renders are waiting.', { cause: error })
-  if (!(error instanceof ChildError)) return new EngineError('permanent', 'The renderer failed.', { cause: error })
-  if (error.cause_name === 'UnreadableReference') {
-    return new EngineError('rejected', error.message, { subject: 'reference_media', cause: error })
-  }
+  if (!(error instanceof ChildError || error instanceof FfmpegError))
+    return new EngineError('permanent', 'The renderer failed.', { cause: error })
+  const unreadable = unreadableReference(error, inputs)
+  if (unreadable !== null) return new EngineError('rejected', unreadable, { subject: 'reference_media', cause: error })
   const kind = error.fault === 'died' ? 'transient' : 'permanent'
   return new EngineError(kind, `The renderer failed (${error.fault}).`, { cause: error })
+}
+
+function unreadableReference(error: ChildError | FfmpegError, inputs: readonly SpooledInput[]): string | null {
+  if (error instanceof ChildError) return error.cause_name === 'UnreadableReference' ? error.message : null
+  const has_media = inputs.some(({ role }) => role === 'reference_video' || role === 'reference_audio')
+  return error.fault === 'failed' && has_media ? 'A reference clip or sound cannot be decoded.' : null
 }
