@@ -19,6 +19,8 @@ export type FfmpegOptions = MediaWork & {
   time_limit_seconds: number
   /** 0 to 1, never falling; needs `duration_seconds` in the run. */
   on_progress?: ((progress: number) => void) | undefined
+  /** As for `runChild`. */
+  on_start?: ((pid: number) => void) | undefined
   runner?: FfmpegRunner
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EngineError } from '../../../../server/engines/engine-error.ts'
-import { longestTurn, secondsOf } from '../../../support/processor-time.ts'
+import { effortOf, longestTurn } from '../../../support/processor-time.ts'
 import { ask, textOf } from './ask.ts'
 import { accepts, engine, formatOf, object, toolOf } from './schemas.ts'
 
@@ -12,7 +12,7 @@ for (const [what, schema] of Object.entries(large())) {
     const answer = () => ask(engine, 'Answer me.', { response_format: formatOf(schema) })
     const text = textOf(await answer())
     assert.ok(accepts(schema, JSON.parse(text)) && text.length < 4_000_000)
-    assert.ok((await secondsOf(answer, 5)) < 5)
+    assert.ok((await effortOf(answer, { seconds: 5 })).seconds < 5)
   })
 }
 
@@ -29,7 +29,7 @@ for (const [what, { schema, problem }] of Object.entries(refused())) {
         assert.ok(message.startsWith(`Invalid schema for ${name}: `) && message.includes(problem), message)
         return message.length < 500
       })
-      assert.ok((await secondsOf(() => ask(engine, 'Answer me.', options), 5)) < 5)
+      assert.ok((await effortOf(() => ask(engine, 'Answer me.', options), { seconds: 5 })).seconds < 5)
     }
   })
 }
