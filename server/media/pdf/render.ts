@@ -46,6 +46,7 @@ export async function renderPdf(
       time_limit_seconds: RENDER_SECONDS,
       memory_mb: MEMORY_MB,
       node_flags: lockedFlags(),
+      reuse: true, // PDFium is WebAssembly, and each document gets an instance of its own
     })
   } catch (error) {
     if (error instanceof ChildrenBusy) throw new PdfError('busy', { cause: error })
