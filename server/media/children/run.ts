@@ -61,7 +61,7 @@ export async function runChild<T>(entry: URL, task: unknown, options: ChildOptio
   const leave = await enterChild(options.kind ?? 'repair', options)
   try {
     options.signal?.throwIfAborted()
-    const child = takeIdle(entry) ?? startChild(entry, options)
+    const child = takeIdle(entry) ?? (await startChild(entry, options))
     if (child.pid !== undefined) options.on_start?.(child.pid)
     let is_kept = false
     try {
@@ -80,8 +80,9 @@ export async function runChild<T>(entry: URL, task: unknown, options: ChildOptio
 /** A child that holds more after its task is not used again: the next task would reach the limit of memory early. */
 const HELD_MB_MAX = 400
 
-function startChild(entry: URL, { node_flags = [], reuse }: ChildOptions): ChildProcess {
-  for (const child of [...idle.keys()].slice(Math.max(0, freeSlots()))) endIdle(child)
+async function startChild(entry: URL, { node_flags = [], reuse, signal }: ChildOptions): Promise<ChildProcess> {
+  await Promise.all([...idle.keys()].slice(Math.max(0, freeSlots())).map(endIdle))
+  signal?.throwIfAborted()
   const child = fork(entry, {
     detached: process.platform !== 'win32',
     serialization: 'advanced',
@@ -101,15 +102,15 @@ const IDLE_MS = 20_000
 const idle = new Map<ChildProcess, { href: string; timer: NodeJS.Timeout }>()
 
 function keepIdle({ href }: URL, child: ChildProcess): void {
-  idle.set(child, { href, timer: setTimeout(endIdle, IDLE_MS, child).unref() })
+  idle.set(child, { href, timer: setTimeout(() => void endIdle(child), IDLE_MS).unref() })
   child.unref()
   child.channel?.unref()
 }
 
-function endIdle(child: ChildProcess): void {
+async function endIdle(child: ChildProcess): Promise<void> {
   clearTimeout(idle.get(child)?.timer)
   idle.delete(child)
-  killGroup(child)
+  await end(child)
 }
 
 /** A child of this module that waits, if there is one. */
