@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -55,6 +55,8 @@ async function runPasses(): Promise<RunResult> {
   // The database of a service that is started as root belongs to another user.
   chmodSync(temp, 0o711)
   process.once('exit', () => rmSync(temp, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
+  const prepared = join(temp, 'prepared')
+  mkdirSync(prepared, { mode: 0o711 })
   const databases: TestServer[] = []
   try {
     const batches: Batch[] = []
@@ -66,6 +68,7 @@ async function runPasses(): Promise<RunResult> {
         ...env,
         TMPDIR: temp,
         ...server,
+        KINORA_TEST_PREPARED: prepared,
         ...(check && { KINORA_TESTS: 'check' }),
       }
       batches.push({ name, files: list, env: { ...common, ...own, KINORA_TEST_PG: database.url } })

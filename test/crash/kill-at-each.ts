@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import {
   audit,
   drained,
+  keyOf,
   kill,
   MODEL,
   openSite,
   orphans,
-  ownerOf,
   query,
   type Site,
   type SiteOptions,
@@ -37,11 +37,8 @@ export async function killAtEach(
   const acknowledged: Acknowledged = new Map()
   const passed: Array<{ model: string; point: string }> = []
   let submitted = 0
-  let key = ''
+  const key = keyOf(site)
   try {
-    const first = await start(site)
-    key = (await ownerOf(site, first)).key
-    assert.equal(await stop(first), 0)
     const models = Object.keys(options.models ?? { [MODEL]: '' })
     const kills = models.flatMap((model) => points.map((point) => ({ model, point })))
     for (const { model, point } of kills) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { send } from '../support/http/send.ts'
-import { audit, kill, openSite, ownerOf, query, type Site, start, submit } from './kinora.ts'
+import { audit, keyOf, kill, openSite, query, type Site, start, submit } from './kinora.ts'
 import { modelOf, modelsOf, OUTSIDE, type OutsideEngine } from './outside-engines.ts'
 
 /** A site with one job on each engine, which that is rendering, and the service that renders them. */
@@ -18,7 +18,7 @@ async function rendering(engines: readonly OutsideEngine[]) {
 
 async function renderOn(site: Site, engines: readonly OutsideEngine[]) {
   const service = await start(site)
-  const { key } = await ownerOf(site, service)
+  const key = keyOf(site)
   site.engines.conduct({ polls: 1_000_000 })
   // Not even the first poll is answered, so that the renders also stay in the engines' own queues.
   for (const { poll } of engines) if (poll !== null) site.engines.script({ ...poll, times: 1_000_000, fault: AWAY })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { send } from '../support/http/send.ts'
 import { startReceiver, unwrap } from '../support/webhooks/app.ts'
-import { audit, kill, openSite, ownerOf, query, start, stop } from './kinora.ts'
+import { audit, keyOf, kill, openSite, query, start, stop } from './kinora.ts'
 
 /** Between the commit that ends a response and its delivery, and between the delivery and its record. */
 const POINTS = ['after_response_end', 'before_delivery', 'after_delivery']
@@ -20,12 +20,11 @@ webhooks: { allow_loopback: true }
 test(`killed at ${POINTS.length} points between the end of a response and its delivery: every event arrives, under one id`, async () => {
   const [site, receiver] = [await openSite(), await startReceiver()]
   writeFileSync(site.config, CONFIG)
-  let key: string | null = null
+  const key = keyOf(site)
   let secret = ''
   try {
     for (const point of POINTS) {
       const kinora = await start(site, { failpoint: point })
-      key ??= (await ownerOf(site, kinora)).key
       if (secret === '') {
         // A response that is lost again and again fails in the end, which is an event too.
         const body = { name: 'Test', url: receiver.url, event_types: ['response.completed', 'response.failed'] }

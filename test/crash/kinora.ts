@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,7 @@ import { postgresHome } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
 import { SERVER_MAIN } from '../runner/server-bundle.ts'
+import { copyPrepared } from '../support/data/prepared.ts'
 import { cookieOf } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
 import { type EngineServer, startEngineServer } from '../support/upstream/engine-server/server.ts'
@@ -59,12 +60,12 @@ moderation: ${moderation}
 `.replaceAll('{engines}', engines.url),
   )
   const site = { dir, data_dir: join(dir, 'data'), config, engines, services: [] as Kinora[] }
-  prepared ??= prepareData(config)
-  // With its owners and modes, which PostgreSQL checks.
-  assert.equal(spawnSync('cp', ['-a', await prepared, site.data_dir]).status, 0)
+  await copyData(config, site.data_dir)
   return {
     ...site,
     async close() {
+      await connections.get(site.data_dir)?.close()
+      connections.delete(site.data_dir)
       for (const service of site.services) await kill(service)
       endDatabase(site)
       await engines.close()
@@ -73,15 +74,19 @@ moderation: ${moderation}
   }
 }
 
-let prepared: Promise<string> | undefined
+/** A data directory whose service has run once, with an owner who has agreed to the terms, and has stopped: a first start costs seconds of CPU. */
+async function copyData(config: string, data_dir: string): Promise<void> {
+  await copyPrepared('served', data_dir, async (prepared) => {
+    const site = { data_dir: prepared, config, services: [] }
+    const kinora = await start(site)
+    await ownerOf(site, kinora)
+    assert.equal(await stop(kinora), 0)
+  })
+}
 
-/** A data directory whose service has run once and has stopped. Sites are copies of it: a first start costs seconds of CPU. */
-async function prepareData(config: string): Promise<string> {
-  const dir = mkdtempSync(join(tmpdir(), 'kinora-prepared-'))
-  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
-  const data_dir = join(dir, 'data')
-  assert.equal(await stop(await start({ data_dir, config, services: [] })), 0)
-  return data_dir
+/** The key of the owner, who has agreed to the terms. */
+export function keyOf({ data_dir }: Pick<Site, 'data_dir'>): string {
+  return firstRunOf(data_dir).api_key
 }
 
 /** Where nothing listens: the port of RFC 863. */
@@ -141,13 +146,9 @@ export async function stop(kinora: Kinora): Promise<number | string> {
   return kinora.ended
 }
 
-/** The owner of the first run, who has agreed to the terms. */
+/** Has the owner of the first run agree to the terms. */
 export async function ownerOf(site: Pick<Site, 'data_dir'>, { url }: { url: string }): Promise<{ key: string }> {
-  const run = JSON.parse(readFileSync(join(site.data_dir, 'first-run.json'), 'utf8')) as {
-    email: string
-    password: string
-    api_key: string
-  }
+  const run = firstRunOf(site.data_dir)
   const signedIn = await send(
     { url },
     'POST',
@@ -159,6 +160,10 @@ export async function ownerOf(site: Pick<Site, 'data_dir'>, { url }: { url: stri
   const { body } = await send({ url }, 'GET', '/v1/videos/acceptance', { cookie })
   await send({ url }, 'POST', '/v1/videos/acceptance', { cookie }, { terms_version: body.terms_version })
   return { key: run.api_key }
+}
+
+function firstRunOf(data_dir: string): { email: string; password: string; api_key: string } {
+  return JSON.parse(readFileSync(join(data_dir, 'first-run.json'), 'utf8'))
 }
 
 /** Submits one job; null when no answer came. */
@@ -185,12 +190,24 @@ export async function submit(
 
 /** Asks the database of a running service. */
 export async function query(site: Site, sql: string, values: unknown[] = []): Promise<Array<Record<string, unknown>>> {
-  const { pool, close } = openDb(databaseUrl(site), { pool_max: 1 })
-  try {
-    return (await pool.query(sql, values)).rows
-  } finally {
-    await close()
-  }
+  return (await connectionTo(site)).pool.query(sql, values).then(({ rows }) => rows)
+}
+
+type Connection = ReturnType<typeof openDb> & { pid: number }
+
+/** One to the database of each site, by its data directory: tests ask many times a second, and to connect costs more than to ask. */
+const connections = new Map<string, Connection>()
+
+async function connectionTo(site: Site): Promise<Connection> {
+  const url = runningPostgresUrl(postgresHome(site.data_dir))
+  if (!url) throw new Error('the database is not running')
+  const pid = databasePid(site)
+  const known = connections.get(site.data_dir)
+  if (known?.pid === pid) return known
+  await known?.close()
+  const made = { ...openDb(url, { pool_max: 1 }), pid }
+  connections.set(site.data_dir, made)
+  return made
 }
 
 function endDatabase(site: Pick<Site, 'data_dir'>): void {
@@ -201,18 +218,10 @@ function endDatabase(site: Pick<Site, 'data_dir'>): void {
   }
 }
 
-function databaseUrl(site: Site): string {
-  const url = runningPostgresUrl(postgresHome(site.data_dir))
-  if (!url) throw new Error('the database is not running')
-  return url
-}
-
 /** The database's main process. */
 export function databasePid(site: Pick<Site, 'data_dir'>): number {
-  const file = readdirSync(postgresHome(site.data_dir), { recursive: true, encoding: 'utf8' }).find((name) =>
-    name.endsWith('postmaster.pid'),
-  )
-  return Number(readFileSync(join(postgresHome(site.data_dir), file!), 'utf8').split('\n')[0])
+  const file = join(postgresHome(site.data_dir), 'cluster', 'postmaster.pid')
+  return Number(readFileSync(file, 'utf8').split('\n')[0])
 }
 
 /** Resolves once no job is left in flight; throws after a minute. */
@@ -231,13 +240,8 @@ export async function drained(site: Site): Promise<void> {
 
 /** The violations that the audit finds beside the service, as text; empty when all is well. */
 export async function audit(site: Site): Promise<string> {
-  const { db, close } = openDb(databaseUrl(site), { pool_max: 1 })
-  try {
-    const rows = (await runAudit(db)).filter(({ violations }) => violations > 0)
-    return rows.map(({ invariant, violations }) => `${invariant}: ${violations}`).join(', ')
-  } finally {
-    await close()
-  }
+  const rows = (await runAudit((await connectionTo(site)).db)).filter(({ violations }) => violations > 0)
+  return rows.map(({ invariant, violations }) => `${invariant}: ${violations}`).join(', ')
 }
 
 /** Published blobs that no row knows. */

@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SERVER_MAIN } from '../runner/server-bundle.ts'
 import { argumentsOf, childrenOf } from '../support/processes.ts'
-import { audit, drained, openSite, ownerOf, query, type Site, start, stop, submit } from './kinora.ts'
+import { audit, drained, keyOf, openSite, query, type Site, start, stop, submit } from './kinora.ts'
 
 test('SIGTERM under load: the service drains and exits with 0, no acknowledged job is lost, none is charged without a clip', async () => {
   const site = await openSite()
   try {
     let kinora = await start(site)
-    const { key } = await ownerOf(site, kinora)
+    const key = keyOf(site)
     const acknowledged = new Set<string>()
     const statuses = new Set<number>()
     site.engines.conduct({ polls: 1 })
@@ -19,7 +19,7 @@ test('SIGTERM under load: the service drains and exits with 0, no acknowledged j
         for (let i = 0; !over; i++) {
           const answer = await submit(kinora, key, { prompt: `A boat of round ${round}, ${line}, ${i}` })
           if (answer) statuses.add(answer.status)
-          else await pause(10)
+          await pause(10)
           if (answer?.id) acknowledged.add(answer.id)
         }
       })
@@ -58,7 +58,7 @@ test('jobs that wait for their next poll when the service stops go on as soon as
   const site = await openSite()
   try {
     const first = await start(site)
-    const { key } = await ownerOf(site, first)
+    const key = keyOf(site)
     site.engines.conduct({ polls: 1 })
     await submit(first, key, { prompt: 'A boat that waits' })
     await site.engines.received('GET', /^\/v1\/videos\/video_1$/)
@@ -82,7 +82,7 @@ test('a second service on a data directory exits at once with the reason, and th
   const site = await openSite()
   try {
     const first = await start(site)
-    const { key } = await ownerOf(site, first)
+    const key = keyOf(site)
     await assert.rejects(start(site), /ended with 1: .*in use by another service/s)
     const answer = await submit(first, key, { prompt: 'A boat in peace' })
     assert.equal(answer?.status, 200)
@@ -97,7 +97,7 @@ test('several HTTP processes serve one set of jobs; one that is killed is replac
   const site = await openSite()
   try {
     const kinora = await start(site, { args: ['--workers', '2'] })
-    const { key } = await ownerOf(site, kinora)
+    const key = keyOf(site)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) => submit(kinora, key, { prompt: `A boat of many, ${i}` })),
     )

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { newCustomer, startApp } from '../support/http/app.ts'
 import { submit } from '../support/http/videos-app.ts'
 import { startEngineServer } from '../support/upstream/engine-server/server.ts'
@@ -33,6 +34,7 @@ video_models:
     for (;;) {
       const job = await row()
       if (holds(job)) return job
+      await pause(10)
     }
   }
   const { claim_id: dead } = await until(({ status, claim_id }) => status === 'in_progress' && claim_id !== null)

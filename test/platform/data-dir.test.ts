@@ -7,11 +7,13 @@ import { openDatabase } from '../../server/cli/database.ts'
 import type { Config } from '../../server/config/config.ts'
 import { openDataDir } from '../../server/platform/data-dir.ts'
 import { silentLog } from '../../server/platform/log.ts'
+import { prepareDatabase } from '../support/data/prepared.ts'
 import { startService, tempDir } from '../support/service.ts'
 
 test('a second service on a data directory is refused with the first one named, before it touches anything', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
+  await prepareDatabase(join(dir.path, 'postgres'))
   const first = await startService({ dir: dir.path })
   const before = snapshot(dir.path)
   await assert.rejects(
@@ -25,6 +27,7 @@ test('a second service on a data directory is refused with the first one named, 
 test('a second service is refused as well when the lock was deleted under the first, and changes nothing; after the first it may start', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
+  await prepareDatabase(join(dir.path, 'postgres'))
   const first = await startService({ dir: dir.path })
   writeFileSync(join(dir.path, 'work', 'of a render'), '')
   rmSync(join(dir.path, 'service.lock'))
@@ -45,6 +48,7 @@ test('a second service is refused as well when the lock was deleted under the fi
 test('kill -9 frees the lock at once', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
+  await prepareDatabase(join(dir.path, 'postgres'))
   const first = await startService({ dir: dir.path })
   await first.kill()
   const second = await startService({ dir: dir.path })

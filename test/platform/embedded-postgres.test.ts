@@ -4,11 +4,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
+import { prepareDatabase } from '../support/data/prepared.ts'
 import { startService, tempDir } from '../support/service.ts'
 
 test('a server left behind by a killed service is adopted with all it committed, and stops with the next service', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
+  await prepareDatabase(join(dir.path, 'postgres'))
   const first = await startService({ dir: dir.path })
   await query(first.url, 'create table kept (x int); insert into kept values (1)')
   await first.kill()
@@ -23,6 +25,7 @@ test('a server left behind by a killed service is adopted with all it committed,
 test('kill -9 of the server, ours or adopted: it is brought back and nothing acknowledged is missing', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
+  await prepareDatabase(join(dir.path, 'postgres'))
   const first = await startService({ dir: dir.path })
   await query(first.url, 'create table kept (x serial)')
   let acknowledged = 0
@@ -46,6 +49,7 @@ test('kill -9 of the server, ours or adopted: it is brought back and nothing ack
 test('service and server both killed: the next start recovers, even when the old process id is taken', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
+  await prepareDatabase(join(dir.path, 'postgres'))
   const first = await startService({ dir: dir.path })
   await query(first.url, 'create table kept (x int); insert into kept values (1)')
   await first.kill()
@@ -74,7 +78,9 @@ test('a first start that was killed while it made the cluster does not spoil the
 test('commits are flushed, nothing listens on the network, and no statement reaches the log', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
-  const server = await startEmbeddedPostgres({ dir: dir.path })
+  const home = join(dir.path, 'postgres')
+  await prepareDatabase(home)
+  const server = await startEmbeddedPostgres({ dir: home })
   const [settings] = await query(
     server.url,
     `select current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
@@ -86,17 +92,19 @@ test('commits are flushed, nothing listens on the network, and no statement reac
   )
   await assert.rejects(query(server.url, `select 'canary-8'::int`))
   await server.stop()
-  assert.doesNotMatch(readFileSync(join(dir.path, 'log'), 'utf8'), /canary/)
+  assert.doesNotMatch(readFileSync(join(home, 'log'), 'utf8'), /canary/)
 })
 
 test('a database of another major version is refused with an explanation', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
-  const server = await startEmbeddedPostgres({ dir: dir.path })
+  const home = join(dir.path, 'postgres')
+  await prepareDatabase(home)
+  const server = await startEmbeddedPostgres({ dir: home })
   await server.stop()
   const refused = async (major: string, why: RegExp) => {
-    writeFileSync(join(dir.path, 'cluster/PG_VERSION'), `${major}\n`)
-    await assert.rejects(startEmbeddedPostgres({ dir: dir.path }), { name: 'StartError', message: why })
+    writeFileSync(join(home, 'cluster/PG_VERSION'), `${major}\n`)
+    await assert.rejects(startEmbeddedPostgres({ dir: home }), { name: 'StartError', message: why })
   }
   await refused(
     '16',
@@ -108,10 +116,12 @@ test('a database of another major version is refused with an explanation', async
 test('a server that cannot start reports the end of its log', async (t) => {
   const dir = tempDir()
   t.after(dir.remove)
-  const server = await startEmbeddedPostgres({ dir: dir.path })
+  const home = join(dir.path, 'postgres')
+  await prepareDatabase(home)
+  const server = await startEmbeddedPostgres({ dir: home })
   await server.stop()
-  writeFileSync(join(dir.path, 'cluster/postgresql.conf'), 'no_such_setting = 1\n')
-  await assert.rejects(startEmbeddedPostgres({ dir: dir.path }), /no_such_setting/)
+  writeFileSync(join(home, 'cluster/postgresql.conf'), 'no_such_setting = 1\n')
+  await assert.rejects(startEmbeddedPostgres({ dir: home }), /no_such_setting/)
 })
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {

@@ -7,6 +7,7 @@ import { loadConfig } from '../../../server/config/load.ts'
 import { engineMistakes } from '../../../server/engines/registry.ts'
 import { type Log, silentLog } from '../../../server/platform/log.ts'
 import { postgresServer } from './postgres.ts'
+import { prepareDatabase } from './prepared.ts'
 
 export type TestDir = ReturnType<typeof dataDir>
 
@@ -20,6 +21,8 @@ export function dataDir() {
     )
   return {
     path,
+    /** Gives it the database that a first start would make. */
+    prepare: () => prepareDatabase(join(path, 'postgres')),
     /** The whole service of `kinora serve`, on a free port and the directory's own database unless `env` names another. */
     async serve(env: NodeJS.ProcessEnv = {}, log: Log = silentLog): Promise<Serving> {
       const config = loadConfig({ host: '127.0.0.1', port: '0', data_dir: path }, env, engineMistakes)
