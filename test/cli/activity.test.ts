@@ -46,6 +46,7 @@ let serving: Serving
 let external: Awaited<ReturnType<typeof emptyDatabase>>
 before(async () => {
   dir = dataDir()
+  await dir.prepare()
   external = await emptyDatabase()
   serving = await dir.serve()
 })
@@ -55,18 +56,17 @@ after(async () => {
 })
 
 const config = () => loadConfig({ data_dir: dir.path }, {}, null)
+/** After the data has moved. */
+const moved = () => ({ ...config(), database_url: external.url })
 
 /** Runs a command and returns what it printed as JSON, with the actions that it has recorded. */
-async function run(name: string, values: Record<string, string>) {
+async function run(name: string, values: Record<string, string>, at = config()) {
   const command = COMMANDS.get(name)!
   const since = new Date()
-  if ('runAlone' in command) await command.runAlone({ config: config(), actor }, values)
-  const database = await openAdminDatabase({
-    ...config(),
-    ...(name === 'database move' && { database_url: external.url }),
-  })
+  if ('runAlone' in command) await command.runAlone({ config: at, actor }, values)
+  const database = await openAdminDatabase(name === 'database move' ? moved() : at)
   try {
-    const admin = { ...database, config: config(), clock: systemClock, actor }
+    const admin = { ...database, config: at, clock: systemClock, actor }
     const json = 'run' in command ? (await command.run(admin, values)).json : {}
     const entries = await listAllActivity(database.db, { org_id: null, since, limit: 10 })
     assert.doesNotMatch(JSON.stringify(entries), new RegExp(SECRET))
@@ -114,7 +114,7 @@ test('every command of kinora admin that changes something records who did it, a
   }
   const reading = [...COMMANDS].flatMap(([name, { records }]) => (records === null ? [name] : []))
   for (const name of reading.filter((name) => !NEEDS_MORE.has(name)))
-    assert.deepEqual((await run(name, {})).entries, [], name)
+    assert.deepEqual((await run(name, {}, moved())).entries, [], name)
 })
 
 test('commands that open the database themselves record its time, whatever the clock of this machine says', async (t) => {
@@ -133,8 +133,8 @@ test('commands that open the database themselves record its time, whatever the c
     const command = COMMANDS.get(name)!
     assert.ok('runAlone' in command)
     await command.runAlone({ config: config(), actor }, values)
-    const moved = name === 'database move' && { database_url: other.url }
-    const { db, close } = await openAdminDatabase({ ...config(), ...moved })
+    const left = name === 'database move' && { database_url: other.url }
+    const { db, close } = await openAdminDatabase({ ...config(), ...left })
     const entries = await listAllActivity(db, { org_id: null, since: before, limit: 10 })
     await close()
     assert.ok(entries.map(({ action }) => action).includes(command.records!), name)
@@ -142,7 +142,7 @@ test('commands that open the database themselves record its time, whatever the c
 })
 
 test('an entry is never changed, and deleted by the retention alone', async () => {
-  const { db, pool, close } = await openAdminDatabase({ ...config(), database_url: external.url })
+  const { db, pool, close } = await openAdminDatabase(moved())
   for (const change of [
     "update activity_entries set action = 'x'",
     'delete from activity_entries',

@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { RestoreOptions } from '../../server/cli/admin/backup/restore.ts'
 import type { BackupOptions } from '../../server/cli/admin/backup/take.ts'
 import { diskBlobs } from '../../server/platform/blobs/disk.ts'
-import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
+import { dataDir } from '../support/data/data-dir.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 import { tempDir } from '../support/service.ts'
 
 /** A service on an external database that is backed up while it serves, and a directory for what is made of it. */
@@ -10,7 +11,7 @@ export async function backupSite() {
   const temp = tempDir()
   const at = (name: string) => join(temp.path, name)
   const dir = dataDir()
-  const database = await emptyDatabase()
+  const database = await testDatabase()
   const serving = await dir.serve({ DATABASE_URL: database.url })
   const key = serving.first_run!.api_key
 
@@ -44,7 +45,7 @@ export async function backupSite() {
     }),
     async close(): Promise<void> {
       await dir.remove()
-      await database.drop()
+      await database.close()
       temp.remove()
     },
   }

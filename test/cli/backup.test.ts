@@ -11,7 +11,7 @@ import { s3Blobs } from '../../server/platform/blobs/s3/s3.ts'
 import { holdBlobs } from '../../server/platform/db/copy/backup-lock.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
 import { damageObject } from '../support/bucket/storage.ts'
-import { runKinora } from '../support/command.ts'
+import { runCommand, runKinora } from '../support/command.ts'
 import { backupSite } from './backup-site.ts'
 
 const { at, dir, database, call, upload, options, into, close } = await backupSite()
@@ -94,7 +94,7 @@ test('a bucket that cannot be used fails the backup with one sentence that says 
   const storage = { kind: 's3', endpoint, bucket: 'deleted', region: 'us-east-1', ...credentials }
   writeFileSync(at('kinora.yaml'), JSON.stringify({ storage }))
   const args = ['admin', 'backup', '--out', at('backups'), '--data-dir', dir.path, '--config', at('kinora.yaml')]
-  const { code, stderr } = await runKinora(args, { env: { DATABASE_URL: database.url } })
+  const { code, stderr } = await runCommand(args, { DATABASE_URL: database.url })
   assert.equal(code, 1)
   assert.match(stderr, /^kinora admin backup: The bucket cannot be used \(GetObject: 404 NoSuchBucket\)\./)
   assert.doesNotMatch(stderr, /\n\s+at /)

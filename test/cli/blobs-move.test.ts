@@ -6,11 +6,15 @@ import type { S3Options } from '../../server/platform/blobs/s3/bucket.ts'
 import { s3Blobs } from '../../server/platform/blobs/s3/s3.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
 import { damageObject } from '../support/bucket/storage.ts'
-import { runKinora } from '../support/command.ts'
-import { dataDir } from '../support/data/data-dir.ts'
+import { runCommand, runKinora } from '../support/command.ts'
+import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
 
 const dir = dataDir()
-after(() => dir.remove())
+const external = await emptyDatabase()
+after(async () => {
+  await dir.remove()
+  await external.drop()
+})
 
 test('files move from the disk to a bucket and back while the service runs: all are readable throughout, and none is left behind', async () => {
   const bucket = await testBucket({ prefix: 'kinora/' })
@@ -18,11 +22,21 @@ test('files move from the disk to a bucket and back while the service runs: all 
   const s3 = storageOf(bucket)
   const KINORA_CONFIG = join(dir.path, 'kinora.yaml')
   const configure = (text: string) => writeFileSync(KINORA_CONFIG, text)
-  const move = (to: string, ...flags: string[]) =>
-    runKinora(
-      ['admin', 'blobs', 'move', '--to', to, '--data-dir', dir.path, '--config', KINORA_CONFIG, '--json'].concat(flags),
-    )
-  const serve = () => dir.serve({ KINORA_CONFIG })
+  const moveTo = (to: string) => [
+    'admin',
+    'blobs',
+    'move',
+    '--to',
+    to,
+    '--data-dir',
+    dir.path,
+    '--config',
+    KINORA_CONFIG,
+    '--json',
+  ]
+  const database = { DATABASE_URL: external.url }
+  const move = (to: string, ...flags: string[]) => runCommand([...moveTo(to), ...flags], database)
+  const serve = () => dir.serve({ KINORA_CONFIG, ...database })
   const keys = async () => {
     const blobs = s3Blobs(bucket, { staging_dir: join(dir.path, 'blobs', 'staging') })
     const found: string[] = []
@@ -80,7 +94,7 @@ test('files move from the disk to a bucket and back while the service runs: all 
   assert.equal(damagedOnDisk.code, 1)
   assert.match(damagedOnDisk.stderr, new RegExp(`1 of the files .* ${key}.*--incomplete`))
   writeFileSync(one, bytes)
-  const moved = await move('s3')
+  const moved = await runKinora(moveTo('s3'), { env: database })
   assert.equal(moved.code, 0, moved.stderr)
   const { files: found, copied } = JSON.parse(moved.stdout)
   assert.deepEqual([found, copied], [2, 1])

@@ -8,7 +8,7 @@ import type { Serving } from '../../server/cli/serve.ts'
 import { postgresHome } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { runningPostgresUrl } from '../../server/platform/postgres/embedded.ts'
-import { runKinora } from '../support/command.ts'
+import { runCommand, runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
 import { signInAs } from '../support/http/people.ts'
 
@@ -18,6 +18,7 @@ let file_id: string
 let key: string
 before(async () => {
   dir = dataDir()
+  await dir.prepare()
   external = await emptyDatabase()
 })
 after(async () => {
@@ -25,8 +26,8 @@ after(async () => {
   await external.drop()
 })
 
-const move = (to: string, env: NodeJS.ProcessEnv = {}) =>
-  runKinora(['admin', 'database', 'move', '--to', to, '--data-dir', dir.path, '--json'], { env })
+const moveTo = (to: string) => ['admin', 'database', 'move', '--to', to, '--data-dir', dir.path, '--json']
+const move = (to: string, env: NodeJS.ProcessEnv = {}) => runCommand(moveTo(to), env)
 
 async function call(url: string, method: string, path: string, body?: object | FormData) {
   const json = body !== undefined && !(body instanceof FormData)
@@ -90,7 +91,7 @@ test('everything moves to an external database and back, row for row, with the a
   const before = await contentOf(embeddedUrl())
   await first.stop()
 
-  const moved = await move(external.url)
+  const moved = await runKinora(moveTo(external.url))
   assert.equal(moved.code, 0, moved.stderr)
   const report = JSON.parse(moved.stdout)
   assert.equal(report.audit, 'clean')
@@ -137,10 +138,11 @@ test('a target with rows of its own, and a source without any, are refused', asy
 
 test('an operator who restored a backup declares that database and files belong together', async () => {
   const other = dataDir()
+  await other.prepare()
   await (await other.serve()).stop()
   rmSync(join(other.path, 'blobs', 'installation.json'))
   await assert.rejects(other.serve(), /database adopt/)
-  const adopted = await runKinora(['admin', 'database', 'adopt', '--data-dir', other.path, '--json'])
+  const adopted = await runCommand(['admin', 'database', 'adopt', '--data-dir', other.path, '--json'])
   assert.equal(adopted.code, 0, adopted.stderr)
   await (await other.serve()).stop()
   await other.remove()

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { type Ran, runKinora } from '../support/command.ts'
+import { type Ran, runCommand, runKinora } from '../support/command.ts'
 import { startChatUpstream } from '../support/upstream/chat-upstream.ts'
 import { startEngineServer } from '../support/upstream/engine-server/server.ts'
 
@@ -23,9 +23,14 @@ const TASKS = `{ kind: content-tasks, dialect: minimax, base_url: "${server.url}
 const NO_CHAT = 'chat_models: []\n'
 
 async function check(config: string, ...args: string[]): Promise<Ran> {
+  return runCommand(commandOf(config, args))
+}
+
+/** `engines check` of a file with this configuration. */
+function commandOf(config: string, args: string[]): string[] {
   const path = join(dir, 'kinora.yaml')
   writeFileSync(path, config)
-  return runKinora(['engines', 'check', '--config', path, ...args], { cwd: dir })
+  return ['engines', 'check', '--config', path, ...args]
 }
 
 async function found(
@@ -57,7 +62,7 @@ test('every engine of a configuration is asked, and what holds is printed; exit 
   )
   assert.deepEqual(failed, [])
   assert.deepEqual([code, result.ok], [0, true])
-  const { stdout, stderr } = await check(config, 'talk')
+  const { stdout, stderr } = await runKinora(commandOf(config, ['talk']), { cwd: dir })
   assert.match(stdout, /^talk: sandbox\n/)
   assert.match(stdout, /✓ calls a tool when it must/)
   assert.match(stdout, /– looks at a picture\n {6}`vision` is not among the capabilities/)
@@ -124,8 +129,8 @@ test('a malformed command exits with 2, and an unknown name with those that ther
   assert.equal(unknown.code, 2)
   assert.match(unknown.stderr, /there is no nothing; there are clips, moderation/)
   for (const args of [['engines'], ['engines', 'mend'], ['engines', 'check', 'a', 'b'], ['engines', 'check', '--paid']])
-    assert.equal((await runKinora(args, { cwd: dir })).code, 2, args.join(' '))
-  const { code, stdout } = await runKinora(['engines', '--help'])
+    assert.equal((await runCommand(args)).code, 2, args.join(' '))
+  const { code, stdout } = await runCommand(['engines', '--help'])
   assert.equal(code, 0)
   assert.match(stdout, /--free/)
 })

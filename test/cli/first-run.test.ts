@@ -5,16 +5,26 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 import { signInAs } from '../support/http/people.ts'
 
 const dirs: Array<() => Promise<void>> = []
+const databases: Array<() => Promise<void>> = []
 after(async () => {
   for (const remove of dirs) await remove()
+  for (const close of databases) await close()
 })
 function newDir() {
   const dir = dataDir()
   dirs.push(dir.remove)
   return dir
+}
+
+/** The environment of a service on a database that no service has used. */
+async function newDatabase(): Promise<{ DATABASE_URL: string }> {
+  const { url, close } = await testDatabase()
+  databases.push(close)
+  return { DATABASE_URL: url }
 }
 
 /** A port that another program listens on. */
@@ -28,9 +38,11 @@ async function busyPort(): Promise<{ port: number; free(): Promise<void> }> {
 for (const workers of ['1', '2']) {
   test(`a busy port on the first run is answered in one sentence and loses nothing: the next start makes the owner, with ${workers} HTTP processes`, async () => {
     const dir = newDir()
+    // One of the two makes its database as well.
+    const env = workers === '1' ? {} : await newDatabase()
     const busy = await busyPort()
     const args = ['serve', '--data-dir', dir.path, '--port', String(busy.port), '--workers', workers]
-    const refused = await ended(startKinora(args))
+    const refused = await ended(startKinora(args, { env }))
     assert.equal(refused.code, 1)
     const words = refused.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
     assert.equal(words.length, 1, refused.stderr)
@@ -38,7 +50,7 @@ for (const workers of ['1', '2']) {
     assert.equal(existsSync(join(dir.path, 'first-run.json')), false)
     await busy.free()
 
-    const child = startKinora(args)
+    const child = startKinora(args, { env })
     await printed(child, 'stdout', /kinora ready on/)
     const run = dir.firstRun()
     assert.equal((await signInAs({ url: run.base_url }, run.email, run.password)).status, 200)
@@ -50,9 +62,10 @@ for (const workers of ['1', '2']) {
 for (const point of ['first_run_written', 'first_run_committed']) {
   test(`killed at ${point}: the next start has a first-run.json that signs in, and no other file of the first run`, async () => {
     const dir = newDir()
+    const env = await newDatabase()
     const args = ['serve', '--data-dir', dir.path, '--port', '0']
-    await ended(startKinora(args, { env: { KINORA_FAILPOINT: point } }))
-    const serving = await dir.serve()
+    await ended(startKinora(args, { env: { ...env, KINORA_FAILPOINT: point } }))
+    const serving = await dir.serve(env)
     const run = dir.firstRun()
     assert.equal((await signInAs({ url: serving.url }, run.email, run.password)).status, 200)
     assert.deepEqual(

@@ -5,6 +5,7 @@ import { after, test } from 'node:test'
 import pg from 'pg'
 import type { Serving } from '../../server/cli/serve.ts'
 import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 
 const dirs: Array<() => Promise<void>> = []
 after(async () => {
@@ -36,6 +37,7 @@ async function tablesOf(url: string): Promise<number> {
 
 test('DATABASE_URL of an empty database on a used data directory is refused with a message: files and first-run.json stay, the database is not touched', async () => {
   const dir = newDir()
+  await dir.prepare()
   const serving = await dir.serve()
   await upload(serving)
   await serving.stop()
@@ -66,7 +68,7 @@ test('DATABASE_URL of an empty database on a used data directory is refused with
 
 test('two services on one database with two data directories: the second is refused and loses nothing', async () => {
   const [here, there] = [newDir(), newDir()]
-  const shared = await emptyDatabase()
+  const shared = await testDatabase()
   const first = await here.serve({ DATABASE_URL: shared.url })
   await upload(first)
   await assert.rejects(there.serve({ DATABASE_URL: shared.url }), /StartError.*another data directory/s)
@@ -74,12 +76,12 @@ test('two services on one database with two data directories: the second is refu
   await first.stop()
   const again = await here.serve({ DATABASE_URL: shared.url })
   await again.stop()
-  await shared.drop()
+  await shared.close()
 })
 
 test('a copy of a data directory cannot be served beside the original on their common database, and can after it', async () => {
   const [original, copy] = [newDir(), newDir()]
-  const shared = await emptyDatabase()
+  const shared = await testDatabase()
   const first = await original.serve({ DATABASE_URL: shared.url })
   await upload(first)
   cpSync(join(original.path, 'blobs'), join(copy.path, 'blobs'), { recursive: true })
@@ -91,12 +93,12 @@ test('a copy of a data directory cannot be served beside the original on their c
   await first.stop()
   const moved = await copy.serve({ DATABASE_URL: shared.url })
   await moved.stop()
-  await shared.drop()
+  await shared.close()
 })
 
 test('a service that lost its connections to the database still keeps a second service off it', async () => {
   const [here, copy] = [newDir(), newDir()]
-  const shared = await emptyDatabase()
+  const shared = await testDatabase()
   const first = await here.serve({ DATABASE_URL: shared.url })
   cpSync(join(here.path, 'blobs'), join(copy.path, 'blobs'), { recursive: true })
   const client = new pg.Client({ connectionString: shared.url })
@@ -108,5 +110,5 @@ test('a service that lost its connections to the database still keeps a second s
   assert.deepEqual(rows, [{ ended: true }])
   await assert.rejects(copy.serve({ DATABASE_URL: shared.url }), /StartError.*Another service runs/s)
   await first.stop()
-  await shared.drop()
+  await shared.close()
 })

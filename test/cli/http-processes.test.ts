@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { dataDir } from '../support/data/data-dir.ts'
+import { testDatabase } from '../support/data/postgres.ts'
 import { freePort } from '../support/listen.ts'
 import { argumentsOf, childrenOf } from '../support/processes.ts'
 import { waitingService } from './away-database.ts'
@@ -14,12 +15,14 @@ function httpProcesses(pid: number): number[] {
 
 test('an HTTP process that was killed is replaced and counted', async (t) => {
   const dir = dataDir()
-  const env = { KINORA_METRICS_PORT: '0' }
+  const database = await testDatabase()
+  const env = { KINORA_METRICS_PORT: '0', DATABASE_URL: database.url }
   const child = startKinora(['serve', '--data-dir', dir.path, '--port', '0', '--workers', '2'], { env })
   t.after(async () => {
     child.kill('SIGTERM')
     await ended(child)
     await dir.remove()
+    await database.close()
   })
   const metrics = printed(child, 'stderr', /"url":"([^"]+)"[^\n]*"event":"metrics_listening"/)
   await printed(child, 'stdout', /kinora ready on (\S+)/)

@@ -9,6 +9,7 @@ const OLD_NODE = `data:text/javascript,Object.defineProperty(process,"versions",
 
 test('a service whose launcher is killed stops by itself, as after SIGTERM', async () => {
   const dir = dataDir()
+  await dir.prepare()
   const args = ['--import', OLD_NODE, KINORA, 'serve', '--port', '0', '--data-dir', dir.path]
   const launcher = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   // Both streams close once the service has ended too.

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { runKinora } from '../support/command.ts'
+import { runCommand } from '../support/command.ts'
 import { dataDir, emptyDatabase, type TestDir } from '../support/data/data-dir.ts'
 import { type SharedSite, sharedSite } from '../support/sites/nodes.ts'
 
@@ -42,8 +42,8 @@ test('several nodes run on one database and one bucket; one that would keep its 
       /StartError: .*belongs to another data directory or bucket/,
     )
 
-    const admin = { env: { DATABASE_URL: site.database_url }, cwd: home }
-    const { stdout } = await runKinora(['admin', 'nodes', '--json'], admin)
+    const env = { DATABASE_URL: site.database_url, KINORA_DATA_DIR: join(home, '.kinora') }
+    const { stdout } = await runCommand(['admin', 'nodes', '--json'], env)
     const { data } = JSON.parse(stdout) as { data: Array<Record<string, unknown>> }
     assert.deepEqual(
       data.map(({ role, state, connections }) => ({ role, state, connections })),
@@ -51,7 +51,7 @@ test('several nodes run on one database and one bucket; one that would keep its 
     )
     const places = [first.path, second.path].sort()
     assert.deepEqual(data.map(({ data_dir }) => data_dir).sort(), places, 'two nodes of one host are distinguished')
-    assert.match((await runKinora(['admin', 'secret', 'forget'], admin)).stderr, /2 nodes run.*Stop every node first/)
+    assert.match((await runCommand(['admin', 'secret', 'forget'], env)).stderr, /2 nodes run.*Stop every node first/)
 
     const late = newDir()
     await assert.rejects(late.serve(site.env({ KINORA_SECRET: NEW })), /StartError: .*used with a secret/)
@@ -68,7 +68,7 @@ test('a command without DATABASE_URL on the directory of a node asks for it, and
   const dir = newDir()
   const serving = await dir.serve(site.env())
   await serving.stop()
-  const { code, stderr } = await runKinora(['admin', 'audit', '--data-dir', dir.path])
+  const { code, stderr } = await runCommand(['admin', 'audit', '--data-dir', dir.path])
   assert.equal(code, 1)
   assert.match(stderr, /has no database of its own.*Set DATABASE_URL/)
   assert.deepEqual(readdirSync(join(dir.path, 'postgres')), [])

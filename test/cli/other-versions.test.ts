@@ -6,7 +6,7 @@ import { openDataDir } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../server/platform/db/migrate.ts'
 import { startEmbeddedPostgres } from '../../server/platform/postgres/embedded.ts'
-import { runKinora } from '../support/command.ts'
+import { runCommand, runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
 import { tempDir } from '../support/service.ts'
 
@@ -29,7 +29,7 @@ async function withOlder(url: string, use: (count: () => Promise<number>) => Pro
 }
 
 async function assertRefused(args: string[], env: NodeJS.ProcessEnv, message: RegExp): Promise<void> {
-  const { code, stdout, stderr } = await runKinora(['admin', ...args], { env, cwd: temp.path })
+  const { code, stdout, stderr } = await runCommand(['admin', ...args], env)
   assert.deepEqual([code, stdout], [1, ''], args.join(' '))
   assert.match(stderr, message, args.join(' '))
   assert.doesNotMatch(stderr, /\n\s+at /)
@@ -49,7 +49,7 @@ test('no admin command migrates an external database: one of an older version is
     assert.equal(await count(), files.length - 1)
     const migrated = await runKinora(['migrate'], { env, cwd: temp.path })
     assert.equal(migrated.code, 0, migrated.stderr)
-    assert.equal((await runKinora(['admin', 'org', 'list'], { env, cwd: temp.path })).code, 0)
+    assert.equal((await runCommand(['admin', 'org', 'list'], env)).code, 0)
   })
 })
 
@@ -64,7 +64,7 @@ test('a command migrates the embedded database only while no service runs on its
   })
   await server.stop()
   dir.release()
-  const alone = await runKinora(['admin', 'org', 'list'], { env, cwd: temp.path })
+  const alone = await runCommand(['admin', 'org', 'list'], env)
   assert.equal(alone.code, 0, alone.stderr)
   rmSync(data_dir, { recursive: true })
 })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { probeFile } from '../../server/media/probe/probe.ts'
 import { ended, KINORA, printed, startKinora } from '../support/command.ts'
+import { prepareDatabase } from '../support/data/prepared.ts'
 import { ROOT } from '../support/sources.ts'
 
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
@@ -18,6 +19,8 @@ let url: string
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'kinora-readme-'))
   writeFileSync(join(dir, 'kinora.yaml'), CONFIG)
+  mkdirSync(join(dir, '.kinora'))
+  await prepareDatabase(join(dir, '.kinora', 'postgres'))
   service = startKinora(['serve', '--port', '0', '--config', 'kinora.yaml'], { cwd: dir })
   url = (await printed(service, 'stdout', /kinora ready on (\S+)\n/))[1]!
   service.stdout!.resume()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDataDir } from '../../server/platform/data-dir.ts'
 import { openDb } from '../../server/platform/db/db.ts'
-import { type Ran, runKinora } from '../support/command.ts'
+import { type Ran, runCommand, runKinora } from '../support/command.ts'
 import { emptyDatabase } from '../support/data/data-dir.ts'
 import { freePort } from '../support/listen.ts'
 import { ROOT } from '../support/sources.ts'
@@ -48,10 +48,10 @@ test('no admin command makes tables in a database that was never used: one sente
     for (const other of ['select 1', 'create table schema_migrations (version text)']) {
       await pool.query(other)
       for (const command of other === 'select 1' ? ['audit', 'org create --name A', 'database adopt'] : ['org list']) {
-        const ran = await runKinora(['admin', ...command.split(' ')], { env, cwd: dir })
+        const ran = await runCommand(['admin', ...command.split(' ')], env)
         assertSentence(ran, /The database \S+kinora_empty_\S+ .*never been used.*DATABASE_URL.*kinora serve/)
       }
-      const move = await runKinora(['admin', 'database', 'move', '--to', 'embedded'], { env, cwd: dir })
+      const move = await runCommand(['admin', 'database', 'move', '--to', 'embedded'], env)
       assertSentence(move, /The database \S+kinora_empty_\S+ has never been used/)
       const { rows } = await pool.query("select tablename from pg_tables where schemaname = 'public'")
       assert.deepEqual(rows, other === 'select 1' ? [] : [{ tablename: 'schema_migrations' }])
@@ -81,7 +81,7 @@ test('a malformed command exits with 2 and its usage, never with a stack trace',
     ['migrate', 'now'],
     ['serve', '--nonsense'],
   ]) {
-    const { code, stderr } = await runKinora(args, { cwd: dir })
+    const { code, stderr } = await runCommand(args)
     assert.equal(code, 2, args.join(' '))
     assert.match(stderr, /nonsense|now/)
     assert.doesNotMatch(stderr, /\n\s+at /)
@@ -90,7 +90,7 @@ test('a malformed command exits with 2 and its usage, never with a stack trace',
 
 test('serve --help names the default and the environment variable of every flag', async () => {
   for (const flag of ['--help', '-h']) {
-    const { code, stdout } = await runKinora(['serve', flag])
+    const { code, stdout } = await runCommand(['serve', flag])
     assert.equal(code, 0)
     for (const [name, variable, otherwise] of [
       ['host', 'KINORA_HOST', '127.0.0.1'],
@@ -114,18 +114,18 @@ test('--version prints the version and nothing else', async () => {
 test('demo refuses a directory for --out before it starts anything, and suggests a file name', async () => {
   const out = join(dir, 'clips')
   mkdirSync(out)
-  const directory = await runKinora(['demo', '--out', out], { cwd: dir })
+  const directory = await runCommand(['demo', '--out', out])
   assert.deepEqual([directory.code, directory.stdout], [2, ''])
   assert.ok(directory.stderr.includes(`--out ${out} is a directory. Name the file: ${join(out, 'kinora-demo.mp4')}`))
-  const missing = await runKinora(['demo', '--out', join(dir, 'none', 'a.mp4')], { cwd: dir })
+  const missing = await runCommand(['demo', '--out', join(dir, 'none', 'a.mp4')])
   assert.deepEqual([missing.code, missing.stdout], [2, ''])
   assert.ok(missing.stderr.includes(`there is no directory ${join(dir, 'none')}`))
 })
 
 test('credits grant names --note as required, in its help and in the error', async () => {
-  const help = await runKinora(['admin', 'credits', 'grant', '--help'])
+  const help = await runCommand(['admin', 'credits', 'grant', '--help'])
   assert.match(help.stdout, /--note <text> .*\(required\)/)
-  const { code, stderr } = await runKinora(['admin', 'credits', 'grant', '--org', 'x', '--amount', '1'], { cwd: dir })
+  const { code, stderr } = await runCommand(['admin', 'credits', 'grant', '--org', 'x', '--amount', '1'])
   assert.equal(code, 2)
   assert.match(stderr, /--note <text> is required/)
 })
@@ -143,10 +143,10 @@ login: { oidc: { name: a, issuer: "https://a.example", client_id: a, client_secr
   )
   const env = { DATABASE_URL: nowhere, KINORA_DATA_DIR: join(dir, 'secretless') }
   for (const command of [['admin', 'org', 'list'], ['migrate']]) {
-    const { stderr } = await runKinora([...command, '--config', path], { env, cwd: dir })
+    const { stderr } = await runCommand([...command, '--config', path], env)
     assert.match(stderr, /Cannot use the database/)
   }
-  const serve = await runKinora(['serve', '--config', path], { env, cwd: dir })
+  const serve = await runCommand(['serve', '--config', path], env)
   assert.match(serve.stderr, /VLLM_KEY is not set/)
   assert.ok(!existsSync(join(dir, 'secretless', 'postgres', 'PG_VERSION')))
 })

@@ -3,12 +3,15 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { ended, printed, runKinora, startKinora } from '../support/command.ts'
+import { ended, printed, runCommand, startKinora } from '../support/command.ts'
 import { dataDir, type TestDir } from '../support/data/data-dir.ts'
+import { type TestDatabase, testDatabase } from '../support/data/postgres.ts'
 
 const file = () => join(dir.path, 'kinora.yaml')
+const env = () => ({ DATABASE_URL: database.url })
 
 let dir: TestDir
+let database: TestDatabase
 let child: ReturnType<typeof startKinora>
 let url: string
 let key: string
@@ -16,8 +19,11 @@ let key: string
 let log = ''
 before(async () => {
   dir = dataDir()
+  database = await testDatabase()
   write({ name: 'First' })
-  child = startKinora(['serve', '--data-dir', dir.path, '--config', file(), '--port', '0', '--workers', '2'])
+  child = startKinora(['serve', '--data-dir', dir.path, '--config', file(), '--port', '0', '--workers', '2'], {
+    env: env(),
+  })
   child.stderr!.on('data', (chunk) => (log += chunk))
   url = (await printed(child, 'stdout', /kinora ready on (\S+)/))[1]!
   key = dir.firstRun().api_key
@@ -26,6 +32,7 @@ after(async () => {
   child.kill('SIGTERM')
   await ended(child)
   await dir.remove()
+  await database.close()
 })
 
 function write({ name, more = '' }: { name: string; more?: string }): void {
@@ -46,7 +53,7 @@ async function names(): Promise<string[]> {
 const logged = async (pattern: RegExp) => pattern.test(log) || (await printed(child, 'stderr', pattern))
 
 async function adminReload() {
-  const ran = await runKinora(['admin', 'reload', '--json', '--data-dir', dir.path])
+  const ran = await runCommand(['admin', 'reload', '--json', '--data-dir', dir.path], env())
   const { processes, missing } = JSON.parse(ran.stdout)
   const results = processes.map(({ result }: { result: string }) => result)
   return { code: ran.code, results, missing, processes }
@@ -94,7 +101,7 @@ test('an HTTP process that replaces a dead one starts with the newest settings',
 })
 
 test('kinora admin log shows who asked for a reload and what each node changed', async () => {
-  const ran = await runKinora(['admin', 'log', '--json', '--data-dir', dir.path])
+  const ran = await runCommand(['admin', 'log', '--json', '--data-dir', dir.path], env())
   const { data } = JSON.parse(ran.stdout) as { data: Array<Record<string, string>> }
   const user = spawnSync('id', ['-un'], { encoding: 'utf8' }).stdout.trim()
   const found = data.find(({ action, target }) => action === 'configuration.change' && target !== null)!

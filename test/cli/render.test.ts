@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { probeFile } from '../../server/media/probe/probe.ts'
-import { ended, printed, type Ran, runKinora, startKinora } from '../support/command.ts'
+import { ended, printed, type Ran, runCommand, runKinora, startKinora } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 
@@ -27,14 +27,22 @@ before(async () => {
   app = await startApp({ config: CONFIG, background: true })
   person = await newCustomer(app)
 })
+const root = process.cwd()
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'kinora-render-'))
+  process.chdir(dir)
 })
-afterEach(() => rmSync(dir, { recursive: true, force: true }))
+afterEach(() => {
+  process.chdir(root)
+  rmSync(dir, { recursive: true, force: true })
+})
 after(() => app.close())
 
 test('a prompt becomes an MP4 named for its job, with path, size and cost on standard output and plain lines beside it', async () => {
-  const { code, stdout, stderr } = await render('A paper boat', '--seconds', '4')
+  const { code, stdout, stderr } = await runKinora(['render', 'A paper boat', '--seconds', '4'], {
+    env: env({}),
+    cwd: dir,
+  })
   assert.equal(code, 0, stderr)
   const [name] = readdirSync(dir)
   assert.match(name!, /^video_\w{26}\.mp4$/)
@@ -165,7 +173,7 @@ test('an answer that is lost on the way causes no second job', async () => {
 async function render(...args: Array<string | NodeJS.ProcessEnv>): Promise<Ran> {
   const flags = args.filter((arg) => typeof arg === 'string')
   const given = args.find((arg) => typeof arg === 'object') ?? {}
-  return runKinora(['render', ...flags], { env: env(given), cwd: dir })
+  return runCommand(['render', ...flags], env(given))
 }
 
 function env(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -7,7 +7,7 @@ import { writeManifest } from '../../server/cli/admin/backup/manifest.ts'
 import { restoreBackup, verifyBackup } from '../../server/cli/admin/backup/restore.ts'
 import { takeBackup } from '../../server/cli/admin/backup/take.ts'
 import { testBucket } from '../support/bucket/bucket.ts'
-import { runKinora } from '../support/command.ts'
+import { runCommand, runKinora } from '../support/command.ts'
 import { dataDir, emptyDatabase } from '../support/data/data-dir.ts'
 import { startFaultyS3 } from '../support/upstream/s3-faults.ts'
 import { backupSite } from './backup-site.ts'
@@ -61,7 +61,7 @@ test('a backup taken while the service serves is restored at other paths, row fo
   assert.equal(JSON.parse(restored.stdout).audit, 'clean')
   assert.deepEqual(readFileSync(join(copy.path, 'secret')), readFileSync(join(dir.path, 'secret')))
   await assert.rejects(copy.serve(), /copy restored from a backup.*original no longer runs.*database adopt/)
-  assert.equal((await runKinora(['admin', 'database', 'adopt', '--data-dir', copy.path])).code, 0)
+  assert.equal((await runCommand(['admin', 'database', 'adopt', '--data-dir', copy.path])).code, 0)
   const second = await copy.serve()
   const postgres = `postgres://kinora@localhost/kinora?host=${encodeURIComponent(join(copy.path, 'postgres', 'cluster'))}&port=5432`
   assert.deepEqual(await contentOf(postgres), before)
@@ -172,7 +172,7 @@ test('no service starts on a directory whose restore was killed', async () => {
   const other = await emptyDatabase()
   const env = { DATABASE_URL: other.url, KINORA_FAILPOINT: 'restore_rows_loaded' }
   assert.equal((await runKinora(args, { env })).code, null)
-  const { code, stderr } = await runKinora(['migrate', '--data-dir', at('half')])
+  const { code, stderr } = await runCommand(['migrate', '--data-dir', at('half')])
   assert.equal(code, 1)
   assert.match(stderr, /only partly restored from a backup. Empty it/)
   await other.drop()

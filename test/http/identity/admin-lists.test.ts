@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { runKinora } from '../../support/command.ts'
+import { runCommand } from '../../support/command.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../../support/http/app.ts'
 import { send } from '../../support/http/send.ts'
 import { submit } from '../../support/http/videos-app.ts'
@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => app.close())
 
-const admin = (...args: string[]) => runKinora(['admin', ...args], { env: { DATABASE_URL: app.database.url } })
+const admin = (...args: string[]) => runCommand(['admin', ...args], { DATABASE_URL: app.database.url })
 
 // biome-ignore lint/suspicious/noExplicitAny: lists of several shapes.
 async function json(...args: string[]): Promise<any> {

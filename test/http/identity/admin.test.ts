@@ -12,7 +12,7 @@ import { newId } from '../../../server/platform/ids.ts'
 import { startEmbeddedPostgres } from '../../../server/platform/postgres/embedded.ts'
 import { CANCEL_TOPIC } from '../../../server/videos/queues.ts'
 import { insertJobs, type NewVideoJob } from '../../../server/videos/store.ts'
-import { runKinora } from '../../support/command.ts'
+import { runCommand, runKinora } from '../../support/command.ts'
 import { startApp, type TestApp } from '../../support/http/app.ts'
 import { browserOf, newOrganization, newPerson, signInAs, whoAmI } from '../../support/http/people.ts'
 import { send } from '../../support/http/send.ts'
@@ -25,7 +25,10 @@ after(() => app.close())
 
 /** Runs `kinora admin ...` as an operator would, beside the running service. */
 const admin = (args: string[], env: Record<string, string> = { DATABASE_URL: app.database.url }) =>
-  runKinora(['admin', ...args], { env })
+  runCommand(['admin', ...args], env)
+
+/** The same, in a process of its own. */
+const adminProcess = (...args: string[]) => runKinora(['admin', ...args], { env: { DATABASE_URL: app.database.url } })
 
 async function json(...args: string[]) {
   const { code, stdout, stderr } = await admin([...args, '--json'])
@@ -34,8 +37,9 @@ async function json(...args: string[]) {
 }
 
 test('an operator sets up an organization, a person and a key that call at once', async () => {
-  const org = await json('org', 'create', '--name', 'Studio', '--plan', 'free', '--balance', '12.5')
-  const { id: org_id, ...made } = org
+  const org = await adminProcess('org', 'create', '--name', 'Studio', '--plan', 'free', '--balance', '12.5', '--json')
+  assert.equal(org.code, 0, org.stderr)
+  const { id: org_id, ...made } = JSON.parse(org.stdout)
   assert.match(org_id, /^org_/)
   assert.deepEqual(made, { name: 'Studio', plan: 'free', balance: '12.50000000' })
 
@@ -200,7 +204,7 @@ test('the audit exits 1 and names what is broken; the service follows its result
   const org_id = await newOrganization(app, 'Broken')
   const { db } = app.database
   await db.updateTable('accounts').set({ balance: 5n }).where('org_id', '=', org_id).execute()
-  const { code, stdout } = await admin(['audit', '--json'])
+  const { code, stdout } = await adminProcess('audit', '--json')
   await db.updateTable('accounts').set({ balance: 0n }).where('org_id', '=', org_id).execute()
   assert.equal(code, 1)
   assert.deepEqual((await findAuditState(db))?.broken, ['I1'], 'the running service stops new video jobs')
@@ -246,6 +250,7 @@ test('wrong usage exits with 2 and prints the usage; help exits with 0', async (
     assert.deepEqual([code, stdout], [2, ''], wrong[index]!.join(' '))
     assert.match(stderr, /kinora admin/)
   }
+  assert.equal((await adminProcess('org', 'create')).code, 2)
   const { code, stdout } = await admin(['--help'])
   assert.equal(code, 0)
   for (const name of [
