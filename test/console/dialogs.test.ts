@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
 import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
-import { submit } from '../support/http/videos-app.ts'
+import { drawVariants, submit } from '../support/http/videos-app.ts'
 
 let app: TestApp
 let browser: Browser
@@ -52,6 +52,7 @@ test('focus goes back to the first opener after one dialog followed another', as
 test('focus goes back to the button of the menu whose entry opened a dialog', async () => {
   const { body } = await submit(app, person)
   await app.tick()
+  await drawVariants(app)
   const { page, close } = await openConsole(browser, { app, as: person, path: `/videos/${body.id}` })
   const opener = page.getByRole('button', { name: 'More actions' })
   await opener.click()

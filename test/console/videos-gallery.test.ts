@@ -5,7 +5,7 @@ import { findBarriers, openBrowser, openConsole } from '../support/browser/brows
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
-import { jobsOf, submit } from '../support/http/videos-app.ts'
+import { drawVariants, jobsOf, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 
 const CONFIG = `
@@ -87,6 +87,7 @@ test('a video is deleted after confirmation, and removed from the list and its p
   const { body } = await submit(app, own, { prompt: 'To be forgotten' })
   await submit(app, own, { prompt: 'To be kept' })
   await app.tick()
+  await drawVariants(app)
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/videos' })
   allow(/status of 404/)
   await card(page, 'To be forgotten', 'Completed').click()
@@ -159,6 +160,7 @@ test('the page of a video has no barrier and no sideways scroll, from 360 to 256
   const { body: done } = await submit(app, own, { prompt: 'A boat. '.repeat(40), aspect_ratio: '9:16' })
   const { body: broken } = await submit(app, own, { prompt: 'It_breaks_without_a_space_'.repeat(12) })
   await app.tick()
+  await drawVariants(app)
   const { body: waiting } = await submit(app, own)
   const looks = firstUnlessCheck([
     { width: 2560, theme: 'light', language: 'en' },
@@ -190,6 +192,7 @@ test('prompts and file names are shown as plain text', async () => {
   const own = await newCustomer(app)
   for (const prompt of HOSTILE) await submit(app, own, { prompt })
   await app.tick()
+  await drawVariants(app)
   for (const language of firstUnlessCheck(['en', 'ja'] as const)) {
     const { page, close } = await openConsole(browser, { app, as: own, path: '/videos', language })
     page.on('dialog', () => assert.fail('a dialog opened'))

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
-import { submit } from '../support/http/videos-app.ts'
+import { drawVariants, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
 
 const CONFIG = `
@@ -113,6 +113,7 @@ test('a thumbnail that cannot be had is replaced by a placeholder, and the page 
   const own = await newCustomer(app)
   const { body } = await submit(app, own, { prompt: 'A boat' })
   await app.tick()
+  await drawVariants(app)
   const { page, close, allow } = await openConsole(browser, { app, as: own, path: '/sign-in' })
   allow(/status of 503/)
   await page.route('**/content?variant=thumbnail', (route) => route.fulfill({ status: 503 }))

@@ -1,11 +1,20 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type ConsoleMessage,
+  type Page,
+  chromium as playwright,
+  type Request,
+  type WebError,
+} from 'playwright-core'
 import { shareProcess } from '../../runner/open-handles.ts'
 import type { TestApp, TestPerson } from '../http/app.ts'
 import { chromiumPath, fontsFile } from './chromium.ts'
 import { buildConsoleWhenStale } from './console-build.ts'
+import { enter, type Language, returnTab, SIZE, takeTab } from './tabs.ts'
 
 export type ConsoleOptions = {
   app: Pick<TestApp, 'url'>
@@ -13,15 +22,14 @@ export type ConsoleOptions = {
   as?: Pick<TestPerson, 'cookie'>
   /** Where to begin; default `/`. */
   path?: string
-  language?: 'en' | 'ja'
+  language?: Language
   theme?: 'light' | 'dark'
   /** Of the window, in pixels. */
   width?: number
   height?: number
+  /** With nothing cached, as in a browser that has never been here. */
+  cold?: boolean
 }
-
-/** Longest a page may take to show what a test waits for, on a busy machine. */
-const TIMEOUT_MS = 90_000
 
 let browser: Promise<Browser> | undefined
 
@@ -36,7 +44,7 @@ async function launch(): Promise<Browser> {
   const launched = await playwright.launch({
     executablePath: await chromiumPath(),
     env: { ...process.env, FONTCONFIG_FILE: fontsFile() },
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
+    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--process-per-site'],
   })
   shareProcess()
   launched.once('disconnected', () => {
@@ -46,21 +54,17 @@ async function launch(): Promise<Browser> {
   return launched
 }
 
-/** Opens the console in a context of its own, signed in as `as`, and waits until it shows a page. */
+/** Opens the console in an empty tab, signed in as `as`, and waits until it shows a page. */
 export async function openConsole(browser: Browser, options: ConsoleOptions) {
-  const { app, as, path = '/', language = 'en', theme = 'light', width = 1280, height = 800 } = options
-  const context = await browser.newContext({
-    viewport: { width, height },
-    locale: language === 'ja' ? 'ja-JP' : 'en-US',
-    timezoneId: 'UTC',
-    colorScheme: theme,
-    reducedMotion: 'reduce',
-  })
+  const { app, as, path = '/', language = 'en', theme = 'light', cold = false } = options
+  const tab = await takeTab(browser, { url: app.url, language, cold })
+  const { context, page } = tab
+  const { width, height } = { ...SIZE, ...options }
+  if (width !== SIZE.width || height !== SIZE.height) await page.setViewportSize({ width, height })
+  if (theme === 'dark') await page.emulateMedia({ colorScheme: theme })
   if (as) await context.addCookies([cookieOf(as.cookie, app.url)])
-  const wrong = await watchFaults(context, app.url)
-  context.setDefaultTimeout(TIMEOUT_MS)
-  const page = await context.newPage()
-  await page.goto(app.url + path)
+  const { wrong, stop } = watchFaults(context, app.url)
+  await enter(tab, app.url + path)
   await page.locator('[data-page-title]').first().waitFor()
   // How the console finds out that nobody is signed in.
   const allowed: RegExp[] = as ? [] : [/status of 401 .*\/console\/session\)$/]
@@ -73,14 +77,8 @@ export async function openConsole(browser: Browser, options: ConsoleOptions) {
     screenshot: (name: string) => screenshot(page, name),
     /** Ends the visit. Throws when the page logged an error, broke its policy or asked a foreign host. */
     async close() {
-      // A handler of a route may still wait for its answer, which nobody needs once the page is gone. It would go on to the service
-      // if the handler left first.
-      for (const each of context.pages()) {
-        await each.close()
-        await each.unrouteAll({ behavior: 'ignoreErrors' }).catch(() => {})
-      }
-      await context.unrouteAll({ behavior: 'ignoreErrors' })
-      await context.close()
+      await returnTab(browser, tab, app.url)
+      stop()
       const faults = wrong.filter((text) => !allowed.some((pattern) => pattern.test(text)))
       if (faults.length > 0) throw new Error(`The console did wrong:\n  ${faults.join('\n  ')}`)
     },
@@ -92,24 +90,23 @@ function cookieOf(cookie: string, url: string) {
   return { name: cookie.slice(0, at), value: cookie.slice(at + 1), url, httpOnly: true, sameSite: 'Lax' as const }
 }
 
-/** Everything that no page of the console may do, as lines of text that grow while it is open. */
-async function watchFaults(context: BrowserContext, url: string): Promise<string[]> {
+/** Everything that no page of the console may do, as lines of text that grow until `stop`. */
+function watchFaults(context: BrowserContext, url: string): { wrong: string[]; stop: () => void } {
   const wrong: string[] = []
-  context.on('console', (message) => {
+  const onConsole = (message: ConsoleMessage) => {
     if (message.type() === 'error' || message.type() === 'warning')
       wrong.push(`${message.type()}: ${message.text()} (${message.location().url})`)
-  })
-  context.on('weberror', (error) => wrong.push(`thrown: ${error.error().stack}`))
-  context.on('request', (request) => {
+  }
+  const onError = (error: WebError) => void wrong.push(`thrown: ${error.error().stack}`)
+  const onRequest = (request: Request) => {
     const { protocol, origin } = new URL(request.url())
     if (/^(https?|wss?):$/.test(protocol) && origin !== new URL(url).origin) wrong.push(`foreign: ${request.url()}`)
-  })
-  await context.addInitScript(() => {
-    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) => {
-      console.error(`policy: ${violatedDirective} ${blockedURI} ${sourceFile}`)
-    })
-  })
-  return wrong
+  }
+  context.on('console', onConsole).on('weberror', onError).on('request', onRequest)
+  return {
+    wrong,
+    stop: () => void context.off('console', onConsole).off('weberror', onError).off('request', onRequest),
+  }
 }
 
 async function screenshot(page: Page, name: string): Promise<void> {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { Purpose } from '../../../server/files/purposes.ts'
 import { insertFile } from '../../../server/files/store/files.ts'
 import { newId } from '../../../server/platform/ids.ts'
+import { saveVariants } from '../../../server/videos/variants/store.ts'
+import { samplePicture } from '../data/media.ts'
 import type { TestApp } from './app.ts'
 import { videoBody } from './app.ts'
 import { type Caller, type HttpResponse, send } from './send.ts'
@@ -41,6 +44,28 @@ export async function storedFile(
     expires_at: new Date(created_at.getTime() + live_seconds * 1000),
   })
   return id
+}
+
+/**
+ * Gives every completed video a thumbnail and a spritesheet, for tests that are not about them. Otherwise FFmpeg makes them as soon as the
+ * console shows the video, in two seconds of processor time each.
+ */
+export async function drawVariants(app: TestApp): Promise<void> {
+  const [thumbnail, spritesheet] = await Promise.all([samplePicture('webp'), samplePicture('jpeg')])
+  const { db, blobs } = app.ctx
+  const jobs = await db
+    .selectFrom('video_jobs')
+    .selectAll()
+    .where('status', '=', 'completed')
+    .where('thumbnail_key', 'is', null)
+    .execute()
+  for (const job of jobs) {
+    const store = async (bytes: Uint8Array) => {
+      const { key, ...facts } = await blobs.write(Readable.from([Buffer.from(bytes)]), { max_bytes: bytes.length })
+      return { blob_key: key, ...facts }
+    }
+    await saveVariants(db, job, { thumbnail: await store(thumbnail), spritesheet: await store(spritesheet) })
+  }
 }
 
 /** The whole envelope, and nothing beside it. `message` is compared when given. */
