@@ -46,7 +46,7 @@ export async function picture(role: InputRole, part = 1): Promise<RenderInput> {
     media_type: 'image/png',
     size_bytes: bytes.length,
     probe: { kind: 'image', width: 320, height: 320, duration_seconds: null, video_codec: null, audio_codec: null },
-    open: async () => ReadableStream.from([new Uint8Array(bytes)]),
+    open: async () => new Blob([new Uint8Array(bytes)]).stream(),
     signedUrl: async (ttl = 900) => `https://kinora.example/files/file_1?ttl=${ttl}`,
   }
 }
