@@ -9,7 +9,7 @@ import type { Layer } from './scenes.ts'
 import type { Still } from './timeline.ts'
 
 /** A customer's file that cannot be decoded. */
-export class UnreadableReference extends Error {
+class UnreadableReference extends Error {
   override name = 'UnreadableReference'
 }
 
