@@ -144,6 +144,7 @@ async function freshCore(): Promise<Core> {
   return createCore({
     // Emscripten takes the instance when it is there. Source: https://emscripten.org/docs/api_reference/module.html#Module.instantiateWasm
     instantiateWasm: (imports, done) => {
+      // A rejection ends the child, which its parent reports; Emscripten would wait for ever.
       void WebAssembly.instantiate(code, imports).then(done)
       return {}
     },

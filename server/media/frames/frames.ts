@@ -21,7 +21,7 @@ const FRAMES_MAX = 16
 const FRAME_EDGE = 512
 const PICTURE_EDGE = 1024
 
-/** A clip of 15 s in 4K takes WebAssembly two minutes of a free core. */
+/** A clip of 15 s in 4K may take WebAssembly two minutes of a free core. */
 const SAMPLE_SECONDS = 300
 const PICTURE_SECONDS = 60
 

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { findAuditState } from '../../../server/billing/audit-state.ts'
 import { placeHold } from '../../../server/billing/holds.ts'
 import { openDataDir } from '../../../server/platform/data-dir.ts'
 import { openChanges } from '../../../server/platform/db/changes.ts'
@@ -190,30 +189,6 @@ test('a second organization of a name, whatever its case, is refused with the id
   assert.deepEqual([otherCase.code, otherCase.stdout], [1, ''])
   assert.match(otherCase.stderr, new RegExp(`There is an organization Twin already: ${id}\\.`))
   assert.equal((await json('plan', 'set', '--org', 'Twin', '--plan', 'free')).id, id)
-})
-
-test('the audit prints one row for each invariant and exits 0 when all hold', async () => {
-  const { violations, invariants } = await json('audit')
-  assert.equal(violations, 0)
-  assert.ok(invariants.length > 0)
-  const { stdout } = await admin(['audit'])
-  assert.equal(stdout.trim().split('\n').length, invariants.length)
-})
-
-test('the audit exits 1 and names what is broken; the service follows its result until a clean audit', async () => {
-  const org_id = await newOrganization(app, 'Broken')
-  const { db } = app.database
-  await db.updateTable('accounts').set({ balance: 5n }).where('org_id', '=', org_id).execute()
-  const { code, stdout } = await adminProcess('audit', '--json')
-  await db.updateTable('accounts').set({ balance: 0n }).where('org_id', '=', org_id).execute()
-  assert.equal(code, 1)
-  assert.deepEqual((await findAuditState(db))?.broken, ['I1'], 'the running service stops new video jobs')
-  await json('audit')
-  assert.deepEqual((await findAuditState(db))?.broken, [], 'and takes them again')
-  const { violations, invariants } = JSON.parse(stdout)
-  assert.equal(violations, 1)
-  const broken = invariants.filter((each: { violations: number }) => each.violations > 0)
-  assert.deepEqual([broken.length, broken[0].invariant], [1, 'I1'])
 })
 
 test('what cannot be found is reported in one line that names the remedy, with exit code 1', async () => {

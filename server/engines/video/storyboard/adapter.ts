@@ -54,7 +54,7 @@ const CAPABILITIES: Capabilities = {
 }
 
 /**
- * The embedded animatic renderer: draws the prompt as a moving storyboard with captions, frames, references and sound, one child process per render.
+ * The embedded animatic renderer: draws the prompt as a moving storyboard with captions, frames, references and sound, in one child process after the other.
  * One `attempt_id` is one render: starting it again returns the same ticket. After a restart every ticket is `lost`.
  */
 export function storyboardVideo(options: StoryboardOptions): VideoEngine {
@@ -169,7 +169,9 @@ function workOf(request: RenderRequest, { runner, inputs }: { runner: FfmpegRunn
       const timeline = await runChild<Timeline>(new URL('./child.ts', import.meta.url), task, limits)
       onProgress(DRAWN)
       await runFfmpeg(renderRun(timeline, outputIn(dir)), {
-        ...{ ...limits, runner, work_dir: dir },
+        ...limits,
+        runner,
+        work_dir: dir,
         on_progress: (progress) => onProgress(DRAWN + (1 - DRAWN) * progress),
       })
       return { state: 'succeeded', output: null }
