@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { agree, newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization, PASSWORD } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

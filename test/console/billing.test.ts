@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { grantCredits } from '../../server/billing/ledger.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

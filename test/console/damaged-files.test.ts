@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { pngHeader, samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { drawVariants, submit } from '../support/http/videos-app.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { findBarriers, openBrowser } from '../support/browser/browser.ts'
 import { startApp, type TestApp } from '../support/http/app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { samplePdf } from '../support/data/pdf.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

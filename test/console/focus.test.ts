@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Locator } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { codeOf } from '../support/data/totp.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { PASSWORD } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -9,12 +9,12 @@ import type { SnippetLanguage } from '../../console/api/snippets.ts'
 import { CLIENTS, clientProgram } from '../../console/guides/clients.ts'
 import { guideProgram, type Target, type Topic } from '../../console/guides/programs.ts'
 import { probeFile } from '../../server/media/probe/probe.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { ended } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { ROOT } from '../support/sources.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 const CONFIG = `
 video_models:

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { Browser } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { PASSWORD } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 import { card, generate, prompt } from './video-studio.ts'
 
 // What people come to the console for, in one language and theme. The other files here look at each page closely, in `npm run check`.

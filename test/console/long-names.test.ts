@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 const LONG = 'Überlangername'.repeat(7)
 const SENTENCE = 'An animatic of your prompt, frames and references, for trying things out. Not a generative model.'

@@ -1,10 +1,10 @@
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { codeOf } from '../support/data/totp.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { PASSWORD } from '../support/http/people.ts'
 import { turnOnTwoFactor } from '../support/http/two-factor.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { CLIENT_PATHS } from '../../server/console/assets.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp } from '../support/http/app.ts'
+import { openBrowser, openConsole } from './browser/browser.ts'
 
 let browser: Browser
 before(async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp, type TestPerson, videoBody } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { wavHeader } from '../../server/media/wav.ts'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { storedFile } from '../support/http/videos-app.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 import { choose, mode, prompt } from './video-studio.ts'
 
 const CONFIG = `

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { send } from '../support/http/send.ts'
 import { drawVariants, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 const CONFIG = `
 plans: { free: { max_concurrent_renders: 100 } }

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { ended, printed, startKinora } from '../support/command.ts'
 import { samplePicture } from '../support/data/media.ts'
 import { newColleague, newCustomer, startApp, type TestApp } from '../support/http/app.ts'
 import { jobsOf, submit } from '../support/http/videos-app.ts'
 import { firstUnlessCheck } from '../tiers.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 import { card, choose, generate, mode, prompt } from './video-studio.ts'
 
 const CONFIG = `

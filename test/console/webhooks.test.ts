@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from '../support/browser/browser.ts'
 import { newColleague } from '../support/http/app.ts'
 import { canceledVideo, deliverDue, startWebhooksApp, unwrap, type WebhooksApp } from '../support/webhooks/app.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let webhooks: WebhooksApp
 let browser: Browser

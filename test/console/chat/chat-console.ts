@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
-import { type ConsoleOptions, openBrowser, openConsole } from '../../support/browser/browser.ts'
 import { newCustomer, type TestPerson } from '../../support/http/app.ts'
 import { startChatService, type TestModel } from '../../support/http/chat-app.ts'
 import { send } from '../../support/http/send.ts'
+import { type ConsoleOptions, openBrowser, openConsole } from '../browser/browser.ts'
 
 const PRICE = { price_per_million: { input: '0.10', cached_input: '0.05', output: '0.40' } }
 const ABLE = {

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
-import { findBarriers } from '../../support/browser/browser.ts'
 import { newCustomer } from '../../support/http/app.ts'
 import { chunk } from '../../support/upstream/chat-upstream.ts'
 import { firstUnlessCheck } from '../../tiers.ts'
+import { findBarriers } from '../browser/browser.ts'
 import { type ChatConsole, startChatConsole } from './chat-console.ts'
 
 let stage: ChatConsole

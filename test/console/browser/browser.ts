@@ -11,9 +11,9 @@ import {
   type WebError,
 } from 'playwright-core'
 import { shareProcess } from '../../runner/open-handles.ts'
-import type { TestApp, TestPerson } from '../http/app.ts'
-import { chromiumPath, fontsFile } from './chromium.ts'
-import { buildConsoleWhenStale } from './console-build.ts'
+import { chromiumPath, fontsFile } from '../../support/browser/chromium.ts'
+import { buildConsoleWhenStale } from '../../support/browser/console-build.ts'
+import type { TestApp, TestPerson } from '../../support/http/app.ts'
 import { enter, type Language, returnTab, SIZE, takeTab } from './tabs.ts'
 
 export type ConsoleOptions = {
@@ -122,7 +122,7 @@ export type AxeFinding = { id: string; impact: string; help: string; nodes: stri
 export async function findBarriers(page: Page): Promise<AxeFinding[]> {
   const session = await page.context().newCDPSession(page)
   const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  const run = `${source}; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+  const run = `${source}; axe.run(document, { resultTypes: ['violations'], preload: false, iframes: false }).then(({ violations }) =>
     violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, impact, help, nodes }) =>
       ({ id, impact, help, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`
   const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
