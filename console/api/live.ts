@@ -52,11 +52,9 @@ function listen(queries: QueryClient): EventSource {
   source.onopen = () => setConnected(true)
   source.onerror = () => setConnected(false)
   source.addEventListener('end', () => void followSession(queries))
-  let begun = false
   source.addEventListener('ready', () => {
-    // After a disconnect anything may have changed, including the session.
-    if (begun) void followSession(queries)
-    begun = true
+    // Anything may have changed since the page was loaded or the stream was lost, including the session.
+    void followSession(queries)
     for (const noun of ['videos', 'balance']) void queries.invalidateQueries({ queryKey: [noun] })
   })
   source.addEventListener('video', ({ data }) => showVideo?.(queries, JSON.parse(data) as LiveVideo))

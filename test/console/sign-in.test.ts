@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 import { newColleague, newCustomer, startApp, type TestApp, type TestPerson } from '../support/http/app.ts'
 import { newOrganization, PASSWORD } from '../support/http/people.ts'
 import { send } from '../support/http/send.ts'
 import { turnOnTwoFactor } from '../support/http/two-factor.ts'
+import { findBarriers, openBrowser, openConsole } from './browser/browser.ts'
 
 let app: TestApp
 let browser: Browser
@@ -157,7 +157,8 @@ test('an invitation creates a person and signs them in; no requested URL contain
   await close()
 })
 
-test('a person of two organizations switches between them, and every tab follows', async () => {
+/** A person who acts in `other` and belongs to Acme too. */
+async function ofTwoOrganizations() {
   const both = await newCustomer(app)
   const other = await newOrganization(app, 'Second House')
   const owner = await newColleague(app, other, { role: 'owner' })
@@ -166,6 +167,11 @@ test('a person of two organizations switches between them, and every tab follows
     role: 'member',
   })
   await send(app, 'POST', '/console/invitations/accept', browserAs(both), { token: invitation.body.token })
+  return { both, other }
+}
+
+test('a person of two organizations switches between them, and every tab follows', async () => {
+  const { both, other } = await ofTwoOrganizations()
   const { page, close, screenshot } = await openConsole(browser, { app, as: both })
   await page.getByRole('button', { name: /^Organization Second House/ }).click()
   await screenshot('organizations')
@@ -175,6 +181,22 @@ test('a person of two organizations switches between them, and every tab follows
   assert.match(session.body.organization.name, /^Acme/)
   await send(app, 'POST', '/console/session/organization', browserAs(both), { organization_id: other })
   await page.getByRole('button', { name: /^Organization Second House/ }).waitFor()
+  await close()
+})
+
+test('a tab follows a switch that came between its session and its stream of events', async () => {
+  const { both } = await ofTwoOrganizations()
+  const { page, close } = await openConsole(browser, { app, as: both })
+  const { promise: switched, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/console/events', async (route) => {
+    await switched
+    await route.continue()
+  })
+  await page.reload()
+  await page.getByRole('button', { name: /^Organization Second House/ }).waitFor()
+  await send(app, 'POST', '/console/session/organization', browserAs(both), { organization_id: both.org_id })
+  release()
+  await page.getByRole('button', { name: /^Organization Acme/ }).waitFor()
   await close()
 })
 
