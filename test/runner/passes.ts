@@ -33,7 +33,7 @@ export function passesOf(files: readonly string[], { check, env }: { check: bool
   const first: Pass = { name: 'the embedded PostgreSQL', files, env: {}, start }
   if (!check) return { passes: [first], not_run: [] }
   const all = env.KINORA_TEST_ALL !== undefined
-  const again = all ? files : files.filter((file) => ON_OTHER_DATABASES.test(file))
+  const again = longestFirst(all ? files : files.filter((file) => ON_OTHER_DATABASES.test(file)))
   const bucket: Pass = {
     ...first,
     name: 'the embedded PostgreSQL, with a bucket',
@@ -50,6 +50,12 @@ export function passesOf(files: readonly string[], { check, env }: { check: bool
     passes: [first, ...[bucket, ...passes].filter((pass) => pass.files.length > 0)],
     not_run: others.length === 0 && again.length > 0 ? [{ files: again, how: INSTALL }] : [],
   }
+}
+
+/** Nothing is left to fill the other processes while the last file of the last pass runs. */
+function longestFirst(files: readonly string[]): readonly string[] {
+  const isLong = (file: string) => /^test\/(laws|cli|platform\/queue)\//.test(file)
+  return [...files.filter(isLong), ...files.filter((file) => !isLong(file))]
 }
 
 const INSTALL = 'npm ci --ignore-scripts --prefix test/postgres, or set TEST_DATABASE_URL'

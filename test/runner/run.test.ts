@@ -38,6 +38,9 @@ test('a run fails by the name of each test, hook, import, process and open serve
       "import { after, test } from 'node:test'\nafter(() => { throw new Error('no cups') })\ntest('passes', () => {})",
     'import.test.ts': "import './missing.ts'",
     'exits.test.ts': "import { test } from 'node:test'\ntest('ends the process', () => process.exit(3))",
+    'background.test.ts': `import { test } from 'node:test'
+      test('throws in a timer', () => new Promise(() => setTimeout(() => { throw new Error('no milk') })))
+      test('rejects beside', () => new Promise(() => void Promise.reject(new Error('no sugar'))))`,
     'server.test.ts':
       "import { createServer } from 'node:net'\nimport { test } from 'node:test'\ntest('leaves a server', () => void createServer().listen(0))",
     'good.test.ts': "import { test } from 'node:test'\ntest('is right', () => {})",
@@ -49,8 +52,10 @@ test('a run fails by the name of each test, hook, import, process and open serve
   assert.match(end, /hook\.test\.ts[^\n]*\n +Error: no cups/)
   assert.match(end, /import\.test\.ts[^\n]*\n[^\n]*missing\.ts/)
   assert.match(end, /exits\.test\.ts ended its process \(3\)/)
+  assert.match(end, /background\.test\.ts:2 throws in a timer\n +Error: no milk/)
+  assert.match(end, /background\.test\.ts:3 rejects beside\n +Error: no sugar/)
   assert.match(end, /server\.test\.ts left open: 1 servers/)
-  assert.match(end, /^3 passed, 5 failed, 0 skipped\n$/m)
+  assert.match(end, /^3 passed, 7 failed, 0 skipped\n$/m)
 })
 
 test('files that share a process have hooks and an environment of their own', (t) => {
@@ -117,9 +122,9 @@ test('check runs files once more where the database decides, and with a bucket w
   assert.deepEqual(passes(true), [
     ['disk', ...files],
     ['s3', both, storage],
-    ['disk', both, database],
+    ['disk', database, both],
   ])
-  assert.deepEqual(passes(true, { KINORA_TEST_ALL: '1' }).at(-1), ['disk', ...files])
+  assert.deepEqual(passes(true, { KINORA_TEST_ALL: '1' }).at(-1), ['disk', database, both, storage, files[3]])
 })
 
 test('every rule about test files names one that is there', () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { describe } from './light-context.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { leftOpen, openHandles } from './open-handles.ts'
 import { fileEnded } from './reporter.ts'
