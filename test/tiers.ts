@@ -31,8 +31,8 @@ export const CHECK_ONLY: readonly Rule[] = [
   },
   {
     files:
-      /^test\/(http\/(console\/(two-factor|sign-in-limit)|secret-change|trusted-proxies|identity\/(two-factor-races|replaced-password))|engines\/chat\/sandbox\/(effort|schema-limits)|laws\/(large-bodies|longest-turns|long-work)|platform\/json\.)/,
-    why: 'many guesses of passwords, which are slow on purpose, and measures of processor time',
+      /^test\/(engines\/chat\/sandbox\/(effort|schema-limits)|laws\/(large-bodies|longest-turns|long-work)|platform\/json\.)/,
+    why: 'measures of processor time',
   },
   {
     files: /^test\/clients\/(codex|openapi|examples)/,

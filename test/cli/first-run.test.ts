@@ -65,13 +65,15 @@ for (const point of ['first_run_written', 'first_run_committed']) {
     const env = await newDatabase()
     const args = ['serve', '--data-dir', dir.path, '--port', '0']
     await ended(startKinora(args, { env: { ...env, KINORA_FAILPOINT: point } }))
-    const serving = await dir.serve(env)
+    const child = startKinora(args, { env })
+    const [, url] = await printed(child, 'stdout', /kinora ready on (\S+)/)
     const run = dir.firstRun()
-    assert.equal((await signInAs({ url: serving.url }, run.email, run.password)).status, 200)
+    assert.equal((await signInAs({ url: url! }, run.email, run.password)).status, 200)
     assert.deepEqual(
       readdirSync(dir.path).filter((name) => name.startsWith('first-run')),
       ['first-run.json'],
     )
-    await serving.stop()
+    child.kill('SIGTERM')
+    await ended(child)
   })
 }
