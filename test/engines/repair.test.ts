@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { runFfmpeg } from '../../server/media/ffmpeg/run.ts'
 import { probeMedia } from '../../server/media/probe/probe.ts'
 import { repairOutput } from '../../server/media/repair.ts'
-import { factsOf, frameOf, psnr, soundOf } from '../support/data/clip.ts'
+import { factsOf, framesOf, psnr, soundOf } from '../support/data/clip.ts'
 
 const SIZE = { width: 768, height: 768 }
 const TONE_HZ = 440
@@ -41,7 +41,8 @@ test('sound of another codec becomes AAC, is still heard, and the picture is cop
     assert.deepEqual([changed, probe.video_codec, probe.audio_codec], [true, 'avc', 'aac'], codec)
     const { band } = await soundOf(path, TONE_HZ, dir)
     assert.ok(band > -40, `${codec}: ${band} dB`)
-    assert.equal(psnr(await frameOf(given, 12, dir), await frameOf(path, 12, dir)) > 90, true, codec)
+    const [[before], [after]] = [await framesOf(given, [12], dir), await framesOf(path, [12], dir)]
+    assert.equal(psnr(before!, after!) > 90, true, codec)
   }
 })
 
@@ -73,7 +74,8 @@ test('what an engine wrote about a clip is not handed on, and picture and sound 
     const { path, changed } = await repairOutput(given, SIZE, { work_dir: dir })
     assert.equal(changed, true, name)
     assert.ok(!(await readFile(path)).includes('own words'), name)
-    assert.equal(psnr(await frameOf(given, 12, dir), await frameOf(path, 12, dir)) > 90, true, name)
+    const [[before], [after]] = [await framesOf(given, [12], dir), await framesOf(path, [12], dir)]
+    assert.equal(psnr(before!, after!) > 90, true, name)
     assert.equal((await repairOutput(path, SIZE, { work_dir: dir })).changed, false, name)
   }
 })

@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FilePathSource, Input, MP4 } from 'mediabunny'
-import sharp from 'sharp'
 import type {
   InputRole,
   RenderInput,
@@ -94,15 +93,13 @@ export async function factsOf(path: string) {
   return facts
 }
 
-/** Picture number `n` of a clip as raw RGB. */
-export async function frameOf(path: string, n: number, dir: string): Promise<Buffer> {
-  const png = await written({
-    path,
-    dir,
-    name: `frame-${n}.png`,
-    args: ['-vf', `select='eq(n,${n})'`, '-frames:v', '1'],
-  })
-  return await sharp(png).removeAlpha().raw().toBuffer()
+/** Pictures of a clip by their numbers, in ascending order, as raw RGB. */
+export async function framesOf(path: string, numbers: readonly number[], dir: string): Promise<Buffer[]> {
+  const select = numbers.map((n) => `eq(n,${n})`).join('+')
+  const args = ['-vf', `select='${select}'`, '-fps_mode', 'passthrough', '-frames:v', String(numbers.length)]
+  const bytes = await written({ path, dir, name: 'frames.raw', args: [...args, '-f', 'rawvideo', '-pix_fmt', 'rgb24'] })
+  const size = bytes.length / numbers.length
+  return numbers.map((_, index) => bytes.subarray(index * size, (index + 1) * size))
 }
 
 /** What FFmpeg writes as `name` when it reads a clip with these options. */
