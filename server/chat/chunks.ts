@@ -54,6 +54,7 @@ export function chunkWriter(head: AnswerHead, options: { include_usage: boolean 
         const end = `,"finish_reason":"${event.reason}"}]${usage}}\n\n`
         return `${opened(event.choice, '""')}${before}${event.choice},"delta":{},"logprobs":null${end}`
       }
+      case 'finishing':
       case 'choice-usage':
       case 'end':
         return ''
@@ -79,14 +80,17 @@ function toolCallChunks(
   event: Extract<ChatEvent, { type: 'tool-call-delta' }>,
   chunk: (delta: string) => string,
 ): string {
-  const { call: index, id, name } = event
+  const { call: index, id, name, extra_content } = event
   let text = ''
   if (id !== undefined) {
-    const first = { index, id, type: 'function', function: { name: name ?? '', arguments: '' } }
+    const first = { index, id, type: 'function', function: { name: name ?? '', arguments: '' }, extra_content }
     text += chunk(JSON.stringify({ tool_calls: [first] }))
   }
-  if (event.arguments !== '')
-    text += chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: event.arguments } }] }))
+  const late = id === undefined ? extra_content : undefined
+  if (event.arguments !== '' || late !== undefined) {
+    const next = { index, function: { arguments: event.arguments }, extra_content: late }
+    text += chunk(JSON.stringify({ tool_calls: [next] }))
+  }
   return text
 }
 

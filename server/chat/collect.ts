@@ -1,9 +1,9 @@
-import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat/contract.ts'
+import type { ChatEvent, ExtraContent, FinishReason, TokenLogprob, TokenUsage } from '../engines/chat/contract.ts'
 import { type AnswerHead, usageView } from './chunks.ts'
 import type { ChatCompletion } from './schema.ts'
 import type { Turn } from './turn.ts'
 
-type Call = { id: string; name: string; arguments: string }
+type Call = { id: string; name: string; arguments: string; extra_content?: ExtraContent }
 type Choice = {
   text: string
   reasoning: string
@@ -61,6 +61,7 @@ function fold(choice: Choice, event: Exclude<ChatEvent, { type: 'end' }>): void 
     case 'tool-call-delta':
       choice.calls[event.call] ??= { id: event.id ?? '', name: event.name ?? '', arguments: '' }
       choice.calls[event.call]!.arguments += event.arguments
+      if (event.extra_content) choice.calls[event.call]!.extra_content = event.extra_content
       break
     case 'finish':
       choice.finish_reason = event.reason
@@ -85,6 +86,7 @@ function choiceView(choice: Choice, index: number): ChatCompletion['choices'][nu
   }
 }
 
-function callView({ id, name, arguments: text }: Call) {
-  return { id, type: 'function' as const, function: { name, arguments: text } }
+function callView({ id, name, arguments: text, extra_content }: Call) {
+  const called = { id, type: 'function' as const, function: { name, arguments: text } }
+  return extra_content ? { ...called, extra_content } : called
 }

@@ -21,7 +21,9 @@ export async function countRequest(request: ChatRequest, signal?: AbortSignal): 
     else
       for (const part of content ?? [])
         tokens += part.type === 'text' ? await countTokens(part.text, signal) : TOKENS_PER_MEDIA_PART
-    if (message.role === 'assistant' && message.tool_calls) tokens += await countJsonTokens(message.tool_calls, signal)
+    if (message.role !== 'assistant' || !message.tool_calls) continue
+    const calls = message.tool_calls.map(({ extra_content: _, ...call }) => call)
+    tokens += await countJsonTokens(calls, signal)
   }
   if (request.tools) tokens += await countJsonTokens(request.tools, signal)
   return tokens

@@ -1,5 +1,5 @@
 import type { ChatModelConfig } from '../config/config.ts'
-import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
+import { type ContextOverflow, EngineError, withReason } from '../engines/engine-error.ts'
 import { ApiError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 
@@ -10,15 +10,21 @@ export function engineFailure(
   error: unknown,
 ): unknown {
   if (!(error instanceof EngineError)) return error
-  const { kind, tokens, retry_after_seconds } = error
-  log.warn('chat_engine_failed', { request_id, code: kind, engine: model.id, detail: error.message })
+  const { kind, tokens, retry_after_seconds, engine_code } = error
+  log.warn('chat_engine_failed', {
+    ...{ request_id, code: kind, engine: model.id, detail: withReason(error) },
+    ...(engine_code !== undefined && { engine_code }),
+  })
   switch (kind) {
     case 'rejected':
+      return new ApiError('invalid_request_error', error.public_message ?? refusalMessage(error), {
+        param: error.param ?? null,
+      })
     case 'moderation':
       return new ApiError(
-        'invalid_request_error',
-        error.public_message ??
-          'The model did not accept this request. Check the messages and parameters against what the model takes.',
+        'content_filter',
+        "The model's content filter rejected this request. Change the messages and try again.",
+        { param: 'messages' },
       )
     case 'context_length':
       return new ApiError('context_length_exceeded', contextMessage(model, tokens), { param: 'messages' })
@@ -35,6 +41,12 @@ export function engineFailure(
     case 'permanent':
       return new ApiError('upstream_error', 'The model failed to answer. Try again.')
   }
+}
+
+function refusalMessage({ param }: EngineError): string {
+  if (param === undefined || param === 'messages')
+    return 'The model did not accept this request. Check the messages and parameters against what the model takes.'
+  return `The model did not accept '${param}'. Change its value, or leave it out.`
 }
 
 function contextMessage(model: Pick<ChatModelConfig, 'context_length'>, tokens: ContextOverflow | undefined): string {

@@ -92,10 +92,11 @@ function assistantMessage(message: Extract<BodyMessage, { role: 'assistant' }>):
     ...named(message),
     ...(tool_calls?.length
       ? {
-          tool_calls: tool_calls.map(({ id, function: { name, arguments: text } }) => ({
+          tool_calls: tool_calls.map(({ id, function: { name, arguments: text }, extra_content }) => ({
             id,
             type: 'function',
             function: { name, arguments: text },
+            ...(extra_content && { extra_content }),
           })),
         }
       : {}),

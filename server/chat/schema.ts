@@ -48,10 +48,15 @@ export type BodyPart = Static<typeof UserPart>
 
 const Texts = Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1, maxItems: LENGTHS_MAX.parts })])
 const AssistantPart = Type.Union([TextPart, Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })])
+/** What the model's server wants back with a call, such as Gemini's `google.thought_signature`. Passed on both ways as it is. */
+export const ExtraContent = Type.Unsafe<Record<string, unknown>>(
+  Type.Object({}, { additionalProperties: true, description: 'Send it back with the call: some models require it.' }),
+)
 const ToolCall = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 256 }),
   type: Type.Literal('function'),
   function: Type.Object({ name: Type.String({ minLength: 1, maxLength: 256 }), arguments: Type.String() }),
+  extra_content: Type.Optional(ExtraContent),
 })
 
 const Message = Type.Union([
@@ -229,6 +234,7 @@ const Delta = Type.Object({
         id: Type.Optional(Type.String()),
         type: Type.Optional(Type.Literal('function')),
         function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() }),
+        extra_content: Type.Optional(ExtraContent),
       }),
     ),
   ),

@@ -5,9 +5,10 @@ import type { Context } from '../context.ts'
 import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from '../engines/chat/contract.ts'
 import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
 import type { Principal } from '../identity/caller/principal.ts'
-import { countProduced, countRequest, type ProducedChoice } from './count.ts'
+import type { ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
 import { observeTurn, type TurnObserver } from './observe-turn.ts'
+import { countUsage, isUsable, withReasoning } from './usage.ts'
 
 /** The request of one turn, and for whom it is made. */
 export type TurnRequest = {
@@ -66,8 +67,8 @@ type TurnContext = Pick<Context, 'clock' | 'log' | 'metrics' | 'tracing'>
 type Produced = {
   choices: ProducedChoice[]
   asked: boolean
-  /** Choices that have finished. */
-  finished: number
+  /** Choices that have finished, or been given a reason. */
+  finished: Set<number>
   ended: boolean
   usage: TokenUsage | null
   /** Usage by choice, as far as the engine has reported it. */
@@ -92,8 +93,15 @@ type Run = {
 
 function openRun(ctx: Run['ctx'], meter: Meter, request: TurnRequest, left: AbortSignal): Run {
   const turn = { ...request }
-  const produced: Produced = { choices: [], asked: false, finished: 0, ended: false, usage: null, usages: new Map() }
-  const call = openCall(left, () => produced.finished >= turn.request.n)
+  const produced: Produced = {
+    choices: [],
+    asked: false,
+    finished: new Set(),
+    ended: false,
+    usage: null,
+    usages: new Map(),
+  }
+  const call = openCall(left, () => produced.finished.size >= turn.request.n)
   const observed = observeTurn(ctx, turn)
   return { ctx, meter, turn, observed, left, call, produced, batches: null, over: false }
 }
@@ -142,7 +150,7 @@ async function endBy(run: Run, error: unknown): Promise<readonly ChatEvent[]> {
 async function settle(run: Run): Promise<TokenUsage> {
   const { batches, call, produced, turn } = run
   run.over = true
-  if (batches && !call.failed && !produced.ended && produced.finished >= turn.request.n)
+  if (batches && !call.failed && !produced.ended && produced.finished.size >= turn.request.n)
     await awaitUsage(batches, produced, call)
   if (batches?.return) await batches.return()
   call.close()
@@ -200,7 +208,7 @@ async function awaitUsage(batches: AsyncIterator<readonly ChatEvent[]>, produced
   }
 }
 
-/** Records a batch. Returns it without `end`, which is sent after the charge, and without the usage of single choices. */
+/** Records a batch. Returns it without `end`, which is sent after the charge, and without what no client sees. */
 function observe(produced: Produced, batch: readonly ChatEvent[]): readonly ChatEvent[] {
   for (const event of batch) {
     if (event.type === 'end') {
@@ -208,17 +216,24 @@ function observe(produced: Produced, batch: readonly ChatEvent[]): readonly Chat
       produced.ended = true
     } else if (event.type === 'choice-usage') {
       produced.usages.set(event.choice, event.usage)
+    } else if (event.type === 'finishing') {
+      produced.finished.add(event.choice)
     } else {
-      if (event.type === 'finish') produced.finished += 1
+      if (event.type === 'finish') produced.finished.add(event.choice)
       produced.choices[event.choice] ??= { text: [], reasoning: [] }
       record(produced.choices[event.choice]!, event)
     }
   }
-  const mayFilter = produced.ended || produced.usages.size > 0
-  return mayFilter ? batch.filter(({ type }) => type !== 'end' && type !== 'choice-usage') : batch
+  const mayFilter = produced.ended || produced.usages.size > 0 || produced.finished.size > 0
+  return mayFilter ? batch.filter(({ type }) => !UNSEEN.has(type)) : batch
 }
 
-function record(choice: ProducedChoice, event: Exclude<ChatEvent, { type: 'end' | 'choice-usage' }>): void {
+const UNSEEN: ReadonlySet<ChatEvent['type']> = new Set(['finishing', 'choice-usage', 'end'])
+
+function record(
+  choice: ProducedChoice,
+  event: Exclude<ChatEvent, { type: 'end' | 'choice-usage' | 'finishing' }>,
+): void {
   switch (event.type) {
     case 'text-delta':
     case 'refusal-delta':
@@ -237,7 +252,10 @@ async function charge({ ctx, meter, turn, produced, left }: Run): Promise<TokenU
   const { org_id, user_id, key_id } = principal
   const reported = produced.usage
   if (reported && !isUsable(reported)) ctx.log.warn('chat_usage_unusable', { request_id, engine: model.id })
-  const usage = reported && isUsable(reported) ? reported : await countUsage(turn, produced, left)
+  const usage =
+    reported && isUsable(reported)
+      ? withReasoning(reported, turn.model, produced)
+      : await countUsage(turn, produced, left.aborted)
   await meter.charge({
     ...{ request_id, org_id, user_id, key_id, model: model.id },
     input_tokens: usage.input,
@@ -248,41 +266,4 @@ async function charge({ ctx, meter, turn, produced, left }: Run): Promise<TokenU
     now: ctx.clock.now(),
   })
   return usage
-}
-
-/** A higher count is an error of the engine: no model has such a context. */
-const TOKENS_MAX = 2 ** 31 - 1
-
-function isUsable({ input, cached_input, output, reasoning }: TokenUsage): boolean {
-  const isCount = (value: number, max: number) => Number.isSafeInteger(value) && value >= 0 && value <= max
-  return (
-    isCount(input, TOKENS_MAX) &&
-    isCount(output, TOKENS_MAX) &&
-    isCount(cached_input, input) &&
-    isCount(reasoning, output)
-  )
-}
-
-/**
- * Counts the usage for engines that report none, and for answers that broke off. Usable usage of single choices is used as it is. A request
- * that failed before anything was produced has no usage; one that the client abandoned while the engine worked on it has used its input.
- */
-async function countUsage({ request }: TurnRequest, produced: Produced, left: AbortSignal): Promise<TokenUsage> {
-  const { ended, asked } = produced
-  const usages = new Map([...produced.usages].filter(([, usage]) => isUsable(usage)))
-  const known = [...usages.values()].reduce(addUsage, { input: 0, cached_input: 0, output: 0, reasoning: 0 })
-  const choices = produced.choices.filter((_, choice) => !usages.has(choice))
-  const isUsed = choices.length > 0 || (usages.size < request.n && (ended || (asked && left.aborted)))
-  if (!isUsed) return known
-  const counted = { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
-  return addUsage(known, counted)
-}
-
-function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
-  return {
-    input: a.input + b.input,
-    cached_input: a.cached_input + b.cached_input,
-    output: a.output + b.output,
-    reasoning: a.reasoning + b.reasoning,
-  }
 }

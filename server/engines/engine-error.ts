@@ -35,6 +35,10 @@ type Details = {
   tokens?: ContextOverflow | undefined
   /** With `rejected`: the message of the 400 in place of a general one. A text of ours alone, never one of a server. */
   public_message?: string | undefined
+  /** With `rejected`: the field of the request at fault, by its name in chat completions. */
+  param?: string | undefined
+  /** What the server said, for the log alone, without what may be of the request, an address or a credential. */
+  reason?: string | undefined
   cause?: unknown
 }
 
@@ -48,6 +52,9 @@ export class EngineError extends Error {
   readonly not_begun: boolean
   readonly tokens: ContextOverflow | undefined
   readonly public_message: string | undefined
+  readonly param: string | undefined
+  /** Not a member: whoever writes the error out does not write it by accident. */
+  readonly #reason: string | undefined
 
   constructor(kind: EngineErrorKind, message: string, details: Details = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
@@ -58,7 +65,18 @@ export class EngineError extends Error {
     this.not_begun = details.not_begun ?? !OUTCOME_UNKNOWN.has(kind)
     this.tokens = details.tokens
     this.public_message = details.public_message
+    this.param = details.param
+    this.#reason = details.reason
   }
+
+  get reason(): string | undefined {
+    return this.#reason
+  }
+}
+
+/** The message with what the server said, for the log. */
+export function withReason({ message, reason }: EngineError): string {
+  return reason === undefined ? message : `${message} It says: ${reason}`
 }
 
 /** After these the engine may be at work, unless the thrower knows better. */

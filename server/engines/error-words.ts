@@ -58,7 +58,7 @@ const MODERATION_CODE =
   /sensitive(content|word|information)|content(policy|filter|risk)|policyviolation|infringement|riskcontrol|nsfw|^safety|^audit(submit|fail|reject)/
 
 const BUSY_CODE =
-  /^(ratelimit|requestburst|quotaexceed|resourceexhausted|toomany|queue(is)?full|highload|highdemand|unavailable$)|overload|busy|concurren|capacity|serviceunavailable|throttl/
+  /^(ratelimit|requestburst|quotaexceed|resourceexhausted|toomany|queue(is)?full|highload|highdemand|unavailable$|insufficientsystemresource)|overload|busy|concurren|capacity|serviceunavailable|throttl/
 
 /** Of failed renders that may go better when tried again; any other failure would most likely repeat itself at full price. */
 const TRANSIENT_CODES = new Set(
@@ -94,7 +94,7 @@ const BUSY =
   /\brate[ -]?limit|too many requests|over ?loaded|at capacity|\bbusy\b|throttl|queue is full|concurren\w+ (limit|quota|request)|request limit|繁忙|限流/i
 
 const PERMANENT =
-  /\b(invalid|incorrect|missing|wrong) (api[ _-]?key|credential|token)|insufficient (balance|quota|credit|fund)|out of credit|not enough credit|余额不足|额度不足/i
+  /\b(invalid|incorrect|missing|wrong) (api[ _-]?key|credential|token)|\bapi[ _-]?key (is )?(not valid|invalid)|insufficient (balance|quota|credit|fund)|out of credit|not enough credit|余额不足|额度不足/i
 
 const BROKEN =
   '(invalid|unsupported|corrupt\\w*|too (large|small|big|long|short)|could not be (loaded|read|decoded|downloaded)|cannot be (loaded|read|decoded|downloaded)|failed to (load|read|decode|download|fetch))'

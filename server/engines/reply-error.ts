@@ -63,13 +63,58 @@ export function statusKind(status: number): EngineErrorKind {
   return 'permanent'
 }
 
-/** `{error: {code, type, param}}`, `{code}` and FastAPI's `{detail: [{loc}]}`; codes may be numbers. */
-function errorDetail(body: unknown): { code: string; param: string } {
-  const outer = asRecord(body) ?? {}
-  const error = asRecord(outer.error) ?? {}
-  const location = Array.isArray(outer.detail) ? asRecord(outer.detail[0])?.loc : undefined
-  const param = error.param ?? outer.param ?? (Array.isArray(location) ? location.join('.') : '')
-  return { code: text(error.code) || text(outer.code) || text(error.type) || text(outer.type), param: text(param) }
+export type ErrorDetail = {
+  code: string
+  type: string
+  message: string
+  /** The path of what was refused, such as `messages[0].content`. */
+  param: string
+  error: Record<string, unknown>
+}
+
+/**
+ * What a reply says of an error: `{error: {code, type, message, param}}`, `{error: "text"}`, the same members without `error` (vLLM, SGLang,
+ * Cohere), FastAPI's and Mistral's `{detail: [{loc, msg}]}`, OpenRouter's `metadata.raw` of the provider behind it, and Gemini's list of
+ * errors. Codes may be numbers.
+ */
+export function errorDetail(body: unknown): ErrorDetail {
+  const outer = asRecord(Array.isArray(body) ? body[0] : body) ?? {}
+  const error = asRecord(outer.error) ?? outer
+  const details = outer.detail ?? asRecord(error.message)?.detail ?? error.detail
+  const first = Array.isArray(details) ? asRecord(details[0]) : null
+  const messages = [error.message, outer.error, outer.message, details, first?.msg]
+  const inner = innerMessage(asRecord(error.metadata)?.raw)
+  const type = text(error.type) || text(outer.type)
+  return {
+    code: text(error.code) || text(outer.code) || type,
+    type,
+    message: [...new Set([...messages.map(text), inner].filter((each) => each !== ''))].join(' ').slice(0, MESSAGE_MAX),
+    param: text(error.param) || text(outer.param) || pathOf(first?.loc),
+    error,
+  }
+}
+
+/** The message of a reply within a reply. */
+function innerMessage(raw: unknown): string {
+  if (typeof raw !== 'string') return ''
+  try {
+    return errorDetail(JSON.parse(raw)).message
+  } catch {
+    return raw
+  }
+}
+
+/** Patterns are matched against this much of a message. */
+const MESSAGE_MAX = 2000
+
+/** FastAPI's location of a field, without the part of the request that it is in. */
+function pathOf(location: unknown): string {
+  if (!Array.isArray(location)) return ''
+  const names = location[0] === 'body' ? location.slice(1) : location
+  return names.reduce(
+    (path: string, name) => (typeof name === 'number' ? `${path}[${name}]` : `${path}${path && '.'}${text(name)}`),
+    '',
+  )
 }
 
 /** An engine's own code, where it is fit for the log. */

@@ -22,6 +22,7 @@ export const ERRORS = {
   unknown_parameter: { status: 400, type: 'invalid_request_error' },
   model_capability_mismatch: { status: 400, type: 'invalid_request_error' },
   context_length_exceeded: { status: 400, type: 'invalid_request_error' },
+  content_filter: { status: 400, type: 'invalid_request_error' },
   invalid_file: { status: 400, type: 'invalid_request_error' },
   invalid_file_purpose: { status: 400, type: 'invalid_request_error' },
   invalid_image_url: { status: 400, type: 'invalid_request_error' },

@@ -103,11 +103,22 @@ async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall):
   }
 }
 
-/** Errors of a turn name the parameter of chat, `messages`; here it is `input`. */
+/** Errors of a turn name the parameters of chat, which are called otherwise here. */
 function namingInput(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.param !== 'messages') return error
-  return new ApiError(error.code, error.message.replaceAll('the messages', 'the input'), { param: 'input' })
+  if (!(error instanceof ApiError) || error.param === null) return error
+  const param = PARAMS.get(/^\w*/.exec(error.param)![0])
+  if (param === undefined) return error
+  const message = error.message.replaceAll('the messages', 'the input').replaceAll(`'${error.param}'`, `'${param}'`)
+  return new ApiError(error.code, message, { param })
 }
+
+const PARAMS: ReadonlyMap<string, string> = new Map([
+  ['messages', 'input'],
+  ['max_tokens', 'max_output_tokens'],
+  ['max_completion_tokens', 'max_output_tokens'],
+  ['response_format', 'text.format'],
+  ['reasoning_effort', 'reasoning.effort'],
+])
 
 async function* answer(
   run: Run,
@@ -231,7 +242,7 @@ function openWriter(
     reasoning_view: {
       summary: call.body.reasoning?.summary !== undefined,
       raw: prepared?.model.expose_raw_reasoning ?? false,
-      seal: encrypted ? (text) => seal(ctx.secret, { org_id, purpose: 'reasoning' }, text) : null,
+      seal: encrypted ? (text, purpose) => seal(ctx.secret, { org_id, purpose }, text) : null,
     },
     clock: ctx.clock,
     sequence_number,

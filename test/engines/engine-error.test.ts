@@ -10,7 +10,7 @@ import { renderFailure } from '../../server/videos/pipeline/retry.ts'
 
 const CHAT: Record<EngineErrorKind, string> = {
   rejected: '400 invalid_request_error',
-  moderation: '400 invalid_request_error',
+  moderation: '400 content_filter',
   context_length: '400 context_length_exceeded',
   overloaded: '503 server_is_overloaded',
   unreachable: '503 server_is_overloaded',
@@ -54,6 +54,23 @@ test('every kind of engine error has its answer in chat, and its message stays i
     assert.equal(answer.retry_after_seconds, kind === 'overloaded' ? 3 : undefined)
     assert.deepEqual(logged, [{ request_id: 'req_1', code: kind, engine: 'm', detail: 'secret detail' }])
   }
+})
+
+test('a refusal names the parameter at fault, and the log has what the server said', () => {
+  const logged: unknown[] = []
+  const log = { warn: (_event: string, fields?: object) => void logged.push(fields) }
+  const turn = { model: { id: 'm', context_length: null }, request_id: 'req_1' }
+  const details = { param: 'top_k', reason: 'Extra inputs are not permitted', engine_code: 'bad_request' }
+  const answer = engineFailure(log, turn, new EngineError('rejected', 'Status 422.', details))
+  assert.ok(answer instanceof ApiError)
+  assert.equal(answer.param, 'top_k')
+  assert.match(answer.message, /'top_k'/)
+  assert.deepEqual(logged, [
+    {
+      ...{ request_id: 'req_1', code: 'rejected', engine: 'm', engine_code: 'bad_request' },
+      detail: 'Status 422. It says: Extra inputs are not permitted',
+    },
+  ])
 })
 
 test('every kind of engine error ends a render under its code, or lets it be tried again', () => {

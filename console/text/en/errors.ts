@@ -9,6 +9,7 @@ export default {
       'Your plan cannot run more videos at the same time. Try again when one of them finishes.',
     conflict: 'This has changed in the meantime and is no longer possible. Reload the page to see its current state.',
     console_login_required: 'This requires a console session. Sign in again.',
+    content_filter: "The model's content filter rejected this. Change the text and try again.",
     context_length_exceeded: 'This is too long for the model.',
     csrf_failed: 'The request could not be verified. Reload the page and try again.',
     decimal_above_max_value: 'A number is too large.',

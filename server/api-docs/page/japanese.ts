@@ -157,6 +157,8 @@ export const JAPANESE: Readonly<Record<string, string>> = {
   'At least one image or video.': '画像か動画が 1 つ以上必要です。',
   'One of video, thumbnail, spritesheet. Default video.': 'video、thumbnail、spritesheet のいずれか。既定は video。',
   'Keys of 1 to 64 characters.': 'キーは 1〜64 文字。',
+  'Send it back with the call: some models require it.':
+    '呼び出しと一緒にそのまま返してください。これを必要とするモデルがあります。',
   'Values as on create. What was stored is returned in any case.':
     '値は作成時と同じ。保存された内容は常に表示されます。',
   'Streams the response as events.': 'イベントとして送られます。',

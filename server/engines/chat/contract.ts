@@ -8,8 +8,19 @@ export type ChatPart =
 
 export type TextPart = Extract<ChatPart, { type: 'text' }>
 
+/**
+ * What a server wants back with a call in the next request, and no one here reads: Gemini's `{ google: { thought_signature } }`.
+ * Source: https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+export type ExtraContent = Record<string, unknown>
+
 /** `arguments` is JSON text as the model wrote it, valid or not. */
-export type ChatToolCall = { id: string; type: 'function'; function: { name: string; arguments: string } }
+export type ChatToolCall = {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+  extra_content?: ExtraContent
+}
 
 export type ChatMessage =
   | { role: 'system' | 'developer'; content: string | TextPart[]; name?: string }
@@ -91,7 +102,10 @@ export type TokenLogprob = {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** Tokens of one call. `cached_input` and `audio_input` are part of `input`, `reasoning` and `audio_output` part of `output`. */
+/**
+ * Tokens of one call. `cached_input` and `audio_input` are part of `input`, `reasoning` and `audio_output` part of `output`. `unlisted`: what
+ * the server's total has beyond both, without saying of what; of a model that reasons it is reasoning.
+ */
 export type TokenUsage = {
   input: number
   cached_input: number
@@ -99,22 +113,33 @@ export type TokenUsage = {
   reasoning: number
   audio_input?: number
   audio_output?: number
+  unlisted?: number
 }
 
 /**
  * What an engine emits for one answer, in order. `choice` counts from 0. The first `tool-call-delta` of a call has `id` and `name`,
- * the others neither; `call` counts the calls of a choice from 0. Each choice ends with one `finish`; `end` comes last, once, after
- * every choice has finished. A stream that stops without `end` has failed.
+ * the others neither; `call` counts the calls of a choice from 0, and the arguments of a call that is to be run are never empty. Each choice
+ * ends with one `finish`; `end` comes last, once, after every choice has finished. A stream that stops without `end` has failed.
  */
 export type ChatEvent =
   | { type: 'reasoning-delta'; choice: number; text: string }
   | { type: 'text-delta'; choice: number; text: string; logprobs?: TokenLogprob[] }
   | { type: 'refusal-delta'; choice: number; text: string }
-  | { type: 'tool-call-delta'; choice: number; call: number; id?: string; name?: string; arguments: string }
+  | {
+      type: 'tool-call-delta'
+      choice: number
+      call: number
+      id?: string
+      name?: string
+      arguments: string
+      extra_content?: ExtraContent
+    }
+  /** The server has given a reason, and goes on: most likely only the usage is still to come. No client sees it. */
+  | { type: 'finishing'; choice: number }
   | { type: 'finish'; choice: number; reason: FinishReason }
   /** What one choice has used, from engines that ask for each by a call of its own: it holds when another call fails. No client sees it. */
   | { type: 'choice-usage'; choice: number; usage: TokenUsage }
-  /** Null when the engine reported none: the caller counts. An explicit zero is zero. */
+  /** Null when the engine reported none, or zero tokens beside an answer: the caller counts. */
   | { type: 'end'; usage: TokenUsage | null }
 
 /**

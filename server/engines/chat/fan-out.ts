@@ -80,7 +80,7 @@ function usageOf({ usage }: Extract<ChatEvent, { type: 'end' }>, choice: number)
 
 /** Null when one call reported no usage: the caller counts then. */
 function sumOf(usages: ReadonlyArray<TokenUsage | null>): TokenUsage | null {
-  const sum = { input: 0, cached_input: 0, output: 0, reasoning: 0, audio_input: 0, audio_output: 0 }
+  const sum = { input: 0, cached_input: 0, output: 0, reasoning: 0, audio_input: 0, audio_output: 0, unlisted: 0 }
   for (const usage of usages) {
     if (usage === null) return null
     for (const name of Object.keys(sum) as Array<keyof typeof sum>) sum[name] += usage[name] ?? 0

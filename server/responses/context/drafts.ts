@@ -1,10 +1,10 @@
 import { resolveParts } from '../../chat/parts/resolve.ts'
 import type { PartSource, PartWork } from '../../chat/parts/source.ts'
 import type { Context } from '../../context.ts'
-import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../../engines/chat/contract.ts'
+import type { ChatMessage, ChatPart, ChatToolCall, ExtraContent, TextPart } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { ToolName } from '../request/tools.ts'
-import type { ContextItem, Item, MessageItem } from '../schema/items.ts'
+import type { ContextItem, CustomToolCall, FunctionCall, Item, MessageItem } from '../schema/items.ts'
 import type { InputFile, InputImage, MessagePart } from '../schema/parts.ts'
 import { type SealBinding, unsealer } from './seal.ts'
 
@@ -17,8 +17,8 @@ export type Draft =
   | { kind: 'assistant'; content: string | TextPart[] | null; refusal: string | undefined }
   | { kind: 'call'; call: ChatToolCall }
   | { kind: 'output'; call_id: string; text: string; media: ChatPart[] }
-  /** Null when it cannot be decrypted: it is left out then. */
-  | { kind: 'reasoning'; text: string | null }
+  /** Null when it cannot be decrypted: it is left out then. `extra_content` is that of calls, by their ids. */
+  | { kind: 'reasoning'; text: string | null; extra_content?: Record<string, ExtraContent> }
 
 export type DraftWork = PartWork & { nameOf(tool: ToolName): string }
 
@@ -58,7 +58,21 @@ function draftAll(
 ): Draft[] {
   const unsealText = unsealer(secrets)
   const unseal: Unseal = (purpose, sealed) => unsealText({ org_id, purpose }, sealed)
-  return context.map(({ item, path }) => draftOf(item, { path, resolved, unseal, nameOf }))
+  return withExtraContent(context.map(({ item, path }) => draftOf(item, { path, resolved, unseal, nameOf })))
+}
+
+/** Gives calls the extra content that the client has sent back in an item of its own: to the last call of each id before it. */
+function withExtraContent(drafts: Draft[]): Draft[] {
+  const calls = new Map<string, ChatToolCall>()
+  for (const draft of drafts) {
+    if (draft.kind === 'call') calls.set(draft.call.id, draft.call)
+    if (draft.kind !== 'reasoning' || draft.extra_content === undefined) continue
+    for (const [call_id, extra] of Object.entries(draft.extra_content)) {
+      const call = calls.get(call_id)
+      if (call) call.extra_content ??= extra
+    }
+  }
+  return drafts
 }
 
 type Unseal = (purpose: SealBinding['purpose'], sealed: string) => string | null
@@ -74,16 +88,18 @@ function draftOf(item: Item, { path, resolved, unseal, nameOf }: Drafting): Draf
     case 'message':
       return item.role === 'assistant' ? assistantDraft(item) : messageDraft(item.role, item.content, resolved)
     case 'function_call':
-      return { kind: 'call', call: callOf(item.call_id, nameOf(item), item.arguments) }
+      return { kind: 'call', call: callOf(item, nameOf(item), item.arguments) }
     case 'custom_tool_call':
-      return { kind: 'call', call: callOf(item.call_id, nameOf(item), JSON.stringify({ input: item.input })) }
+      return { kind: 'call', call: callOf(item, nameOf(item), JSON.stringify({ input: item.input })) }
     case 'function_call_output':
     case 'custom_tool_call_output':
       return outputDraft(item, resolved)
     case 'reasoning': {
       const sealed = item.encrypted_content
       const text = sealed === undefined ? null : unseal('reasoning', sealed)
-      return { kind: 'reasoning', text: text === '' ? null : text }
+      if (text !== null && text !== '') return { kind: 'reasoning', text }
+      const extra = sealed === undefined || text === '' ? null : unseal('calls', sealed)
+      return { kind: 'reasoning', text: null, ...(extra !== null && { extra_content: JSON.parse(extra) }) }
     }
     case 'compaction': {
       const summary = unseal('compaction', item.encrypted_content)
@@ -93,8 +109,9 @@ function draftOf(item: Item, { path, resolved, unseal, nameOf }: Drafting): Draf
   }
 }
 
-function callOf(id: string, name: string, text: string): ChatToolCall {
-  return { id, type: 'function', function: { name, arguments: text } }
+function callOf({ call_id, extra_content }: FunctionCall | CustomToolCall, name: string, text: string): ChatToolCall {
+  const call = { id: call_id, type: 'function' as const, function: { name, arguments: text } }
+  return extra_content ? { ...call, extra_content } : call
 }
 
 function assistantDraft({ content }: MessageItem): Draft {

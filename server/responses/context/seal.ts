@@ -1,7 +1,10 @@
 import { SEAL_VERSION, sealText, textUnsealer } from '../../platform/crypto/seal.ts'
 
-/** The organization and the purpose that a text is encrypted for: it cannot be decrypted for any other. */
-export type SealBinding = { org_id: string; purpose: 'reasoning' | 'compaction' }
+/**
+ * The organization and the purpose that a text is encrypted for: it cannot be decrypted for any other. `calls`: what the model's server
+ * wants back with calls.
+ */
+export type SealBinding = { org_id: string; purpose: 'reasoning' | 'calls' | 'compaction' }
 
 /** Encrypts text that a client keeps for us. */
 export function seal(secret: string, binding: SealBinding, text: string): string {

@@ -99,7 +99,8 @@ function logprobViews(logprobs: readonly TokenLogprob[]): TokenLogprobView[] {
  * How the model's reasoning is shown: as a summary when the request asks for one, as raw text where the operator allows it, and
  * encrypted, for the client to send back, when the request asks for that.
  */
-export type ReasoningView = { summary: boolean; raw: boolean; seal: ((text: string) => string) | null }
+export type ReasoningView = { summary: boolean; raw: boolean; seal: Seal | null }
+type Seal = (text: string, purpose: 'reasoning' | 'calls') => string
 
 export type OpenReasoning = OpenItem & { kind: 'reasoning'; appendReasoning(text: string): void }
 
@@ -149,14 +150,31 @@ export function openReasoning(emit: Emit, { id, output_index }: ItemPlace, view:
         emit('response.reasoning_text.done', raw + text)
         emit('response.content_part.done', `${raw},"part":${JSON.stringify(part)}`)
       }
-      if (view.seal) item.encrypted_content = view.seal(reasoning)
+      if (view.seal) item.encrypted_content = view.seal(reasoning, 'reasoning')
       emitDone(status)
     },
   }
 }
 
+/**
+ * What the model's server wants back with these calls, encrypted in an item of its own: clients that keep only what they know of a call
+ * (Codex) send it back with the next request.
+ */
+export function emitExtraContent(
+  emit: Emit,
+  { id, output_index }: ItemPlace,
+  encrypted_content: string,
+): Reasoning {
+  const item: Reasoning = { id, type: 'reasoning', status: 'in_progress', summary: [] }
+  const emitDone = emitAdded(emit, item, output_index)
+  item.encrypted_content = encrypted_content
+  emitDone('completed')
+  return item
+}
+
 export type OpenCall = OpenItem & {
   kind: 'call'
+  item: FunctionCall | CustomToolCall
   call: number
   appendArguments(text: string): void
   /** Whether the arguments are a complete JSON object, so that no more of them are expected. */

@@ -4,6 +4,7 @@ import type { ToolOrigin } from '../request/tools.ts'
 import type { ResponseObject } from '../schema/response.ts'
 import {
   type Emit,
+  emitExtraContent,
   type FinalStatus,
   type OpenCall,
   type OpenMessage,
@@ -15,7 +16,7 @@ import {
 } from './open-items.ts'
 
 /** The events of an engine that add to an item. */
-export type Delta = Exclude<ChatEvent, { type: 'finish' | 'choice-usage' | 'end' }>
+export type Delta = Exclude<ChatEvent, { type: 'finishing' | 'finish' | 'choice-usage' | 'end' }>
 
 /** The items of one answer, one open at a time. */
 export type OutputItems = {
@@ -90,6 +91,12 @@ export function outputItems(
     finish(status) {
       while (deferred.length > 0) appendDeferred(status)
       close(status)
+      const { seal } = reasoning_view
+      const extra = response.output.flatMap((item) => ('call_id' in item && item.extra_content ? [item] : []))
+      if (seal !== null && status === 'completed' && extra.length > 0) {
+        const kept = Object.fromEntries(extra.map(({ call_id, extra_content }) => [call_id, extra_content]))
+        response.output.push(emitExtraContent(emit, nextPlace('rs'), seal(JSON.stringify(kept), 'calls')))
+      }
       if (status === 'incomplete' || response.output.some(({ type }) => type !== 'reasoning')) return
       const message = openMessage(emit, nextPlace('msg'))
       response.output.push(message.item)
@@ -125,5 +132,8 @@ function appendTo(open: Open, delta: Delta): void {
     else if (delta.type === 'refusal-delta') open.appendText('refusal', delta.text)
   } else if (open.kind === 'reasoning') {
     if (delta.type === 'reasoning-delta') open.appendReasoning(delta.text)
-  } else if (delta.type === 'tool-call-delta') open.appendArguments(delta.arguments)
+  } else if (delta.type === 'tool-call-delta') {
+    if (delta.extra_content) open.item.extra_content = delta.extra_content
+    open.appendArguments(delta.arguments)
+  }
 }

@@ -49,7 +49,8 @@ export function responseWriter(response: ResponseObject, options: WriterOptions)
     snapshot,
     write(batch) {
       for (const event of batch) {
-        if (event.type === 'end' || event.type === 'choice-usage' || event.choice !== 0 || reason !== null) continue
+        if (event.type === 'end' || event.choice !== 0 || reason !== null) continue
+        if (event.type === 'finishing' || event.type === 'choice-usage') continue
         if (event.type === 'finish') {
           reason = event.reason
           items.finish(incompleteReason(reason) ? 'incomplete' : 'completed')

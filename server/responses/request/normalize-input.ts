@@ -44,11 +44,11 @@ function normalItem(item: InputItem, path: string): Item | ItemReference {
   switch (item.type) {
     case 'function_call': {
       const { call_id, name, arguments: text } = item
-      return { ...headOf(item, 'fc'), type: item.type, call_id, name, arguments: text, ...namespaceOf(item) }
+      return { ...headOf(item, 'fc'), type: item.type, call_id, name, arguments: text, ...optionalsOf(item) }
     }
     case 'custom_tool_call': {
       const { call_id, name, input } = item
-      return { ...headOf(item, 'ctc'), type: item.type, call_id, name, input, ...namespaceOf(item) }
+      return { ...headOf(item, 'ctc'), type: item.type, call_id, name, input, ...optionalsOf(item) }
     }
     case 'function_call_output':
     case 'custom_tool_call_output': {
@@ -78,8 +78,10 @@ function headOf(item: { id?: string; status?: ItemStatus }, kind: 'msg' | 'fc' |
   return { id: item.id ?? newItemId(kind), status: item.status ?? ('completed' as const) }
 }
 
-function namespaceOf({ namespace }: { namespace?: string }): { namespace?: string } {
-  return namespace === undefined ? {} : { namespace }
+type CallOptionals = { namespace?: string; extra_content?: Record<string, unknown> }
+
+function optionalsOf({ namespace, extra_content }: CallOptionals): CallOptionals {
+  return { ...(namespace !== undefined && { namespace }), ...(extra_content && { extra_content }) }
 }
 
 function messageItem(message: SentMessage, path: string): MessageItem {

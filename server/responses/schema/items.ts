@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { LENGTHS_MAX } from '../../chat/schema.ts'
+import { ExtraContent, LENGTHS_MAX } from '../../chat/schema.ts'
 import {
   InputFile,
   InputImage,
@@ -44,7 +44,7 @@ export const SENT_MESSAGES = {
 }
 
 const call_id = Type.String({ minLength: 1, maxLength: 64 })
-const sentCall = { ...sent, call_id, name: Name }
+const sentCall = { ...sent, call_id, name: Name, extra_content: Type.Optional(ExtraContent) }
 const sentOutput = { ...sent, call_id, output: InputContent }
 
 /** All other items by type. */
@@ -119,6 +119,7 @@ export const FunctionCall = callItem('function_call', {
   name: Type.String(),
   arguments: Type.String(),
   namespace: Type.Optional(Type.String()),
+  extra_content: Type.Optional(ExtraContent),
 })
 export type FunctionCall = Static<typeof FunctionCall>
 
@@ -126,6 +127,7 @@ export const CustomToolCall = callItem('custom_tool_call', {
   name: Type.String(),
   input: Type.String(),
   namespace: Type.Optional(Type.String()),
+  extra_content: Type.Optional(ExtraContent),
 })
 export type CustomToolCall = Static<typeof CustomToolCall>
 

@@ -44,10 +44,10 @@ const connections = () =>
 const HIDDEN = { prompt_tokens: 4, completion_tokens: 5000, total_tokens: 5004 }
 const frames = [chunk({ content: 'Hi' }), chunk({}, { finish_reason: 'stop' })]
 
-test('a client that disconnects between the last `finish_reason` and the usage is charged for the usage', async () => {
+test('a client that disconnects when the model server has given its last reason, and not its usage, is charged for the usage', async () => {
   for (const [path, body, word] of [
-    ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }, '"finish_reason":"stop"'],
-    ['/v1/responses', { input: 'Hello' }, 'response.output_item.done'],
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }, '"content":"Hi"'],
+    ['/v1/responses', { input: 'Hello' }, 'output_text.delta'],
   ] as const) {
     const person = await customer(service)
     service.upstream.reply({
@@ -55,7 +55,7 @@ test('a client that disconnects between the last `finish_reason` and the usage i
       frames: [...frames, { ...chunk({}), choices: [], usage: HIDDEN }],
       hold_after: frames.length,
     })
-    await leaveAt(path, body, path.endsWith('responses') ? 'output_text.delta' : word, person.key)
+    await leaveAt(path, body, word, person.key)
     service.upstream.release()
     const [charge] = await chargesReaching(service.app, person, 1)
     assert.deepEqual([charge!.input_tokens, charge!.output_tokens], [4, 5000], path)

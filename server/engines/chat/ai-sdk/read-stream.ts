@@ -1,23 +1,44 @@
+import { asRecord } from '../../../platform/json/record.ts'
 import { EngineError } from '../../engine-error.ts'
-import type { ChatEvent, FinishReason, TokenUsage } from '../contract.ts'
+import type { ChatEvent, ExtraContent, FinishReason, TokenUsage } from '../contract.ts'
+import { type Ending, finishReason, readFinishReason } from '../finish-reason.ts'
+import { isCount, plausibleUsage, readUsage } from '../usage.ts'
+import { extraContentOf } from './extra-content.ts'
 import type { StreamPart, Usage } from './model.ts'
 import { warningError } from './refused.ts'
 
 /** Turns the parts of one stream into events, part by part. Throws what `error` parts hold, and EngineError for what cannot be shown. */
 export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): boolean } {
-  const calls = new Map<string, { call: number; written: boolean }>()
+  const calls = new Map<string, { call: number; written: boolean; extra: boolean }>()
+  let produced = false
   let over = false
 
-  function callDelta(id: string, name: string, text: string): ChatEvent[] {
+  function callDelta(id: string, name: string, text: string, extra_content?: ExtraContent): ChatEvent[] {
     const known = calls.get(id)
-    if (known === undefined) {
-      const call = calls.size
-      calls.set(id, { call, written: text !== '' })
-      return [{ type: 'tool-call-delta', choice: 0, call, id, name, arguments: text }]
-    }
-    if (text === '') return []
-    known.written = true
-    return [{ type: 'tool-call-delta', choice: 0, call: known.call, arguments: text }]
+    const extra = known?.extra ? undefined : extra_content
+    if (known !== undefined && text === '' && extra === undefined) return []
+    const call = known ?? { call: calls.size, written: false, extra: false }
+    calls.set(id, call)
+    call.written ||= text !== ''
+    call.extra ||= extra !== undefined
+    const head = known === undefined ? { id, name } : {}
+    return [
+      {
+        ...{ type: 'tool-call-delta', choice: 0, call: call.call, ...head, arguments: text },
+        ...(extra !== undefined && { extra_content: extra }),
+      },
+    ]
+  }
+
+  function ending(part: StreamPart & { type: 'finish' }): ChatEvent[] {
+    over = true
+    const reason = endOf(part.finishReason, calls.size > 0)
+    const empty = [...calls.values()].filter(({ written }) => !written && reason === 'tool_calls')
+    return [
+      ...empty.map(({ call }): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, arguments: '{}' })),
+      { type: 'finish', choice: 0, reason },
+      { type: 'end', usage: plausibleUsage(usageOf(part.usage), produced || calls.size > 0) },
+    ]
   }
 
   return {
@@ -30,19 +51,19 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
         }
         case 'text-delta':
         case 'reasoning-delta':
-          return part.delta === '' ? [] : [{ type: part.type, choice: 0, text: part.delta }]
+          if (part.delta === '') return []
+          produced = true
+          return [{ type: part.type, choice: 0, text: part.delta }]
         case 'tool-input-start':
-          return callDelta(part.id, part.toolName, '')
+          return callDelta(part.id, part.toolName, '', extraContentOf(part.providerMetadata))
         case 'tool-input-delta':
           return callDelta(part.id, '', part.delta)
-        case 'tool-call':
-          return calls.get(part.toolCallId)?.written ? [] : callDelta(part.toolCallId, part.toolName, part.input)
+        case 'tool-call': {
+          const text = calls.get(part.toolCallId)?.written ? '' : part.input
+          return callDelta(part.toolCallId, part.toolName, text, extraContentOf(part.providerMetadata))
+        }
         case 'finish':
-          over = true
-          return [
-            { type: 'finish', choice: 0, reason: finishReason(part.finishReason, calls.size > 0) },
-            { type: 'end', usage: readUsage(part.usage) },
-          ]
+          return ending(part)
         case 'error':
           throw part.error
         case 'file':
@@ -56,17 +77,28 @@ export function partReader(): { read(part: StreamPart): ChatEvent[]; ended(): bo
   }
 }
 
-/** Packages finish a stream that was cut as `other` without a reason of the server. */
-function finishReason({ unified, raw }: { unified: string; raw: string | undefined }, called: boolean): FinishReason {
-  if (unified === 'length') return 'length'
-  if (unified === 'tool-calls') return 'tool_calls'
-  if (unified === 'content-filter') return 'content_filter'
-  if (unified === 'error' || unified === 'interrupted' || raw === undefined)
-    throw new EngineError('failed', 'The answer of the model server is incomplete.')
-  return called ? 'tool_calls' : 'stop'
+/**
+ * Packages know the words of their own provider alone, and call the others `other`. They finish a stream that was cut as `other` without
+ * a reason of the server; an empty one may have come after the real one.
+ */
+function endOf({ unified, raw }: { unified: string; raw: string | undefined }, called: boolean): FinishReason {
+  const known = UNIFIED[unified] ?? (raw === '' ? 'stop' : readFinishReason(raw))
+  if (known === null) throw new EngineError('failed', 'The answer of the model server is incomplete.')
+  return finishReason(known, called)
 }
 
-function readUsage({ inputTokens, outputTokens }: Usage): TokenUsage | null {
+const UNIFIED: Readonly<Record<string, Ending>> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+  error: 'failed',
+  interrupted: 'failed',
+}
+
+/** Packages leave out the total of servers that speak as OpenAI's does. */
+function usageOf({ inputTokens, outputTokens, raw }: Usage): TokenUsage | null {
+  if (asRecord(raw)?.prompt_tokens !== undefined) return readUsage(raw)
   const input = inputTokens.total
   const output = outputTokens.total
   if (!isCount(input) || !isCount(output)) return null
@@ -80,8 +112,4 @@ function readUsage({ inputTokens, outputTokens }: Usage): TokenUsage | null {
 
 function part(count: unknown, whole: number): number {
   return isCount(count) ? Math.min(count, whole) : 0
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
 }

@@ -4,8 +4,9 @@ import type { Log } from '../../../platform/log.ts'
 import { BaseUrl, baseUrlMistakes, withVersion } from '../../base-url.ts'
 import { type Chance, endpointHealth } from '../../endpoint-health.ts'
 import type { EngineEnv, Mistake } from '../../engine-entry.ts'
-import { EngineError } from '../../engine-error.ts'
+import { EngineError, withReason } from '../../engine-error.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
+import { readWords } from '../server-words.ts'
 import { type CallLimits, type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
 import { completionReader } from './read/completion.ts'
@@ -89,6 +90,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
     chance,
   )
   const limits = limitsOf(options, env)
+  const secrets = secretsOf(options)
   const form = formOf(options)
 
   async function ask(
@@ -99,6 +101,7 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
   ): Promise<CallOutcome> {
     const { target, model } = servers[server]!
     const stream = request.stream || options.stream_plain === true
+    const words = readWords(request, [model, request.model, ...secrets])
     let body: string | readonly Buffer[]
     try {
       const written = encodeRequest(request, form, { model: model ?? request.model, stream })
@@ -113,7 +116,9 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       target,
       body,
       stream,
-      reader: completionReader({ choices: request.n, logprobs: request.logprobs === true }),
+      choices: request.n,
+      reader: completionReader({ choices: request.n, logprobs: request.logprobs === true, words }),
+      words,
       limits: { idle_ms: limits.idle_ms, total_ms },
       signal,
       onEnd: (end) => health.report(server, end === null ? 'worked' : end === 'aborted' ? 'neutral' : healthAfter(end)),
@@ -147,6 +152,13 @@ export function openaiChat(options: OpenaiChatOptions, env: OpenaiChatEnv = {}):
       await Promise.all(servers.map(({ pool }) => pool.destroy()))
     },
   }
+}
+
+/** What the log may not hold, although a server may say it. */
+function secretsOf({ base_url, endpoints = [], api_key, headers = {} }: OpenaiChatOptions): string[] {
+  const urls = [base_url, ...endpoints.map((each) => each.base_url)].flatMap((url) => (url ? [new URL(url)] : []))
+  const hosts = urls.flatMap(({ host, hostname }) => [host, hostname])
+  return [api_key, ...endpoints.map((each) => each.api_key), ...Object.values(headers), ...hosts].filter((each) => each !== undefined)
 }
 
 function limitsOf(options: OpenaiChatOptions, { upstream }: OpenaiChatEnv): CallLimits {
@@ -220,5 +232,5 @@ function logIfOperatorNeeded(
   log: Pick<Log, 'error'> | undefined,
   { operator, refused }: { operator: boolean; refused: EngineError },
 ): void {
-  if (operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail: refused.message })
+  if (operator) log?.error('chat_engine_needs_operator', { engine: 'openai', detail: withReason(refused) })
 }

@@ -9,6 +9,8 @@ export type BatchQueue = {
   events: ChatEvent[]
   /** One piece of `size` bytes has been read into `events`. */
   arrived(size: number): void
+  /** Whether the socket waits for the consumer. */
+  isPaused(): boolean
   /** No more events after these. */
   end(): void
   /** After these events the iteration rejects with `reason`. */
@@ -91,6 +93,7 @@ export function batchQueue(flow: { pause(): void; resume(): void; cancel(): void
       paused = true
       flow.pause()
     },
+    isPaused: () => paused,
     end() {
       ended = true
       wake()

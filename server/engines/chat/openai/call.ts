@@ -1,11 +1,16 @@
 import type { Dispatcher } from 'undici'
+import { codingsOf } from '../../../platform/outbound/decode.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEvent } from '../contract.ts'
+import type { ReadWords } from '../server-words.ts'
 import { type BatchQueue, batchQueue, singleBatch } from './batch-queue.ts'
 import { byteBuffer } from './byte-buffer.ts'
+import { type EndTimer, endTimer } from './end-timer.ts'
+import { bodyKind, parseIfJson } from './read/body.ts'
 import { type CompletionReader, incomplete, timedOut, unreadable } from './read/completion.ts'
-import { needsOperator, type ReplyHeaders, statusError } from './read/error.ts'
-import { streamReader } from './read/stream.ts'
+import { type ReplyFault, type ReplyHeaders, statusFault } from './read/error.ts'
+import { readWhole, streamReader } from './read/stream.ts'
+import { type ReplyDecoder, replyDecoder } from './reply-decoder.ts'
 
 export type CallTarget = { dispatcher: Pick<Dispatcher, 'dispatch'>; path: string; headers: string[] }
 
@@ -17,7 +22,10 @@ export type CallOptions = {
   body: string | readonly Buffer[]
   /** Whether a stream was asked for: a plain answer is silent until it is complete. */
   stream: boolean
+  /** How many choices were asked for. */
+  choices: number
   reader: CompletionReader
+  words: ReadWords
   limits: CallLimits
   signal: AbortSignal
   /** Called once with how the exchange ended: null for a complete answer, an error, or `aborted` by the caller. */
@@ -35,15 +43,19 @@ export type CallOutcome =
 /** One exchange with one server. Rejects only with the reason of `signal`. */
 export function call(options: CallOptions): Promise<CallOutcome> {
   return new Promise((resolve, reject) => {
-    const state = openState(options, resolve, reject)
     const { target, body, limits, stream } = options
-    state.timer = setTimeout(() => fail(state, timedOut()), limits.total_ms)
+    const state: Call = {
+      ...{ options, resolve, reject, onAbort: () => cancel(state) },
+      ...{ mode: 'waiting', status: 0, headers: {}, sent: false, settled: false, surplus: 0, bytes: byteBuffer() },
+      ...{ controller: null, decoder: null, stream: null },
+      timer: setTimeout(() => fail(state, timedOut()), limits.total_ms),
+    }
     options.signal.addEventListener('abort', state.onAbort)
     target.dispatcher.dispatch(
       {
         method: 'POST',
         path: target.path,
-        headers: typeof body === 'string' ? target.headers : [...target.headers, 'content-length', lengthOf(body)],
+        headers: typeof body === 'string' ? target.headers : [...target.headers, 'content-length', `${sizeOf(body)}`],
         // undici takes any iterable, although its types do not allow it.
         body: body as string,
         headersTimeout: stream ? limits.idle_ms : 0,
@@ -54,12 +66,9 @@ export function call(options: CallOptions): Promise<CallOutcome> {
   })
 }
 
-function lengthOf(pieces: readonly Buffer[]): string {
-  return String(pieces.reduce((sum, { length }) => sum + length, 0))
-}
-
-type Mode = 'waiting' | 'stream' | 'plain' | 'refusal' | 'done'
-
+/** `head`: of a successful reply nothing but space has come. */
+type Mode = 'waiting' | 'head' | 'stream' | 'plain' | 'refusal' | 'done'
+type Stream = { queue: BatchQueue; frames: ReturnType<typeof streamReader>; timer: EndTimer }
 type Call = {
   options: CallOptions
   controller: Dispatcher.DispatchController | null
@@ -71,10 +80,10 @@ type Call = {
   /** Bytes after the end of the answer, which are not read. */
   surplus: number
   readonly bytes: ReturnType<typeof byteBuffer>
-  /** Set, like `frames`, once a stream has begun. */
-  queue: BatchQueue | null
-  frames: ReturnType<typeof streamReader> | null
-  timer: NodeJS.Timeout | null
+  /** Set once a body turns out to be compressed, and once a stream has begun. */
+  decoder: ReplyDecoder | null
+  stream: Stream | null
+  timer: NodeJS.Timeout
   onAbort(): void
   resolve(outcome: CallOutcome): void
   reject(reason: unknown): void
@@ -85,31 +94,6 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024
 const REFUSAL_BYTES_MAX = 64 * 1024
 /** How much of a reply is still taken after its end, so that its connection can be used again. */
 const SURPLUS_BYTES_MAX = 4096
-
-function openState(
-  options: CallOptions,
-  resolve: (outcome: CallOutcome) => void,
-  reject: (reason: unknown) => void,
-): Call {
-  const state: Call = {
-    options,
-    controller: null,
-    mode: 'waiting',
-    status: 0,
-    headers: {},
-    sent: false,
-    settled: false,
-    surplus: 0,
-    bytes: byteBuffer(),
-    queue: null,
-    frames: null,
-    timer: null,
-    onAbort: () => cancel(state),
-    resolve,
-    reject,
-  }
-  return state
-}
 
 function handlerOf(state: Call): Dispatcher.DispatchHandler {
   return {
@@ -122,10 +106,12 @@ function handlerOf(state: Call): Dispatcher.DispatchHandler {
       if (status >= 200 && state.mode === 'waiting') readHead(state, status, headers)
     },
     onResponseData(_, chunk) {
-      guarded(state, () => readBytes(state, chunk))
+      if (state.decoder !== null && state.mode !== 'done') state.decoder.write(chunk)
+      else guarded(state, () => readBytes(state, chunk))
     },
     onResponseEnd() {
-      guarded(state, () => readEnd(state))
+      if (state.decoder !== null && state.mode !== 'done') state.decoder.end()
+      else guarded(state, () => readEnd(state))
     },
     onResponseError(_, error) {
       fail(state, connectionError(state, error))
@@ -138,36 +124,37 @@ function guarded(state: Call, read: () => void): void {
   try {
     read()
   } catch (error) {
-    fail(state, error instanceof EngineError ? error : unreadable())
+    fail(state, engineErrorOf(error))
   }
 }
+
+const sizeOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0)
+const engineErrorOf = (error: unknown) => (error instanceof EngineError ? error : unreadable())
 
 function readHead(state: Call, status: number, headers: ReplyHeaders): void {
   state.status = status
   state.headers = headers
-  const encoding = headers['content-encoding']
-  const type = headers['content-type']
-  const media = typeof type === 'string' ? type.split(';', 1)[0]!.trim().toLowerCase() : ''
-  if (status !== 200) {
-    state.mode = 'refusal'
-  } else if ((encoding !== undefined && encoding !== '' && encoding !== 'identity') || media === 'text/html') {
-    fail(state, unreadable())
-  } else if (media === 'application/json' || media.endsWith('+json')) {
-    state.mode = 'plain'
-  } else {
-    state.mode = 'stream'
-    state.frames = streamReader(state.options.reader)
-    state.queue = batchQueue({
-      pause: () => state.controller?.pause(),
-      resume: () => state.controller?.resume(),
-      cancel: () => cancel(state),
-    })
-  }
+  state.mode = status < 300 ? 'head' : 'refusal'
+  const codings = codingsOf(headers['content-encoding'])
+  if (codings.length > 0) openDecoder(state, codings)
+}
+
+function openDecoder(state: Call, codings: ReturnType<typeof codingsOf>): ReplyDecoder {
+  state.decoder = replyDecoder(codings, {
+    onData: (piece) => guarded(state, () => readBytes(state, piece)),
+    onEnd: () => guarded(state, () => readEnd(state)),
+    onError: () => fail(state, unreadable()),
+    pause: () => state.controller?.pause(),
+    resume: () => state.controller?.resume(),
+  })
+  return state.decoder
 }
 
 function readBytes(state: Call, chunk: Buffer): void {
   if (state.mode === 'stream') {
-    readStream(state, chunk)
+    readStream(state, state.stream!, chunk)
+  } else if (state.mode === 'head') {
+    readFirst(state, chunk)
   } else if (state.mode === 'plain') {
     state.bytes.append(chunk)
     if (state.bytes.size() > BODY_BYTES_MAX) throw unreadable()
@@ -180,13 +167,37 @@ function readBytes(state: Call, chunk: Buffer): void {
   }
 }
 
-function readStream(state: Call, chunk: Buffer): void {
-  const frames = state.frames!
-  const queue = state.queue!
+/** The first bytes decide what the body is: servers and the proxies before them name types that it does not have. */
+function readFirst(state: Call, chunk: Buffer): void {
+  state.bytes.append(chunk)
+  const bytes = state.bytes.view()
+  const kind = bodyKind(bytes)
+  if (kind === 'page' || (kind === null && bytes.length > REFUSAL_BYTES_MAX)) throw unreadable()
+  if (kind === 'json') {
+    state.mode = 'plain'
+  } else if (kind === 'gzip' && state.decoder === null) {
+    state.bytes.clear()
+    openDecoder(state, ['gzip']).write(bytes)
+  } else if (kind !== null) {
+    state.mode = 'stream'
+    state.bytes.clear()
+    const flow = state.decoder ?? state.controller!
+    const queue = batchQueue({ pause: () => flow.pause(), resume: () => flow.resume(), cancel: () => cancel(state) })
+    const silence = { onSilence: () => fail(state, timedOut()), isPaused: queue.isPaused }
+    const { reader } = state.options
+    state.stream = { queue, frames: streamReader(reader), timer: endTimer(reader, silence) }
+    readStream(state, state.stream, bytes)
+  }
+}
+
+function readStream(state: Call, { frames, queue, timer }: Stream, chunk: Buffer): void {
+  const before = queue.events.length
   try {
     frames.feed(chunk, queue.events)
   } finally {
     if (frames.begun()) accept(state, queue.batches)
+    if (!frames.done() && timer.heard(queue.events.length > before))
+      for (let choice = 0; choice < state.options.choices; choice++) queue.events.push({ type: 'finishing', choice })
     queue.arrived(chunk.length)
   }
   if (frames.done()) finish(state)
@@ -194,20 +205,20 @@ function readStream(state: Call, chunk: Buffer): void {
 
 /** The body is complete. */
 function readEnd(state: Call): void {
-  const { options, bytes, frames, queue } = state
+  const { options, bytes } = state
+  if (state.mode === 'head') throw incomplete()
   if (state.mode === 'stream') {
-    frames!.end(queue!.events)
-    accept(state, queue!.batches)
+    const { frames, queue } = state.stream!
+    frames.end(queue.events)
+    accept(state, queue.batches)
     finish(state)
   } else if (state.mode === 'plain') {
     const events: ChatEvent[] = []
-    options.reader.read(parseJson(bytes.view()), events)
-    options.reader.end(events)
+    readWhole(options.reader, bytes.view(), events)
     accept(state, singleBatch(events))
     finish(state)
   } else if (state.mode === 'refusal') {
-    const body = parseRefusal(bytes.view())
-    settle(state, statusError(state.status, state.headers, body), needsOperator(state.status, body))
+    settle(state, statusFault(state.status, state.headers, parseIfJson(bytes.view()), options.words))
   }
 }
 
@@ -221,21 +232,25 @@ function accept(state: Call, batches: AsyncIterable<readonly ChatEvent[]>): void
 /** The answer is complete. */
 function finish(state: Call): void {
   close(state)
-  state.queue?.end()
+  state.stream?.queue.end()
   state.options.onEnd(null)
 }
 
 /** Nothing more will be read; a reply still arriving is dropped. */
 function fail(state: Call, fault: EngineError): void {
   if (state.mode === 'done') return
-  if (state.mode === 'stream' && state.options.reader.complete()) finishEarly(state)
-  else settle(state, fault, false)
+  if (state.stream !== null && state.options.reader.complete()) finishEarly(state, state.stream)
+  else settle(state, { error: fault, operator: false })
 }
 
 /** The connection was lost, or fell silent, when only the usage, or nothing, was still to come. */
-function finishEarly(state: Call): void {
-  const queue = state.queue!
-  state.options.reader.end(queue.events)
+function finishEarly(state: Call, { queue }: Stream): void {
+  try {
+    state.options.reader.end(queue.events, 'body')
+  } catch (error) {
+    settle(state, { error: engineErrorOf(error), operator: false })
+    return
+  }
   accept(state, queue.batches)
   queue.arrived(0)
   finish(state)
@@ -243,15 +258,15 @@ function finishEarly(state: Call): void {
 }
 
 /** Ends the call with an error: as a refusal while nothing has been emitted, else after the events that came before it. */
-function settle(state: Call, fault: EngineError, operator: boolean): void {
+function settle(state: Call, { error, operator }: ReplyFault): void {
   close(state)
   if (state.settled) {
-    state.queue!.fail(fault)
+    state.stream!.queue.fail(error)
   } else {
     state.settled = true
-    state.resolve({ accepted: null, refused: fault, sent: state.sent, operator })
+    state.resolve({ accepted: null, refused: error, sent: state.sent, operator })
   }
-  state.options.onEnd(fault)
+  state.options.onEnd(error)
   state.controller?.abort(givenUp())
 }
 
@@ -260,7 +275,7 @@ function cancel(state: Call): void {
   if (state.mode === 'done') return
   close(state)
   const { signal, onEnd } = state.options
-  if (state.settled) state.queue!.fail(signal.reason)
+  if (state.settled) state.stream!.queue.fail(signal.reason)
   else state.reject(signal.reason)
   onEnd('aborted')
   state.controller?.abort(givenUp())
@@ -268,7 +283,9 @@ function cancel(state: Call): void {
 
 function close(state: Call): void {
   state.mode = 'done'
-  clearTimeout(state.timer!)
+  clearTimeout(state.timer)
+  state.stream?.timer.close()
+  state.decoder?.close()
   state.options.signal.removeEventListener('abort', state.onAbort)
 }
 
@@ -282,17 +299,4 @@ function connectionError({ sent }: Call, error: Error): EngineError {
 /** The reason for undici when a reply is given up; nobody sees it. */
 function givenUp(): Error {
   return new Error('The request was given up.')
-}
-
-function parseJson(bytes: Buffer): unknown {
-  const text = bytes.toString('utf8')
-  return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
-}
-
-function parseRefusal(bytes: Buffer): unknown {
-  try {
-    return parseJson(bytes)
-  } catch {
-    return undefined
-  }
 }

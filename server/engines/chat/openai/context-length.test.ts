@@ -85,6 +85,73 @@ const MESSAGES: Array<[server: string, message: string, limit: number | null, as
     139000,
   ],
   ['Anthropic', 'prompt is too long: 200001 tokens > 200000 maximum', 200000, 200001],
+  // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/546
+  [
+    'LM Studio',
+    'Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context length of only 32768 tokens, which is not enough.',
+    32768,
+    111490,
+  ],
+  // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/2256
+  [
+    'LM Studio',
+    'The number of tokens to keep from the initial prompt (9800) is greater than the context length (8192). Try to load the model with a larger context length.',
+    8192,
+    9800,
+  ],
+  // From here to the next source: https://github.com/earendil-works/pi, packages/ai/src/utils/overflow.ts
+  ['Ollama', 'prompt too long; exceeded max context length by 808 tokens', null, null],
+  ['xAI', "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131072, 537812],
+  [
+    'Gemini',
+    'The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).',
+    1048575,
+    1196265,
+  ],
+  [
+    'OpenAI',
+    'Your input exceeds the context window of this model. Please adjust your input and try again.',
+    null,
+    null,
+  ],
+  ['GitHub Models', 'prompt token count of 93854 exceeds the limit of 90000', 90000, 93854],
+  ['MiniMax', 'invalid params, context window exceeds limit (2013)', null, null],
+  ['Bedrock', 'Input is too long for requested model.', null, null],
+  // https://github.com/huggingface/llm-vscode/issues/94
+  [
+    'TGI',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3474 `inputs` tokens and 60 `max_new_tokens`',
+    2048,
+    3534,
+    3474,
+  ],
+  // https://github.com/stanford-crfm/helm/pull/2079
+  [
+    'Together',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 2019 `inputs` tokens and 30 `max_new_tokens`',
+    2048,
+    2049,
+    2019,
+  ],
+  // The table of errors in Moonshot's API reference
+  ['Moonshot', 'Your request exceeded model token limit: 8192 (requested: 9000)', 8192, 9000],
+  ['Moonshot', 'Invalid request: Your request exceeded model token limit: 131072', null, null],
+  ['Moonshot', 'Input token length too long', null, null],
+  // https://github.com/zeroclaw-labs/zeroclaw/issues/4124
+  ['Zhipu', 'Prompt exceeds max length', null, null],
+  // https://github.com/QwenLM/qwen-code/issues/98
+  ['Qwen', '<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 204800]', null, null],
+  // https://github.com/cohere-ai/sandbox-topically/issues/4
+  [
+    'Cohere',
+    'too many tokens: total number of tokens (prompt and prediction) cannot exceed 2048 - received 6354. Try using a shorter prompt or a smaller max_tokens value.',
+    2048,
+    6354,
+  ],
+  // https://docs.cohere.com/reference/errors
+  ['Cohere', 'too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs.', null, null],
+  // https://portkey.ai/error-library/context-length-exceeded-error-13710000
+  ['Mistral', 'Prompt contains 66385 tokens, too large for model with 32768 maximum context length', 32768, 66385],
 ]
 
 for (const [server, message, limit, asked, input] of MESSAGES) {
@@ -108,6 +175,10 @@ test('does not mistake other errors for a context length error', () => {
     "The model 'gpt' does not exist.",
     'messages: text content blocks must be non-empty',
     'max_tokens must be at least 1',
+    'max_tokens is too large: 100000. This model supports at most 16384 completion tokens.',
+    'Rate limit reached: too many tokens per minute',
+    'too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192.',
+    'Invalid value for max_completion_tokens',
   ]
   for (const message of others) assert.equal(readContextLength({ code: '400', message }), null, message)
 })

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatPart, TextPart } from '../contract.ts'
+import type { ChatMessage, ChatPart, ChatToolCall, TextPart } from '../contract.ts'
 
 /** `developer_role`: the server knows that role. `reasoning_content_input`: it takes earlier reasoning back. */
 export type MessageForm = { developer_role: boolean; reasoning_content_input: boolean }
@@ -36,14 +36,9 @@ function encodeAssistant(message: Extract<ChatMessage, { role: 'assistant' }>, f
   }
 }
 
-function encodeCall({
-  id,
-  function: { name, arguments: text },
-}: {
-  id: string
-  function: { name: string; arguments: string }
-}) {
-  return { id, type: 'function', function: { name, arguments: text } }
+/** Servers parse the arguments of earlier calls: without any, those are an empty object. */
+function encodeCall({ id, function: { name, arguments: text }, extra_content }: ChatToolCall): object {
+  return { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text }, extra_content }
 }
 
 function encodeContent(content: string | Array<TextPart | ChatPart>): unknown {

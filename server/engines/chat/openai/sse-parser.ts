@@ -1,10 +1,10 @@
 import { byteBuffer } from './byte-buffer.ts'
 
-/** One event of a stream: its data, with lines joined, and whether the server marked it as an error. */
-export type SseEvent = { data: string; is_error: boolean }
+/** One event of a stream: its data, with lines joined, and its name, empty when it has none. */
+export type SseEvent = { data: string; name: string }
 
-/** Longest line, and longest event, in bytes. A real one is a few hundred. */
-export const LINE_BYTES_MAX = 1024 * 1024
+/** Longest line, and longest event, in bytes. A real one is a few hundred, one with a picture or a whole answer several MB. */
+export const LINE_BYTES_MAX = 64 * 1024 * 1024
 
 export type SseParser = {
   /** Reads a chunk of the socket. Throws RangeError on a line or an event longer than `LINE_BYTES_MAX`. */
@@ -16,12 +16,14 @@ export type SseParser = {
 /**
  * Server-sent events as the HTML standard reads them: LF, CR and CRLF, comments, several `data:` lines, a byte order mark, with reads
  * that end anywhere, inside a character too. `onEvent` is called for every event that has data. Beyond the standard, an event cut off
- * before its blank line still counts, and a line `error:` is an event of its own (older llama.cpp).
+ * before its blank line still counts, a line `error:` is an event of its own (older llama.cpp), as is a line that is an object, and a `data:`
+ * line that begins an object after another one that is complete begins an event: some servers send no blank lines. A parser by the standard alone, such as
+ * eventsource-parser, would be silent until the end of such a stream.
  * Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
   const rest = byteBuffer()
-  const event: PendingEvent = { data: null, is_error: false }
+  const event: PendingEvent = { data: null, name: '' }
   let begun = false
   let afterCr = false
 
@@ -64,7 +66,7 @@ export function sseParser(onEvent: (frame: SseEvent) => void): SseParser {
   }
 }
 
-type PendingEvent = { data: string | null; is_error: boolean }
+type PendingEvent = { data: string | null; name: string }
 
 const LF = 10
 const CR = 13
@@ -84,16 +86,18 @@ function readLines(text: string, event: PendingEvent, onEvent: (frame: SseEvent)
     if (stop > start) {
       if (stop - start > LINE_BYTES_MAX) throw tooLong()
       readField(text, start, stop, event, onEvent)
-    } else if (event.data !== null) {
-      const complete = { data: event.data, is_error: event.is_error }
-      event.data = null
-      event.is_error = false
-      onEvent(complete)
     } else {
-      event.is_error = false
+      dispatch(event, onEvent)
     }
     start = stop + 1
   }
+}
+
+function dispatch(event: PendingEvent, onEvent: (frame: SseEvent) => void): void {
+  const { data, name } = event
+  event.data = null
+  event.name = ''
+  if (data !== null) onEvent({ data, name })
 }
 
 function readField(
@@ -105,14 +109,30 @@ function readField(
 ): void {
   if (text.startsWith('data:', start)) {
     const data = valueAt(text, start + 5, stop)
+    if (event.data !== null && beginsEvent(data) && isJson(event.data)) dispatch(event, onEvent)
     event.data = event.data === null ? data : `${event.data}\n${data}`
     if (event.data.length > LINE_BYTES_MAX) throw tooLong()
   } else if (text.startsWith('error:', start)) {
-    onEvent({ data: valueAt(text, start + 6, stop), is_error: true })
+    onEvent({ data: valueAt(text, start + 6, stop), name: 'error' })
   } else if (text.startsWith('event:', start)) {
-    event.is_error = valueAt(text, start + 6, stop) === 'error'
+    event.name = valueAt(text, start + 6, stop)
   } else if (stop - start === 4 && text.startsWith('data', start)) {
     event.data = event.data === null ? '' : `${event.data}\n`
+  } else if (text[start] === '{') {
+    onEvent({ data: text.slice(start, stop), name: '' })
+  }
+}
+
+function beginsEvent(data: string): boolean {
+  return data.startsWith('{') || data.startsWith('[DONE]')
+}
+
+function isJson(data: string): boolean {
+  try {
+    JSON.parse(data)
+    return true
+  } catch {
+    return false
   }
 }
 

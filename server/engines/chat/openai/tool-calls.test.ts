@@ -77,6 +77,41 @@ test('calls that share an index are emitted separately, by name and id; a new id
   assert.deepEqual(callsOf(read(repeated)), [{ id: 'a', name: 'f', arguments: '{}' }])
 })
 
+test('pieces that repeat the name under new ids are one call until its arguments are complete', () => {
+  const piece = (id: string, text: string) => [{ index: 0, id, function: { name: 'f', arguments: text } }]
+  const pieces = ['', '{"a"', ':1}', ''].map((text, i) => piece(`id${i}`, text))
+  assert.deepEqual(callsOf(read(pieces)), [{ id: 'id0', name: 'f', arguments: '{"a":1}' }])
+  assert.equal(callsOf(read([piece('a', '{"a":1}'), piece('b', '{"a":1}')])).length, 2)
+})
+
+test('a call without arguments ends with an empty object', () => {
+  for (const [text, expected] of [
+    ['', '{}'],
+    [' ', ' {}'],
+    ['{"a":1}', '{"a":1}'],
+  ] as const) {
+    const calls = toolCalls(0)
+    const events: ChatEvent[] = []
+    calls.read([{ index: 0, id: 'a', function: { name: 'f', arguments: text } }], events)
+    calls.end(events)
+    assert.equal(callsOf(events)[0]?.arguments, expected)
+  }
+})
+
+test('extra content comes with its call, also before the name and after the arguments', () => {
+  const extra_content = { google: { thought_signature: 's' } }
+  const call = { index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }
+  for (const deltas of [
+    [[{ ...call, extra_content }]],
+    [[{ index: 0, extra_content }], [call]],
+    [[call], [{ index: 0, extra_content }]],
+  ]) {
+    const events = read(deltas)
+    const found = events.flatMap((event) => (event.type === 'tool-call-delta' ? (event.extra_content ?? []) : []))
+    assert.deepEqual([callsOf(events).length, found], [1, [extra_content]])
+  }
+})
+
 test('what is not a call emits nothing', () => {
   assert.deepEqual(read([null, 'x', [], [null, 7, {}, { index: 0 }, { index: 0, function: {} }]]), [])
 })

@@ -47,6 +47,30 @@ test('Gemini: a tool call, its arguments as JSON text', () =>
     assert.deepEqual(events.at(-2), { type: 'finish', choice: 0, reason: 'tool_calls' })
   }))
 
+test('Gemini: the signature of a call is emitted with it and goes back with the next request', () =>
+  using(gemini(), async ({ engine, reply, received }) => {
+    const part = { functionCall: { name: 'tide', args: {} }, thoughtSignature: 'c2lnbmVk' }
+    const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 3, totalTokenCount: 12 }
+    reply(
+      stream([{ candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP' }], usageMetadata }]),
+    )
+    const events = await allEvents(engine, { ...asked, tools: [tool('tide')] })
+    const calls = events.filter((event) => event.type === 'tool-call-delta')
+    const [extra_content] = calls.flatMap((event) => event.extra_content ?? [])
+    assert.deepEqual(extra_content, { google: { thought_signature: 'c2lnbmVk' } })
+    assert.equal(calls.map((each) => each.arguments).join(''), '{}')
+    const called = { type: 'function' as const, function: { name: 'tide', arguments: '{}' } }
+    await allEvents(engine, {
+      ...asked,
+      messages: [
+        ...asked.messages,
+        { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', ...called, extra_content: extra_content! }] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'High.' },
+      ],
+    })
+    assert.match(JSON.stringify(received.at(-1)!.body), /"thoughtSignature":"c2lnbmVk"/)
+  }))
+
 test('Gemini: images, PDF, sound, tool results and a schema reach the server in its own words', () =>
   using(gemini(), async ({ engine, received }) => {
     const schema = { type: 'object', properties: { tide: { type: 'string' } }, required: ['tide'] }

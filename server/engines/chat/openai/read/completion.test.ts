@@ -2,38 +2,70 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { law } from '../../../../../test/support/law.ts'
+import { asRecord } from '../../../../platform/json/record.ts'
 import { EngineError } from '../../../engine-error.ts'
 import type { ChatEvent } from '../../contract.ts'
-import { completionReader } from './completion.ts'
+import { type BodyEnd, completionReader } from './completion.ts'
 import { streamReader } from './stream.ts'
 
-test('finish reasons: the known ones stay, the legacy one and a stop after calls are tool_calls, any other is stop', () => {
+test('finish reasons: the known ones stay, any spelling of a limit or a filter is read, any other is stop', () => {
   const reasons: Array<[unknown, string]> = [
-    ...['stop', 'length', 'tool_calls', 'content_filter'].map((reason): [string, string] => [reason, reason]),
+    ...['stop', 'length', 'content_filter'].map((reason): [string, string] => [reason, reason]),
     ...[
-      ['function_call', 'tool_calls'],
+      ['tool_calls', 'stop'],
+      ['function_call', 'stop'],
       ['eos_token', 'stop'],
-      ['abort', 'stop'],
-      ['', 'stop'],
+      ['Max_Tokens', 'length'],
+      ['model_context_window_exceeded', 'length'],
+      ['SAFETY', 'content_filter'],
+      ['refusal', 'content_filter'],
     ].map(([a, b]): [string, string] => [a!, b!]),
   ]
   for (const [reason, expected] of reasons) {
     assert.equal(finishOf(delta({ content: 'a' }, reason)), expected)
     assert.equal(finishOf(completion({ content: 'a' }, reason)), expected)
   }
-  for (const reason of [null, undefined, 7]) assert.equal(finishOf(completion({ content: 'a' }, reason)), 'stop')
+  for (const reason of [null, undefined, 7, '']) assert.equal(finishOf(completion({ content: 'a' }, reason)), 'stop')
   const called = { tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' } }] }
-  for (const reason of ['stop', 'eos', 'tool_calls', 'function_call'])
+  for (const reason of ['stop', 'eos', 'tool_calls', 'function_call', 'tool_use'])
     assert.equal(finishOf(delta(called, reason)), 'tool_calls')
   assert.equal(finishOf(delta(called, 'length')), 'length')
   assert.equal(finishOf(completion(called, null)), 'tool_calls')
+  for (const reason of ['abort', 'error', 'cancelled'])
+    assert.throws(() => finishOf(delta({ content: 'a' }, reason)), isFailed)
 })
 
-test('a stream whose choice never finishes has failed, whatever else came', () => {
-  assert.throws(() => eventsOf([delta({ content: 'a' })]), isFailed)
+test('a stream whose choice never finishes has failed, unless its usage shows that it is complete', () => {
+  const used = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } }
+  const part = delta({ content: 'a' })
+  assert.throws(() => eventsOf([part]), isFailed)
+  assert.throws(() => eventsOf([delta({ content: 'a' }, '')]), isFailed)
   assert.throws(() => eventsOf([delta({ content: 'a' }, 'stop', 0)], { choices: 2 }), isFailed)
   assert.throws(() => eventsOf([]), isFailed)
   assert.throws(() => eventsOf([{ choices: [] }, { type: 'ping' }]), isFailed)
+  assert.throws(() => eventsOf([used]), isFailed)
+  assert.throws(() => eventsOf([used, part], {}, 'body'), isFailed, 'the usage was not the last')
+  for (const [frames, by] of [
+    [[part, used], 'mark'],
+    [[used, part], 'mark'],
+    [[part, used], 'body'],
+  ] as const)
+    assert.deepEqual(eventsOf(frames, {}, by).at(-2), { type: 'finish', choice: 0, reason: 'stop' })
+})
+
+test('a server that sends a reason with every chunk is believed no more: it is incomplete until it says more', () => {
+  const reader = completionReader({ choices: 1, logprobs: false })
+  const read = (object: object) => reader.read(object, [])
+  const missing: string[] = []
+  for (const object of [
+    delta({ role: 'assistant' }, 'stop'),
+    ...['a', 'b', 'c'].map((content) => delta({ content }, 'stop')),
+  ]) {
+    read(object)
+    missing.push(reader.missing())
+  }
+  assert.deepEqual(missing, ['answer', 'usage', 'answer', 'answer'])
+  assert.equal(reader.complete(), false)
 })
 
 test('reasoning is read from either name, once', () => {
@@ -73,21 +105,21 @@ test('content as parts, refusals and empty pieces', () => {
   )
 })
 
-test('nothing is emitted for a choice after its finish, nor for choices nobody asked for', () => {
+test('a choice goes on after its reason and finishes once; nothing is emitted for choices nobody asked for', () => {
   const emitted = eventsOf([
     delta({ content: 'a' }, 'stop'),
-    delta({ content: 'late' }, 'stop'),
+    delta({ content: 'late' }, 'length'),
     delta({ content: 'x' }, 'stop', 1),
     delta({ content: 'y' }, 'stop', -1),
   ])
-  assert.deepEqual(textsOf(emitted, 'text-delta'), ['a'])
-  assert.deepEqual(
-    emitted.map(({ type }) => type),
-    ['text-delta', 'finish', 'end'],
-  )
+  assert.deepEqual(textsOf(emitted, 'text-delta'), ['a', 'late'])
+  assert.deepEqual(emitted.slice(-2), [
+    { type: 'finish', choice: 0, reason: 'length' },
+    { type: 'end', usage: null },
+  ])
 })
 
-test('usage: the last one counts, wherever it comes; missing is null, zeros stay, details are read', () => {
+test('usage: the last one counts, wherever it comes; missing is null, as are zeros beside text; details are read', () => {
   const usage = (prompt_tokens: unknown, completion_tokens: unknown, more = {}) => ({
     choices: [],
     usage: { prompt_tokens, completion_tokens, ...more },
@@ -100,7 +132,27 @@ test('usage: the last one counts, wherever it comes; missing is null, zeros stay
   assert.deepEqual(usageOf(), { type: 'end', usage: null })
   assert.deepEqual(usageOf({ choices: [], usage: null }), { type: 'end', usage: null })
   assert.deepEqual(usageOf(usage(1, 2), usage(3, 4), { choices: [], usage: null }), end(3, 0, 4, 0))
-  assert.deepEqual(usageOf(usage(0, 0)), end(0, 0, 0, 0))
+  for (const [input, output] of [
+    [0, 0],
+    [9, 0],
+    [0, 9],
+  ])
+    assert.deepEqual(usageOf(usage(input, output)), { type: 'end', usage: null })
+  assert.deepEqual(usageOf(usage(3, 4), usage(0, 0)), end(3, 0, 4, 0))
+  assert.deepEqual(eventsOf([delta({}, 'stop'), usage(0, 0)]).at(-1), end(0, 0, 0, 0), 'nothing was produced')
+  const nothing = { prompt_tokens_details: null, completion_tokens_details: {} }
+  assert.deepEqual(usageOf(usage(5, 4, { ...nothing, total_tokens: 12 })), {
+    type: 'end',
+    usage: { input: 5, cached_input: 0, output: 4, reasoning: 0, unlisted: 3 },
+  })
+  assert.deepEqual(usageOf(usage(5, 4, { total_tokens: 12, reasoning_tokens: 3 })), end(5, 0, 7, 3))
+  assert.deepEqual(usageOf(usage(5, 4, { total_tokens: 12, cached_tokens: 3 })), end(8, 3, 4, 0))
+  assert.deepEqual(usageOf(usage(5, 4, { total_tokens: 7 })), end(5, 0, 4, 0), 'a total below the sum')
+  assert.deepEqual(usageOf({ choices: [], usage: { prompt_tokens: 5, total_tokens: 7 } }), end(5, 0, 2, 0))
+  const both = { total_tokens: 112, reasoning_tokens: 3, cached_tokens: 100 }
+  assert.deepEqual(usageOf(usage(5, 4, both)), end(105, 100, 7, 3))
+  const anthropic = { input_tokens: 5, cache_read_input_tokens: 90, cache_creation_input_tokens: 4, output_tokens: 7 }
+  assert.deepEqual(usageOf({ choices: [], usage: anthropic }), end(99, 90, 7, 0))
   const details = { prompt_tokens_details: { cached_tokens: 2 }, completion_tokens_details: { reasoning_tokens: 3 } }
   assert.deepEqual(usageOf(usage(5, 4, details)), end(5, 2, 4, 3))
   assert.deepEqual(usageOf(usage(1, 1, details)), end(1, 1, 1, 1), 'parts never exceed their whole')
@@ -167,11 +219,18 @@ function completion(message: object, finish_reason: unknown): object {
   return { choices: [{ index: 0, message, finish_reason }] }
 }
 
-function eventsOf(objects: readonly object[], asked: { choices?: number; logprobs?: boolean } = {}): ChatEvent[] {
+function eventsOf(
+  objects: readonly object[],
+  asked: { choices?: number; logprobs?: boolean } = {},
+  by?: BodyEnd,
+): ChatEvent[] {
   const reader = completionReader({ choices: 1, logprobs: false, ...asked })
   const events: ChatEvent[] = []
   for (const object of objects) reader.read(object, events)
-  reader.end(events)
+  const isWhole = objects.some(
+    (object) => 'message' in (asRecord((object as { choices?: unknown[] }).choices?.[0]) ?? {}),
+  )
+  reader.end(events, by ?? (isWhole ? 'json' : 'mark'))
   return events
 }
 

@@ -1,57 +1,101 @@
 import { asRecord } from '../../../../platform/json/record.ts'
 import { EngineError } from '../../../engine-error.ts'
-import type { ChatEvent, FinishReason, TokenLogprob, TokenUsage } from '../../contract.ts'
-import { type ToolCalls, toolCalls } from '../tool-calls.ts'
-import { errorObjectError } from './error.ts'
+import type { ChatEvent, FinishReason, TokenUsage } from '../../contract.ts'
+import { type Ending, finishReason, readFinishReason } from '../../finish-reason.ts'
+import { laterUsage, plausibleUsage, readUsage } from '../../usage.ts'
+import { errorObjectError, type ReadWords } from './error.ts'
+import { emptyMessage, hasContent, type Message, readDelta, readMessage } from './message.ts'
+
+/** How an answer ended: by `[DONE]`, with its body, or as one JSON object. */
+export type BodyEnd = 'mark' | 'body' | 'json'
 
 export type CompletionReader = {
-  /** Reads one object of an answer: a chunk of a stream or a whole completion. Throws EngineError. */
+  /** Reads one object of an answer, a chunk of a stream or a whole completion, or a list of them. Throws EngineError. */
   read(object: unknown, events: ChatEvent[]): void
-  /** No more will come. Throws EngineError unless every choice has finished, or usage came and every choice that was begun has finished. */
-  end(events: ChatEvent[]): void
-  /** Whether every choice has finished. */
+  /**
+   * No more will come: emits the finish of every choice, and the end. Throws EngineError when a choice failed, or has no reason and the
+   * usage does not show that it is complete.
+   */
+  end(events: ChatEvent[], ended: BodyEnd): void
+  /** Whether every choice has been given a reason that can be believed. */
   complete(): boolean
+  /** What may still come. */
+  missing(): 'answer' | 'usage' | 'nothing'
 }
 
 /**
  * Turns the chunks, or the whole completion, of an OpenAI-compatible server into events. Only what the contract names is read; choices
- * beyond `choices`, the number asked for, are dropped. Usage may come on any chunk, the last one counts.
+ * beyond `choices`, the number asked for, are dropped. A choice may go on after its reason, and the last reason counts. `words` makes what
+ * the server says of an error fit for the log.
  * Source: contract 9.3 and 9.4; docs/engines.md, chat servers.
  */
-export function completionReader(asked: { choices: number; logprobs: boolean }): CompletionReader {
+export function completionReader(asked: { choices: number; logprobs: boolean; words?: ReadWords }): CompletionReader {
   const choices: Array<Choice | undefined> = []
   let usage: TokenUsage | null = null
-  let finished = 0
+  let isUsageLast = false
+  let ended = 0
   let begun = false
 
+  function read(object: unknown, events: ChatEvent[]): void {
+    if (Array.isArray(object)) {
+      for (const each of object) read(each, events)
+      return
+    }
+    const chunk = asRecord(object)
+    if (chunk === null) throw unreadable()
+    if (chunk.error != null) throw errorObjectError(chunk.error, { begun, words: asked.words })
+    if (chunk.object === 'error') throw errorObjectError(chunk, { begun, words: asked.words })
+    if (chunk.usage != null) takeUsage(chunk.usage)
+    if (chunk.x_groq != null) takeUsage(asRecord(chunk.x_groq)?.usage)
+    if (!Array.isArray(chunk.choices)) return
+    for (const [position, item] of chunk.choices.entries()) {
+      const entry = asRecord(item)
+      const index = entry === null ? -1 : choiceIndex(entry.index, position, asked.choices)
+      if (entry === null || index < 0) continue
+      if (entry.error != null) throw errorObjectError(entry.error, { begun, words: asked.words })
+      begun = true
+      isUsageLast = false
+      const choice = choices[index] ?? { message: emptyMessage(index), ending: null, late: 0 }
+      choices[index] = choice
+      const hadReason = choice.ending !== null
+      readChoice(choice, entry, asked.logprobs, events)
+      if (!hadReason && choice.ending !== null) ended += 1
+      if (entry.usage != null) takeUsage(entry.usage)
+    }
+  }
+
+  function takeUsage(value: unknown): void {
+    const found = readUsage(value)
+    usage = laterUsage(usage, found)
+    isUsageLast = found !== null
+  }
+
+  const complete = () =>
+    ended >= asked.choices && choices.every((choice) => choice === undefined || choice.late < LATE_MAX)
+  const hasProduced = () => choices.some((choice) => choice !== undefined && hasContent(choice.message))
+
   return {
-    read(object, events) {
-      const chunk = asRecord(object)
-      if (chunk === null) throw unreadable()
-      if (chunk.error != null) throw errorObjectError(chunk.error, begun)
-      if (chunk.object === 'error') throw errorObjectError(chunk, begun)
-      if (asRecord(chunk.usage) !== null) usage = readUsage(chunk.usage)
-      if (!Array.isArray(chunk.choices)) return
-      for (const [position, item] of chunk.choices.entries()) {
-        const entry = asRecord(item)
-        const index = entry === null ? -1 : choiceIndex(entry.index, position, asked.choices)
-        if (entry === null || index < 0) continue
-        if (entry.error != null) throw errorObjectError(entry.error, begun)
-        begun = true
-        const choice = choices[index] ?? { index, finished: false, calls: null }
-        choices[index] = choice
-        if (choice.finished) continue
-        readChoice(choice, entry, asked.logprobs, events)
-        if (choice.finished) finished += 1
-      }
-    },
-    end(events) {
-      if (finished === 0 || choices.some((choice) => choice && !choice.finished)) throw incomplete()
+    read,
+    end(events, by) {
+      const isEnded = by === 'json' || (usage !== null && (by === 'mark' || isUsageLast))
+      const all = choices.filter((choice) => choice !== undefined)
+      if (all.length === 0 || (!isEnded && all.some(({ ending }) => ending === null))) throw incomplete()
       // A server that ignores `n` sends one complete choice and its usage. Without usage the others may have been lost.
-      if (finished < asked.choices && usage === null) throw incomplete()
-      events.push({ type: 'end', usage })
+      if (all.length < asked.choices && usage === null) throw incomplete()
+      // Each is checked before any is emitted.
+      const reasons = all.map(reasonOf)
+      for (const [i, { message }] of all.entries()) {
+        if (reasons[i] === 'tool_calls') message.calls?.end(events)
+        events.push({ type: 'finish', choice: message.choice, reason: reasons[i]! })
+      }
+      events.push({ type: 'end', usage: plausibleUsage(usage, hasProduced()) })
     },
-    complete: () => finished >= asked.choices,
+    complete,
+    missing() {
+      // A reason before the first piece says nothing: it may come with the role.
+      if (!complete() || !hasProduced()) return 'answer'
+      return usage !== null && usage.output > 0 ? 'nothing' : 'usage'
+    },
   }
 }
 
@@ -69,125 +113,36 @@ export function timedOut(): EngineError {
   return new EngineError('timeout', 'The model server did not answer in time.')
 }
 
-type Choice = { index: number; finished: boolean; calls: ToolCalls | null }
+/** `late`: how many times the message has gone on after a reason. */
+type Choice = { message: Message; ending: Ending | null; late: number }
+
+/** From here on the reasons of a server say nothing: it sends one with every chunk. */
+const LATE_MAX = 2
 
 function choiceIndex(value: unknown, position: number, choices: number): number {
   const index = Number.isSafeInteger(value) ? (value as number) : position
   return index >= 0 && index < choices ? index : -1
 }
 
-/** A `delta` may end its choice or not; a complete `message` always does. */
 function readChoice(choice: Choice, entry: Record<string, unknown>, logprobs: boolean, events: ChatEvent[]): void {
+  const { message } = choice
+  const before = events.length
   const delta = asRecord(entry.delta)
-  const message = delta ?? asRecord(entry.message)
-  const isComplete = delta === null && message !== null
-  if (message !== null) readMessage(choice, message, logprobs && entry.logprobs != null ? entry.logprobs : null, events)
-  if (typeof entry.finish_reason !== 'string' && !isComplete) return
-  if (choice.calls?.broken()) throw unreadable()
-  choice.finished = true
-  const called = choice.calls !== null && choice.calls.count() > 0
-  events.push({ type: 'finish', choice: choice.index, reason: finishReason(entry.finish_reason, called) })
-}
-
-function readMessage(choice: Choice, message: Record<string, unknown>, logprobs: unknown, events: ChatEvent[]): void {
-  const { content, refusal, tool_calls } = message
-  const index = choice.index
-  const reasoning = message.reasoning_content ?? message.reasoning
-  if (typeof reasoning === 'string' && reasoning !== '')
-    events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
-  const tokens = logprobs === null ? [] : readLogprobs(logprobs)
-  if (Array.isArray(content)) readParts(index, content, events)
-  const text = typeof content === 'string' ? content : ''
-  if (tokens.length > 0 && (text !== '' || isEmpty(reasoning))) {
-    events.push({ type: 'text-delta', choice: index, text, logprobs: tokens })
-  } else if (text !== '') {
-    events.push({ type: 'text-delta', choice: index, text })
+  const whole = entry.message == null ? null : asRecord(entry.message)
+  const reason = readFinishReason(entry.finish_reason)
+  const probabilities = logprobs && entry.logprobs != null ? entry.logprobs : null
+  if (whole !== null && (delta === null || Object.keys(delta).length === 0)) {
+    readMessage(message, whole, { logprobs: probabilities, ends: reason !== null }, events)
+  } else if (delta !== null) {
+    readDelta(message, delta, probabilities, events)
+    message.has_deltas ||= events.length > before
   }
-  if (typeof refusal === 'string' && refusal !== '')
-    events.push({ type: 'refusal-delta', choice: index, text: refusal })
-  if (tool_calls == null && message.function_call == null) return
-  choice.calls ??= toolCalls(index)
-  choice.calls.read(tool_calls, events)
-  if (asRecord(message.function_call) !== null)
-    choice.calls.read([{ index: 0, function: message.function_call }], events)
+  if (choice.ending !== null && events.length > before) choice.late += 1
+  if (reason !== null) choice.ending = reason
 }
 
-/** Content as parts: text, refusals, and Mistral's reasoning (`thinking`). */
-function readParts(choice: number, parts: unknown[], events: ChatEvent[]): void {
-  for (const item of parts) {
-    const part = asRecord(item)
-    if (part === null) continue
-    if (typeof part.text === 'string' && part.text !== '') events.push({ type: 'text-delta', choice, text: part.text })
-    if (typeof part.refusal === 'string' && part.refusal !== '')
-      events.push({ type: 'refusal-delta', choice, text: part.refusal })
-    if (!Array.isArray(part.thinking)) continue
-    for (const step of part.thinking) {
-      const text = asRecord(step)?.text
-      if (typeof text === 'string' && text !== '') events.push({ type: 'reasoning-delta', choice, text })
-    }
-  }
-}
-
-function finishReason(value: unknown, called: boolean): FinishReason {
-  if (value === 'length' || value === 'content_filter' || value === 'tool_calls') return value
-  return called || value === 'function_call' ? 'tool_calls' : 'stop'
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value !== 'string' || value === ''
-}
-
-/**
- * The counts of a `usage` object, or null when they are not whole numbers. Parts never exceed their total. A missing detail is 0.
- * Source: contract 9.3; beside it DeepSeek `prompt_cache_hit_tokens`; SGLang `reasoning_tokens` beside the totals.
- */
-function readUsage(value: unknown): TokenUsage | null {
-  const usage = asRecord(value)
-  if (usage === null) return null
-  const { prompt_tokens: input, completion_tokens: output } = usage
-  if (!isCount(input) || !isCount(output)) return null
-  const cached = asRecord(usage.prompt_tokens_details)?.cached_tokens ?? usage.prompt_cache_hit_tokens
-  const reasoning = asRecord(usage.completion_tokens_details)?.reasoning_tokens ?? usage.reasoning_tokens
-  const audio_input = asRecord(usage.prompt_tokens_details)?.audio_tokens
-  const audio_output = asRecord(usage.completion_tokens_details)?.audio_tokens
-  return {
-    ...(isCount(audio_input) && audio_input > 0 && { audio_input: Math.min(audio_input, input) }),
-    ...(isCount(audio_output) && audio_output > 0 && { audio_output: Math.min(audio_output, output) }),
-    input,
-    cached_input: isCount(cached) ? Math.min(cached, input) : 0,
-    output,
-    reasoning: isCount(reasoning) ? Math.min(reasoning, output) : 0,
-  }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
-}
-
-/** The tokens of `logprobs.content`, entries that cannot be read left out. Source: contract 9.3. */
-function readLogprobs(value: unknown): TokenLogprob[] {
-  const content = asRecord(value)?.content
-  return Array.isArray(content) ? content.flatMap(readToken) : []
-}
-
-/** What OpenAI writes where a probability is too small for a number; JSON of other servers has null there. */
-const LOGPROB_MIN = -9999
-
-function readToken(value: unknown): TokenLogprob[] {
-  const alternatives = asRecord(value)?.top_logprobs
-  return readAlternative(value).map((token) => ({
-    ...token,
-    top_logprobs: Array.isArray(alternatives) ? alternatives.flatMap(readAlternative) : [],
-  }))
-}
-
-function readAlternative(value: unknown): Array<{ token: string; logprob: number; bytes: number[] | null }> {
-  const entry = asRecord(value)
-  if (entry === null || typeof entry.token !== 'string') return []
-  const logprob = Number.isFinite(entry.logprob) ? (entry.logprob as number) : LOGPROB_MIN
-  return [{ token: entry.token, logprob, bytes: isBytes(entry.bytes) ? entry.bytes : null }]
-}
-
-function isBytes(value: unknown): value is number[] {
-  return Array.isArray(value) && value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte <= 255)
+/** Throws EngineError for a failure, and for a call that never got its name. */
+function reasonOf({ message: { calls }, ending }: Choice): FinishReason {
+  if (calls?.broken()) throw unreadable()
+  return finishReason(ending ?? 'stop', calls !== null && calls.count() > 0)
 }

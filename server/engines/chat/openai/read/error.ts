@@ -1,45 +1,65 @@
-import { asRecord } from '../../../../platform/json/record.ts'
 import { EngineError, type EngineErrorKind } from '../../../engine-error.ts'
-import { retryAfterSeconds } from '../../../reply-error.ts'
+import { meaningOfCode, meaningOfText } from '../../../error-words.ts'
+import { type ErrorDetail, errorDetail, printable, retryAfterSeconds } from '../../../reply-error.ts'
+import type { ReadWords } from '../../server-words.ts'
 import { readContextLength } from '../context-length.ts'
+import { isAboutModel, isUnknownPath, paramOf } from './refusal.ts'
 
+export type { ReadWords }
 export type ReplyHeaders = Record<string, string | string[] | undefined>
 
-/** The error behind a reply whose status is not 200. Its message is ours alone: servers repeat prompts and their own names in theirs. */
-export function statusError(status: number, headers: ReplyHeaders, body: unknown): EngineError {
-  const tooLong = contextLengthError(status, body)
-  if (tooLong !== null) return tooLong
-  const kind = kindOfStatus(status)
+/** `operator`: no request can succeed before the operator acts: credentials, the balance at the provider, the name of the model, the address. */
+export type ReplyFault = { error: EngineError; operator: boolean }
+
+/** The error behind a reply whose status is no success. Its message is ours alone: servers repeat prompts and their own names in theirs. */
+export function statusFault(status: number, headers: ReplyHeaders, body: unknown, words?: ReadWords): ReplyFault {
+  const detail = errorDetail(body)
+  const engine_code = detail.code === String(status) ? undefined : printable(detail.code)
+  const about = { reason: words?.(detail.message), engine_code }
+  const tokens = contextLength(status, detail)
+  if (tokens !== null)
+    return faultOf(new EngineError('context_length', 'The request is too long for the model.', { ...about, ...tokens }))
+  const said = `The model server answered with status ${status}.`
+  if (isFiltered(status, detail)) return faultOf(new EngineError('moderation', said, about))
+  if (needsOperator(status, detail)) {
+    const kind = status === 429 ? 'overloaded' : 'failed'
+    return { error: new EngineError(kind, said, about), operator: true }
+  }
+  const kind = meaningOfCode(detail.code) === 'busy' ? 'overloaded' : kindOfStatus(status)
   const retry_after_seconds = kind === 'overloaded' ? retryAfter(headers) : undefined
-  return new EngineError(kind, `The model server answered with status ${status}.`, { retry_after_seconds })
+  const param = kind === 'rejected' ? paramOf(detail) : undefined
+  return faultOf(new EngineError(kind, said, { ...about, retry_after_seconds, param }))
 }
 
 /** The error behind an error object where an answer, or its next piece, was expected. `begun`: part of the answer had come. */
-export function errorObjectError(error: unknown, begun: boolean): EngineError {
+export function errorObjectError(
+  error: unknown,
+  { begun, words }: { begun: boolean; words?: ReadWords | undefined },
+): EngineError {
+  const { error: found } = statusFault(statusOfError(error), {}, { error }, words)
+  const { kind, tokens, reason, engine_code, param } = found
+  const isLate = begun && (kind === 'rejected' || kind === 'context_length')
+  return new EngineError(isLate ? 'failed' : kind, 'The model server reports an error.', {
+    ...{ reason, engine_code },
+    ...(!begun && { tokens, param }),
+  })
+}
+
+const faultOf = (error: EngineError): ReplyFault => ({ error, operator: false })
+
+function statusOfError(error: unknown): number {
   const { code } = errorDetail({ error })
-  const status = /^[1-5]\d\d$/.test(code) ? Number(code) : (STATUS_OF_CODE.get(code) ?? 500)
-  const { kind, message, tokens } = statusError(status, {}, { error })
-  if (kind === 'context_length' && !begun) return new EngineError(kind, message, { tokens })
-  return new EngineError(begun && (kind === 'rejected' || kind === 'context_length') ? 'failed' : kind, REPORTED)
+  if (/^[1-5]\d\d$/.test(code)) return Number(code)
+  const known = STATUS_OF_CODE.get(code)
+  if (known !== undefined) return known
+  const meaning = meaningOfCode(code)
+  return meaning === 'busy' ? 503 : meaning === 'permanent' ? 401 : meaning === 'moderation' ? 400 : 500
 }
-
-/** Whether the operator has to act before any request can succeed: credentials refused, or nothing left to spend at the provider. */
-export function needsOperator(status: number, body: unknown): boolean {
-  return [401, 402, 403].includes(status) || errorDetail(body).code === 'insufficient_quota'
-}
-
-const REPORTED = 'The model server reports an error.'
 
 const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map([
   ['rate_limit_exceeded', 429],
   ['rate_limit_error', 429],
   ['insufficient_quota', 429],
-  ['overloaded', 503],
-  ['overloaded_error', 503],
-  ['engine_overloaded', 503],
-  ['server_is_overloaded', 503],
-  ['unavailable_error', 503],
-  ['service_unavailable', 503],
   ['timeout', 504],
   ['context_length_exceeded', 400],
   ['exceed_context_size_error', 400],
@@ -67,39 +87,33 @@ function kindOfStatus(status: number): EngineErrorKind {
   }
 }
 
+const REFUSALS: ReadonlySet<number> = new Set([400, 404, 413, 422])
+
 /** Some servers report a request that is too long with status 500. */
-function contextLengthError(status: number, body: unknown): EngineError | null {
-  if (![400, 413, 422, 500].includes(status)) return null
-  const { code, type, message, n_prompt_tokens, n_ctx } = errorDetail(body)
-  const known = /context/.test(type) ? type : code
-  const found = readContextLength({ code: known, message, n_prompt_tokens, n_ctx })
-  if (found === null) return null
-  return new EngineError('context_length', 'The request is too long for the model.', { tokens: found.tokens })
+function contextLength(status: number, { code, type, message, error }: ErrorDetail) {
+  if (status !== 500 && !REFUSALS.has(status)) return null
+  const { n_prompt_tokens, n_ctx } = error
+  return readContextLength({ code: /context/.test(type) ? type : code, message, n_prompt_tokens, n_ctx })
 }
 
-/** `{error: {code, type, message}}`, `{error: "text"}`, vLLM's and SGLang's `{object: "error", code, message}`, FastAPI's `{detail}`. */
-function errorDetail(body: unknown) {
-  const outer = asRecord(body) ?? {}
-  const inner = asRecord(outer.error) ?? (typeof outer.error === 'string' ? { message: outer.error } : outer)
-  const type = text(inner.type)
-  return {
-    code: text(inner.code) || type,
-    type,
-    message: (text(inner.message) || text(inner.detail)).slice(0, MESSAGE_MAX),
-    n_prompt_tokens: inner.n_prompt_tokens,
-    n_ctx: inner.n_ctx,
-  }
+/** Azure's `content_filter`, DashScope's `data_inspection_failed`, Zhipu's 1301 and others: the server's own filter refused the request. */
+function isFiltered(status: number, { code, message }: ErrorDetail): boolean {
+  if (status !== 403 && !REFUSALS.has(status)) return false
+  return code === '1301' || meaningOfCode(code) === 'moderation' || FILTERED.test(message)
 }
 
-/** Patterns are matched against this much of a message. */
-const MESSAGE_MAX = 2000
+const FILTERED =
+  /content (management|safety) policy|content[_ ]filter(ing|ed)?\b|data inspection failed|inappropriate content|不安全或敏感|敏感内容/i
+
+function needsOperator(status: number, detail: ErrorDetail): boolean {
+  if ([401, 402, 403].includes(status) || detail.code === 'insufficient_quota') return true
+  if (status === 404 && isUnknownPath(detail)) return true
+  if (!REFUSALS.has(status)) return false
+  return [meaningOfCode(detail.code), meaningOfText(detail.message)].includes('permanent') || isAboutModel(detail)
+}
 
 function retryAfter(headers: ReplyHeaders): number | undefined {
   const ms = headers['retry-after-ms']
   if (typeof ms === 'string' && /^\d{1,9}(\.\d+)?$/.test(ms)) return Math.min(Number(ms) / 1000, 3600)
   return retryAfterSeconds(headers)
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }

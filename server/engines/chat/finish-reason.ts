@@ -1,0 +1,49 @@
+import { EngineError } from '../engine-error.ts'
+import { meaningOfCode, plainWord } from '../error-words.ts'
+import type { FinishReason } from './contract.ts'
+
+/** How an answer ended by the word of its server; the last two are failures. */
+export type Ending = FinishReason | 'failed' | 'overloaded'
+
+/**
+ * What a `finish_reason` means, in any case and punctuation. Null for an empty one and for what is no text: the answer goes on. A word that
+ * is not known is `stop`. Sources beside OpenAI's: Gemini's and Cohere's reference of `finish_reason`, Anthropic's and Bedrock's of
+ * `stop_reason`, vLLM's `FinishReason`, Mistral's `model_length`, Zhipu's `sensitive` and `network_error`, DeepSeek's
+ * `insufficient_system_resource`.
+ */
+export function readFinishReason(value: unknown): Ending | null {
+  if (typeof value !== 'string') return null
+  const known = WORDS.get(value)
+  return known ?? (value === '' ? null : endingOf(plainWord(value)))
+}
+
+/** The reason that a client sees. Calls were made or not, whatever the server says. Throws EngineError for a failure. */
+export function finishReason(ending: Ending, called: boolean): FinishReason {
+  if (ending === 'failed' || ending === 'overloaded')
+    throw new EngineError(ending, 'The model server says that the answer is not complete.')
+  if (ending === 'stop' || ending === 'tool_calls') return called ? 'tool_calls' : 'stop'
+  return ending
+}
+
+/** Those of nearly all answers. */
+const WORDS: ReadonlyMap<string, Ending> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+])
+
+function endingOf(word: string): Ending {
+  if (LENGTH.test(word)) return 'length'
+  if (FILTER.test(word)) return 'content_filter'
+  if (CALLS.test(word)) return 'tool_calls'
+  const meaning = meaningOfCode(word)
+  if (meaning === 'moderation') return 'content_filter'
+  if (meaning === 'busy') return 'overloaded'
+  return meaning !== null || FAILURE.test(word) ? 'failed' : 'stop'
+}
+
+const LENGTH = /length|max\w*tokens?$|^maxtokens?|token\w*limit|errorlimit|contextwindow|truncat/
+const FILTER = /filter|safety|recitation|blocklist|prohibited|spii|guardrail|refus|toxic/
+const CALLS = /^(tool|function)(call|use)s?$/
+const FAILURE = /abort|cancel|error|fail|malformed|unexpected|interrupt/

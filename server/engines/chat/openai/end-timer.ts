@@ -1,0 +1,41 @@
+import type { CompletionReader } from './read/completion.ts'
+
+/** Ends an answer of a server that never closes its stream. */
+export type EndTimer = {
+  /** Call it after each read. `more`: the answer has gone on. True once, when every choice has been given its reason. */
+  heard(more: boolean): boolean
+  close(): void
+}
+
+/** How long a server may be silent after the last reason, with and without usage. Long enough for text that comes late. */
+const WAIT_MS = { nothing: 1500, usage: 5000 }
+
+/** `onSilence` is called when only the end mark, or the usage, has been missing for a while, and nothing that has come is still unread. */
+export function endTimer(
+  reader: Pick<CompletionReader, 'missing'>,
+  { onSilence, isPaused }: { onSilence(): void; isPaused(): boolean },
+): EndTimer {
+  let missing: 'answer' | 'usage' | 'nothing' = 'answer'
+  let isAnnounced = false
+  let timer: NodeJS.Timeout | null = null
+  const wait = (ms: number) => {
+    timer = setTimeout(() => (isPaused() ? wait(ms) : onSilence()), ms)
+  }
+  return {
+    heard(more) {
+      const now = reader.missing()
+      if (now === missing && !more) return false
+      missing = now
+      if (timer !== null) clearTimeout(timer)
+      timer = null
+      if (now === 'answer') return false
+      wait(WAIT_MS[now])
+      if (isAnnounced) return false
+      isAnnounced = true
+      return true
+    },
+    close() {
+      if (timer !== null) clearTimeout(timer)
+    },
+  }
+}

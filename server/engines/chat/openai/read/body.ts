@@ -1,0 +1,26 @@
+/** What the first bytes of a body are; null while there are none but space. Media types are not believed. */
+export function bodyKind(bytes: Buffer): 'json' | 'events' | 'page' | 'gzip' | null {
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return 'gzip'
+  if (bytes[0] === 0xef && bytes.length < 3) return null
+  let at = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+  while (at < bytes.length && bytes[at]! <= SPACE) at++
+  const first = bytes[at]
+  if (first === undefined) return null
+  if (first === OBJECT || first === LIST) return 'json'
+  return first === TAG ? 'page' : 'events'
+}
+
+const SPACE = 0x20
+const OBJECT = 0x7b
+const LIST = 0x5b
+const TAG = 0x3c
+
+/** Undefined for what is no JSON text. */
+export function parseIfJson(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8')
+  try {
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  } catch {
+    return undefined
+  }
+}

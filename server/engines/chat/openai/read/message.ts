@@ -1,0 +1,136 @@
+import { asRecord } from '../../../../platform/json/record.ts'
+import type { ChatEvent } from '../../contract.ts'
+import { type ToolCalls, toolCalls } from '../tool-calls.ts'
+import { readLogprobs } from './logprobs.ts'
+
+/** What has been emitted of the message of one choice. */
+export type Message = {
+  readonly choice: number
+  text: string
+  reasoning: string
+  refusal: string
+  calls: ToolCalls | null
+  /** Whether any of it came as a delta. */
+  has_deltas: boolean
+}
+
+export function emptyMessage(choice: number): Message {
+  return { choice, text: '', reasoning: '', refusal: '', calls: null, has_deltas: false }
+}
+
+/** Whether anything of an answer has been emitted. */
+export function hasContent({ text, reasoning, refusal, calls }: Message): boolean {
+  return text !== '' || reasoning !== '' || refusal !== '' || (calls !== null && calls.count() > 0)
+}
+
+/** Reads one piece of the message. `logprobs` is null when nobody asked for them. */
+export function readDelta(
+  message: Message,
+  delta: Record<string, unknown>,
+  logprobs: unknown,
+  events: ChatEvent[],
+): void {
+  const { choice } = message
+  const { content, refusal, tool_calls } = delta
+  const reasoning = reasoningOf(delta)
+  if (reasoning !== '') addReasoning(message, reasoning, events)
+  const tokens = logprobs === null ? [] : readLogprobs(logprobs)
+  const text = typeof content === 'string' ? content : ''
+  if (text === '' && content != null && content !== '') readParts(message, [content].flat(), events)
+  message.text += text
+  if (tokens.length > 0 && (text !== '' || reasoning === '')) {
+    events.push({ type: 'text-delta', choice, text, logprobs: tokens })
+  } else if (text !== '') {
+    events.push({ type: 'text-delta', choice, text })
+  }
+  if (typeof refusal === 'string') addRefusal(message, refusal, events)
+  if (tool_calls == null && delta.function_call == null) return
+  message.calls ??= toolCalls(choice)
+  message.calls.read(tool_calls, events)
+  const { function_call: called } = delta
+  if (asRecord(called) !== null) message.calls.read([{ index: 0, function: called }], events)
+}
+
+/**
+ * Reads a message that may be everything so far: after deltas it is, and without them where it begins with what has come and goes on, or
+ * ends its choice. Only what is new of it is emitted.
+ */
+export function readMessage(
+  message: Message,
+  entry: Record<string, unknown>,
+  { logprobs, ends }: { logprobs: unknown; ends: boolean },
+  events: ChatEvent[],
+): void {
+  const { text, reasoning, refusal, calls, has_deltas } = message
+  const whole = emptyMessage(message.choice)
+  readDelta(whole, { ...entry, tool_calls: undefined, function_call: undefined }, null, [])
+  const grows = text !== '' && whole.text.startsWith(text) && (ends || whole.text.length > text.length)
+  if (!hasContent(message) || !(has_deltas || grows)) {
+    readDelta(message, entry, logprobs, events)
+    return
+  }
+  addReasoning(message, newOf(reasoning, whole.reasoning), events)
+  const more = newOf(text, whole.text)
+  message.text += more
+  if (more !== '') events.push({ type: 'text-delta', choice: message.choice, text: more })
+  addRefusal(message, newOf(refusal, whole.refusal), events)
+  if (!Array.isArray(entry.tool_calls)) return
+  message.calls = calls ?? toolCalls(message.choice)
+  message.calls.readWhole(entry.tool_calls, events)
+}
+
+function newOf(known: string, whole: string): string {
+  return whole.startsWith(known) ? whole.slice(known.length) : ''
+}
+
+/** Content as parts: text, refusals, and the reasoning of Mistral and Anthropic (`thinking`). */
+function readParts(message: Message, parts: unknown[], events: ChatEvent[]): void {
+  for (const item of parts) {
+    const part = asRecord(item)
+    if (part === null) continue
+    if (typeof part.text === 'string' && part.text !== '') {
+      message.text += part.text
+      events.push({ type: 'text-delta', choice: message.choice, text: part.text })
+    }
+    if (typeof part.refusal === 'string') addRefusal(message, part.refusal, events)
+    addReasoning(message, textsOf(part.thinking), events)
+  }
+}
+
+function addReasoning(message: Message, text: string, events: ChatEvent[]): void {
+  if (text === '') return
+  message.reasoning += text
+  events.push({ type: 'reasoning-delta', choice: message.choice, text })
+}
+
+function addRefusal(message: Message, text: string, events: ChatEvent[]): void {
+  if (text === '') return
+  message.refusal += text
+  events.push({ type: 'refusal-delta', choice: message.choice, text })
+}
+
+/**
+ * Reasoning by the first of its names that holds any: servers repeat it under several. Beside DeepSeek's and OpenRouter's names:
+ * OpenRouter's `reasoning_details`, LiteLLM's `thinking_blocks`, Ollama's `thinking`.
+ */
+function reasoningOf(delta: Record<string, unknown>): string {
+  const { reasoning_content, reasoning } = delta
+  if (typeof reasoning_content === 'string' && reasoning_content !== '') return reasoning_content
+  if (typeof reasoning === 'string' && reasoning !== '') return reasoning
+  const { reasoning_details, thinking, thinking_blocks } = delta
+  if (reasoning_details == null && thinking == null && thinking_blocks == null) return ''
+  return textsOf(thinking) || textsOf(reasoning_details) || textsOf(thinking_blocks)
+}
+
+/** A text, or the texts of a list of parts. Encrypted parts have none. */
+function textsOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return ''
+  let text = ''
+  for (const item of value) {
+    const part = asRecord(item)
+    const piece = part?.text ?? part?.summary ?? part?.thinking
+    if (typeof piece === 'string') text += piece
+  }
+  return text
+}

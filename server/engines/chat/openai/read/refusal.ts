@@ -1,0 +1,47 @@
+import type { ErrorDetail } from '../../../reply-error.ts'
+
+/** Whether the server does not know `engine.model`, which no client chose. */
+export function isAboutModel({ param, message }: ErrorDetail): boolean {
+  return param === 'model' || MODEL.test(message)
+}
+
+/** Whether the address is wrong: the server has no such path. Others answer 404 to a request that they cannot serve (OpenRouter). */
+export function isUnknownPath({ message }: ErrorDetail): boolean {
+  return message === '' || PATH.test(message)
+}
+
+/**
+ * The field of the request that a server refused, by its name in chat completions; undefined when it names none. Places within `messages`
+ * are left out, since those of the client may have other numbers.
+ */
+export function paramOf({ param, message }: ErrorDetail): string | undefined {
+  const quoted = ABOUT_FIELD.test(message) ? [...message.matchAll(QUOTED)].map((found) => found[1]!) : []
+  const named = [param, ...quoted, ...(message.match(SNAKE) ?? [])]
+  for (const name of named) {
+    const root = /^[a-z_]+/.exec(name)?.[0] ?? ''
+    if (!FIELDS.has(root) || name.length > PATH_MAX) continue
+    return root === 'messages' || !/^[\w.[\]]+$/.test(name) ? root : name
+  }
+  return undefined
+}
+
+const PATH_MAX = 128
+
+const MODEL =
+  /\bmodels?\b.{0,120}(not (be )?found|does ?n[o'’]t exist|no longer exists?|not a valid model|is (unknown|not loaded|not available|not deployed))|\b(no such|unknown|invalid|not a valid) model( id| name)?\b(?! (param|input|type|output))|no endpoints found for\b|try pulling it|模型(不存在|未找到)/i
+
+const PATH =
+  /^(the )?((file|page|route|path|url|resource|requested resource) )?(was )?not found\.?$|\b(unknown|invalid|unrecognized) (url|path|route|endpoint)|^cannot (post|get)\b/i
+
+/** What a client may send that goes upstream. `model` is not among them: it is ours. */
+const FIELDS: ReadonlySet<string> = new Set([
+  ...['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'stop', 'seed', 'n', 'user'],
+  ...['temperature', 'top_p', 'top_k', 'min_p', 'repetition_penalty', 'frequency_penalty', 'presence_penalty'],
+  ...['max_tokens', 'max_completion_tokens', 'logprobs', 'top_logprobs', 'logit_bias', 'reasoning_effort'],
+])
+
+/** Without such a word a name in quotes may be any word, such as the role `user`. */
+const ABOUT_FIELD = /\b(param(eter)?|argument|field|property|option|key)s?\b/i
+const QUOTED = /["'`“]([a-z][\w.[\]]*)["'`”]/g
+/** Names that are no words of English. */
+const SNAKE = /\b[a-z]+(?:_[a-z]+)+\b|\btemperature\b|\blogprobs\b/g

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newCustomer, type TestPerson } from '../../support/http/app.ts'
+import { type BackgroundApp, startBackgroundApp } from '../../support/http/background-app.ts'
+import { ask, customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
+import { createResponse } from '../../support/http/response-requests.ts'
+import { turnSocket } from '../../support/http/socket/turns.ts'
+import type { UpstreamReply } from '../../support/upstream/chat-upstream.ts'
+
+let service: MeteredChatApp
+let background: BackgroundApp
+let person: TestPerson
+before(async () => {
+  service = await startMeteredChatApp()
+  background = await startBackgroundApp()
+  person = await customer(service)
+})
+after(async () => {
+  await background.close()
+  await service.close()
+})
+
+const PROMPT = 'My neighbor Ada keeps a canary in the old lighthouse by the harbor.'
+const refused = (status: number, body: unknown): UpstreamReply => ({ kind: 'json', status, body })
+
+type Refusal = { reply: UpstreamReply; status: number; code: string; chat: string | null; responses: string | null }
+
+/** What the model server refuses, and the field that each API names to its client. */
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  'a field': {
+    reply: refused(422, { detail: [{ loc: ['body', 'top_k'], msg: 'Extra inputs are not permitted' }] }),
+    ...{ status: 400, code: 'invalid_request_error', chat: 'top_k', responses: 'top_k' },
+  },
+  'a limit': {
+    reply: refused(400, { error: { message: 'Extra inputs are too many.', param: 'max_completion_tokens' } }),
+    ...{ status: 400, code: 'invalid_request_error', chat: 'max_completion_tokens', responses: 'max_output_tokens' },
+  },
+  'a message, which it repeats': {
+    reply: refused(400, { error: { message: `Extra inputs: ${PROMPT}`, param: 'messages[0].content' } }),
+    ...{ status: 400, code: 'invalid_request_error', chat: 'messages', responses: 'input' },
+  },
+  'content, by its filter': {
+    reply: refused(400, { error: { message: 'Extra inputs filtered.', code: 'content_filter', param: 'prompt' } }),
+    ...{ status: 400, code: 'content_filter', chat: 'messages', responses: 'input' },
+  },
+  'too long a prompt': {
+    reply: refused(400, { error: 'Extra inputs: prompt too long; exceeded max context length by 808 tokens' }),
+    ...{ status: 400, code: 'context_length_exceeded', chat: 'messages', responses: 'input' },
+  },
+  'a model that it does not have': {
+    reply: refused(404, { error: { message: 'Extra inputs: the model does not exist.' } }),
+    ...{ status: 502, code: 'upstream_error', chat: null, responses: null },
+  },
+}
+
+for (const [what, { reply, status, code, chat, responses }] of Object.entries(REFUSALS)) {
+  test(`a server that refuses ${what}: each way names it in its own words, and the log has the reason`, async () => {
+    const { app, lines } = service
+    const socket = await turnSocket(app.url, person)
+    const messages = [{ role: 'user', content: PROMPT }]
+    const ways: Array<[param: string | null, request: () => Promise<{ status: number; error: unknown }>]> = [
+      ...[false, true].map((stream): (typeof ways)[number] => [
+        chat,
+        async () => errorOf(await ask(app, person, { messages, stream })),
+      ]),
+      ...[false, true].map((stream): (typeof ways)[number] => [
+        responses,
+        async () => errorOf(await createResponse(app, person, { input: PROMPT, stream })),
+      ]),
+      [responses, async () => (await socket.turn({ input: PROMPT })).last as unknown as { status: number; error: unknown }],
+    ]
+    for (const [param, request] of ways) {
+      const before = lines.length
+      service.upstream.reply(reply)
+      const answer = await request()
+      const error = answer.error as { code: string; param: string | null }
+      assert.deepEqual([answer.status, error.code, error.param], [status, code, param])
+      const logged = lines.slice(before).filter((line) => line.includes('chat_engine_failed'))
+      assert.equal(logged.length, 1)
+      assert.match(logged[0]!, /Extra inputs/)
+      assert.doesNotMatch(lines.slice(before).join(''), /Ada|lighthouse|harbor/)
+    }
+    await socket.close()
+    const asker = await newCustomer(background.app)
+    background.upstream.reply(reply)
+    const { body } = await background.submit({ input: PROMPT }, asker)
+    const ended = await endedOf(body.id, asker)
+    assert.deepEqual([ended.status, ended.error.code, ended.error.param], ['failed', code, responses])
+  })
+}
+
+function errorOf({ status, body }: { status: number; body: { error: unknown } }): { status: number; error: unknown } {
+  return { status, error: body.error }
+}
+
+/** The response once it has ended. */
+async function endedOf(id: string, asker: TestPerson) {
+  await background.call('GET', `${id}?stream=true`, asker)
+  return (await background.call('GET', id, asker)).body
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { TestPerson } from '../../support/http/app.ts'
+import { ask, customer, type MeteredChatApp, startMeteredChatApp } from '../../support/http/metered-chat-app.ts'
+import { createResponse, functionTool, replyOf, streamResponse } from '../../support/http/response-requests.ts'
+import { turnSocket } from '../../support/http/socket/turns.ts'
+
+let service: MeteredChatApp
+let person: TestPerson
+before(async () => {
+  service = await startMeteredChatApp()
+  person = await customer(service)
+})
+after(() => service.close())
+
+const extra_content = { google: { thought_signature: 'c2lnbmVk' } }
+const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"at":"sky"}' } })
+const SIGNED = replyOf([{ tool_calls: [{ index: 0, ...call('c1'), extra_content }, { index: 1, ...call('c2') }] }], {
+  finish_reason: 'tool_calls',
+})
+const tools = [functionTool('look')]
+
+/** The extra content of each call that the model server was last sent. */
+function sentBack(): unknown[] {
+  const messages = service.upstream.requests.at(-1)!.json!.messages as Array<{ tool_calls?: Array<{ extra_content?: unknown }> }>
+  return messages.flatMap(({ tool_calls = [] }) => tool_calls.map((each) => each.extra_content ?? null))
+}
+
+test('200: chat gives the extra content of a call with it, plain and streamed, and sends it back', async () => {
+  service.upstream.reply(SIGNED)
+  const { body } = await ask(service.app, person)
+  const [{ message }] = body.choices
+  assert.deepEqual(message.tool_calls, [{ ...call('c1'), extra_content }, call('c2')])
+  service.upstream.reply(SIGNED)
+  const { text } = await ask(service.app, person, { stream: true })
+  assert.equal(text.split(JSON.stringify(extra_content)).length, 2, 'once')
+  const outputs = ['c1', 'c2'].map((tool_call_id) => ({ role: 'tool', tool_call_id, content: 'blue' }))
+  await ask(service.app, person, { messages: [{ role: 'user', content: 'Hello' }, message, ...outputs] })
+  assert.deepEqual(sentBack(), [extra_content, null])
+})
+
+const OUTPUTS = ['c1', 'c2'].map((call_id) => ({ type: 'function_call_output', call_id, output: 'blue' }))
+
+test('200: a response keeps it for the next one of its chain', async () => {
+  service.upstream.reply(SIGNED)
+  const { body } = await createResponse(service.app, person, { tools })
+  assert.deepEqual(
+    body.output.map((item: { type: string; extra_content?: object }) => [item.type, item.extra_content ?? null]),
+    [
+      ['function_call', extra_content],
+      ['function_call', null],
+    ],
+  )
+  await createResponse(service.app, person, { tools, previous_response_id: body.id, input: OUTPUTS })
+  assert.deepEqual(sentBack(), [extra_content, null])
+})
+
+test('200: over a WebSocket it is kept from turn to turn', async () => {
+  const socket = await turnSocket(service.app.url, person)
+  service.upstream.reply(SIGNED)
+  const { response } = await socket.turn({ tools, store: false })
+  await socket.turn({ tools, store: false, previous_response_id: response.id, input: OUTPUTS })
+  assert.deepEqual(sentBack(), [extra_content, null])
+  await socket.close()
+})
+
+test('200: a client that keeps only what it knows of a call sends it back encrypted', async () => {
+  const asked = { tools, store: false, include: ['reasoning.encrypted_content'] }
+  const { built } = await streamResponse(service, person, { reply: SIGNED, ...asked })
+  assert.deepEqual(
+    built.output.map(({ type }: { type: string }) => type),
+    ['function_call', 'function_call', 'reasoning'],
+  )
+  const kept = built.output.map((item: Record<string, unknown>) => {
+    const { type, call_id, name, arguments: text, summary, encrypted_content } = item
+    return type === 'reasoning' ? { type, summary, encrypted_content } : { type, call_id, name, arguments: text }
+  })
+  const input = [{ role: 'user', content: 'Hello' }, ...kept, ...OUTPUTS]
+  await createResponse(service.app, person, { ...asked, input })
+  assert.deepEqual(sentBack(), [extra_content, null])
+  const other = await customer(service)
+  await createResponse(service.app, other, { ...asked, input })
+  assert.deepEqual(sentBack(), [null, null], 'encrypted for one organization')
+})
+
+test('200: a call without arguments has an empty object, and goes to the model server with one', async () => {
+  const bare = { id: 'c1', type: 'function', function: { name: 'look', arguments: '' } }
+  service.upstream.reply(replyOf([{ tool_calls: [{ index: 0, ...bare }] }], { finish_reason: 'tool_calls' }))
+  const { body } = await ask(service.app, person)
+  assert.equal(body.choices[0].message.tool_calls[0].function.arguments, '{}')
+  const messages = [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: null, tool_calls: [bare] },
+    { role: 'tool', tool_call_id: 'c1', content: 'blue' },
+  ]
+  await ask(service.app, person, { messages })
+  const sent = service.upstream.requests.at(-1)!.json!.messages as Array<{ tool_calls?: Array<{ function: object }> }>
+  assert.deepEqual(sent[1]!.tool_calls![0]!.function, { name: 'look', arguments: '{}' })
+})
