@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ChatModelConfig } from '../config/config.ts'
 import { ApiError } from '../platform/errors.ts'
-import { checkBody, checkForModel, extraParams } from './check.ts'
+import { checkBody, checkForModel } from './check.ts'
+import { chatNames, chatParameters, extraParams } from './request.ts'
 
 const BASE = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
 const TOOL = { type: 'function', function: { name: 'look' } }
@@ -72,7 +73,7 @@ const MODEL: ChatModelConfig = {
 }
 
 test('a reasoning effort is accepted when the model lists it, and the error names those it lists', () => {
-  for (const reasoning_effort of ['low', 'high']) checkForModel(checkBody({ ...BASE, reasoning_effort }), MODEL)
+  for (const reasoning_effort of ['low', 'high']) check({ reasoning_effort })
   const head = "Unsupported value: 'reasoning_effort' does not support 'medium' with this model."
   const remedies: Array<[efforts: string[], remedy: string]> = [
     [['low', 'high'], "Supported values are: 'low' and 'high'."],
@@ -81,8 +82,7 @@ test('a reasoning effort is accepted when the model lists it, and the error name
     [[], 'Leave it out: this model does not reason.'],
   ]
   for (const [reasoning_efforts, remedy] of remedies) {
-    const body = checkBody({ ...BASE, reasoning_effort: 'medium' })
-    const found = refusal(() => checkForModel(body, { ...MODEL, reasoning_efforts }))
+    const found = refusal(() => check({ reasoning_effort: 'medium' }, { reasoning_efforts }))
     assert.deepEqual(found, { code: 'unsupported_value', message: `${head} ${remedy}`, param: 'reasoning_effort' })
   }
 })
@@ -100,28 +100,33 @@ test('tools, a JSON schema and log probabilities need their capability, and only
     ['logprobs', { logprobs: true }, 'logprobs', 'log probabilities'],
   ] as const
   for (const [capability, changes, param, what] of cases) {
-    const body = checkBody({ ...BASE, ...changes })
     const message = `The model 'm' does not take ${what}. GET /v1/models lists what each model takes.`
     assert.deepEqual(
-      refusal(() => checkForModel(body, MODEL)),
+      refusal(() => check(changes)),
       { code: 'model_capability_mismatch', message, param },
     )
-    checkForModel(body, { ...MODEL, capabilities: [capability] })
+    check(changes, { capabilities: [capability] })
   }
   for (const changes of [{ tools: [] }, { logprobs: false }, { response_format: { type: 'json_object' } }]) {
-    checkForModel(checkBody({ ...BASE, ...changes }), MODEL)
+    check(changes)
   }
 })
 
-test("output tokens are bounded by the model's limit under both names", () => {
+test("output tokens are bounded by the model's limit under both names; of two limits only the one that wins is checked", () => {
   for (const name of ['max_tokens', 'max_completion_tokens']) {
-    checkForModel(checkBody({ ...BASE, [name]: 100 }), MODEL)
-    checkForModel(checkBody({ ...BASE, [name]: 2 ** 40 }), { ...MODEL, max_output_tokens: null })
+    check({ [name]: 100 })
+    check({ [name]: 2 ** 40 }, { max_output_tokens: null })
     const message = `Invalid '${name}': integer above maximum value. Expected a value <= 100, but got 101 instead.`
-    const found = refusal(() => checkForModel(checkBody({ ...BASE, [name]: 101 }), MODEL))
+    const found = refusal(() => check({ [name]: 101 }))
     assert.deepEqual(found, { code: 'integer_above_max_value', message, param: name })
   }
+  for (const max_tokens of [101, -1, 'many']) check({ max_tokens, max_completion_tokens: 5 })
 })
+
+function check(changes: object, of_model: Partial<ChatModelConfig> = {}): void {
+  const body = checkBody({ ...BASE, ...changes })
+  checkForModel(chatParameters(body), { ...MODEL, ...of_model }, chatNames(body))
+}
 
 test('extra members are passed on only when the model lists them, and never when inherited or null', () => {
   const body = JSON.parse(

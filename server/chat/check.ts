@@ -1,11 +1,12 @@
 import type { ChatModelConfig } from '../config/config.ts'
-import { EXTRA_PARAMS } from '../config/models.ts'
+import type { Capability } from '../config/models.ts'
 import { ApiError } from '../platform/errors.ts'
 import { isRecord } from '../platform/json/record.ts'
 import { isLongJson } from '../platform/json/write.ts'
 import { supportedValues } from '../platform/schema/explain.ts'
 import { shape } from '../platform/schema/validate.ts'
 import { countCodePoints } from '../platform/text.ts'
+import { type FieldNames, fieldName, type ModelParameters } from './request.ts'
 import { ChatBody } from './schema.ts'
 
 /** Members for features that this API does not have: ignoring them would change the meaning of the request. */
@@ -21,8 +22,8 @@ const checkShape = shape(ChatBody)
 
 /** Checks everything in the body that does not depend on the model. Throws ApiError 400. Source: contract 9.1. */
 export function checkBody(unchecked: unknown): ChatBody {
-  if (isRecord(unchecked)) refuseUnsupported(unchecked)
-  const body = checkShape(unchecked)
+  if (isRecord(unchecked)) refuseUnsupported(unchecked, UNSUPPORTED)
+  const body = withSchema(checkShape(withOneLimit(unchecked)))
   if (body.stream_options && !body.stream) {
     refuse('stream_options', "'stream_options' is only allowed when 'stream' is true.")
   }
@@ -41,10 +42,7 @@ export function checkBody(unchecked: unknown): ChatBody {
   for (const id of Object.keys(body.logit_bias ?? {})) {
     if (!/^\d{1,9}$/.test(id)) refuse(`logit_bias.${id.slice(0, 64)}`, "Invalid 'logit_bias': its keys are token ids.")
   }
-  for (const key of Object.keys(body.metadata ?? {})) {
-    const length = countCodePoints(key)
-    if (length < 1 || length > 64) refuse('metadata', "Invalid 'metadata': its keys have 1 to 64 characters.")
-  }
+  checkMetadata(body.metadata)
   if (body.response_format?.type === 'json_schema') {
     requireSmallSchema(body.response_format.json_schema.schema, 'response_format.json_schema.schema')
   }
@@ -52,32 +50,37 @@ export function checkBody(unchecked: unknown): ChatBody {
   return body
 }
 
-/** Checks what depends on the model. Throws ApiError 400 `unsupported_value`, `model_capability_mismatch` or a limit. */
-export function checkForModel(body: ChatBody, model: ChatModelConfig): void {
-  const needs = (capability: ChatModelConfig['capabilities'][number], param: string, what: string) => {
-    if (!model.capabilities.includes(capability)) throw mismatch(model.id, param, what)
+/**
+ * Checks what depends on the model, for chat completions and responses. `names`: what the endpoint calls the parameters. Throws ApiError 400
+ * `unsupported_value`, `model_capability_mismatch` or a limit.
+ */
+export function checkForModel(parameters: ModelParameters, model: ChatModelConfig, names: FieldNames): void {
+  const param = (field: keyof ModelParameters) => fieldName(field, names)
+  const needs = (capability: Capability, field: keyof ModelParameters, what: string) => {
+    if (!model.capabilities.includes(capability)) throw mismatch(model.id, param(field), what)
   }
-  if (body.tools?.length) needs('tools', 'tools', 'tools')
-  if (body.response_format?.type === 'json_schema') needs('structured_outputs', 'response_format', 'a JSON schema')
-  if (body.logprobs) needs('logprobs', 'logprobs', 'log probabilities')
-  const effort = body.reasoning_effort
+  if (parameters.tools) needs('tools', 'tools', 'tools')
+  if (parameters.response_format?.type === 'json_schema')
+    needs('structured_outputs', 'response_format', 'a JSON schema')
+  if (parameters.logprobs) needs('logprobs', 'logprobs', 'log probabilities')
+  const effort = parameters.reasoning_effort
   if (effort !== undefined && !model.reasoning_efforts.includes(effort)) {
     const efforts = model.reasoning_efforts
+    const name = param('reasoning_effort')
     const remedy = efforts.length > 0 ? supportedValues(efforts) : 'Leave it out: this model does not reason.'
-    const text = `Unsupported value: 'reasoning_effort' does not support '${effort.slice(0, 64)}' with this model. ${remedy}`
-    throw new ApiError('unsupported_value', text, { param: 'reasoning_effort' })
+    const text = `Unsupported value: '${name}' does not support '${effort.slice(0, 64)}' with this model. ${remedy}`
+    throw new ApiError('unsupported_value', text, { param: name })
   }
-  if (model.n === 1 && (body.n ?? 1) > 1) {
-    const text = `Unsupported value: 'n' does not support ${body.n} with this model. Supported values are: 1.`
+  if (model.n === 1 && parameters.n > 1) {
+    const text = `Unsupported value: 'n' does not support ${parameters.n} with this model. Supported values are: 1.`
     throw new ApiError('unsupported_value', text, { param: 'n' })
   }
   const max = model.max_output_tokens
-  for (const name of ['max_tokens', 'max_completion_tokens'] as const) {
-    const value = body[name]
-    if (max === null || value === undefined || value <= max) continue
-    const text = `Invalid '${name}': integer above maximum value. Expected a value <= ${max}, but got ${value} instead.`
-    throw new ApiError('integer_above_max_value', text, { param: name })
-  }
+  const asked = parameters.max_tokens
+  if (max === null || asked === undefined || asked <= max) return
+  const name = param('max_tokens')
+  const text = `Invalid '${name}': integer above maximum value. Expected a value <= ${max}, but got ${asked} instead.`
+  throw new ApiError('integer_above_max_value', text, { param: name })
 }
 
 /** The error for content that needs a capability the model lacks. */
@@ -91,19 +94,44 @@ export function mismatch(model: string, param: string, what: string): ApiError {
   )
 }
 
-/** Members of the body that the model's configuration passes on unchanged. */
-export function extraParams(body: unknown, model: ChatModelConfig): Record<string, unknown> | undefined {
-  if (model.extra_params.length === 0) return undefined
-  const given = body as Record<string, unknown>
-  const names = EXTRA_PARAMS.filter((name) => model.extra_params.includes(name) && given[name] != null)
-  return names.length > 0 ? Object.fromEntries(names.map((name) => [name, given[name]])) : undefined
-}
-
-function refuseUnsupported(body: Record<string, unknown>): void {
-  for (const name of UNSUPPORTED) {
+/** Throws ApiError `unsupported_parameter` for a member of the body that has one of these names. */
+export function refuseUnsupported(body: Record<string, unknown>, names: readonly string[]): void {
+  for (const name of names) {
     if (body[name] == null) continue
     throw new ApiError('unsupported_parameter', `Unsupported parameter: '${name}' is not supported.`, { param: name })
   }
+}
+
+/** Throws ApiError `invalid_value` for a key that is too short or too long. Source: contract 10.2. */
+export function checkMetadata(metadata: object = {}): void {
+  for (const key of Object.keys(metadata)) {
+    const length = countCodePoints(key)
+    if (length < 1 || length > 64) refuse('metadata', "Invalid 'metadata': its keys have 1 to 64 characters.")
+  }
+}
+
+/**
+ * The older form of a JSON schema, `{type: "json_object", schema}`, as the schema it asks for; null for any other format. Servers that do not
+ * know this form ignore the schema. Source: https://docs.anyscale.com/endpoints/text-generation/json-mode
+ */
+export function schemaOfObject(format: { type: string; schema?: JsonSchema } | undefined): NamedSchema | null {
+  if (format?.type !== 'json_object' || format.schema === undefined) return null
+  return { name: 'response', schema: format.schema }
+}
+
+type JsonSchema = Record<string, unknown>
+type NamedSchema = { name: string; schema: JsonSchema }
+
+/** The older name of the limit is not even checked beside the newer one, which wins. */
+function withOneLimit(body: unknown): unknown {
+  if (!isRecord(body) || body.max_completion_tokens == null || body.max_tokens == null) return body
+  const { max_tokens: _, ...rest } = body
+  return rest
+}
+
+function withSchema(body: ChatBody): ChatBody {
+  const json_schema = schemaOfObject(body.response_format)
+  return json_schema ? { ...body, response_format: { type: 'json_schema', json_schema } } : body
 }
 
 function checkTools({ tools = [], tool_choice }: ChatBody): void {

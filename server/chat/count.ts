@@ -1,5 +1,9 @@
-import type { ChatRequest } from '../engines/chat/contract.ts'
+import type { ChatModelConfig } from '../config/config.ts'
+import type { ChatEngine, ChatRequest } from '../engines/chat/contract.ts'
+import { EngineError } from '../engines/engine-error.ts'
+import { jsonBytes } from '../platform/json/write.ts'
 import { countJsonTokens, countTokensInTurns as countTokens } from '../platform/tokenizer.ts'
+import { turnTaker } from '../platform/turns.ts'
 
 /** Tokens of a message besides its text, by the convention of the o200k models. */
 const TOKENS_PER_MESSAGE = 3
@@ -45,3 +49,114 @@ export async function countProduced(
   }
   return { output: text + reasoning, reasoning }
 }
+
+/** How long the input of one request is: counted at most once, and only when its upper bound does not answer. */
+export type InputSize = {
+  /** Input tokens; an upper bound of them if that is no more than `enough`. */
+  atMost(enough: number): Promise<number>
+  count(): Promise<number>
+  /** The count, if there was one, and whether the engine has made it. */
+  counted(): { tokens: number; is_exact: boolean } | null
+}
+
+/** Input tokens are as the engine counts them when it can, otherwise an estimate: what it cannot count it rejects when it is asked. */
+export function inputSize(
+  engine: Pick<ChatEngine, 'countTokens'>,
+  request: ChatRequest,
+  signal: AbortSignal,
+): InputSize {
+  let counted: ReturnType<InputSize['counted']> = null
+  let bound: number | null = null
+  const count = async () => {
+    if (counted !== null) return counted.tokens
+    const exact = await countByEngine(engine, request, signal)
+    const tokens = exact ?? (await countRequest(request, signal))
+    counted = { tokens, is_exact: exact !== null }
+    return tokens
+  }
+  return {
+    count,
+    counted: () => counted,
+    async atMost(enough) {
+      if (counted !== null) return counted.tokens
+      bound ??= await maxTokensOf(request)
+      return bound <= enough ? bound : count()
+    },
+  }
+}
+
+async function countByEngine(
+  engine: Pick<ChatEngine, 'countTokens'>,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<number | null> {
+  try {
+    return (await engine.countTokens?.(request, signal)) ?? null
+  } catch (error) {
+    if (error instanceof EngineError) return null
+    throw error
+  }
+}
+
+/**
+ * Without a limit of the client, limits the answer to the model's maximum, or to what the input leaves of the context if that is less:
+ * servers reject an input and a limit that together are longer than the context.
+ */
+export function limitAnswer(
+  request: ChatRequest,
+  { max_output_tokens: max, context_length }: Pick<ChatModelConfig, 'max_output_tokens' | 'context_length'>,
+  size: InputSize,
+): Promise<void> | undefined {
+  if (max === null || request.max_tokens !== undefined) return undefined
+  request.max_tokens = max
+  return context_length === null ? undefined : limitToRest(request, { max, context_length }, size)
+}
+
+async function limitToRest(
+  request: ChatRequest,
+  { max, context_length }: { max: number; context_length: number },
+  size: InputSize,
+): Promise<void> {
+  const rest = context_length - (await size.atMost(context_length - max))
+  const counted = size.counted()
+  if (counted === null) return
+  const margin = counted.is_exact ? 0 : marginOf(counted.tokens, context_length)
+  // An input that fills the context is for the server to reject.
+  request.max_tokens = rest > 0 ? Math.min(max, Math.max(rest - margin, Math.ceil(rest / 2))) : undefined
+}
+
+/** What an estimate may be short of: the tokens of a chat template, and those of a tokenizer that is not ours. */
+function marginOf(tokens: number, context_length: number): number {
+  return Math.min(TEMPLATE_TOKENS, Math.floor(context_length / 32)) + Math.ceil(tokens / 16)
+}
+
+/** Templates add marks to each message, and many a system prompt of their own. */
+const TEMPLATE_TOKENS = 128
+
+/**
+ * An upper bound of the tokens of a request, without tokenizing it: every token is at least one byte.
+ */
+export async function maxTokensOf(request: ChatRequest): Promise<number> {
+  let tokens = 64
+  const turn = turnTaker()
+  for (const message of request.messages) {
+    const other = turn()
+    if (other) await other
+    tokens += MESSAGE_TOKENS_MAX
+    const { content } = message
+    if (typeof content === 'string') tokens += Buffer.byteLength(content)
+    else
+      for (const part of content ?? []) tokens += part.type === 'text' ? Buffer.byteLength(part.text) : MEDIA_TOKENS_MAX
+    if (message.role !== 'assistant') continue
+    tokens += Buffer.byteLength(message.reasoning ?? '') + Buffer.byteLength(message.refusal ?? '')
+    if (message.tool_calls) tokens += await jsonBytes(message.tool_calls)
+  }
+  for (const member of [request.tools, request.response_format]) {
+    if (member) tokens += await jsonBytes(member)
+  }
+  return tokens
+}
+
+const MESSAGE_TOKENS_MAX = 16
+/** More than any engine here counts for an image. */
+const MEDIA_TOKENS_MAX = 4096

@@ -1,46 +1,103 @@
 import { createHmac } from 'node:crypto'
 import type { ChatModelConfig } from '../config/config.ts'
+import { EXTRA_PARAMS } from '../config/models.ts'
 import type { ChatMessage, ChatRequest } from '../engines/chat/contract.ts'
-import { extraParams } from './check.ts'
 import type { ChatBody } from './schema.ts'
 
+/** What a client asks of a model besides the conversation, in the words of the engine, whichever endpoint it uses. */
+export type ModelParameters = Omit<ChatRequest, 'model' | 'messages' | 'user' | 'extra'>
+
+/** The names that an endpoint has for fields of the engine's request, where they differ. A field by such a name has no path within it. */
+export type FieldNames = Readonly<Record<string, string>>
+
+/** The parameters of a chat completion. */
+export function chatParameters(body: ChatBody): ModelParameters {
+  const { min_p, logprobs, top_logprobs, logit_bias, response_format, reasoning_effort } = body
+  return {
+    ...commonParameters(body),
+    n: body.n ?? 1,
+    min_p,
+    logprobs,
+    top_logprobs,
+    reasoning_effort,
+    max_tokens: body.max_completion_tokens ?? body.max_tokens,
+    logit_bias: logit_bias && Object.keys(logit_bias).length > 0 ? logit_bias : undefined,
+    response_format: response_format?.type === 'text' ? undefined : response_format,
+    ...(body.tools?.length && {
+      tools: body.tools,
+      tool_choice: body.tool_choice ?? 'auto',
+      parallel_tool_calls: body.parallel_tool_calls,
+    }),
+  }
+}
+
+/** What a chat completion calls the limit of its answer. */
+export function chatNames({ max_completion_tokens }: ChatBody): FieldNames {
+  return max_completion_tokens === undefined ? NAMES_OLD : NAMES_NEW
+}
+
+const NAMES_OLD: FieldNames = { max_completion_tokens: 'max_tokens' }
+const NAMES_NEW: FieldNames = { max_tokens: 'max_completion_tokens' }
+
+/** The name of a field of the engine's request on the endpoint that the client used. */
+export function fieldName(path: string, names: FieldNames): string {
+  const root = /^\w*/.exec(path)![0]
+  return Object.hasOwn(names, root) ? names[root]! : path
+}
+
+type Common = Pick<
+  ChatBody,
+  | ('stream' | 'stop' | 'seed' | 'temperature' | 'top_p')
+  | ('top_k' | 'repetition_penalty' | 'frequency_penalty' | 'presence_penalty')
+>
+
+/** The parameters that both endpoints call the same. */
+export function commonParameters(body: Common): Omit<ModelParameters, 'n'> {
+  const { temperature, top_p, top_k, repetition_penalty, frequency_penalty, presence_penalty, seed } = body
+  const stop = typeof body.stop === 'string' ? [body.stop] : body.stop
+  return {
+    stream: body.stream ?? false,
+    temperature,
+    top_p,
+    top_k,
+    repetition_penalty,
+    frequency_penalty,
+    presence_penalty,
+    seed,
+    stop: stop && stop.length > 0 ? stop : undefined,
+  }
+}
+
 /**
- * The request for the engine, member by member: it gets only the members named here and those that the model's configuration passes on.
+ * The request for the engine, member by member: it gets only the members named here and those that the model's configuration passes on. It
+ * has no limit of the answer unless the client set one: see `limitAnswer`. Source: contract 9.1, 13.
  */
 export function engineRequest(
-  body: ChatBody,
-  options: { model: ChatModelConfig; engine_model: string; messages: ChatMessage[]; secret: string },
+  parameters: ModelParameters,
+  { body, model, engine_model, messages, secret }: RequestParts,
 ): ChatRequest {
-  const { model, messages, secret } = options
-  const { temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty } = body
-  const { seed, logprobs, top_logprobs, parallel_tool_calls, response_format } = body
-  const request: ChatRequest = {
-    model: options.engine_model,
+  return {
+    model: engine_model,
     messages,
-    n: body.n ?? 1,
-    stream: body.stream ?? false,
-    ...{ temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty },
-    ...{ seed, logprobs, top_logprobs },
-    // The newer name wins; a model's own limit holds where the client sets none.
-    max_tokens: body.max_completion_tokens ?? body.max_tokens ?? model.max_output_tokens ?? undefined,
+    ...parameters,
+    reasoning_effort: parameters.reasoning_effort ?? model.default_reasoning_effort ?? undefined,
+    ...userAndExtras(body, { model, secret }),
   }
-  if (body.stop !== undefined) request.stop = typeof body.stop === 'string' ? [body.stop] : body.stop
-  if (body.logit_bias) request.logit_bias = body.logit_bias
-  if (response_format && response_format.type !== 'text') request.response_format = response_format
-  if (body.tools?.length) {
-    request.tools = body.tools
-    request.tool_choice = body.tool_choice ?? 'auto'
-    request.parallel_tool_calls = parallel_tool_calls
-  }
-  const effort = body.reasoning_effort ?? model.default_reasoning_effort
-  if (effort !== null) request.reasoning_effort = effort
-  return Object.assign(request, userAndExtras(body, { model, secret }))
+}
+
+/** `body`: the client's, for what is passed on under its own name. */
+type RequestParts = {
+  body: { user?: string; [member: string]: unknown }
+  model: ChatModelConfig
+  engine_model: string
+  messages: ChatMessage[]
+  secret: string
 }
 
 /** The end user, hashed if the model's configuration says so, and the members that it passes on unchanged. */
-export function userAndExtras(
-  body: { user?: string; [member: string]: unknown },
-  { model, secret }: { model: ChatModelConfig; secret: string },
+function userAndExtras(
+  body: RequestParts['body'],
+  { model, secret }: Pick<RequestParts, 'model' | 'secret'>,
 ): Pick<ChatRequest, 'user' | 'extra'> {
   const { user } = body
   const extra = extraParams(body, model)
@@ -48,6 +105,16 @@ export function userAndExtras(
     ...(user === undefined ? {} : { user: model.hash_user ? hashed(secret, user) : user }),
     ...(extra ? { extra: model.hash_user ? withHashedIdentifier(extra, secret) : extra } : {}),
   }
+}
+
+/** Members of the body that the model's configuration passes on unchanged. */
+export function extraParams(
+  body: Record<string, unknown>,
+  model: Pick<ChatModelConfig, 'extra_params'>,
+): Record<string, unknown> | undefined {
+  if (model.extra_params.length === 0) return undefined
+  const names = EXTRA_PARAMS.filter((name) => model.extra_params.includes(name) && body[name] != null)
+  return names.length > 0 ? Object.fromEntries(names.map((name) => [name, body[name]])) : undefined
 }
 
 function withHashedIdentifier(extra: Record<string, unknown>, secret: string): Record<string, unknown> {

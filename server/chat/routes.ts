@@ -13,8 +13,9 @@ import { randomHex } from '../platform/ids.ts'
 import { checkBody, checkForModel } from './check.ts'
 import { type AnswerHead, chunkWriter, DONE } from './chunks.ts'
 import { collectAnswer } from './collect.ts'
+import { inputSize, limitAnswer } from './count.ts'
 import { resolveMessages } from './messages.ts'
-import { engineRequest } from './request.ts'
+import { chatNames, chatParameters, engineRequest } from './request.ts'
 import { ChatBody, ChatCompletion, ChatStreamEvent } from './schema.ts'
 import { startTurn, type Turn } from './turn.ts'
 
@@ -54,7 +55,9 @@ async function openTurn(
   const { principal, request_id, body } = call
   const model = entitledChatModel(ctx.config, principal.plan, body.model)
   const served = ctx.engines.chat.get(model.id)!
-  checkForModel(body, model)
+  const names = chatNames(body)
+  const parameters = chatParameters(body)
+  checkForModel(parameters, model, names)
   // Before files are fetched and rendered for the caller.
   const admitted = meter.admit(principal.org_id)
   if (admitted) await admitted
@@ -63,8 +66,13 @@ async function openTurn(
     { org_id: principal.org_id, model, engine: served.engine, messages: body.messages },
     left,
   )
-  const request = engineRequest(body, { model, engine_model: served.model, messages, secret: ctx.secret })
-  return startTurn(ctx, meter, { principal, request_id, model, engine: served.engine, request }, left)
+  const { engine } = served
+  const request = engineRequest(parameters, { body, model, engine_model: served.model, messages, secret: ctx.secret })
+  const size = inputSize(engine, request, left)
+  const limited = limitAnswer(request, model, size)
+  if (limited) await limited
+  const wanted = { principal, request_id, model, engine, request, names, size }
+  return startTurn(ctx, meter, { ...wanted, has_own_limit: parameters.max_tokens !== undefined }, left)
 }
 
 /** After the headers are sent an error can only be an event; the stream ends with the end mark in any case. */

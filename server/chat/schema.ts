@@ -105,7 +105,7 @@ const ToolChoice = Type.Union([
 
 const ResponseFormat = Type.Union([
   Type.Object({ type: Type.Literal('text') }),
-  Type.Object({ type: Type.Literal('json_object') }),
+  Type.Object({ type: Type.Literal('json_object'), schema: Type.Optional(JsonSchemaObject) }),
   Type.Object({
     type: Type.Literal('json_schema'),
     json_schema: Type.Object({

@@ -1,28 +1,15 @@
 import type { Meter } from '../billing/meter.ts'
 import { priceTokens } from '../billing/pricing.ts'
-import type { ChatModelConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
-import type { ChatEngine, ChatEvent, ChatRequest, TokenUsage } from '../engines/chat/contract.ts'
-import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
-import type { Principal } from '../identity/caller/principal.ts'
+import type { ChatEvent, TokenUsage } from '../engines/chat/contract.ts'
+import { EngineError } from '../engines/engine-error.ts'
+import { ApiError } from '../platform/errors.ts'
+import { ask, type TurnRequest } from './ask.ts'
 import type { ProducedChoice } from './count.ts'
 import { engineFailure } from './engine-failure.ts'
 import { observeTurn, type TurnObserver } from './observe-turn.ts'
+import { type FieldNames, fieldName } from './request.ts'
 import { countUsage, isUsable, withReasoning } from './usage.ts'
-
-/** The request of one turn, and for whom it is made. */
-export type TurnRequest = {
-  principal: Principal
-  request_id: string
-  model: ChatModelConfig
-  engine: ChatEngine
-  request: ChatRequest
-  /**
-   * Shortens the request when the engine refuses it as too long and states its limit; it is asked once more then. Throws ApiError when
-   * nothing more may be dropped.
-   */
-  shorten?(tokens: ContextOverflow): Promise<ChatRequest>
-}
 
 /** An active turn. `first` is its first batch; `next` resolves with null after the last, which is `end` with the usage that was charged. */
 export type Turn = {
@@ -139,7 +126,7 @@ async function advance(run: Run): Promise<readonly ChatEvent[] | null> {
 
 /** What was produced is charged. A client that has left gets no error. */
 async function endBy(run: Run, error: unknown): Promise<readonly ChatEvent[]> {
-  const failure = run.left.aborted ? null : engineFailure(run.ctx.log, run.turn, error)
+  const failure = run.left.aborted ? null : named(engineFailure(run.ctx.log, run.turn, error), run.turn.names)
   if (failure) run.observed.failed(error)
   const usage = await settle(run)
   if (failure) throw failure
@@ -160,15 +147,14 @@ async function settle(run: Run): Promise<TokenUsage> {
   return usage
 }
 
-/** `turn.request` is what the engine has accepted. */
-async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>> {
-  try {
-    return await turn.engine.generate(turn.request, signal)
-  } catch (error) {
-    if (!(error instanceof EngineError) || error.tokens === undefined || !turn.shorten) throw error
-    turn.request = { ...(await turn.shorten(error.tokens)), stream: turn.request.stream }
-    return await turn.engine.generate(turn.request, signal)
-  }
+/** An error of the engine by the endpoint's name for the field. */
+function named(failure: unknown, names: FieldNames): unknown {
+  if (!(failure instanceof ApiError) || failure.param === null) return failure
+  const { code, message, param, retry_after_seconds } = failure
+  const name = fieldName(param, names)
+  if (name === param) return failure
+  const text = message.replaceAll(`the ${param}`, `the ${name}`).replaceAll(`'${param}'`, `'${name}'`)
+  return new ApiError(code, text, { param: name, retry_after_seconds, cause: failure })
 }
 
 /** A call of the engine. `signal` ends it; `failed`: it will produce nothing more. */

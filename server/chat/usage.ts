@@ -1,5 +1,6 @@
 import type { ChatModelConfig } from '../config/config.ts'
-import type { ChatRequest, TokenUsage } from '../engines/chat/contract.ts'
+import type { TokenUsage } from '../engines/chat/contract.ts'
+import type { TurnRequest } from './ask.ts'
 import { countProduced, countRequest, type ProducedChoice } from './count.ts'
 
 /** What an engine has produced of an answer. `asked`: it has been sent the request; `usages`: what it reported of single choices. */
@@ -40,7 +41,7 @@ export function withReasoning(
  * that failed before anything was produced has no usage; one that the client abandoned while the engine worked on it has used its input.
  */
 export async function countUsage(
-  { request, model }: { request: ChatRequest; model: ChatModelConfig },
+  { request, model, size }: Pick<TurnRequest, 'request' | 'model' | 'size'>,
   produced: ProducedUsage,
   is_abandoned: boolean,
 ): Promise<TokenUsage> {
@@ -54,7 +55,8 @@ export async function countUsage(
   const choices = produced.choices.filter((_, choice) => !usages.has(choice))
   const isUsed = choices.length > 0 || (usages.size < request.n && (ended || (asked && is_abandoned)))
   if (!isUsed) return known
-  const counted = { input: await countRequest(request), cached_input: 0, ...(await countProduced(choices)) }
+  const input = size.counted()?.tokens ?? (await countRequest(request))
+  const counted = { input, cached_input: 0, ...(await countProduced(choices)) }
   return addUsage(known, counted)
 }
 

@@ -89,36 +89,9 @@ async function openRun(
 /** Null for a call that asks for no answer. */
 async function askModel({ ctx, deps, call, left }: Run, prepared: PreparedCall): Promise<Turn | null> {
   const { principal, request_id } = call
-  const { model, engine, request, shorten } = prepared
-  if (!request) return null
-  try {
-    return await startTurn(
-      ctx,
-      deps.meter,
-      { principal, request_id, model, engine, request, ...(shorten && { shorten }) },
-      left,
-    )
-  } catch (error) {
-    throw namingInput(error)
-  }
+  const { model, engine, turn } = prepared
+  return turn && startTurn(ctx, deps.meter, { principal, request_id, model, engine, ...turn }, left)
 }
-
-/** Errors of a turn name the parameters of chat, which are called otherwise here. */
-function namingInput(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.param === null) return error
-  const param = PARAMS.get(/^\w*/.exec(error.param)![0])
-  if (param === undefined) return error
-  const message = error.message.replaceAll('the messages', 'the input').replaceAll(`'${error.param}'`, `'${param}'`)
-  return new ApiError(error.code, message, { param })
-}
-
-const PARAMS: ReadonlyMap<string, string> = new Map([
-  ['messages', 'input'],
-  ['max_tokens', 'max_output_tokens'],
-  ['max_completion_tokens', 'max_output_tokens'],
-  ['response_format', 'text.format'],
-  ['reasoning_effort', 'reasoning.effort'],
-])
 
 async function* answer(
   run: Run,
@@ -177,7 +150,7 @@ async function* writeTurn(
       events = []
     }
   } catch (thrown) {
-    error = namingInput(thrown)
+    error = thrown
   } finally {
     await turn.stop()
   }

@@ -191,8 +191,8 @@ test('150,000 pairs of call and output, as a chain may hold, become messages', a
   const context = [...pairs, ...normalizeInput(body.input)] as ContextItem[]
   const served = { engine, model: 'm', name: 'sandbox' }
   const wanted = { org_id: 'o', model, served, body, context, lengths: openContextLengths() }
-  const { request } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
-  assert.equal(request.messages.length, 150_002)
+  const { turn } = await assembleRequest({ secret: 's', secrets: SECRETS } as Context, wanted, NEVER)
+  assert.equal(turn.request.messages.length, 150_002)
 })
 
 test('an echo is tokenized once for all choices, up to what one answer holds', async () => {

@@ -1,14 +1,15 @@
-import type { TurnRequest } from '../../chat/turn.ts'
+import type { TurnRequest } from '../../chat/ask.ts'
+import { type InputSize, limitAnswer } from '../../chat/count.ts'
+import { engineRequest } from '../../chat/request.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
-import type { ChatEngine, ChatRequest } from '../../engines/chat/contract.ts'
+import type { ChatEngine } from '../../engines/chat/contract.ts'
 import type { Served } from '../../engines/engine-entry.ts'
 import { giveWay } from '../../platform/turns.ts'
-import { engineRequest } from '../request/engine-request.ts'
+import { RESPONSE_NAMES, responseParameters } from '../request/engine-request.ts'
 import { type ForwardedTools, forwardTools } from '../request/tools.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import { countInput } from './count.ts'
 import { type DraftWork, draftItems, draftWithoutFiles, mediaOf } from './drafts.ts'
 import { type Fitting, fitContext } from './fit.ts'
 import type { ContextLengths } from './lengths.ts'
@@ -44,14 +45,20 @@ export async function assembleRequest(
   const context = await dropUnneededMedia(ctx, fitting, { work, context: asked.context, left })
   const drafts = await draftItems(ctx, work, context, left)
   await giveWay(context.length)
-  const { request } = await fitContext(fitting, { context, drafts }, left)
+  const { request, size } = await fitContext(fitting, { context, drafts }, left)
+  const has_own_limit = request.max_tokens !== undefined
+  await limitAnswer(request, model, size)
   await giveWay(context.length)
   const learnsLength = body.truncation === 'auto' && asked.model.context_length === null
-  return { request, tools, ...(learnsLength && { shorten: shortener(ctx, asked, { request, left }) }) }
+  const shorten = learnsLength ? shortener(ctx, asked, { size, left }) : undefined
+  return { tools, turn: { request, size, has_own_limit, names: RESPONSE_NAMES, ...(shorten && { shorten }) } }
 }
 
 /** `shorten` is there when the context may be truncated and its maximum length is known only from the refusal of the model's server. */
-export type AssembledRequest = { request: ChatRequest; tools: ForwardedTools; shorten?: TurnRequest['shorten'] }
+export type AssembledRequest = {
+  turn: Pick<TurnRequest, 'request' | 'size' | 'has_own_limit' | 'names' | 'shorten'>
+  tools: ForwardedTools
+}
 
 function statedLength({ org_id, model, body, lengths }: AnswerRequest): number | null {
   return body.truncation === 'auto' ? lengths.get(org_id, model.id) : null
@@ -61,16 +68,16 @@ function statedLength({ org_id, model, body, lengths }: AnswerRequest): number |
 function shortener(
   ctx: Context,
   asked: AnswerRequest,
-  { request, left }: { request: ChatRequest; left: AbortSignal },
+  { size, left }: { size: InputSize; left: AbortSignal },
 ): NonNullable<TurnRequest['shorten']> {
-  const { org_id, model, served, lengths } = asked
+  const { org_id, model, lengths } = asked
   return async (refused) => {
     lengths.set(org_id, model.id, refused.limit)
-    const estimate = await countInput(served.engine, request, left)
+    const estimate = await size.count()
     const counted = Math.max(1, refused.input ?? refused.asked)
     const context_length = Math.max(1, Math.floor(refused.limit * Math.min(1, estimate / counted)))
     const shorter = await assembleRequest(ctx, { ...asked, model: { ...model, context_length } }, left)
-    return shorter.request
+    return shorter.turn
   }
 }
 
@@ -79,10 +86,12 @@ function requestBuilder(
   { model, served, body }: AnswerRequest,
   tools: ForwardedTools,
 ): Fitting['build'] {
+  const parameters = responseParameters(body, { model, tools })
+  const named = { ...body, verbosity: body.text?.verbosity }
   return ({ context, drafts }) => {
     const callOfOutput = matchOutputs(context.map(({ item }) => item))
     const messages = joinDrafts(drafts, { instructions: body.instructions, callOfOutput })
-    return engineRequest(body, { model, engine_model: served.model, messages, tools, secret })
+    return engineRequest(parameters, { body: named, model, engine_model: served.model, messages, secret })
   }
 }
 

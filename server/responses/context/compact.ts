@@ -46,8 +46,8 @@ export async function compact(
   if (admitted) await admitted
   const conversation = [...context, SUMMARY_REQUEST]
   const asked = { org_id, model, served, body: summaryBody(body), context: conversation, lengths }
-  const { request, shorten } = await assembleRequest(ctx, asked, left)
-  const wanted = { principal, request_id, model, engine: served.engine, request, ...(shorten && { shorten }) }
+  const assembled = await assembleRequest(ctx, asked, left)
+  const wanted = { principal, request_id, model, engine: served.engine, ...assembled.turn }
   const turn = await startTurn(ctx, meter, wanted, left)
   const { text, usage } = await readSummary(turn)
   const encrypted_content = seal(ctx.secret, { org_id, purpose: 'compaction' }, text)

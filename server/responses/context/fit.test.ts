@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inputSize } from '../../chat/count.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatRequest } from '../../engines/chat/contract.ts'
 import { sandboxChat } from '../../engines/chat/sandbox/adapter.ts'
 import { ApiError } from '../../platform/errors.ts'
 import type { ContextItem } from '../schema/items.ts'
-import { countInput } from './count.ts'
 import { draftWithoutFiles } from './drafts.ts'
 import { type Drafted, type Fitting, fitContext } from './fit.ts'
 import { joinDrafts } from './messages.ts'
@@ -38,16 +38,17 @@ const fit = (fitting: Omit<Fitting, 'build'>, drafted: Drafted) => fitContext({ 
 test('when the engine counts tokens, as few items are dropped as its count allows', async () => {
   const engine = sandboxChat({ kind: 'sandbox' })
   const whole = conversation(200, 200, 200, 200, 50)
-  const all = await countInput(engine, build(whole), LEFT)
+  const all = await inputSize(engine, build(whole), LEFT).count()
   for (const [room, kept] of [
     [all, 5],
     [all - 1, 4],
     [all - 250, 3],
     [all - 600, 2],
   ] as const) {
-    const { drafted, request } = await fit({ engine, model: model(room + 1), body: auto }, whole)
+    const { drafted, request, size } = await fit({ engine, model: model(room + 1), body: auto }, whole)
     assert.equal(drafted.context.length, kept)
-    assert.ok((await countInput(engine, request, LEFT)) <= room)
+    assert.equal(await size.count(), await engine.countTokens!(request, LEFT))
+    assert.ok((await size.count()) <= room)
   }
 })
 

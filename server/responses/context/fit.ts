@@ -1,10 +1,11 @@
+import { countRequest, type InputSize, inputSize } from '../../chat/count.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { ChatEngine, ChatMessage, ChatRequest } from '../../engines/chat/contract.ts'
 import { ApiError } from '../../platform/errors.ts'
 import { giveWay } from '../../platform/turns.ts'
 import type { ContextItem } from '../schema/items.ts'
 import type { CreateResponse } from '../schema/response.ts'
-import { countInput, countMessages, maxTokensOf } from './count.ts'
+import { countMessages } from './count.ts'
 import type { Draft } from './drafts.ts'
 import { dropOldest } from './truncate.ts'
 
@@ -28,16 +29,16 @@ export async function fitContext(
   fitting: Fitting,
   full: Drafted,
   left: AbortSignal,
-): Promise<{ drafted: Drafted; request: ChatRequest }> {
+): Promise<{ drafted: Drafted; request: ChatRequest; size: InputSize }> {
   const { model, engine, body, build } = fitting
   const request = build(full)
+  const size = inputSize(engine, request, left)
   const limit = model.context_length
-  if (limit === null) return { drafted: full, request }
+  if (limit === null) return { drafted: full, request, size }
   await giveWay(full.context.length)
   const room = limit - (body.truncation === 'auto' ? outputReserve(limit, model, body) : 0)
-  if ((await maxTokensOf(request)) <= room) return { drafted: full, request }
-  const tokens = await countInput(engine, request, left)
-  if (tokens <= room) return { drafted: full, request }
+  const tokens = await size.atMost(room)
+  if (tokens <= room) return { drafted: full, request, size }
   if (body.truncation !== 'auto') throw tooLong(limit, tokens)
 
   const items = full.context.map(({ item }) => item)
@@ -48,8 +49,9 @@ export async function fitContext(
     await giveWay(items.length)
     if (drafted.context.length === length) throw tooLong(limit, tokens)
     const shorter = build(drafted)
-    const over = (await countInput(engine, shorter, left)) - room
-    if (over <= 0) return { drafted, request: shorter }
+    const shorterSize = inputSize(engine, shorter, left)
+    const over = (await shorterSize.count()) - room
+    if (over <= 0) return { drafted, request: shorter, size: shorterSize }
     // Items count less alone than in the request, so more has to be dropped; doubling the step ends soon.
     length = drafted.context.length
     excess = costs.reduce((gone, cost, i) => (kept[i] ? gone : gone + cost), 0) + over * step
@@ -78,13 +80,11 @@ async function costsOf(
   drafts: readonly Draft[],
   { request, tokens, estimated }: { request: ChatRequest; tokens: number; estimated: boolean },
 ): Promise<number[]> {
-  const scale = estimated ? 1 : tokens / Math.max(1, await countInput({}, request, NEVER))
+  const scale = estimated ? 1 : tokens / Math.max(1, await countRequest(request))
   const costs: number[] = []
   for (const draft of drafts) costs.push(scale * (await countMessages(messagesOf(draft))))
   return costs
 }
-
-const NEVER = new AbortController().signal
 
 function messagesOf(draft: Draft): ChatMessage[] {
   const media = 'media' in draft && draft.media.length > 0 ? [{ role: 'user' as const, content: draft.media }] : []

@@ -1,3 +1,4 @@
+import { usageView as chatUsage } from '../../chat/chunks.ts'
 import type { TokenUsage } from '../../engines/chat/contract.ts'
 import { type ApiError, errorBody } from '../../platform/errors.ts'
 import type { OutputItem } from '../schema/items.ts'
@@ -49,14 +50,15 @@ export function failResponse(
 
 const ENDED_EARLY = { incomplete_details: null, completed_at: null, usage: null } as const
 
-/** Token usage as a response shows it. */
-export function usageView({ input, cached_input, output, reasoning }: TokenUsage): ResponseUsage {
+/** Token usage as a response shows it: the same numbers as in a chat completion, by other names. */
+export function usageView(usage: TokenUsage): ResponseUsage {
+  const { prompt_tokens, completion_tokens, total_tokens, ...details } = chatUsage(usage)
   return {
-    input_tokens: input,
-    input_tokens_details: { cached_tokens: cached_input },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: input + output,
+    input_tokens: prompt_tokens,
+    input_tokens_details: { cached_tokens: details.prompt_tokens_details.cached_tokens },
+    output_tokens: completion_tokens,
+    output_tokens_details: { reasoning_tokens: details.completion_tokens_details.reasoning_tokens },
+    total_tokens,
   }
 }
 

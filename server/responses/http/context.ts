@@ -5,7 +5,6 @@ import { abortOnLeaving } from '../../platform/http/abort-on-disconnect.ts'
 import type { ResponseDeps } from '../call.ts'
 import { assembleRequest } from '../context/assemble.ts'
 import { checkCompaction, compact } from '../context/compact.ts'
-import { countInput } from '../context/count.ts'
 import { loadContext } from '../context/load.ts'
 import { checkBody, checkForModel } from '../request/check/body.ts'
 import { CompactedResponse, CompactResponse, CreateResponse } from '../schema/response.ts'
@@ -40,9 +39,8 @@ function countTokens({ meter, lengths }: ResponseDeps): Endpoint {
       const admitted = meter.admit(org_id)
       if (admitted) await admitted
       const asked = { org_id, model, served, body, context, lengths }
-      const assembled = await assembleRequest(ctx, asked, left)
-      const input_tokens = await countInput(served.engine, assembled.request, left)
-      return { object: 'response.input_tokens', input_tokens }
+      const { turn } = await assembleRequest(ctx, asked, left)
+      return { object: 'response.input_tokens', input_tokens: await turn.size.count() }
     },
   })
 }

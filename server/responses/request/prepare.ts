@@ -1,7 +1,7 @@
 import { entitledChatModel } from '../../catalog/entitlements.ts'
 import type { ChatModelConfig } from '../../config/config.ts'
 import type { Context } from '../../context.ts'
-import type { ChatEngine, ChatRequest } from '../../engines/chat/contract.ts'
+import type { ChatEngine } from '../../engines/chat/contract.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import type { ResponseCall, ResponseDeps } from '../call.ts'
 import { type AssembledRequest, assembleRequest } from '../context/assemble.ts'
@@ -17,9 +17,8 @@ import { type ForwardedTools, forwardTools } from './tools.ts'
 export type PreparedCall = {
   model: ChatModelConfig
   engine: ChatEngine
-  /** The engine's request; null for a call that asks for no answer. */
-  request: ChatRequest | null
-  shorten?: AssembledRequest['shorten']
+  /** What the engine is asked; null for a call that asks for no answer. */
+  turn: AssembledRequest['turn'] | null
   tools: ForwardedTools
   history: readonly Item[]
   input: readonly Item[]
@@ -45,10 +44,11 @@ export async function prepareCall(
   const admitted = meter.admit(org_id)
   if (admitted) await admitted
   const prepared = { model, engine: served.engine, history, input }
-  if (call.generate === false) return { ...prepared, request: null, tools: forwardTools(body) }
+  if (call.generate === false) return { ...prepared, turn: null, tools: forwardTools(body) }
   const asked = { org_id, model, served, body, context, lengths }
-  const { request, tools, shorten } = await assembleRequest(ctx, asked, left)
-  return { ...prepared, request: { ...request, stream: !call.plain }, tools, ...(shorten && { shorten }) }
+  const { turn, tools } = await assembleRequest(ctx, asked, left)
+  turn.request.stream = !call.plain
+  return { ...prepared, turn, tools }
 }
 
 /**

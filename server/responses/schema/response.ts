@@ -10,7 +10,7 @@ const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type
 
 export const TextFormat = Type.Union([
   Type.Object({ type: Type.Literal('text') }),
-  Type.Object({ type: Type.Literal('json_object') }),
+  Type.Object({ type: Type.Literal('json_object'), schema: Type.Optional(JsonSchemaObject) }),
   Type.Object({
     type: Type.Literal('json_schema'),
     name: Name,

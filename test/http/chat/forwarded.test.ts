@@ -7,6 +7,7 @@ const MODELS = [
   { id: 'm', reasoning_efforts: ['low'] },
   { id: 'small', capabilities: [], max_output_tokens: 100 },
   { id: 'plain', engine: { max_tokens_field: 'max_tokens' } },
+  { id: 'picky', engine: { accepts: ['top_k', 'frequency_penalty'] } },
   { id: 'deep', reasoning_efforts: ['low', 'high'], default_reasoning_effort: 'low' },
   { id: 'open', extra_params: [...EXTRA_PARAMS] },
   { id: 'private', extra_params: ['safety_identifier'], hash_user: true },
@@ -120,6 +121,19 @@ test('max_completion_tokens takes precedence over max_tokens; both are sent unde
   assert.deepEqual(await limits({ model: 'plain', max_tokens: 5, max_completion_tokens: 7 }), [7, undefined])
   // The limit the model publishes holds where the client sets none.
   assert.deepEqual(await limits({ model: 'small' }), [undefined, 100])
+})
+
+test('a server gets only those of top_k, min_p and repetition_penalty that it accepts, whatever their value', async () => {
+  const { stream, stream_options, ...bare } = (await service.askedFor({ model: 'picky' })).asked
+  const sampling = { temperature: 0.5, top_p: 1, top_k: 0, frequency_penalty: 0 }
+  const {
+    stream: _,
+    stream_options: __,
+    ...asked
+  } = (
+    await service.askedFor({ model: 'picky', ...sampling, min_p: 0.1, repetition_penalty: 1.1, presence_penalty: 0 })
+  ).asked
+  assert.deepEqual(asked, { ...bare, ...sampling })
 })
 
 test('a model has the default effort of its entry, which a client may override', async () => {

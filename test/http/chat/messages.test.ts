@@ -6,6 +6,7 @@ import { typed } from './rows/make-rows.ts'
 const MODELS = [
   { id: 'm' },
   { id: 'developer', engine: { developer_role: true } },
+  { id: 'separate', engine: { system_messages: 'separate' } },
   { id: 'recalls', engine: { reasoning_content_input: true } },
 ]
 
@@ -98,6 +99,25 @@ for (const [title, messages, upstream] of TAKEN) {
     assert.deepEqual(service.asked().messages, upstream === 'same' ? messages : upstream)
   })
 }
+
+test('200 for several system messages: one at the start, or where they are if so configured', async () => {
+  const rules = { role: 'system', content: [text('a'), text('b')], name: 'rules' }
+  const messages = [USER, rules, { role: 'assistant', content: 'y' }, { role: 'system', content: 'c' }, USER]
+  await service.chat({ messages })
+  assert.deepEqual(service.asked().messages, [
+    { role: 'system', content: 'a\nb\n\nc' },
+    USER,
+    { role: 'assistant', content: 'y' },
+    USER,
+  ])
+  await service.chat({ messages: [USER, rules] })
+  assert.deepEqual(service.asked().messages, [rules, USER], 'the only one is moved as it is')
+  const empty = { role: 'system', content: '' }
+  await service.chat({ messages: [empty, { role: 'developer', content: '\n' }, USER] })
+  assert.deepEqual(service.asked().messages, [empty, USER])
+  await service.chat({ model: 'separate', messages })
+  assert.deepEqual(service.asked().messages, messages)
+})
 
 test('200 for a developer message with its role, and for earlier reasoning under either name, where the server accepts them', async () => {
   const messages = [{ role: 'developer', content: 'Be brief' }, USER]

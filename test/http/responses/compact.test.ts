@@ -43,8 +43,9 @@ test('200: user messages are kept, and everything else becomes one encrypted sum
     ...{ output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 11 },
   })
   const asked = service.asked()
-  assert.deepEqual([asked.messages[0].content, asked.tools, asked.prompt_cache_key], ['Be exact.', undefined, 'k'])
-  assert.equal(asked.messages.length, 8)
+  const instructions = 'Be exact.\n\nSpeak plainly.'
+  assert.deepEqual([asked.messages[0].content, asked.tools, asked.prompt_cache_key], [instructions, undefined, 'k'])
+  assert.equal(asked.messages.length, 7)
   assert.match(asked.messages.at(-1).content, /summary/)
 })
 
@@ -57,9 +58,9 @@ test('200: a compacted conversation continues with its summary, only for this or
   const sent = service.asked().messages
   assert.deepEqual(
     sent.map((each: { role: string }) => each.role),
-    ['user', 'user', 'system', 'user'],
+    ['system', 'user', 'user', 'user'],
   )
-  assert.match(sent[2].content, /x is 7\.$/)
+  assert.match(sent[0].content, /x is 7\.$/)
   const foreign = await send(service.app, 'POST', '/v1/responses', { key: service.outsider.key }, { model: 'm', input })
   assert.deepEqual([foreign.status, foreign.body.error.code], [400, 'invalid_encrypted_content'])
 })

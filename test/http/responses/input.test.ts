@@ -6,7 +6,8 @@ import { type HttpResponse, send } from '../../support/http/send.ts'
 
 /** `thinker` accepts earlier reasoning. */
 const MODELS = [
-  { id: 'm', engine: { developer_role: true, fetches_urls: true } },
+  { id: 'm', engine: { developer_role: true, system_messages: 'separate', fetches_urls: true } },
+  { id: 'merged', engine: { developer_role: true, fetches_urls: true } },
   { id: 'thinker', engine: { reasoning_content_input: true } },
 ]
 
@@ -93,20 +94,56 @@ test('200: adjacent calls and the text just before them are one message, followe
   ])
 })
 
-test('200: a late output is placed directly after its call, as model servers require', async () => {
-  const messages = await given([
-    call('call_a'),
-    user('Wait.'),
-    { role: 'assistant', content: 'Yes.' },
-    output('call_a'),
-  ])
-  assert.deepEqual(messages, [
-    { role: 'assistant', content: null, tool_calls: [asked('call_a')] },
-    toolMessage('call_a'),
-    { role: 'user', content: 'Wait.' },
-    { role: 'assistant', content: 'Yes.' },
-  ])
+const assistant = (content: string) => ({ role: 'assistant', content })
+const calls = (content: string | null, ...ids: string[]) => ({
+  role: 'assistant',
+  content,
+  tool_calls: ids.map((id) => asked(id)),
 })
+
+/** An output follows its call, as model servers require, so what comes between them goes before the call. */
+const BETWEEN: ReadonlyArray<[title: string, input: unknown[], messages: object[]]> = [
+  [
+    'a message of the user',
+    [user('Hi'), call('a'), user('Wait.'), output('a'), user('On.')],
+    [user('Hi'), user('Wait.'), calls(null, 'a'), toolMessage('a'), user('On.')],
+  ],
+  [
+    'a message between the calls, and one between the outputs',
+    [call('a'), user('1'), call('b'), user('2'), output('a'), user('3'), output('b'), user('4')],
+    [user('1'), user('2'), user('3'), calls(null, 'a', 'b'), toolMessage('a'), toolMessage('b'), user('4')],
+  ],
+  [
+    'text of the assistant, which is then the text just before the call',
+    [call('a'), user('Wait.'), assistant('Yes.'), output('a')],
+    [user('Wait.'), calls('Yes.', 'a'), toolMessage('a')],
+  ],
+  [
+    'a message after text and a call: the text stays where it was',
+    [user('Hi'), assistant('Looking.'), call('a'), user('Wait.'), output('a')],
+    [user('Hi'), assistant('Looking.'), user('Wait.'), calls(null, 'a'), toolMessage('a')],
+  ],
+  [
+    'nothing: the message is before a second output of the call, and a later call is another message',
+    [call('a'), output('a'), user('Hi'), output('a', '2'), call('b'), output('b'), call('c'), output('c')],
+    [
+      calls(null, 'a'),
+      toolMessage('a'),
+      toolMessage('a', '2'),
+      user('Hi'),
+      calls(null, 'b'),
+      toolMessage('b'),
+      calls(null, 'c'),
+      toolMessage('c'),
+    ],
+  ],
+]
+
+for (const [title, input, messages] of BETWEEN) {
+  test(`200: between a call and its output there is ${title}`, async () => {
+    assert.deepEqual(await given(input), messages)
+  })
+}
 
 test('200: images in outputs and instructions follow as a user message, after all outputs', async () => {
   const picture = (name: string) => ({ type: 'input_image', image_url: `https://93.184.215.14/${name}.png` })
@@ -128,6 +165,27 @@ test('200: images in outputs and instructions follow as a user message, after al
     toolMessage('call_a', 'A page.'),
     toolMessage('call_b', 'nothing'),
     { role: 'user', content: [part('one')] },
+  ])
+})
+
+test('200: instructions and developer messages are one message at the start; their pictures stay where they are', async () => {
+  const picture = { type: 'input_image', image_url: 'https://93.184.215.14/rule.png' }
+  const part = { type: 'image_url', image_url: { url: picture.image_url, detail: 'auto' } }
+  const input = [
+    user('Hi'),
+    { role: 'developer', content: [text('As here:'), picture, text('And so on.')] },
+    { role: 'developer', content: '' },
+    user('Go on.'),
+  ]
+  assert.deepEqual(await given(input, { model: 'merged', instructions: 'Be brief.' }), [
+    { role: 'system', content: 'Be brief.\n\nAs here:\nAnd so on.' },
+    user('Hi'),
+    { role: 'user', content: [part] },
+    user('Go on.'),
+  ])
+  assert.deepEqual(await given([user('Hi'), { role: 'developer', content: 'A.' }], { model: 'merged' }), [
+    { role: 'developer', content: 'A.' },
+    user('Hi'),
   ])
 })
 

@@ -5,8 +5,8 @@ import { type HttpResponse, send } from '../../support/http/send.ts'
 
 /** `m` takes 1,000 tokens and nobody but us counts them; the last four say nothing of their length. */
 const MODELS = [
-  { id: 'm', context_length: 1000 },
-  { id: 'brief', context_length: 1000, max_output_tokens: 100 },
+  { id: 'm', context_length: 1000, engine: { system_messages: 'separate' } },
+  { id: 'brief', context_length: 1000, max_output_tokens: 100, engine: { system_messages: 'separate' } },
   { id: 'long' },
   { id: 'unknown' },
   { id: 'chatty' },

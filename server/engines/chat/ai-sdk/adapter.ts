@@ -8,15 +8,18 @@ import { EngineError, withReason } from '../../engine-error.ts'
 import type { ChatEngine, ChatEvent, ChatRequest } from '../contract.ts'
 import { fanOut } from '../fan-out.ts'
 import { readWords } from '../server-words.ts'
+import { SystemMessages } from '../system-messages.ts'
 import { callFault } from './call-error.ts'
 import { encodeRequest } from './encode-request.ts'
 import type { Model, StreamPart } from './model.ts'
 import { partReader } from './read-stream.ts'
+import { rehearse, withoutServer } from './rehearse.ts'
 
 /** `idle_seconds`: how long the server may be silent; `total_seconds`: how long an answer may take. */
 export const AiSdkChatOptions = Type.Object(
   {
     ...AiSdkOptions,
+    system_messages: SystemMessages,
     idle_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 })),
     total_seconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 86_400 })),
   },
@@ -44,13 +47,15 @@ export function aiSdkChat(options: AiSdkChatOptions, env: Pick<EngineEnv, 'log' 
   const factory = requireFactory(options.package, SETTING)
   const provider = factory(providerSettings(options, guardedFetch(origin, pool, limits))) as Provider
   requireVersion(options.package, SETTING, provider.languageModel(options.model ?? 'any'))
+  const rehearsal = factory(providerSettings(options, withoutServer)) as Provider
 
   async function* answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<readonly ChatEvent[], void> {
     const leaving = new AbortController()
     const reader = partReader()
     let begun = false
     try {
-      const call = encodeRequest(request, options.provider_options)
+      const call = encodeRequest(request, options)
+      await rehearse(rehearsal.languageModel(request.model), call)
       const abortSignal = AbortSignal.any([signal, leaving.signal])
       const { stream } = await provider.languageModel(request.model).doStream({ ...call, abortSignal })
       for await (const part of stream as AsyncIterable<StreamPart> & ReadableStream<StreamPart>) {

@@ -25,7 +25,7 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): Re
     return { error: begun ? late(error) : error, operator }
   }
   if (typeof name === 'string' && REFUSALS.has(name)) {
-    const error = refused('messages: the request has a part that this model does not take.')
+    const error = refused('messages', 'the request has a part that this model does not take.')
     return { error: begun ? late(error) : error, operator: false }
   }
   if (name === 'AI_LoadAPIKeyError' || name === 'AI_LoadSettingError')
@@ -36,7 +36,7 @@ export function callFault(thrown: unknown, begun: boolean, words: ReadWords): Re
 }
 
 /** What packages throw before they send a request that the model cannot take. */
-const REFUSALS = new Set(['AI_UnsupportedFunctionalityError', 'AI_InvalidPromptError'])
+export const REFUSALS: ReadonlySet<string> = new Set(['AI_UnsupportedFunctionalityError', 'AI_InvalidPromptError'])
 
 /** A refusal that comes after part of the answer is a fault of the server. */
 function late(error: EngineError): EngineError {

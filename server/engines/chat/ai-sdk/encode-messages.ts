@@ -24,7 +24,7 @@ function encodeMessage(message: ChatMessage, toolNames: Map<string, string>): Pr
     case 'tool': {
       const { tool_call_id } = message
       const toolName = toolNames.get(tool_call_id)
-      if (toolName === undefined) throw refused('messages: a tool result must follow its tool call.')
+      if (toolName === undefined) throw refused('messages', 'a tool result must follow its tool call.')
       const output = { type: 'text' as const, value: textOf(message.content) }
       return { role: 'tool', content: [{ type: 'tool-result', toolCallId: tool_call_id, toolName, output }] }
     }
@@ -46,7 +46,7 @@ function encodeCall({ id, function: { name, arguments: text }, extra_content }: 
     const input = text.trim() === '' ? {} : JSON.parse(text)
     return { type: 'tool-call', toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
   } catch {
-    throw refused('messages: the arguments of a tool call must be JSON for this model.')
+    throw refused('messages', 'the arguments of a tool call must be JSON for this model.')
   }
 }
 
@@ -85,7 +85,7 @@ const AUDIO_TYPES = {
 function encodeFile(url: string): FilePart {
   const comma = url.indexOf(',')
   const head = /^data:([^;,]+)(?:;[^,]*)?;base64$/i.exec(url.slice(0, Math.max(comma, 0)))
-  if (head === null) throw refused('messages: a file must be a data URL in base64 for this model.')
+  if (head === null) throw refused('messages', 'a file must be a data URL in base64 for this model.')
   return filePart(head[1]!.toLowerCase(), url.slice(comma + 1))
 }
 

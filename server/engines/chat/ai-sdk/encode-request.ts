@@ -1,47 +1,66 @@
 import type { ChatRequest, ChatResponseFormat, ChatTool, ChatToolChoice } from '../contract.ts'
+import { sentSampling } from '../sampling.ts'
+import { withOneSystemMessage } from '../system-messages.ts'
 import { encodeMessages } from './encode-messages.ts'
 import type { CallOptions, Tool } from './model.ts'
 import { refused } from './refused.ts'
 
 /** One request as the AI SDK takes it. Throws EngineError `rejected` that names the field when there is no place for it. */
-export function encodeRequest(request: ChatRequest, provider_options: CallOptions['providerOptions']): CallOptions {
-  refuseForeign(request)
+export function encodeRequest(
+  request: ChatRequest,
+  options: { package: string; provider_options?: ProviderOptions; system_messages?: 'merged' | 'separate' },
+): CallOptions {
+  const oneCall = request.parallel_tool_calls === false ? ONE_CALL.get(options.package) : undefined
+  refuseForeign(request, oneCall !== undefined)
   const { reasoning_effort } = request
   if (reasoning_effort !== undefined && !EFFORTS.has(reasoning_effort))
-    throw refused(`reasoning_effort: must be one of ${[...EFFORTS].join(', ')}.`)
+    throw refused('reasoning_effort', `must be one of ${[...EFFORTS].join(', ')}.`)
+  const { messages } = request
+  const sampling = sentSampling(request)
   return withoutAbsent({
-    prompt: encodeMessages(request.messages),
+    prompt: encodeMessages(options.system_messages === 'separate' ? messages : withOneSystemMessage(messages)),
     maxOutputTokens: request.max_tokens,
-    temperature: request.temperature,
+    temperature: sampling.temperature,
     stopSequences: request.stop,
-    topP: request.top_p,
-    topK: request.top_k,
-    presencePenalty: request.presence_penalty,
-    frequencyPenalty: request.frequency_penalty,
+    // Anthropic's models take one of the two.
+    topP: sampling.top_p === 1 && sampling.temperature !== undefined ? undefined : sampling.top_p,
+    topK: sampling.top_k,
+    presencePenalty: sampling.presence_penalty,
+    frequencyPenalty: sampling.frequency_penalty,
     responseFormat: encodeFormat(request.response_format),
     seed: request.seed,
     tools: encodeTools(request.tools, request.tool_choice),
     toolChoice: encodeChoice(request.tool_choice),
     reasoning: reasoning_effort,
-    providerOptions: provider_options,
+    providerOptions: oneCall ? withOptions(options.provider_options, oneCall) : options.provider_options,
   }) as CallOptions
+}
+
+/** The options of providers by which a model makes one tool call at a time. */
+const ONE_CALL: ReadonlyMap<string, ProviderOptions> = new Map([
+  ['@ai-sdk/anthropic', { anthropic: { disableParallelToolUse: true } }],
+])
+type ProviderOptions = NonNullable<CallOptions['providerOptions']>
+
+function withOptions(own: ProviderOptions = {}, more: ProviderOptions): ProviderOptions {
+  const joined = Object.entries(more).map(([name, each]) => [name, { ...own[name], ...each }])
+  return { ...own, ...Object.fromEntries(joined) }
 }
 
 const EFFORTS = new Set(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 
-function refuseForeign(request: ChatRequest): void {
-  const { min_p, repetition_penalty, logprobs, top_logprobs, logit_bias, parallel_tool_calls, extra } = request
+/** `min_p` and `repetition_penalty`, which the AI SDK does not have, are ignored. Source: contract 9.1. */
+function refuseForeign(request: ChatRequest, makes_one_call: boolean): void {
+  const { logprobs, top_logprobs, logit_bias, parallel_tool_calls, extra } = request
   const fields = {
-    min_p: min_p !== undefined,
-    repetition_penalty: repetition_penalty !== undefined,
     logprobs: logprobs === true,
     top_logprobs: top_logprobs !== undefined,
     logit_bias: logit_bias !== undefined && Object.keys(logit_bias).length > 0,
-    parallel_tool_calls: parallel_tool_calls === false,
+    parallel_tool_calls: parallel_tool_calls === false && !makes_one_call,
     ...Object.fromEntries(Object.keys(extra ?? {}).map((name) => [name, true])),
   }
   const foreign = Object.entries(fields).find(([, used]) => used)?.[0]
-  if (foreign !== undefined) throw refused(`${foreign}: is not supported by this model.`)
+  if (foreign !== undefined) throw refused(foreign, 'is not supported by this model.')
 }
 
 function encodeFormat(format: ChatResponseFormat | undefined): CallOptions['responseFormat'] {
@@ -69,7 +88,7 @@ function encodeTools(tools: readonly ChatTool[] | undefined, choice: ChatToolCho
     name,
     inputSchema: parameters ?? { type: 'object', properties: {} },
     ...(description === undefined ? {} : { description }),
-    ...(strict === undefined ? {} : { strict }),
+    ...(strict === true ? { strict } : {}),
   }))
 }
 

@@ -4,6 +4,7 @@ import type { EngineEnv } from '../../engine-entry.ts'
 import { EngineError } from '../../engine-error.ts'
 import type { ChatEngine } from '../contract.ts'
 import { fanOut } from '../fan-out.ts'
+import { SystemMessages } from '../system-messages.ts'
 import type { Call } from './call.ts'
 import { findModelFile, findPackage } from './model-file.ts'
 import { startModelProcess } from './model-process.ts'
@@ -25,6 +26,7 @@ export const LlamaOptions = Type.Object(
     max_waiting: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
     gpu: Type.Optional(Type.Union([Type.Literal('auto'), Type.Literal(false)])),
     threads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1024 })),
+    system_messages: SystemMessages,
   },
   { additionalProperties: false },
 )
@@ -75,7 +77,7 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
     inputs: 'url',
     async generate(request, signal) {
       signal.throwIfAborted()
-      const turn = readRequest(request)
+      const turn = readRequest(request, options.system_messages)
       const limit = timeLimit(signal, total_ms)
       return generate(turn, limit).catch((error) => {
         limit.clear()
@@ -83,7 +85,7 @@ export function llamaChat(options: LlamaOptions, env: LlamaEnv = {}, package_url
       })
     },
     async countTokens(request, signal) {
-      const turn = readRequest({ ...request, n: 1 })
+      const turn = readRequest({ ...request, n: 1 }, options.system_messages)
       await unlessAborted(model.ready(), signal)
       return model.call('count', turn, signal).accepted
     },

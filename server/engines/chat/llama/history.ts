@@ -1,13 +1,19 @@
 import type { ChatMessage, ChatPart, TextPart } from '../contract.ts'
+import { joinInstructions } from '../system-messages.ts'
 import type { HistoryItem, ModelPart } from './protocol.ts'
 import { refusal } from './refuse.ts'
 
 /**
  * The conversation as `node-llama-cpp` takes it: what the model wrote and its tools returned in a row is one item, each result with its call.
+ * System messages are one item at the start, unless they are to be separate.
  * Throws EngineError `rejected` for what a template of text cannot hold, naming the field.
  */
-export function historyOf(messages: readonly ChatMessage[]): HistoryItem[] {
+export function historyOf(
+  messages: readonly ChatMessage[],
+  system_messages: 'merged' | 'separate' = 'merged',
+): HistoryItem[] {
   const history: HistoryItem[] = []
+  const instructions: string[] = []
   for (const [i, message] of messages.entries()) {
     const path = `messages[${i}]`
     if ('name' in message && message.name !== undefined)
@@ -18,10 +24,13 @@ export function historyOf(messages: readonly ChatMessage[]): HistoryItem[] {
       addModelParts(history, partsOf(message, path))
     } else {
       const text = textOf(message.content, path)
-      history.push({ type: message.role === 'user' ? 'user' : 'system', text })
+      if (message.role === 'user') history.push({ type: 'user', text })
+      else if (system_messages === 'separate') history.push({ type: 'system', text })
+      else instructions.push(text)
     }
   }
-  return history.map(withoutIds)
+  const items = history.map(withoutIds)
+  return instructions.length > 0 ? [{ type: 'system', text: joinInstructions(instructions) }, ...items] : items
 }
 
 /** A call knows its id until its result is found. */

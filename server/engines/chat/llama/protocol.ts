@@ -56,6 +56,7 @@ export type Failure = {
   kind: EngineErrorKind
   message: string
   public_message?: string
+  param?: string
   tokens?: { limit: number; asked: number }
 }
 

@@ -14,7 +14,9 @@ function refused(more: Partial<ChatRequest>): string {
   try {
     readRequest(request(more))
   } catch (error) {
-    return (error as { public_message: string }).public_message
+    const { public_message, param } = error as { public_message: string; param: string }
+    assert.ok(public_message.startsWith(`${param}: `))
+    return public_message
   }
   return assert.fail('it was accepted')
 }
@@ -49,6 +51,31 @@ test('calls, their results and what the model wrote next are one item of the his
       ],
     },
     { type: 'user', text: 'thanks' },
+  ])
+})
+
+test('system messages are one item at the start, unless they are to be separate', () => {
+  const messages: ChatMessage[] = [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: 'Yes.' },
+    { role: 'system', content: 'Be terse.' },
+    { role: 'assistant', content: 'Done.' },
+    { role: 'developer', content: 'Be kind.' },
+  ]
+  const user = { type: 'user', text: 'go' }
+  const model = (...response: string[]) => ({ type: 'model', response })
+  const system = (text: string) => ({ type: 'system', text })
+  assert.deepEqual(readRequest(request({ messages })).history, [
+    system('Be terse.\n\nBe kind.'),
+    user,
+    model('Yes.', 'Done.'),
+  ])
+  assert.deepEqual(readRequest(request({ messages }), 'separate').history, [
+    user,
+    model('Yes.'),
+    system('Be terse.'),
+    model('Done.'),
+    system('Be kind.'),
   ])
 })
 

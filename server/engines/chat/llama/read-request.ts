@@ -15,14 +15,14 @@ const THOUGHT_TOKENS: Readonly<Record<string, number | null>> = {
 }
 
 /** One choice of a request, checked. Throws EngineError `rejected`, naming the field, for what this engine cannot do. */
-export function readRequest(request: ChatRequest): Turn {
+export function readRequest(request: ChatRequest, system_messages?: 'merged' | 'separate'): Turn {
   refuseUnsupported(request)
   const functions = functionsOf(request)
   const grammar = grammarOf(request)
   if (functions !== null && grammar !== null)
     throw refusal('response_format', 'cannot be combined with tools; send one of the two')
   return {
-    history: historyOf(request.messages),
+    history: historyOf(request.messages, system_messages),
     functions,
     calls_max: request.parallel_tool_calls === false ? 1 : null,
     grammar,

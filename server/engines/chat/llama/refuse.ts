@@ -5,5 +5,6 @@ export function refusal(field: string, reason: string): EngineError {
   const message = `${field}: ${reason}`
   return new EngineError('rejected', `The request has something that a local model cannot do.`, {
     public_message: message,
+    param: field,
   })
 }

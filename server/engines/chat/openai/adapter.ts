@@ -6,7 +6,9 @@ import { type Chance, endpointHealth } from '../../endpoint-health.ts'
 import type { EngineEnv, Mistake } from '../../engine-entry.ts'
 import { EngineError, withReason } from '../../engine-error.ts'
 import type { ChatEngine, ChatRequest } from '../contract.ts'
+import { SAMPLING } from '../sampling.ts'
 import { readWords } from '../server-words.ts'
+import { SystemMessages } from '../system-messages.ts'
 import { type CallLimits, type CallOutcome, type CallTarget, call } from './call.ts'
 import { encodeRequest, type RequestForm } from './encode-request.ts'
 import { completionReader } from './read/completion.ts'
@@ -23,7 +25,8 @@ const Secret = Type.String({
 /**
  * One server, or several that serve the same model. `/v1` is added to a base URL that names no version. An endpoint's own `api_key` and
  * `model` win over the common ones. `max_tokens_field`: `max_tokens` for servers that do not know the newer name (Ollama).
- * `stream_plain`: stream upstream also when the client does not. `connections`: at once, to each server.
+ * `stream_plain`: stream upstream also when the client does not. `connections`: at once, to each server. `accepts`: sampling parameters that
+ * the servers have; of the others, those that the contract lets us ignore are not sent.
  */
 export const OpenaiChatOptions = Type.Object(
   {
@@ -47,6 +50,8 @@ export const OpenaiChatOptions = Type.Object(
     model: Type.Optional(Type.String({ minLength: 1 })),
     headers: Type.Optional(Headers),
     developer_role: Type.Optional(Type.Boolean()),
+    system_messages: SystemMessages,
+    accepts: Type.Optional(Type.Array(Type.Enum([...SAMPLING]))),
     max_tokens_field: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
     reasoning_content_input: Type.Optional(Type.Boolean()),
     fetches_urls: Type.Optional(Type.Boolean()),
@@ -173,6 +178,8 @@ function formOf(options: OpenaiChatOptions): RequestForm {
     developer_role: options.developer_role ?? false,
     reasoning_content_input: options.reasoning_content_input ?? false,
     max_tokens_field: options.max_tokens_field ?? 'max_completion_tokens',
+    system_messages: options.system_messages ?? 'merged',
+    accepts: options.accepts,
   }
 }
 

@@ -1,9 +1,17 @@
 import { writeJson } from '../../../platform/json/write.ts'
 import type { ChatRequest, ChatTool, ChatToolChoice } from '../contract.ts'
+import { sentSampling } from '../sampling.ts'
+import { withOneSystemMessage } from '../system-messages.ts'
 import { encodeMessage, type MessageForm } from './encode-messages.ts'
 
-/** What differs between servers in how a request is written. */
-export type RequestForm = MessageForm & { max_tokens_field: 'max_completion_tokens' | 'max_tokens' }
+/**
+ * What differs between servers in how a request is written. `accepts`: sampling parameters that the server has, as far as the operator says.
+ */
+export type RequestForm = MessageForm & {
+  max_tokens_field: 'max_completion_tokens' | 'max_tokens'
+  system_messages: 'merged' | 'separate'
+  accepts: readonly string[] | undefined
+}
 
 /**
  * The body of `POST /chat/completions`: members of the contract, each by its name, and nothing else of what the client sent.
@@ -14,25 +22,20 @@ export function encodeRequest(
   form: RequestForm,
   upstream: { model: string; stream: boolean },
 ): string | Promise<readonly Buffer[]> {
-  const { max_tokens } = request
+  const { max_tokens, logprobs } = request
+  const messages = form.system_messages === 'separate' ? request.messages : withOneSystemMessage(request.messages)
   const body: Record<string, unknown> = {
     model: upstream.model,
-    messages: request.messages.map((message) => encodeMessage(message, form)),
+    messages: messages.map((message) => encodeMessage(message, form)),
     stream: upstream.stream,
     stream_options: upstream.stream ? { include_usage: true } : undefined,
     n: request.n > 1 ? request.n : undefined,
-    temperature: request.temperature,
-    top_p: request.top_p,
-    top_k: request.top_k,
-    min_p: request.min_p,
-    repetition_penalty: request.repetition_penalty,
-    frequency_penalty: request.frequency_penalty,
-    presence_penalty: request.presence_penalty,
+    ...sentSampling(request, form.accepts),
     seed: request.seed,
     stop: request.stop,
     max_completion_tokens: form.max_tokens_field === 'max_completion_tokens' ? max_tokens : undefined,
     max_tokens: form.max_tokens_field === 'max_tokens' ? max_tokens : undefined,
-    logprobs: request.logprobs,
+    logprobs: logprobs === true ? true : undefined,
     top_logprobs: request.top_logprobs,
     logit_bias: request.logit_bias,
     response_format: request.response_format === undefined ? undefined : encodeFormat(request.response_format),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AiSdkChatOptions, aiSdkChat } from '../../../../server/engines/chat/ai-sdk/adapter.ts'
 import type { ChatRequest } from '../../../../server/engines/chat/contract.ts'
-import { allEvents, chatEngineContract, textRequest } from '../contract.ts'
+import { allEvents, assertEventOrder, chatEngineContract, textRequest } from '../contract.ts'
 import { type Fault, faultOf, faultTests, LEAK, openAiSdk, status, stream, tool, using } from './open.ts'
 
 const block = (index: number, start: object, deltas: object[]) => [
@@ -94,19 +94,48 @@ const FOREIGN: Array<[field: string, more: Partial<ChatRequest>]> = [
   ['seed', { seed: 1 }],
   ['frequency_penalty', { frequency_penalty: 1 }],
   ['logprobs', { logprobs: true }],
-  ['min_p', { min_p: 0.1 }],
-  ['parallel_tool_calls', { parallel_tool_calls: false }],
+  ['temperature', { temperature: 1.5 }],
+  ['top_p', { temperature: 0.5, top_p: 0.5 }],
+  ['response_format', { response_format: { type: 'json_object' } }],
   ['guided_choice', { extra: { guided_choice: ['a'] } }],
   ['reasoning_effort', { reasoning_effort: 'utmost' }],
 ]
 for (const [field, more] of FOREIGN) {
-  test(`rejected, with the field's name: ${field}, which Anthropic does not take`, () =>
-    using(anthropic(), async ({ engine }) => {
+  test(`rejected before the provider is called, with the field's name: ${field}, which Anthropic does not take`, () =>
+    using(anthropic(), async ({ engine, received }) => {
       const error = await faultOf(engine, { ...asked, ...more })
       assert.equal(error.kind, 'rejected')
       assert.ok(error.public_message?.startsWith(`${field}:`), error.public_message)
+      assert.deepEqual([error.param, received.length], [field, 0])
     }))
 }
+
+test('Anthropic: one tool call at a time is asked for in its own words, beside the options of the entry', () =>
+  using(anthropic({ provider_options: { anthropic: { sendReasoning: false } } }), async ({ engine, received }) => {
+    await allEvents(engine, { ...asked, tools: [tool('tide')], tool_choice: 'auto', parallel_tool_calls: false })
+    assert.deepEqual(received[0]!.body.tool_choice, { type: 'auto', disable_parallel_tool_use: true })
+  }))
+
+test('Anthropic: settings that change nothing are not sent, and what may be ignored is', () =>
+  using(anthropic(), async ({ engine, received }) => {
+    const neutral = { frequency_penalty: 0, presence_penalty: 0, repetition_penalty: 1, min_p: 0 }
+    const { function: weather } = tool('weather')
+    for (const more of [
+      {
+        ...neutral,
+        temperature: 1,
+        top_p: 1,
+        tools: [{ type: 'function' as const, function: { ...weather, strict: false } }],
+      },
+      { ...neutral, temperature: 0.5, top_p: 1 },
+      { min_p: 0.1, repetition_penalty: 1.1 },
+      { top_k: 5, reasoning_effort: 'low' },
+    ])
+      assertEventOrder(await allEvents(engine, { ...asked, ...more }), 1)
+    const sent = received.map(({ body }) => [body.temperature, body.top_p, body.top_k])
+    const none = [undefined, undefined, undefined]
+    assert.deepEqual(sent, [none, [0.5, undefined, undefined], none, none])
+  }))
 
 const failure = (type: string, message = LEAK) => ({ type: 'error', error: { type, message } })
 const FAULTS: Fault[] = [

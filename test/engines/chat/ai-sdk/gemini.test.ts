@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AiSdkChatOptions } from '../../../../server/engines/chat/ai-sdk/adapter.ts'
+import type { ChatRequest } from '../../../../server/engines/chat/contract.ts'
 import { allEvents, chatEngineContract, textRequest } from '../contract.ts'
-import { type Fault, faultTests, LEAK, openAiSdk, status, stream, tool, using } from './open.ts'
+import { type Fault, faultOf, faultTests, LEAK, openAiSdk, status, stream, tool, using } from './open.ts'
 
 const MODEL = 'gemini-2.5-flash'
 const GEMINI_TEXT = [
@@ -114,6 +115,30 @@ test('Gemini: images, PDF, sound, tool results and a schema reach the server in 
     assert.equal(generationConfig.responseMimeType, 'application/json')
     assert.equal(generationConfig.maxOutputTokens, 100)
   }))
+
+test('Gemini: rejected before the provider is called, with the field’s name: parallel_tool_calls', () =>
+  using(gemini(), async ({ engine, received }) => {
+    const error = await faultOf(engine, { ...asked, tools: [tool('tide')], parallel_tool_calls: false })
+    assert.deepEqual([error.kind, error.param, received.length], ['rejected', 'parallel_tool_calls', 0])
+  }))
+
+test('Gemini: system messages anywhere are one at the start, which it does not take otherwise', async () => {
+  const user = { role: 'user' as const, content: 'Hi' }
+  const messages: ChatRequest['messages'] = [
+    { role: 'system', content: 'One.' },
+    user,
+    { role: 'developer', content: 'Two.' },
+    user,
+  ]
+  await using(gemini(), async ({ engine, received }) => {
+    await allEvents(engine, { ...asked, messages })
+    assert.deepEqual(received[0]!.body.systemInstruction, { parts: [{ text: 'One.\n\nTwo.' }] })
+  })
+  await using(gemini({ system_messages: 'separate' }), async ({ engine, received }) => {
+    const error = await faultOf(engine, { ...asked, messages })
+    assert.deepEqual([error.kind, error.param, received.length], ['rejected', 'messages', 0])
+  })
+})
 
 const failure = (code: number, name: string, message = LEAK) => ({ error: { code, status: name, message } })
 const BLOCKED = [{ candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'SAFETY' }] }]

@@ -52,8 +52,13 @@ function count(id: number, turn: Turn): void {
 function failureOf(error: unknown): Failure {
   if (!(error instanceof EngineError))
     return { kind: 'failed', message: `The model failed: ${error instanceof Error ? error.name : typeof error}.` }
-  const { kind, message, public_message, tokens } = error
-  return { kind, message, ...(public_message !== undefined && { public_message }), ...(tokens && { tokens }) }
+  const { kind, message, public_message, param, tokens } = error
+  return {
+    ...{ kind, message },
+    ...(public_message !== undefined && { public_message }),
+    ...(param !== undefined && { param }),
+    ...(tokens && { tokens }),
+  }
 }
 
 process.on('message', (message: ToChild) => {

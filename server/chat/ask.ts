@@ -1,0 +1,55 @@
+import type { ChatModelConfig } from '../config/config.ts'
+import type { ChatEngine, ChatEvent, ChatRequest } from '../engines/chat/contract.ts'
+import { type ContextOverflow, EngineError } from '../engines/engine-error.ts'
+import type { Principal } from '../identity/caller/principal.ts'
+import type { InputSize } from './count.ts'
+import type { FieldNames } from './request.ts'
+
+/** The request of one turn, and for whom it is made. */
+export type TurnRequest = {
+  principal: Principal
+  request_id: string
+  model: ChatModelConfig
+  engine: ChatEngine
+  request: ChatRequest
+  /** What the client's endpoint calls the fields of the request, for errors. */
+  names: FieldNames
+  /** Of the input of `request`. */
+  size: InputSize
+  /** Whether the limit of the answer is the client's. One of ours is lowered when the engine finds that it does not fit the context. */
+  has_own_limit: boolean
+  /**
+   * Shortens the request when the engine refuses it as too long and states its limit; it is asked once more then. Throws ApiError when
+   * nothing more may be dropped.
+   */
+  shorten?(tokens: ContextOverflow): Promise<Pick<TurnRequest, 'request' | 'size'>>
+}
+
+/**
+ * Asks the engine, and once more with a shorter request when it says by how much the first one is too long. `turn.request` is then what the
+ * engine has accepted. Throws EngineError.
+ */
+export async function ask(turn: TurnRequest, signal: AbortSignal): Promise<AsyncIterable<readonly ChatEvent[]>> {
+  try {
+    return await turn.engine.generate(turn.request, signal)
+  } catch (error) {
+    const tokens = error instanceof EngineError ? error.tokens : undefined
+    if (tokens === undefined || !(await shorten(turn, tokens))) throw error
+    return await turn.engine.generate(turn.request, signal)
+  }
+}
+
+/** Whether there is a shorter request, which `turn` then has. */
+async function shorten(turn: TurnRequest, tokens: ContextOverflow): Promise<boolean> {
+  const { stream, max_tokens } = turn.request
+  if (turn.shorten) {
+    const { request, size } = await turn.shorten(tokens)
+    Object.assign(turn, { request: { ...request, stream }, size })
+    return true
+  }
+  const { limit, input = limit } = tokens
+  const rest = limit - input
+  if (turn.has_own_limit || max_tokens === undefined || rest < 1 || rest >= max_tokens) return false
+  turn.request = { ...turn.request, max_tokens: rest }
+  return true
+}

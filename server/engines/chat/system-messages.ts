@@ -1,0 +1,36 @@
+import Type from 'typebox'
+import type { ChatMessage, TextPart } from './contract.ts'
+
+/** Option of chat engines. `separate`: system and developer messages stay where they are. Default: one leading message. */
+export const SystemMessages = Type.Optional(Type.Enum(['merged', 'separate']))
+
+type Instruction = Extract<ChatMessage, { role: 'system' | 'developer' }>
+
+/**
+ * The conversation with its system and developer messages as one at the start, in order: chat templates reject any other. The message has
+ * the role of the first of them, and its name if it is the only one.
+ * Source: https://github.com/vllm-project/vllm/issues/41114, https://github.com/QwenLM/Qwen3.8/issues/244
+ */
+export function withOneSystemMessage(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const instructions = messages.filter(isInstruction)
+  const [first] = instructions
+  if (first === undefined || (instructions.length === 1 && first === messages[0])) return messages
+  const others = messages.filter((message) => !isInstruction(message))
+  if (instructions.length === 1) return [first, ...others]
+  const content = joinInstructions(instructions.map((each) => textOf(each.content)))
+  return [{ role: first.role, content }, ...others]
+}
+
+/** The texts of several system messages as one, without those that are blank. */
+export function joinInstructions(texts: readonly string[]): string {
+  return texts.filter((text) => text.trim() !== '').join('\n\n')
+}
+
+function isInstruction(message: ChatMessage): message is Instruction {
+  return message.role === 'system' || message.role === 'developer'
+}
+
+/** Parts are joined as vLLM joins them for templates of plain text. */
+function textOf(content: string | TextPart[]): string {
+  return typeof content === 'string' ? content : content.map(({ text }) => text).join('\n')
+}
